@@ -71,6 +71,7 @@ format: setup ## Format the code and mend what ruff can mend
 
 schemas: setup ## Write the Avro files again from the Python types
 	$(BIN)/python -m verdict.wire.generate
+	$(BIN)/verdict schemas write
 
 reference: setup ## Write docs/reference/ and what the notebook shows again
 	$(BIN)/python -m docs.generate

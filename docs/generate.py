@@ -22,7 +22,7 @@ from verdict.configuration.loading import settings_alone
 from verdict.errors import EnvironmentIncomplete, TimedOut, Unreachable, VerdictError
 from verdict.page.application import page_of
 from verdict.page.commands import ANSWERS
-from verdict.page.metrics import METRICS
+from verdict.page.metrics import metrics_of
 from verdict.projection.declared import projections
 from verdict.projection.described import about_view, columns_of
 from verdict.projection.processor_tables import views_of
@@ -144,7 +144,7 @@ def _views() -> Iterator[str]:
     yield ""
     yield "In SQLite and PostgreSQL alike; times are ISO 8601 texts in one, `timestamptz` in the"
     yield "other. How to ask them: [using](../using.md#ask)."
-    for name, view in views_of(projections()).items():
+    for name, view in views_of(projections(app)).items():
         yield from ("", f"## {name}", "", about_view(view), "")
         yield from table(("column", "type", "about"), columns_of(view))
 
@@ -163,7 +163,7 @@ def _topics() -> Iterator[str]:
         ("topic", "holds", "kept", "partitions"),
         (
             (f"`{topic.name}`", _holds(topic.name), kept(topic), str(topic.partitions))
-            for topic in Topics().all()
+            for topic in Topics(app).all()
         ),
     )
     yield ""
@@ -292,13 +292,13 @@ def _page() -> Iterator[str]:
     yield ""
     yield from table(
         ("metric", "labels", "meaning"),
-        ((f"`{one.name}`", ", ".join(one.labels), one.about) for one in METRICS),
+        ((f"`{one.name}`", ", ".join(one.labels), one.about) for one in metrics_of(app)),
     )
 
 
 def addresses() -> Iterator[tuple[str, str]]:
     """Yield the addresses of the page, and what each answers."""
-    for route in page_of(settings_alone()).routes:
+    for route in page_of(settings_alone(app)).routes:
         if isinstance(route, APIRoute) and route.include_in_schema:
             yield f"{' '.join(route.methods or ())} {route.path_format}", route.summary or ""
 

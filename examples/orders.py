@@ -15,6 +15,7 @@ from fastapi.responses import JSONResponse
 
 import verdict
 from commands.order import ModifyOrder, PlaceOrder
+from compose.application import app
 from verdict import AsyncClient, OutcomeUnknown, Reason, Sees, SendingFailed, Token
 
 ANSWER_S, SHOWN_S = 5.0, 5.0
@@ -28,7 +29,7 @@ Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_le
 @asynccontextmanager
 async def connected(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
     """Keep one client for all requests."""
-    async with AsyncClient(os.environ["KAFKA"], verdict.load_settings().topics) as client:
+    async with AsyncClient(app, os.environ["KAFKA"], verdict.load_settings(app).topics) as client:
         yield {"client": client}
 
 
@@ -69,9 +70,9 @@ async def decided(
 @service.get("/clients/{client}/orders")
 def orders(client: str, id: str | None = None, version: int = 0) -> dict[str, Any]:
     """Show a client's newest orders; who has changed one, not before this version of it."""
-    with verdict.reader_of(verdict.load_settings(), Sees.READER) as reader:
+    with verdict.reader_of(verdict.load_settings(app), Sees.READER) as reader:
         seen = Token("order", id or "", version)
-        fresh = verdict.wait(reader, "client_recent_order", seen, SHOWN_S, stale=True)
+        fresh = verdict.wait(app, reader, "client_recent_order", seen, SHOWN_S, stale=True)
         found = reader.select(ORDERS, {"client": client})
         rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
     return {"fresh": fresh, "orders": rows}

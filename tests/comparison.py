@@ -7,11 +7,12 @@ from hashlib import sha256
 from itertools import islice
 from typing import Any, NamedTuple
 
+from tests.application import decode_event
 from tests.model import Event, Expected, Identity, Outcome, Place
 from tests.model.reading import COMMAND_LIMIT_BYTES, KEY_LIMIT_BYTES
 from verdict.model.recorded_event import RecordedEvent
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.records import decode, decode_event
+from verdict.wire.records import decode
 from verdict.wire.response import Rejection, Response
 
 SHOWN = 10

@@ -25,6 +25,7 @@ NewDatabase = Callable[[], str]
 os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")))
 )
+os.environ.setdefault("VERDICT_APP", "compose.application:app")
 
 settings.register_profile(
     tiers.THOROUGH,

@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Iterator
 from random import Random
 
+from tests.application import newest
 from tests.traffic import in_avro
-from verdict.wire.schema_files import newest
 
 # of every record there may be: no text in UTF-8, and more bytes than all else
 HEADERS = [("retry_attempt", b"\xff\xfe"), ("theirs", b"\0" * 1_000_000), ("none", None)] + [

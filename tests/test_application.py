@@ -1,5 +1,6 @@
 """An application that cannot be is refused in one sentence; one of somebody else's is found."""
 
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,13 +15,17 @@ from aggregates.order import order
 from aggregates.position import position
 from commands.order import PlaceOrder
 from commands.policies.award_points import award_points
+from commands.position import ClosePosition, OpenPosition
 from compose.application import app
 from projections.outbound.shipment import shipment
+from tests.decision.desk import PLACE
 from tests.documents import ROOT
 from verdict import Application, Event, Misdeclared, ReadModel
-from verdict.application import NoApplication, current, load, using
+from verdict.application_loader import NoApplication, load_application
 from verdict.cli.main import app as cli
 from verdict.projection.declared import read_models
+from verdict.testing import InMemory
+from verdict.wire.catalog import catalog_of
 from verdict.wire.topics import Topics
 
 SHOP = Application(name="shop", namespace="shop", schemas="schemas", aggregates=(order,))
@@ -85,21 +90,53 @@ def test_an_aggregate_that_cannot_be_is_named() -> None:
 def test_a_read_model_cannot_have_the_name_of_one_that_every_application_has() -> None:
     taken = ReadModel(name="outcome", key=("a",), at=dict)
 
-    with (
-        using(replace(SHOP, read_models=(taken,))),
-        pytest.raises(Misdeclared, match="shop has a read model 'outcome', and so has every appl"),
-    ):
-        read_models()
+    with pytest.raises(Misdeclared, match="shop has a read model 'outcome', and so has every appl"):
+        read_models(replace(SHOP, read_models=(taken,)))
 
 
-def test_another_application_is_used_for_a_while() -> None:
-    before = Topics().every_commands()
+OPEN = OpenPosition(client="ada", ticker="AAPL", exchange="NASDAQ", amount=1)
 
-    with using(replace(SHOP, aggregates=(position,))):
-        assert Topics().every_commands() == ["position.commands"]
-        assert {topic.name for topic in Topics().all()} & {"POS", "share-holders"} == set()
-    assert Topics().every_commands() == before
-    assert current() is app
+
+def test_two_applications_live_in_one_process() -> None:
+    """Each has its own topics, schemas, rules and read models, and a worker gets each by name."""
+    fewer = replace(SHOP, aggregates=(position,))
+
+    with InMemory(app) as whole, InMemory(fewer) as shop:
+        whole.send("order-1", PLACE, 0)
+        shop.send("p-1", OPEN, 0)
+        whole.send("p-1", OPEN, 0)
+        closed = shop.send("p-1", ClosePosition(), 1)
+        with pytest.raises(LookupError, match="PlaceOrder belongs to no aggregate of shop"):
+            shop.send("order-1", PLACE, 0)
+        states = [one.sql("SELECT life_cycle FROM position_state") for one in (whole, shop)]
+
+    assert closed.status == "ACCEPTED"
+    assert states == [[{"life_cycle": "ACTIVE"}], [{"life_cycle": "DELETED"}]]
+    assert Topics(fewer).every_commands() == ["position.commands"]
+    assert {topic.name for topic in Topics(fewer).all()}.isdisjoint({"POS", "share-holders"})
+    assert len(Topics(app).every_commands()) == 5
+
+
+def test_a_worker_gets_an_application_by_its_name() -> None:
+    context = catalog_of(app)["order"]
+
+    sent = pickle.dumps((app, context, Topics(app, prefix="eu.")))
+
+    assert b"compose.application:app" in sent
+    assert len(sent) < 1000
+    assert pickle.loads(sent) == (app, context, Topics(app, prefix="eu."))
+
+
+def test_an_application_without_a_name_is_refused_where_a_worker_needs_it() -> None:
+    nameless = replace(SHOP, name="nameless")
+
+    with pytest.raises(NoApplication) as refused:
+        pickle.dumps(Topics(nameless))
+
+    assert str(refused.value) == (
+        "the application 'nameless' cannot be imported by another process: assign it to a name at "
+        "the top level of the module that makes it (it was made in tests.test_application)"
+    )
 
 
 @pytest.fixture
@@ -117,7 +154,7 @@ def test_where_an_application_fails_is_said_with_its_file_and_line(elsewhere: Pa
     (elsewhere / "broken_shop.py").write_text("parcel = 1\nparcels = parcle\n")
 
     with pytest.raises(NoApplication) as failed:
-        load("broken_shop:app")
+        load_application("broken_shop:app")
     assert str(failed.value) == (
         "the application broken_shop:app cannot be loaded: NameError: name 'parcle' is not defined "
         "(broken_shop.py, line 2)"
@@ -134,7 +171,7 @@ def test_what_is_no_application_is_named(elsewhere: Path) -> None:
         ("no_shop:app", "No module named 'no_shop'"),
     ):
         with pytest.raises(NoApplication, match=problem):
-            load(path)
+            load_application(path)
 
 
 @pytest.fixture

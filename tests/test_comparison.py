@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from tests.application import decode_event, encode_event
 from tests.comparison import Published, assert_as_the_model_says, differences
 from tests.decision.desk import Desk
 from tests.decision.publishing import placed, published
 from tests.model import Expected, Model, Record, fold
 from tests.traffic import Traffic
-from verdict.wire.records import decode, decode_event, encode, encode_event
+from verdict.wire.records import decode, encode
 from verdict.wire.response import Rejection, Response
 
 Topics = list[Published]

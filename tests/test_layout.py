@@ -11,8 +11,8 @@ import pytest
 
 import verdict
 import verdict.testing
+from tests.application import APPLICATION
 from tests.documents import PAGES
-from verdict.application import current
 
 ROOT = Path(__file__).parent.parent
 MAY_IMPORT = {
@@ -27,9 +27,8 @@ MAY_IMPORT = {
 FLOORS = [
     "errors",
     "model",
-    "application_name",
-    "application",
     "wire",
+    "application_loader",
     "decision",
     "storage",
     "operator",
@@ -66,8 +65,6 @@ FLOORS = [
     "page",
     "cli",
 ]
-# what a user types is `app.in_memory()`: whoever asks for it gets what lies above, nobody else
-UPWARDS = {("application", "verdict.testing.in_memory")}
 OURS = {*MAY_IMPORT, "verdict", "tests", "bootstrap"}
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "base", "manager", "core", "misc"}
 INFRASTRUCTURE = {"pyspark", "confluent_kafka", "sqlalchemy", "pandas", "pyarrow", "lmdb"}
@@ -156,7 +153,6 @@ def test_a_room_stands_on_those_below_it_alone(room: str) -> None:
         for path in files
         for name in imports_of(path)
         if name.startswith("verdict.") and room_of(name) not in below
-        if (room, name) not in UPWARDS
     }
     assert files
     assert wrong == set()
@@ -223,7 +219,7 @@ def test_no_module_has_a_name_that_says_nothing(package: str) -> None:
 def test_one_file_stem_is_one_aggregate_in_every_folder(folder: str) -> None:
     stems = {path.stem for path in rules_of(folder)}
 
-    assert set(current().aggregate_types) <= stems
+    assert set(APPLICATION.aggregate_types) <= stems
 
 
 def test_the_model_knows_nothing_of_what_it_judges() -> None:

@@ -12,6 +12,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from tests.application import APPLICATION
 from tests.documents import ROOT
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import projections
@@ -54,10 +55,12 @@ def test_a_client_encodes_what_it_sends() -> None:
     """Down to the bytes; whether a broker takes them is librdkafka's affair."""
     script = """
 from verdict import Client, CommandEnvelope
+from verdict.wire.catalog import catalog_of
 from verdict.wire.commands import encode_command
 from commands.order import CancelOrder
+from compose.application import app
 envelope = CommandEnvelope(command_id="c", aggregate_id="a", expected_version=1, payload={})
-print(encode_command("order", envelope, CancelOrder())[:1])
+print(encode_command(catalog_of(app)["order"], envelope, CancelOrder())[:1])
 """
     ran = run(script)
 
@@ -68,11 +71,11 @@ print(encode_command("order", envelope, CancelOrder())[:1])
 def test_who_asks_which_views_there_are_loads_no_dialect() -> None:
     """Two of SQLAlchemy's take a tenth of a verb; a table that names one loads it."""
     script = """
-import compose.application
+from compose.application import app
 from verdict import load_settings
 from verdict.reading.reader import Sees
 from verdict.reading.views import views_for
-print("scattered_key" in views_for(load_settings(), Sees.AUDITOR))
+print("scattered_key" in views_for(load_settings(app), Sees.AUDITOR))
 print([name for name in sys.modules if name.startswith("sqlalchemy.dialects.")])
 """
     ran = run(script)
@@ -85,7 +88,7 @@ def test_who_reads_a_file_loads_nothing_that_writes_databases(tmp_path: Path) ->
     """SQLAlchemy, and the read models that are made of it, take a third of a verb."""
     url = f"sqlite:///{tmp_path}/read.db"
     engine = open_database(url)
-    create_read_side(engine, projections())
+    create_read_side(engine, projections(APPLICATION))
     engine.dispose()
     script = f"""
 from pydantic import SecretStr
@@ -96,7 +99,7 @@ from verdict.reading.reader import reader_of
 from verdict.standing.read_side import read_side_beside
 for name in ("history", "sql", "state", "status", "tail", "trace", "why"): loaded(verb_of(name))
 url = SecretStr({url!r})
-settings = load_settings().model_copy(update={{"database_url": url}})
+settings = load_settings(app).model_copy(update={{"database_url": url}})
 print(len(read_side_beside(None, settings).projections) > 5)
 with reader_of(settings) as reader:
     print("us_holder" in reader.views, "letter" in reader.views)
@@ -114,7 +117,8 @@ def test_an_application_in_memory_starts_neither_kafka_nor_spark() -> None:
     script = """
 from compose.application import app
 from commands.order import CancelOrder
-with app.in_memory() as memory:
+from verdict.testing import InMemory
+with InMemory(app) as memory:
     memory.send("o-1", CancelOrder(), 0)
 print(sorted({"pyspark", "pandas", "confluent_kafka"} & set(sys.modules)))
 """
@@ -178,8 +182,10 @@ from pathlib import Path
 
 import verdict
 from verdict import Client, CommandEnvelope
+from verdict.testing import InMemory
 from verdict.testing.log import MemoryLog
 from verdict.testing.read_side import ReadSide
+from verdict.wire.catalog import catalog_of
 from verdict.wire.commands import encode_command
 from verdict.wire.topics import Topics
 
@@ -191,14 +197,14 @@ assert Path(verdict.__file__).is_relative_to(sys.prefix), verdict.__file__
 for package in sys.argv[1:]:
     assert find_spec(package.partition(".")[0]) is None, package
 envelope = CommandEnvelope(command_id="c", aggregate_id="a", expected_version=0, payload={})
-assert encode_command("parcel", envelope, OpenParcel(title="first"))[:1] == b"\\0"
-Client("127.0.0.1:9").close()  # nobody is there, and nothing was sent
-with app.in_memory() as shop:
+assert encode_command(catalog_of(app)["parcel"], envelope, OpenParcel(title="first"))[:1] == b"\\0"
+Client(app, "127.0.0.1:9").close()  # nobody is there, and nothing was sent
+with InMemory(app) as shop:
     shop.send("p-1", OpenParcel(title="first"), 0)
     [event] = shop.events("parcel.events")
-log = MemoryLog(Topics())
+log = MemoryLog(Topics(app))
 log.put(event)
-side = ReadSide(Path.cwd(), Topics(), projections(), lambda: 0)
+side = ReadSide(Path.cwd(), Topics(app), projections(app), lambda: 0)
 side.follow(log)
 side.close()
 """

@@ -24,8 +24,8 @@ from compose.application import app
 from compose.settings import BusinessSettings
 from tests.documents import PAGES, README, ROOT, Document, Shell, commands, shape
 from tests.e2e.deployment import VERDICT, await_ready, stop
-from verdict.application_name import IN_A_CHECKOUT
 from verdict.cli import letters, projection
+from verdict.cli.application import IN_A_CHECKOUT
 from verdict.cli.verbs import VERBS
 from verdict.model.reason import Reason
 from verdict.wire.response import Response
@@ -194,10 +194,11 @@ def test_the_application_that_is_shown_passes_its_tests(
 PENDING = """
 import os
 from commands.position import OpenPosition
+from compose.application import app
 from verdict import Client
 
 opening = OpenPosition(client="ada", ticker="AAPL", exchange="NASDAQ", amount=1)
-pending = Client(os.environ["KAFKA"]).send("p-10", opening, expected_version=0)
+pending = Client(app, os.environ["KAFKA"]).send("p-10", opening, expected_version=0)
 """
 KCAT = f"""#!{sys.executable}
 # takes the arguments of kcat that README uses; kcat itself is no package of Python

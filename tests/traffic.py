@@ -5,10 +5,9 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from tests.application import APPLICATION, encode_command
 from tests.model import Aggregate, Model, Record
-from verdict.application import current
 from verdict.model.command_envelope import CommandEnvelope
-from verdict.wire.commands import encode_command
 
 START = 1_795_000_000_000  # a time of Kafka's, in ms
 HOUR_MS = 60 * 60 * 1000
@@ -104,7 +103,7 @@ class Traffic:
         return self.random.choice((*near, "ANY", "ANY", "EXISTS", "NO_STREAM"))
 
     def _payload(self, aggregate_type: str, at: Aggregate) -> dict[str, Any]:
-        types = current().aggregate(aggregate_type).command_types
+        types = APPLICATION.aggregate(aggregate_type).command_types
         creating = {
             "enrolment": "EnrolParticipant",
             "order": "PlaceOrder",
@@ -144,7 +143,9 @@ def in_avro(aggregate_type: str, envelope: dict[str, Any]) -> bytes:
     """Return an envelope with its payload as our client would send it."""
     fields = dict(envelope["payload"])
     payload = (
-        current().aggregate(aggregate_type).command_types[fields.pop("type")].model_validate(fields)
+        APPLICATION.aggregate(aggregate_type)
+        .command_types[fields.pop("type")]
+        .model_validate(fields)
     )
     return encode_command(aggregate_type, CommandEnvelope.model_validate(envelope), payload)
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from verdict.application import Application, NoApplication, UnknownAggregate, current, using
+    from verdict.application_loader import NoApplication, load_application
     from verdict.client.async_client import AsyncClient
     from verdict.client.client import Client
     from verdict.client.errors import (
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from verdict.event_log.event_log import Gone
     from verdict.event_log.subscription import Followed, Place, Subscription, subscribe
     from verdict.model.aggregate import Aggregate, Misdeclared
+    from verdict.model.application import Application, UnknownAggregate
     from verdict.model.carried_state import CarriedState, StateTopic
     from verdict.model.command import CREATING, EXISTING, REOPENING, Command
     from verdict.model.command_envelope import AggregateId, CommandEnvelope, Expectation
@@ -90,15 +91,15 @@ __all__ = [
     "ResponseUnreadable", "ResponsesUnreadable", "RowProjection", "Sees", "SendingFailed",
     "Settings", "SettingsInvalid", "Source", "Standing", "StateProjection", "StateTopic",
     "Status", "Subscription", "Tally", "Text", "TimedOut", "Token", "TooLarge", "Topics",
-    "UnknownAggregate", "Unreachable", "Verb", "VerdictError", "Written", "current",
-    "described", "feed_table", "feed_view", "iso_time", "listed", "load_settings", "masked",
-    "newest_table", "reader_of", "row_table", "row_table_of_types", "standing_of", "subscribe",
-    "until_settled", "using", "version_view", "wait",
+    "UnknownAggregate", "Unreachable", "Verb", "VerdictError", "Written", "described",
+    "feed_table", "feed_view", "iso_time", "listed", "load_application", "load_settings",
+    "masked", "newest_table", "reader_of", "row_table", "row_table_of_types", "standing_of",
+    "subscribe", "until_settled", "version_view", "wait",
 ]  # fmt: skip
 
 # type checkers read what is above, Python loads what it is asked for from here; a test compares
 HOMES = {
-    "verdict.application": "Application NoApplication UnknownAggregate current using",
+    "verdict.application_loader": "NoApplication load_application",
     "verdict.client.async_client": "AsyncClient",
     "verdict.client.client": "Client",
     "verdict.client.errors": "Forked KafkaUnavailable NotDelivered OutcomeUnknown"
@@ -113,6 +114,7 @@ HOMES = {
     "verdict.event_log.event_log": "Gone",
     "verdict.event_log.subscription": "Followed Place Subscription subscribe",
     "verdict.model.aggregate": "Aggregate Misdeclared",
+    "verdict.model.application": "Application UnknownAggregate",
     "verdict.model.carried_state": "CarriedState StateTopic",
     "verdict.model.command": "CREATING EXISTING REOPENING Command",
     "verdict.model.command_envelope": "AggregateId CommandEnvelope Expectation",

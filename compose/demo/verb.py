@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from compose.application import app as application
 from compose.demo import books, events, holders, load, races, second_try, tills
 from compose.demo.plain_kafka import PlainKafka
 from compose.demo.stopping import Interruption
@@ -82,11 +83,11 @@ def _started(
     began = time.monotonic()
     with voice.waiting("Kafka and Spark start"):
         # nobody waits a minute here for a file
-        service = parts.enter_context(Service(folder, lake_trigger_ms=1000))
+        service = parts.enter_context(Service(application, folder, lake_trigger_ms=1000))
     voice.tell(service.ready)
     voice.say(f"All of it takes commands after {time.monotonic() - began:.1f} s.")
     servers = service.bootstrap_servers
-    first, second = (parts.enter_context(Client(servers)) for _ in range(2))
+    first, second = (parts.enter_context(Client(application, servers)) for _ in range(2))
     reader = parts.enter_context(reader_of(service.settings, Sees.OPERATOR))
     plain = PlainKafka(servers)
     return Story(service, interruption, voice, (first, second), plain, reader, commands)

@@ -14,16 +14,17 @@ from schemas.enrolment import (
     ParticipantEnrolled,
     ParticipantMoved,
 )
+from tests.application import APPLICATION
 from verdict.model.life_cycle import LifeCycle
 from verdict.testing import given
 
-an_active_one = given(ParticipantEnrolled(program="chess"))
+an_active_one = given(APPLICATION, ParticipantEnrolled(program="chess"))
 an_inactive_one = an_active_one.given(ParticipantDeactivated())
 
 
 def test_who_is_enrolled_is_active() -> None:
     (
-        given()
+        given(APPLICATION)
         .when(EnrolParticipant(program="chess"))
         .then(ParticipantEnrolled(program="chess"))
         .then_state(program="chess", active=True)

@@ -2,6 +2,7 @@ import pytest
 
 from commands.invoice import RecordInvoice
 from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
+from tests.application import APPLICATION
 from verdict.model.life_cycle import LifeCycle
 from verdict.testing import given
 
@@ -35,7 +36,7 @@ def record(**more: object) -> RecordInvoice:
 
 
 def test_an_invoice_is_recorded_as_it_was_sent() -> None:
-    given().when(record()).then(recorded())
+    given(APPLICATION).when(record()).then(recorded())
 
 
 @pytest.mark.proves("P-05")
@@ -46,13 +47,13 @@ def test_an_invoice_is_recorded_once() -> None:
 def test_a_prime_customer_is_recorded_with_a_card_and_without() -> None:
     for card in ("4629185211", None):
         sale = {"customer_type": "Prime", "customer_card_no": card}
-        given().when(record(**sale)).then(recorded(**sale))
+        given(APPLICATION).when(record(**sale)).then(recorded(**sale))
 
 
 def test_a_home_delivery_needs_an_address_however_it_is_written() -> None:
     for home in ("HOME-DELIVERY", "Home-Delivery"):
-        given().when(record(delivery_type=home)).then_refused(
+        given(APPLICATION).when(record(delivery_type=home)).then_refused(
             "ADDRESS_MISSING", f"a delivery of type {home} needs an address"
         )
     delivery = {"delivery_type": "home-delivery", "delivery_address": ADDRESS}
-    given().when(record(**delivery)).then(recorded(**delivery))
+    given(APPLICATION).when(record(**delivery)).then(recorded(**delivery))

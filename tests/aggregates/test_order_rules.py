@@ -9,12 +9,13 @@ from schemas.order import (
     OrderModified,
     OrderPlaced,
 )
+from tests.application import APPLICATION
 from verdict.model.command import Command
 from verdict.model.life_cycle import LifeCycle
 from verdict.testing import Given, given
 
 PLACED = OrderPlaced(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
-an_open_order = given(PLACED)
+an_open_order = given(APPLICATION, PLACED)
 an_order_filled_with_4 = an_open_order.given(OrderFilled(quantity=4, price_cents=149_00))
 a_completed_order = an_open_order.given(
     OrderFilled(quantity=10, price_cents=150_00), OrderCompleted()
@@ -26,7 +27,7 @@ def test_placing_an_order_records_what_was_asked() -> None:
     place = PlaceOrder(
         client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00
     )
-    given().when(place).then(PLACED).then_state(quantity=10, filled=0, status="open")
+    given(APPLICATION).when(place).then(PLACED).then_state(quantity=10, filled=0, status="open")
 
 
 def test_only_placing_starts_without_an_order() -> None:

@@ -12,17 +12,18 @@ from schemas.position import (
     PositionRelisted,
     PositionTransferred,
 )
+from tests.application import APPLICATION
 from verdict.model.life_cycle import LifeCycle
 from verdict.testing import given
 
 OPENED = PositionOpened(client="client1", ticker="AAPL", exchange="NASDAQ", amount=100)
-an_open_position = given(OPENED)
+an_open_position = given(APPLICATION, OPENED)
 a_closed_position = an_open_position.given(PositionClosed())
 
 
 def test_opening_a_position_records_what_was_asked() -> None:
     open_position = OpenPosition(client="client1", ticker="AAPL", exchange="NASDAQ", amount=100)
-    given().when(open_position).then(OPENED).then_state(amount=100, exchange="NASDAQ")
+    given(APPLICATION).when(open_position).then(OPENED).then_state(amount=100, exchange="NASDAQ")
 
 
 def test_a_closed_position_may_be_opened_again_with_other_values() -> None:

@@ -8,10 +8,11 @@ from typing import Any
 from confluent_kafka import Producer
 from pydantic import SecretStr
 
+from tests.application import APPLICATION
 from tests.operator.fake_state import FakeStateStore
 from tests.projection.read_side import ReadSide
 from tests.topics import drop
-from verdict.configuration.settings import Settings
+from verdict.configuration.loading import load_settings
 from verdict.decision.handle import Limits
 from verdict.decision.received import CommandRecord
 from verdict.event_log.placed import laid
@@ -56,11 +57,12 @@ class Books:
     """
 
     def __init__(self, broker: EmbeddedBroker, name: str, folder: Path) -> None:
-        self.topics = Topics(name, f"{name}.", PARTITIONS)
+        self.topics = Topics(APPLICATION, name, f"{name}.", PARTITIONS)
         self.options = {"bootstrap.servers": broker.bootstrap_servers}
         folder.mkdir()
         self.url = f"sqlite:///{folder / 'verdict.db'}"
-        self.settings = Settings(
+        self.settings = load_settings(
+            APPLICATION,
             deployment=name,
             topic_prefix=f"{name}.",
             partitions=PARTITIONS,

@@ -10,14 +10,15 @@ import pytest
 
 from schemas.position import PositionClosed
 from tests.projection.event_log import EventLog
-from verdict.application import Application, using
 from verdict.audit.archived import Copies, differences, event_of
 from verdict.event_log.placed import Laid
 from verdict.model.aggregate import Aggregate
+from verdict.model.application import Application
 from verdict.model.command import CREATING, Command
 from verdict.model.message import Event, Message, Text
 from verdict.projection.archived_event import archived_event
 from verdict.projection.batch import Delivery
+from verdict.wire.catalog import AggregateContext, Catalog
 from verdict.wire.generate import NotReadable, UnknownSubject, write_those_of_the_aggregates
 from verdict.wire.records import encode_event
 
@@ -64,40 +65,43 @@ def schemas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def value() -> bytes:
     """Return an event as the first schema writes it."""
     event = EventLog().add_unseen("t-1", PositionClosed())
-    with using(FIRST) as application:
-        assert len([*write_those_of_the_aggregates()]) == 2
-        opened = application.aggregate("thing").event_types["ThingOpened"]
-        payload = opened.model_validate({"title": "x", "street": "y"})
-        return encode_event(event._replace(aggregate_type="thing", payload=payload))
+    assert len([*write_those_of_the_aggregates(FIRST)]) == 2
+    opened = FIRST.aggregate("thing").event_types["ThingOpened"]
+    payload = opened.model_validate({"title": "x", "street": "y"})
+    return encode_event(context_of(FIRST), event._replace(aggregate_type="thing", payload=payload))
 
 
-def archived(value: bytes) -> Row:
+def context_of(application: Application) -> AggregateContext:
+    """Return its aggregate, with codecs for the files as they are now."""
+    return Catalog(application)["thing"]
+
+
+def archived(context: AggregateContext, value: bytes) -> Row:
     """Return the row that is archived of an event today."""
-    content = event_of("thing", Copies(None, Laid("thing.events", 0, 1, b"t-1", value))).content
+    content = event_of(context, Copies(None, Laid("thing.events", 0, 1, b"t-1", value))).content
     delivery = Delivery("thing.events", 0, 1, content.event, value)  # type: ignore[union-attr]
     return {"global_position": 1, **archived_event(delivery)._asdict()}
 
 
-def found(row: Row, value: bytes) -> list[str]:
+def found(context: AggregateContext, row: Row, value: bytes) -> list[str]:
     """Return what is wrong with a row beside its record."""
     copies = Copies(row, Laid("thing.events", 0, 1, b"t-1", value))
-    return [one.what for one in differences(copies, event_of("thing", copies), 2, 0)]
+    return [one.what for one in differences(context, copies, event_of(context, copies), 2, 0)]
 
 
 @pytest.mark.proves("C-16")
 def test_neither_a_row_of_before_nor_one_of_later_was_altered(value: bytes) -> None:
-    with using(FIRST):
-        before = archived(value)
-    with using(GROWN):
-        [*write_those_of_the_aggregates()]
-        later = archived(value)
-        assert before["payload"] != later["payload"]
-        assert found(before, value) == found(later, value) == []
-        forged = before["payload"].replace('"y"', '"z"')
-        assert found({**before, "payload": forged}, value) == [
-            "row 1 of event_archive was altered: payload not as archived"
-        ]
-        assert len(found({**before, "payload": '{"type":"ThingOpened"}'}, value)) == 1
+    before = archived(context_of(FIRST), value)
+    [*write_those_of_the_aggregates(GROWN)]
+    context = context_of(GROWN)
+    later = archived(context, value)
+    assert before["payload"] != later["payload"]
+    assert found(context, before, value) == found(context, later, value) == []
+    forged = before["payload"].replace('"y"', '"z"')
+    assert found(context, {**before, "payload": forged}, value) == [
+        "row 1 of event_archive was altered: payload not as archived"
+    ]
+    assert len(found(context, {**before, "payload": '{"type":"ThingOpened"}'}, value)) == 1
 
 
 @pytest.mark.parametrize(
@@ -110,16 +114,16 @@ def test_neither_a_row_of_before_nor_one_of_later_was_altered(value: bytes) -> N
 )
 def test_what_happened_is_not_dropped_from_a_schema(value: bytes, other: Application) -> None:
     said = r"v1 of it wrote: ThingOpened\.street would be .*--unpublished thing_event"
-    with using(other), pytest.raises(NotReadable, match=said):
-        [*write_those_of_the_aggregates()]
+    with pytest.raises(NotReadable, match=said):
+        [*write_those_of_the_aggregates(other)]
 
 
 def test_a_schema_that_never_wrote_a_record_is_replaced(value: bytes, tmp_path: Path) -> None:
     folder = tmp_path / "things_schemas" / "avro"
     first = json.loads((folder / "ids.json").read_text())
-    with using(things(__annotations__={"title": Text})):
-        written = [file.name for file in write_those_of_the_aggregates(["thing_event"])]
-        assert [*write_those_of_the_aggregates(["thing_event"])] == []
+    fewer = things(__annotations__={"title": Text})
+    written = [file.name for file in write_those_of_the_aggregates(fewer, ["thing_event"])]
+    assert [*write_those_of_the_aggregates(fewer, ["thing_event"])] == []
 
     entries = json.loads((folder / "ids.json").read_text())
     assert written == ["thing_event.v1.avsc"]
@@ -135,5 +139,5 @@ def test_a_schema_that_never_wrote_a_record_is_replaced(value: bytes, tmp_path: 
 
 
 def test_only_schemas_of_the_application_are_replaced() -> None:
-    with using(FIRST), pytest.raises(UnknownSubject, match="there are thing_command, thing_event"):
-        [*write_those_of_the_aggregates(["response"])]
+    with pytest.raises(UnknownSubject, match="there are thing_command, thing_event"):
+        [*write_those_of_the_aggregates(FIRST, ["response"])]

@@ -4,6 +4,7 @@ from hashlib import sha256
 import pytest
 
 from schemas.position import PositionClosed, PositionOpened
+from tests.application import encode_event
 from tests.projection.event_log import EventLog
 from tests.projection.responses import ACCEPTED
 from verdict.audit.finding import Check, Finding
@@ -14,7 +15,6 @@ from verdict.event_log.placed import Placed
 from verdict.model.message import Event
 from verdict.model.source import Source
 from verdict.wire.passed_over import NOTHING_PASSED_OVER, PassedOver
-from verdict.wire.records import encode_event
 
 OPENED = PositionOpened(client="ada", ticker="AAPL", exchange="NASDAQ", amount=1)
 OFFSET = 10

@@ -8,11 +8,11 @@ from typing import Never
 import pytest
 from sqlalchemy import Engine
 
-from verdict.application import current
+from tests.application import APPLICATION
 from verdict.audit.finding import Check, Looked
 from verdict.audit.read_models import NO_FUNCTION_OF_THE_LOG, ReadModels
 from verdict.cli.verify import judged, not_seen, summary
-from verdict.configuration.settings import Settings
+from verdict.configuration.loading import load_settings
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.event_log import EventLog, Gone
 from verdict.projection import position, versions
@@ -23,7 +23,7 @@ from verdict.read_models.as_of.filling import Records
 from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
-PLACE = Partition(Topics().responses("order"), 0)
+PLACE = Partition(Topics(APPLICATION).responses("order"), 0)
 
 
 @pytest.fixture
@@ -54,13 +54,15 @@ def test_read_models_that_cannot_be_folded_or_are_missing_are_named(
 ) -> None:
     looked, folder = Looked(), tmp_path / "folded"
     folder.mkdir()
-    records = Records(EventLog(Topics(), dropped, away), Topics(), away)
-    models = ReadModels(Settings(), engine, records, folder, None, looked, lambda text: None)
+    records = Records(EventLog(Topics(APPLICATION), dropped, away), Topics(APPLICATION), away)
+    models = ReadModels(
+        load_settings(APPLICATION), engine, records, folder, None, looked, lambda text: None
+    )
 
-    assert [*models.findings([*current().aggregate_types])] == []
+    assert [*models.findings([*APPLICATION.aggregate_types])] == []
 
     told = dict(one.split(": ", 1) for one in looked.unavailable)
-    assert set(told) == set(declared())
+    assert set(told) == set(declared(APPLICATION))
     assert told.pop("outcome").startswith("records of order.responses:0 are archived up to")
     assert set(told.values()) == {"the read side has none; start `verdict up` once"}
     assert looked.not_checked == [*NO_FUNCTION_OF_THE_LOG]
@@ -71,10 +73,14 @@ def test_responses_that_kafka_dropped_when_they_were_read_are_no_fault(
 ) -> None:
     looked, folder = Looked(), tmp_path / "folded"
     folder.mkdir()
-    records = Records(EventLog(Topics(), dropped_when_read, away), Topics(), away)
-    models = ReadModels(Settings(), engine, records, folder, None, looked, lambda text: None)
+    records = Records(
+        EventLog(Topics(APPLICATION), dropped_when_read, away), Topics(APPLICATION), away
+    )
+    models = ReadModels(
+        load_settings(APPLICATION), engine, records, folder, None, looked, lambda text: None
+    )
 
-    assert [*models.findings([*current().aggregate_types])] == []
+    assert [*models.findings([*APPLICATION.aggregate_types])] == []
 
     assert not any(one.startswith("outcome") for one in looked.unavailable)
     assert looked.not_checked[0] == (
@@ -89,10 +95,14 @@ def test_a_read_model_that_is_stopped_is_not_clean(engine: Engine, tmp_path: Pat
     folder.mkdir()
     with engine.begin() as connection:
         versions.stop(connection, outcome(1), ValueError("no room"), 5)
-    records = Records(EventLog(Topics(), dropped_when_read, away), Topics(), away)
-    models = ReadModels(Settings(), engine, records, folder, None, looked, lambda text: None)
+    records = Records(
+        EventLog(Topics(APPLICATION), dropped_when_read, away), Topics(APPLICATION), away
+    )
+    models = ReadModels(
+        load_settings(APPLICATION), engine, records, folder, None, looked, lambda text: None
+    )
 
-    assert [*models.findings([*current().aggregate_types])] == []
+    assert [*models.findings([*APPLICATION.aggregate_types])] == []
 
     assert "outcome, behind where it is stopped: no room" in looked.unavailable
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import pytest
 from sqlalchemy import text
 
+from tests.application import decode_event
 from tests.audit.books import PLACE, Books
 from tests.tiers import is_thorough
 from verdict.audit.auditor import Auditor
@@ -17,7 +18,7 @@ from verdict.operator.entries import kept, key_hash, value_of
 from verdict.operator.local_copy import LocalCopy
 from verdict.operator.output import Output
 from verdict.operator.shard_state import snapshot_key
-from verdict.wire.records import decode, decode_event
+from verdict.wire.records import decode
 from verdict.wire.response import Response
 
 FILL = {"type": "FillOrder", "quantity": 1, "price_cents": 99}

@@ -8,6 +8,7 @@ from sqlalchemy import text
 
 from projections.us_holder import us_holder
 from schemas.position import PositionClosed
+from tests.application import APPLICATION
 from tests.audit.test_looked import away, dropped
 from tests.conftest import NewDatabase
 from tests.projection.event_log import EventLog as Happened
@@ -17,7 +18,7 @@ from verdict.audit.feed import Announced, faults
 from verdict.audit.finding import Check, Finding, Looked
 from verdict.audit.read_models import NO_FUNCTION_OF_THE_LOG, ReadModels
 from verdict.audit.views import altered
-from verdict.configuration.settings import Settings
+from verdict.configuration.loading import load_settings
 from verdict.event_log.event_log import EventLog
 from verdict.projection.database import snapshot
 from verdict.projection.processor_tables import views_of
@@ -49,8 +50,10 @@ def found_in(read_side: ReadSide, tmp_path: Path) -> tuple[list[str], Looked]:
     """Return what an audit says that has no records to fold, and what it looked at."""
     looked, folder = Looked(), tmp_path / "folded"
     folder.mkdir()
-    records = Records(EventLog(Topics(), dropped, away), Topics(), away)
-    models = ReadModels(Settings(), read_side.engine, records, folder, None, looked, print)
+    records = Records(EventLog(Topics(APPLICATION), dropped, away), Topics(APPLICATION), away)
+    models = ReadModels(
+        load_settings(APPLICATION), read_side.engine, records, folder, None, looked, print
+    )
     return [str(finding) for finding in models.findings(["position"])], looked
 
 

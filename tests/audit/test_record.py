@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.projection.read_side import ReadSide
 from verdict.audit.finding import Check, Finding, Looked
@@ -38,7 +39,7 @@ def run(**found: int) -> Verification:
 def test_auditors_see_what_was_found_and_readers_nothing_personal(
     new_database: NewDatabase,
 ) -> None:
-    settings = settings_alone(database_url=read_side(new_database()))
+    settings = settings_alone(APPLICATION, database_url=read_side(new_database()))
     with reader_of(settings, Sees.OPERATOR) as reader:
         assert Told(reader, "dead-letters").verified is None
     record(settings, run())
@@ -65,7 +66,7 @@ def readable(value: object) -> object:
 
 def test_before_the_table_is_there_it_says_who_makes_it(tmp_path: Path) -> None:
     with pytest.raises(NotRecordedError, match="the next start of `verdict up` makes the table"):
-        record(settings_alone(data_dir=tmp_path), run())
+        record(settings_alone(APPLICATION, data_dir=tmp_path), run())
 
 
 def test_a_database_that_refuses_it_is_named(tmp_path: Path) -> None:
@@ -78,4 +79,4 @@ def test_a_database_that_refuses_it_is_named(tmp_path: Path) -> None:
     database.close()
 
     with pytest.raises(NotRecordedError, match="only to read"):
-        record(settings_alone(database_url=url), run())
+        record(settings_alone(APPLICATION, database_url=url), run())

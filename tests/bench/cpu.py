@@ -10,13 +10,18 @@ from typing import Any
 
 import psutil
 
+from tests.application import APPLICATION, CATALOG
 from tests.bench.workload import ISSUED_AT, command
-from verdict.application import current
 from verdict.decision.answering import acceptance
 from verdict.decision.handle import Limits, handle
 from verdict.decision.received import CommandRecord, ReceivedCommand, receive
 from verdict.decision.recording import record
-from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
+from verdict.decision.snapshot import (
+    NEVER_EXISTED,
+    Snapshot,
+    decode_snapshot,
+    encode_snapshot,
+)
 from verdict.model.source import Source
 from verdict.operator.output import Outputs
 from verdict.wire.topics import Topics
@@ -79,33 +84,36 @@ def _micros(step: Callable[[], object]) -> float:
 
 
 def _steps() -> dict[str, Callable[[], object]]:
-    decider, codec, limits = current().aggregate("order"), snapshot_codec("order"), Limits()
-    placed = handle(decider, NEVER_EXISTED, _received(0), None, limits)
+    context, limits = CATALOG["order"], Limits()
+    decider = context.aggregate
+    placed = handle(context, NEVER_EXISTED, _received(0), None, limits)
     assert placed.stored is not None
     stored: bytes = placed.stored
-    snapshot: Snapshot[Any] = codec.decode(stored)
+    snapshot: Snapshot[Any] = decode_snapshot(context, stored)
     modify = _received(1)
-    verdict = handle(decider, snapshot, modify, None, limits)
+    verdict = handle(context, snapshot, modify, None, limits)
     events = decider.decide(snapshot.state, modify.payload)
-    outputs = Outputs(Topics())
+    outputs = Outputs(Topics(APPLICATION))
     return {
-        "read the command": lambda: receive("order", modify.record),
-        "read the snapshot": lambda: codec.decode(stored),
+        "read the command": lambda: receive(CATALOG["order"], modify.record),
+        "read the snapshot": lambda: decode_snapshot(context, stored),
         "the rules: decide": lambda: decider.decide(snapshot.state, modify.payload),
         "the rules: evolve": lambda: decider.evolve(snapshot.state, events[0]),
-        "number, chain and write the events": lambda: record(decider, snapshot, modify, events),
-        "write the snapshot": lambda: codec.encode(verdict.snapshot),
+        "number, chain and write the events": lambda: record(context, snapshot, modify, events),
+        "write the snapshot": lambda: encode_snapshot(context, verdict.snapshot),
         "write the response": lambda: acceptance(
             decider, snapshot, modify, verdict.recorded, verdict.snapshot
         ),
         "headers and topics": lambda: list(outputs.of_verdict(verdict, modify)),
-        "all checks and rules together": lambda: handle(decider, snapshot, modify, None, limits),
+        "all checks and rules together": lambda: handle(context, snapshot, modify, None, limits),
     }
 
 
 def _received(version: int) -> ReceivedCommand:
     sent = command("order-1", version, 10 + version, Random(version))
     source, size = Source("order.commands", 0, version), len(sent.value or b"")
-    found = receive("order", CommandRecord(source, ISSUED_AT, sent.key, sent.value, size, None))
+    found = receive(
+        CATALOG["order"], CommandRecord(source, ISSUED_AT, sent.key, sent.value, size, None)
+    )
     assert isinstance(found, ReceivedCommand)
     return found

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
+from tests.application import APPLICATION
 from tests.bench.settings import settings_for
 from tests.bench.workload import Sent, fill
 from tests.postgresql import server
@@ -45,7 +46,7 @@ def _gone_round(servers: str, folder: Path, name: str, url: str, count: int) -> 
     fill(servers, settings.topics.dead_letters, _letters(count))
     time.sleep(1)  # the default back-off: all are due
     engine = open_database(url)
-    create_read_side(engine, projections())
+    create_read_side(engine, projections(APPLICATION))
     kafka = Kafka(settings={"bootstrap.servers": servers})
     began = time.perf_counter()
     retrying = Retrying(

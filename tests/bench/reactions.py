@@ -13,12 +13,12 @@ from typing import Any
 
 from commands.policies.award_points import award_points
 from schemas.invoice import InvoiceLineItem, InvoiceRecorded
+from tests.application import APPLICATION, encode_command, encode_event
 from tests.bench.cpu import cpu_by_process
 from tests.bench.progress import WARMING, await_rows, query_named, rows_per_s
 from tests.bench.settings import settings_for
 from tests.bench.workload import Sent, fill
 from tests.projection.event_log import AN_EVENT
-from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.decider.running import Deciding
 from verdict.exactly_once.decider_query import NAME as DECIDER
@@ -29,8 +29,6 @@ from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.processing.processor import Processor
 from verdict.reactions.query import NAME as REACTIONS
 from verdict.reactions.running import reacting
-from verdict.wire.commands import encode_command
-from verdict.wire.records import encode_event
 
 CARDS = 10_000
 SEED = 1
@@ -106,7 +104,7 @@ def _as_sent(event: RecordedEvent) -> Sent:
 
 def _as_asked(event: RecordedEvent) -> Sent:
     """Return the policy's command as its query would write it."""
-    [asked] = commands_of(award_points, event, current().aggregate_of)
+    [asked] = commands_of(award_points, event, APPLICATION.aggregate_of)
     value = encode_command(asked.aggregate_type, asked.envelope, asked.payload)
     return Sent(asked.envelope.command_id, asked.envelope.aggregate_id.encode(), value)
 

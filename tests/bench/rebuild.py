@@ -17,6 +17,7 @@ from sqlalchemy import Engine, select
 
 from schemas.order import OrderFilled, OrderPlaced
 from schemas.position import PositionOpened, PositionTransferred
+from tests.application import APPLICATION, encode_event
 from tests.bench.settings import settings_for
 from tests.postgresql import server
 from tests.projection.event_log import AN_EVENT, START
@@ -38,7 +39,6 @@ from verdict.read_models.versions.folds import OnExecutors
 from verdict.read_models.versions.whole_log import WholeLog, ends_of
 from verdict.reading.reader import Reader
 from verdict.spark.session import spark_session
-from verdict.wire.records import encode_event
 from verdict.wire.topics import Topics
 
 SEED = 1
@@ -72,8 +72,8 @@ def rebuild(servers: str, folder: Path, events: int) -> Iterator[Result]:
         postgresql = parts.enter_context(parts.enter_context(server()).database())
         for url in (f"sqlite:///{folder / 'rebuild.db'}", postgresql):
             engine = open_database(url)
-            create_read_side(engine, projections())
-            reader = parts.enter_context(Reader(url, readable(projections())))
+            create_read_side(engine, projections(APPLICATION))
+            reader = parts.enter_context(Reader(url, readable(projections(APPLICATION))))
             batches = KafkaBatches(spark, kafka, topics)
             log_and_archive = EventLog(topics, lambda: log, partial(Archive, reader))
             whole = WholeLog(spark, batches, log_and_archive, topics)
@@ -85,7 +85,7 @@ def rebuild(servers: str, folder: Path, events: int) -> Iterator[Result]:
 
 
 def _measured(building: Building, ends_of_it: EndsOf, engine: Engine, name: str) -> Result:
-    built, raw = declared()[name](2), declared()[name](3)
+    built, raw = declared(APPLICATION)[name](2), declared(APPLICATION)[name](3)
     with engine.begin() as connection:
         creation.create(connection, [built, raw])
     ends = ends_of_it(built)

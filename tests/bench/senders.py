@@ -11,6 +11,7 @@ from functools import partial
 from multiprocessing.synchronize import Barrier
 from typing import Any, NamedTuple
 
+from tests.application import APPLICATION
 from tests.bench.workload import ACTOR, placing
 from verdict.client.client import Client
 from verdict.kafka.topic_check import TopicAdmin
@@ -41,7 +42,7 @@ def senders(servers: str, count: int) -> Iterator[Result]:
         count: Commands in all, of each number of clients.
     """
     for clients in CLIENTS:
-        topics = Topics(prefix=f"senders-{clients}-")
+        topics = Topics(APPLICATION, prefix=f"senders-{clients}-")
         TopicAdmin({"bootstrap.servers": servers}, topics).create_missing()
         pushed = _together(servers, topics, clients, count // clients)
         seconds = max(one.ended for one in pushed) - min(one.began for one in pushed)
@@ -69,7 +70,7 @@ def _meet_at(barrier: Barrier) -> None:
 
 
 def _push(servers: str, topics: Topics, count: int, number: int) -> Pushed:
-    with Client(servers, topics) as client:
+    with Client(APPLICATION, servers, topics) as client:
         _send(client, f"warm-{number}", WARMING)
         _meeting[-1].wait()
         began, cpu = time.monotonic(), time.process_time()

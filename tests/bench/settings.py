@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from tests.application import APPLICATION
 from verdict.configuration.loading import load_settings
 from verdict.configuration.settings import Settings
 
@@ -21,6 +22,7 @@ def settings_for(servers: str, folder: Path, name: str, **varied: Any) -> Settin
     """
     assert set(varied) <= VARIED, varied
     return load_settings(
+        APPLICATION,
         data_dir=folder / name,
         bootstrap_servers=servers,
         deployment=name,

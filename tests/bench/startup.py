@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from commands.order import PlaceOrder
+from tests.application import APPLICATION
 from tests.e2e.deployment import ROOT, VERDICT, await_ready, stop
 from verdict.client.client import Client
 
@@ -52,5 +53,5 @@ def _first_verdict(data_dir: Path, order_id: str) -> None:
         quantity=Random(1).randint(1, 9),
         limit_price_cents=1,
     )
-    with Client(servers) as client:
+    with Client(APPLICATION, servers) as client:
         client.send(order_id, place, expected_version=0).wait(timeout_s=60)

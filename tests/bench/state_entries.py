@@ -6,6 +6,7 @@ from random import Random
 from typing import NamedTuple
 
 from commands.order import DeleteOrder, ModifyOrder
+from tests.application import APPLICATION, encode_command
 from tests.bench.workload import ACTOR, ISSUED_AT, TRACE, Sent, command
 from tests.operator.state_on_disk import StateOnDisk
 from verdict.decision.handle import Limits
@@ -18,7 +19,6 @@ from verdict.operator.entries import HASH_BYTES, kept, key_hash, pack
 from verdict.operator.log_head import PAGE_BYTES, LogHead, page_number
 from verdict.operator.shard_state import DictState, Entry, outcome_key, snapshot_key
 from verdict.operator.stored import StoredState
-from verdict.wire.commands import encode_command
 from verdict.wire.topics import Topics
 
 ORDER = "order-000000000"
@@ -45,7 +45,7 @@ def sampled() -> Samples:
 def _kept_of(state: DictState, sent: Sent) -> tuple[Entry, Entry]:
     source = Source("order.commands", 0, len(state.entries))
     record = CommandRecord(source, NOW, sent.key, sent.value, len(sent.value or b""), None)
-    batch = ShardBatch(Topics(), Limits(), state)
+    batch = ShardBatch(Topics(APPLICATION), Limits(), state)
     assert [output.topic for output in batch.decide([record])][-1] == "order.responses"
     batch.commit()
     outcome = outcome_key("order", ORDER, sent.command_id)

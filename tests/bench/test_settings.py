@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.application import APPLICATION
 from tests.bench.settings import PLACES, VARIED, settings_for
 from verdict.configuration.loading import load_settings
 from verdict.configuration.settings import Settings
@@ -16,7 +17,7 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_a_benchmark_runs_with_the_settings_of_up(tmp_path: Path) -> None:
-    ours, ups = settings_for("kafka:9092", tmp_path, "bench"), load_settings()
+    ours, ups = settings_for("kafka:9092", tmp_path, "bench"), load_settings(APPLICATION)
 
     differing = {n for n in Settings.model_fields if getattr(ours, n) != getattr(ups, n)}
     assert differing == PLACES
@@ -28,7 +29,7 @@ def test_only_what_is_said_to_vary_does(tmp_path: Path) -> None:
         "shared_dir": tmp_path, "spark": {"driver.host": "host"},
     }  # fmt: skip
     ours = settings_for("kafka:9092", tmp_path, "bench", **varied)
-    ups = load_settings()
+    ups = load_settings(APPLICATION)
 
     differing = {n for n in Settings.model_fields if getattr(ours, n) != getattr(ups, n)}
     assert differing == PLACES | VARIED

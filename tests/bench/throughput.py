@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from tests.application import APPLICATION
 from tests.bench.cpu import cpu_by_process
 from tests.bench.progress import POLL_S, WARMING, await_rows, query_named, rows_per_s
 from tests.bench.settings import settings_for
@@ -164,7 +165,7 @@ def _ends(ground: Foundation, settings: Settings) -> dict[Place, int]:
     with KafkaLog({"bootstrap.servers": ground.servers}) as log:
         return {
             (projection.name, *place): kept.end
-            for projection in projections()
+            for projection in projections(APPLICATION)
             for place, kept in log.bounds(log.places(projection.topics(settings.topics))).items()
             if kept.end
         }

@@ -10,9 +10,9 @@ from uuid import UUID
 from confluent_kafka import Producer
 
 from commands.order import ModifyOrder, PlaceOrder
+from tests.application import encode_command
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope
-from verdict.wire.commands import encode_command
 
 STALE = 0.02  # of all commands; the version that they expect has passed
 ISSUED_AT = 1_795_000_000_000  # any time of day will do, in ms

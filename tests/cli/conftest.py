@@ -12,7 +12,9 @@ import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from typer.testing import CliRunner, Result
 
+from tests.application import APPLICATION
 from tests.audit.books import Books
+from verdict.cli.application import IN_A_CHECKOUT, VARIABLE
 from verdict.cli.main import app
 from verdict.configuration.found import Service, announce
 from verdict.configuration.settings import Settings
@@ -94,7 +96,7 @@ def command_record(message: Message) -> CommandRecord:
 @pytest.fixture(scope="session")
 def topics(shared_broker: EmbeddedBroker) -> Topics:
     """The topics of the service under test, created."""
-    topics = Topics(deployment="cli", prefix="cli.")
+    topics = Topics(APPLICATION, deployment="cli", prefix="cli.")
     TopicAdmin({"bootstrap.servers": shared_broker.bootstrap_servers}, topics).ensure()
     return topics
 
@@ -119,6 +121,7 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the working directory: empty, and with no settings from outside."""
     for name in Settings.model_fields:
         monkeypatch.delenv(f"VERDICT_{name.upper()}", raising=False)
+    monkeypatch.setenv(VARIABLE, IN_A_CHECKOUT)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.chdir(tmp_path)
     return tmp_path

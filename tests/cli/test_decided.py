@@ -3,6 +3,7 @@
 import pytest
 
 from schemas.position import PositionAdjusted
+from tests.application import APPLICATION
 from tests.decision.test_history import OPENED, stored
 from verdict.errors import VerdictError
 from verdict.event_log.decided import quarantine_in_words
@@ -29,14 +30,14 @@ QUARANTINE = Decision(
 
 @pytest.mark.proves("C-17", "G-07")
 def test_of_a_damaged_history_no_state_is_told_but_those_before_the_damage() -> None:
-    about = "position 'p-1'"
+    about, rules = "position 'p-1'", APPLICATION.aggregate("position")
 
-    places, snapshot = folded(about, [FIRST, THIRD], Moment(version=1))
+    places, snapshot = folded(rules, about, [FIRST, THIRD], Moment(version=1))
 
     assert (snapshot.version, places[1].offset) == (1, 10)
     with pytest.raises(VerdictError, match="'p-1': version 3 follows version 1; no state"):
-        folded(about, [FIRST, THIRD], Moment())
-    assert folded(about, [FIRST, THIRD, SECOND], Moment())[1].version == 3
+        folded(rules, about, [FIRST, THIRD], Moment())
+    assert folded(rules, about, [FIRST, THIRD, SECOND], Moment())[1].version == 3
 
 
 @pytest.mark.proves("C-17", "G-07")

@@ -12,7 +12,7 @@ from typer.main import get_command
 
 from compose.application import app as application
 from tests.cli.conftest import Run
-from verdict.application_name import IN_A_CHECKOUT
+from verdict.cli.application import IN_A_CHECKOUT
 from verdict.cli.main import app
 from verdict.cli.verbs import VERBS, loaded
 from verdict.kafka import log

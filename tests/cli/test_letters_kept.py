@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import Engine, insert, select, update
 
 from commands.order import CancelOrder
+from tests.application import APPLICATION, decode_command, encode_command
 from tests.cli.conftest import Run, Verdict
 from verdict.letters.headers import as_json
 from verdict.model.command_envelope import CommandEnvelope
@@ -16,7 +17,6 @@ from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import projections
 from verdict.projection.letter import intervention, table
 from verdict.projection.letter_status import PARKED
-from verdict.wire.commands import decode_command, encode_command
 from verdict.wire.letter import letter_id
 
 pytestmark = pytest.mark.proves("B-09")
@@ -31,7 +31,7 @@ Letters = Callable[..., Verdict]
 def engine(tmp_path: Path) -> Iterator[Engine]:
     """Return a read side with one parked letter."""
     engine = open_database(f"sqlite:///{tmp_path / 'verdict.db'}")
-    create_read_side(engine, projections())
+    create_read_side(engine, projections(APPLICATION))
     parked = {
         "id": ID,
         "topic": AT.topic,

@@ -46,7 +46,6 @@ def test_an_application_has_the_folders_of_every_one(run: Run, folder: Path) -> 
         "shop/commands/parcel.py",
         "shop/aggregates/parcel.py",
         "shop/compose/application.py",
-        "shop/tests/conftest.py",
         "shop/tests/test_parcel.py",
     }
     assert [f"wrote {name}" for name in sorted(files(folder))] == new.stderr.splitlines()[:-1]

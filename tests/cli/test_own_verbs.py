@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from verdict.application_name import VARIABLE
+from verdict.cli.application import VARIABLE
 from verdict.cli.own_verbs import verbs_by_text
 from verdict.model.verb import Verb
 

@@ -8,10 +8,11 @@ from commands.order import DeleteOrder, PlaceOrder
 from compose.application import app
 from tests.cli.conftest import Run
 from tests.page.filled import keep
-from verdict.application_name import IN_A_CHECKOUT
+from verdict.cli.application import IN_A_CHECKOUT
 from verdict.cli.repetitions import SHOWN, sent_again, with_repetitions
 from verdict.configuration.found import DATABASE
 from verdict.event_log.chapters import Fields
+from verdict.testing import InMemory
 
 PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=1)
 
@@ -19,7 +20,7 @@ PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_p
 @pytest.fixture
 def sent(tmp_path: Path) -> Path:
     """Return a data directory with one command that was sent three times, by two people."""
-    with app.in_memory() as memory:
+    with InMemory(app) as memory:
         for actor in ("ada", None, "bob"):
             memory.send("o-1", PLACE, 0, command_id="c-1", actor=actor, correlation_id="flow")
         memory.send("o-1", DeleteOrder(), 9, command_id="c-2", correlation_id="flow")

@@ -4,18 +4,15 @@ import json
 import shutil
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from compose.application import app
+from tests.application import APPLICATION, CATALOG, newest
 from tests.cli.conftest import Run
 from tests.documents import ROOT
-from verdict.application import using
-from verdict.wire.schema_files import by_id, newest
 from verdict.wire.topics import Topics
 
 LOGIN = "Basic dmVyZGljdDpzZWNyZXQ="  # verdict:secret
@@ -97,9 +94,9 @@ def test_every_topic_gets_its_schemas_under_the_ids_that_records_carry(
     checked = run("schemas", "check", "--registry", registry.url, "--json")
 
     [answer] = published.lines
-    assert registry.ids.keys() == by_id().keys()
+    assert registry.ids.keys() == CATALOG.schemas.by_id.keys()
     assert len(answer["published"]) == registry.posts
-    topics = [topic.name for topic in Topics().all() if "." in topic.name]
+    topics = [topic.name for topic in Topics(APPLICATION).all() if "." in topic.name]
     assert {f"{topic}-value" for topic in topics} <= registry.subjects.keys()
     order = newest("order_event")
     assert registry.subjects["order.events-value"][order.version] == order.id
@@ -161,8 +158,13 @@ def test_two_schemas_of_one_id_are_named_before_anything_is_written(
     monkeypatch.syspath_prepend(tmp_path)
     before = sorted(files.iterdir())
 
-    with using(replace(app, schemas="merged")):
-        checked, wrote = run("schemas", "check"), run("schemas", "write")
+    (tmp_path / "merged_shop.py").write_text(
+        "from dataclasses import replace\n"
+        "from compose.application import app as whole\n"
+        'app = replace(whole, schemas="merged")\n'
+    )
+    of = ("--app", "merged_shop:app")
+    checked, wrote = run("schemas", "check", *of), run("schemas", "write", *of)
 
     first, last = entries[0], entries[-1]
     said = f"verdict: schema id {first['id']} is {first['subject']} v{first['version']} and "

@@ -66,7 +66,7 @@ def test_config_shows_every_setting_with_its_origin_and_no_secret(run: Run) -> N
     }
     assert shown["database_url"]["value"] == "postgresql+psycopg://ada:***@db/verdict"
     assert (shown["database_url"]["from"], shown["cores"]["from"]) == ("flag", "default")
-    assert shown["app"]["from"] == "default"
+    assert shown["app"]["from"] == "environment"
     assert SECRET not in str(shown) + table.stdout + table.stderr
     assert max(map(len, table.stdout.splitlines())) <= 100
 

@@ -9,6 +9,7 @@ import pytest
 from rich.text import Text
 from sqlalchemy import text
 
+from tests.application import APPLICATION
 from tests.cli.conftest import Run
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import projections
@@ -23,7 +24,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return a read side with one long message in it."""
     url = f"sqlite:///{tmp_path_factory.mktemp('sql') / 'read.db'}"
     engine = open_database(url)
-    create_read_side(engine, projections())
+    create_read_side(engine, projections(APPLICATION))
     with engine.begin() as connection:
         stopped = "(projection, version, role, settings, error, stopped_at)"
         row = "('p', 1, 'live', '', :error, '2026-11-21T12:00:00.000Z')"

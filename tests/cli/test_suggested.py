@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
+from tests.application import APPLICATION
 from tests.cli.conftest import Run
 from verdict.cli.positions import parse_from
 from verdict.configuration.values import topic_or_prefix
@@ -57,8 +59,8 @@ def test_a_time_without_a_zone_is_suggested_with_one(time: str) -> None:
         (topic_or_prefix, "a b"),
         (parse_week, "W47"),
         (parse_share, "3/1"),
-        (addresses, "nobody"),
-        (understood, "soon"),
+        (partial(addresses, APPLICATION), "nobody"),
+        (partial(understood, {}), "soon"),
         (named, "A b"),
     ],
 )

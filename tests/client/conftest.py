@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
+from tests.application import APPLICATION, decode_command
 from tests.topics import create
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.source import Source
-from verdict.wire.commands import decode_command
 from verdict.wire.murmur2 import partition_of
 from verdict.wire.records import encode
 from verdict.wire.reply import REPLY_TO
@@ -122,7 +122,7 @@ class Responder(threading.Thread):
 def topics(broker: EmbeddedBroker, request: pytest.FixtureRequest) -> Topics:
     """The topics of this test alone, created."""
     prefix = re.sub(r"\W", "-", request.node.name)[:80]
-    topics = Topics(prefix=f"{prefix}.", partitions=PARTITIONS)
+    topics = Topics(APPLICATION, prefix=f"{prefix}.", partitions=PARTITIONS)
     responses = map(topics.responses, TYPES)
     names = [*map(topics.commands, TYPES), *responses, topics.replies]
     create(broker.bootstrap_servers, topics, names)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from tests.application import APPLICATION
 from tests.client.test_waiting import ABOUT, place, response_at
 from verdict.client import async_client, connection
 from verdict.client.async_client import AsyncClient
@@ -63,7 +64,7 @@ class Desk:
 
 def client_at(desk: Desk) -> AsyncClient:
     with patch.object(connection, "Connection", lambda *_: desk):
-        return AsyncClient("nowhere")
+        return AsyncClient(APPLICATION, "nowhere")
 
 
 class Tasks(RuleBasedStateMachine):

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from commands.order import CancelOrder, ModifyOrder, PlaceOrder
 from commands.position import ClosePosition
+from tests.application import APPLICATION, decode_command
 from tests.client.conftest import PARTITIONS, Responder, accepted
 from verdict.client import responses
 from verdict.client.async_client import AsyncClient
@@ -31,7 +32,6 @@ from verdict.local.broker import EmbeddedBroker
 from verdict.model.command_envelope import Expectation
 from verdict.model.life_cycle import LifeCycle
 from verdict.wire.codec import HEADER_BYTES, MAGIC
-from verdict.wire.commands import decode_command
 from verdict.wire.records import encode
 from verdict.wire.response import Response, Status
 from verdict.wire.schema_files import FIRST_FREE_ID
@@ -45,7 +45,7 @@ UNKNOWN = MAGIC + (FIRST_FREE_ID - 1).to_bytes(4, "big")  # given long after the
 
 @pytest.fixture
 def client(broker: EmbeddedBroker, topics: Topics) -> Iterator[Client]:
-    with Client(broker.bootstrap_servers, topics) as client:
+    with Client(APPLICATION, broker.bootstrap_servers, topics) as client:
         yield client
 
 
@@ -234,7 +234,7 @@ def test_callbacks_are_called_when_the_client_is_closed_at_the_latest(
             pending.wait(0)
         errors.put(str(caught.value))
 
-    with Client(broker.bootstrap_servers, topics) as client:
+    with Client(APPLICATION, broker.bootstrap_servers, topics) as client:
         client.send("order-1", ORDER, expected_version=0).add_done_callback(told)
 
     assert "closed before the outcome came" in errors.get_nowait()
@@ -248,7 +248,7 @@ def test_tasks_of_an_event_loop_share_a_client(
 
     async def send_all() -> list[Response]:
         small = {"queue.buffering.max.messages": "50"}
-        async with AsyncClient(broker.bootstrap_servers, topics, small) as client:
+        async with AsyncClient(APPLICATION, broker.bootstrap_servers, topics, small) as client:
             orders = (client.send(f"order-{n}", ORDER, "NO_STREAM") for n in range(250))
             closings = (client.send(f"p-{n}", ClosePosition(), 1) for n in range(250))
             return await asyncio.gather(*orders, *closings)
@@ -266,7 +266,7 @@ def test_what_a_task_does_not_hear_in_time_can_be_asked_again(
     broker: EmbeddedBroker, topics: Topics
 ) -> None:
     async def impatient() -> Response:
-        async with AsyncClient(broker.bootstrap_servers, topics) as client:
+        async with AsyncClient(APPLICATION, broker.bootstrap_servers, topics) as client:
             with pytest.raises(OutcomeUnknown, match="ask again with the same command id") as told:
                 await client.send("order-1", ORDER, 0, timeout_s=IMPATIENCE_S)
             late = Responder(broker.bootstrap_servers, topics)
@@ -320,7 +320,7 @@ def test_a_full_queue_makes_the_sender_wait_and_fails_nothing(
     broker: EmbeddedBroker, topics: Topics
 ) -> None:
     small = {"queue.buffering.max.messages": "100"}
-    with Client(broker.bootstrap_servers, topics, small) as client:
+    with Client(APPLICATION, broker.bootstrap_servers, topics, small) as client:
         for number in range(3_000):
             client.send(f"order-{number}", ORDER, expected_version=0)
 
@@ -357,7 +357,7 @@ def test_an_expected_version_is_a_count_or_a_known_word(client: Client, expected
 def test_an_unreachable_broker_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(responses, "ANSWER_S", 1.0)
     address = unused_address()
-    client = Client(address, config={"socket.connection.setup.timeout.ms": "1000"})
+    client = Client(APPLICATION, address, config={"socket.connection.setup.timeout.ms": "1000"})
 
     with pytest.raises(KafkaUnavailable, match=f"cannot reach Kafka at {address}"):
         client.send("order-1", ORDER, expected_version=0)
@@ -366,7 +366,9 @@ def test_an_unreachable_broker_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_missing_topic_is_named(broker: EmbeddedBroker) -> None:
     with (
-        Client(broker.bootstrap_servers, Topics(prefix="nowhere.")) as client,
+        Client(
+            APPLICATION, broker.bootstrap_servers, Topics(APPLICATION, prefix="nowhere.")
+        ) as client,
         pytest.raises(KafkaUnavailable, match=r"nowhere\.order\.responses .*verdict topics create"),
     ):
         client.send("order-1", ORDER, expected_version=0)
@@ -377,7 +379,7 @@ def test_a_command_that_kafka_does_not_take_is_reported_to_whoever_asks_first(
 ) -> None:
     """The limit of the producer stands for any refusal of Kafka's."""
     strict = {"message.max.bytes": "1000"}
-    client = Client(broker.bootstrap_servers, topics, strict)
+    client = Client(APPLICATION, broker.bootstrap_servers, topics, strict)
     with pytest.raises(NotDelivered, match="command 'c-1' to order 'order-1' was not sent"):
         client.send("order-1", CancelOrder(cause="x" * 2_000), 1, command_id="c-1")
     client.close()
@@ -386,7 +388,7 @@ def test_a_command_that_kafka_does_not_take_is_reported_to_whoever_asks_first(
 def test_a_lost_command_that_nobody_waits_for_is_reported_by_flush(
     broker: EmbeddedBroker, topics: Topics
 ) -> None:
-    client = Client(broker.bootstrap_servers, topics, {"linger.ms": "20000"})
+    client = Client(APPLICATION, broker.bootstrap_servers, topics, {"linger.ms": "20000"})
     client.send("order-1", ORDER, expected_version=0)
     client._connection.outbox.producer.purge()  # as if Kafka had not taken it for as long as it may
 
@@ -456,8 +458,9 @@ from commands.order import DeleteOrder
 from verdict.client.errors import Forked
 
 servers, prefix = sys.argv[1:]
+from compose.application import app
 from verdict.wire.topics import Topics
-with Client(servers, Topics(prefix=prefix, partitions=4)) as client:
+with Client(app, servers, Topics(app, prefix=prefix, partitions=4)) as client:
     pending = client.send("order-1", DeleteOrder(), expected_version=1)
     child = os.fork()
     if child == 0:
@@ -502,7 +505,7 @@ def test_a_client_raises_at_once_in_a_forked_child_and_says_what_to_do(
 
 
 def test_closing_a_client_ends_every_waiting(broker: EmbeddedBroker, topics: Topics) -> None:
-    with Client(broker.bootstrap_servers, topics) as client:
+    with Client(APPLICATION, broker.bootstrap_servers, topics) as client:
         pending = client.send("order-1", ORDER, expected_version=0)
 
     with pytest.raises(OutcomeUnknown, match="closed before the outcome came"):

@@ -10,6 +10,7 @@ from confluent_kafka import Message, Producer, TopicPartition
 
 from commands.order import CancelOrder
 from commands.position import ClosePosition
+from tests.application import APPLICATION
 from tests.client.conftest import PARTITIONS, Responder
 from tests.topics import drop, grow
 from verdict.client.async_client import AsyncClient
@@ -32,7 +33,7 @@ def clients(broker: EmbeddedBroker, topics: Topics) -> Iterator[list[Client]]:
     with ExitStack() as open_ones:
         yield [
             open_ones.enter_context(
-                Client(broker.bootstrap_servers, topics=topics, own_replies=own)
+                Client(APPLICATION, broker.bootstrap_servers, topics=topics, own_replies=own)
             )
             for own in (True, True, False)
         ]
@@ -116,8 +117,8 @@ def test_tasks_of_one_loop_hear_their_own_answers(
     async def both() -> list[list[str]]:
         servers = broker.bootstrap_servers
         async with (
-            AsyncClient(servers, topics=topics, own_replies=True) as one,
-            AsyncClient(servers, topics=topics, own_replies=True) as other,
+            AsyncClient(APPLICATION, servers, topics=topics, own_replies=True) as one,
+            AsyncClient(APPLICATION, servers, topics=topics, own_replies=True) as other,
         ):
             return [*await asyncio.gather(asked(one, "one"), asked(other, "other"))]
 
@@ -164,23 +165,25 @@ def test_answers_are_heard_though_somebody_added_partitions(
     grown: tuple[str, ...], broker: EmbeddedBroker, responder: Responder, topics: Topics
 ) -> None:
     """The deciding side writes to the first ones, as before."""
-    with Client(broker.bootstrap_servers, topics=topics) as before:
+    with Client(APPLICATION, broker.bootstrap_servers, topics=topics) as before:
         before.send("order-1", CancelOrder(), 1).wait(WAIT_S)
     for name in grown:
         topic = topics.replies if name == "replies" else topics.responses("order")
         grow(broker.bootstrap_servers, topic, PARTITIONS + 3)
 
     for number in range(5):  # names of their own, each on some partition
-        with Client(broker.bootstrap_servers, topics=topics, own_replies=True) as client:
+        with Client(
+            APPLICATION, broker.bootstrap_servers, topics=topics, own_replies=True
+        ) as client:
             name = f"c-{number}"
             answer = client.send("order-1", CancelOrder(), 1, command_id=name).wait(WAIT_S)
             assert answer.command_id == name
 
 
 def test_a_deployment_without_the_topic_is_named(broker: EmbeddedBroker) -> None:
-    nowhere = Topics(prefix="no-replies.")
+    nowhere = Topics(APPLICATION, prefix="no-replies.")
     with (
-        Client(broker.bootstrap_servers, topics=nowhere, own_replies=True) as client,
+        Client(APPLICATION, broker.bootstrap_servers, topics=nowhere, own_replies=True) as client,
         pytest.raises(KafkaUnavailable, match=r"no-replies\.verdict\.replies .*topics create"),
     ):
         client.send("order-1", CancelOrder(), 1)

@@ -1,27 +1,28 @@
 import pytest
 
-from verdict.application import UnknownAggregate, current
+from tests.application import APPLICATION
+from verdict.model.application import UnknownAggregate
 from verdict.model.command import Command
 from verdict.model.life_cycle import LifeCycle
 
 
 def test_the_command_types_are_those_of_the_contract() -> None:
-    assert set(current().aggregate("enrolment").command_types) == {
+    assert set(APPLICATION.aggregate("enrolment").command_types) == {
         "EnrolParticipant", "ActivateParticipant", "DeactivateParticipant", "RecordLogin",
         "MoveParticipant",
     }  # fmt: skip
-    assert set(current().aggregate("order").command_types) == {
+    assert set(APPLICATION.aggregate("order").command_types) == {
         "PlaceOrder", "ModifyOrder", "FillOrder", "CancelOrder", "DeleteOrder",
     }  # fmt: skip
-    assert set(current().aggregate("position").command_types) == {
+    assert set(APPLICATION.aggregate("position").command_types) == {
         "OpenPosition", "AdjustPosition", "RelistPosition", "TransferPosition", "ClosePosition",
     }  # fmt: skip
 
 
 def test_a_command_type_knows_its_aggregate() -> None:
-    for aggregate_type in current().aggregate_types:
-        for command_type in current().aggregate(aggregate_type).command_types.values():
-            assert current().aggregate_of(command_type) == aggregate_type
+    for aggregate_type in APPLICATION.aggregate_types:
+        for command_type in APPLICATION.aggregate(aggregate_type).command_types.values():
+            assert APPLICATION.aggregate_of(command_type) == aggregate_type
 
 
 def test_a_command_type_of_no_aggregate_is_told_where_to_list_it() -> None:
@@ -31,12 +32,12 @@ def test_a_command_type_of_no_aggregate_is_told_where_to_list_it() -> None:
     with pytest.raises(
         LookupError, match="StrayOrder belongs to no aggregate of orders and invoices: add it"
     ):
-        current().aggregate_of(StrayOrder)
+        APPLICATION.aggregate_of(StrayOrder)
 
 
 def test_an_unknown_aggregate_has_no_commands() -> None:
     with pytest.raises(UnknownAggregate, match="no aggregate 'car'"):
-        current().aggregate("car")
+        APPLICATION.aggregate("car")
 
 
 def test_a_command_starts_from_an_existing_aggregate_unless_it_says_otherwise() -> None:

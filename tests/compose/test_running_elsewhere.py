@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
+from tests.application import APPLICATION
 from tests.documents import ROOT, Document
 from verdict.configuration.loading import settings_alone
 from verdict.configuration.settings import Settings
 from verdict.errors import EnvironmentIncomplete
-from verdict.page.metrics import METRICS
+from verdict.page.metrics import metrics_of
 
 COMPOSE = ROOT / "compose"
 DEPLOYING = Document("docs/deploying.md")
@@ -85,7 +86,9 @@ def test_the_service_has_settings_that_there_are(monkeypatch: pytest.MonkeyPatch
     }
 
     assert {*named} <= {*Settings.model_fields}
-    settings = settings_alone(**{name: value for name, value in named.items() if value})
+    settings = settings_alone(
+        APPLICATION, **{name: value for name, value in named.items() if value}
+    )
     asked = content("prometheus.yml")["scrape_configs"][0]["static_configs"][0]["targets"]
     assert asked == [f"{settings.page_names[0]}:{settings.page_port}"]
     registry = SERVICES["kafka-ui"]["environment"]["KAFKA_CLUSTERS_0_SCHEMAREGISTRY"]
@@ -122,7 +125,7 @@ def test_systemd_starts_again_all_but_what_a_person_must_change() -> None:
     [*(rule["expr"] for rule in RULES), *(t["expr"] for one in PANELS for t in one["targets"])],
 )
 def test_what_is_asked_of_prometheus_is_a_metric_with_these_labels(asked: str) -> None:
-    known = {metric.name: {*metric.labels} for metric in METRICS}
+    known = {metric.name: {*metric.labels} for metric in metrics_of(APPLICATION)}
     names = {*NAMED.findall(re.sub(r'"[^"]*"', "", asked))}
 
     assert names <= {*known, "process_resident_memory_bytes"}

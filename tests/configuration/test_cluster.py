@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.application import APPLICATION
 from verdict.configuration.cluster import cluster_options, refuse_a_kafka_of_this_machine
 from verdict.configuration.found import Service, announce
 from verdict.configuration.loading import SettingsInvalid, load_settings
@@ -33,33 +34,27 @@ AUTHENTICATED = ON_DISK | {"authenticate": "true", "authenticate.secret": "hush"
 
 
 def test_what_is_set_for_spark_is_told_under_its_names() -> None:
-    settings = load_settings(spark={"executor": {"memory": "2g", "cores": 4}})
+    settings = load_settings(APPLICATION, spark={"executor": {"memory": "2g", "cores": 4}})
 
     assert cluster_options(settings) == {"spark.executor.memory": "2g", "spark.executor.cores": "4"}
-
-
-def test_executors_are_told_the_application() -> None:
-    told = cluster_options(load_settings(spark_master=MASTER))
-
-    assert told == {"spark.executorEnv.VERDICT_APP": "compose.application:app"}
 
 
 def test_a_table_of_verdict_toml_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("verdict.toml").write_text("[spark]\nexecutor.memory = '2g'\nui.enabled = true\n")
 
-    told = cluster_options(load_settings())
+    told = cluster_options(load_settings(APPLICATION))
     assert told == {"spark.executor.memory": "2g", "spark.ui.enabled": "true"}
 
 
 def test_this_machine_is_no_master() -> None:
     with pytest.raises(SettingsInvalid, match=r"'local\[2\]' is this machine: leave it unset"):
-        load_settings(spark_master="local[2]")
+        load_settings(APPLICATION, spark_master="local[2]")
 
 
 @pytest.mark.parametrize("here", [None, MASTER])
 def test_a_master_is_named_where_all_that_it_needs_is_asked_for(here: str | None) -> None:
-    settings = load_settings(spark_master=here, spark={"master": MASTER})
+    settings = load_settings(APPLICATION, spark_master=here, spark={"master": MASTER})
 
     with pytest.raises(SettingsInvalid, match="name it with the setting spark_master"):
         cluster_options(settings)
@@ -88,7 +83,7 @@ def test_a_master_is_named_where_all_that_it_needs_is_asked_for(here: str | None
 def test_secrets_do_not_travel_in_clear(
     secret: dict[str, Any], named: str, sealed: dict[str, str]
 ) -> None:
-    settings = load_settings(spark_master=MASTER, spark=sealed, **secret)
+    settings = load_settings(APPLICATION, spark_master=MASTER, spark=sealed, **secret)
 
     with pytest.raises(SettingsInvalid, match=f"^{named} would travel to the executors of") as told:
         cluster_options(settings)
@@ -98,15 +93,22 @@ def test_secrets_do_not_travel_in_clear(
 
 @pytest.mark.parametrize("sealed", ["network.crypto.enabled", "ssl.rpc.enabled"])
 def test_secrets_travel_when_both_sides_know_each_other_and_nobody_listens(sealed: str) -> None:
-    settings = load_settings(spark_master=MASTER, spark=AUTHENTICATED | {sealed: "true"}, **LOGIN)
+    settings = load_settings(
+        APPLICATION, spark_master=MASTER, spark=AUTHENTICATED | {sealed: "true"}, **LOGIN
+    )
 
     assert cluster_options(settings)["spark.authenticate.secret"] == "hush"
 
 
 def test_what_is_no_secret_travels() -> None:
-    settings = load_settings(spark_master=MASTER, kafka={"socket.timeout.ms": 9000})
+    settings = load_settings(
+        APPLICATION,
+        spark_master=MASTER,
+        kafka={"socket.timeout.ms": 9000},
+        spark={"executor.memory": "2g"},
+    )
 
-    assert cluster_options(settings)
+    assert cluster_options(settings) == {"spark.executor.memory": "2g"}
 
 
 def test_copies_of_shards_lie_in_the_executors_own_folder(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +121,7 @@ def test_copies_of_shards_lie_in_the_executors_own_folder(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("named", ["/mnt/a b", "file:///mnt/a%20b", "file:/mnt/a%20b"])
 def test_a_shared_folder_may_be_named_as_a_url_of_files(named: str) -> None:
-    settings = load_settings(shared_dir=named, lake_dir=named)
+    settings = load_settings(APPLICATION, shared_dir=named, lake_dir=named)
 
     assert settings.shared_dir == settings.lake_dir == Path("/mnt/a b")
 
@@ -127,12 +129,12 @@ def test_a_shared_folder_may_be_named_as_a_url_of_files(named: str) -> None:
 @pytest.mark.parametrize("named", ["hdfs://host/v", "gs://bucket/v", "file://host/v", "dbfs:/v"])
 def test_what_is_no_folder_is_not_taken_for_one(named: str) -> None:
     with pytest.raises(SettingsInvalid, match=f"'{named}' is no folder of this machine"):
-        load_settings(shared_dir=named)
+        load_settings(APPLICATION, shared_dir=named)
 
 
 @pytest.mark.parametrize("servers", ["127.0.0.1:9092", "kafka:9092,localhost:9092", "[::1]:9092"])
 def test_executors_elsewhere_cannot_reach_a_kafka_of_this_machine(servers: str) -> None:
-    settings = load_settings(spark_master=MASTER, bootstrap_servers=servers)
+    settings = load_settings(APPLICATION, spark_master=MASTER, bootstrap_servers=servers)
 
     with pytest.raises(SettingsInvalid, match="name Kafka as all machines can reach it"):
         refuse_a_kafka_of_this_machine(settings)
@@ -148,12 +150,14 @@ def test_executors_elsewhere_cannot_reach_a_kafka_of_this_machine(servers: str) 
     ],
 )
 def test_what_they_can_reach_is_taken(master: str | None, servers: str | None) -> None:
-    refuse_a_kafka_of_this_machine(load_settings(spark_master=master, bootstrap_servers=servers))
+    refuse_a_kafka_of_this_machine(
+        load_settings(APPLICATION, spark_master=master, bootstrap_servers=servers)
+    )
 
 
 @pytest.mark.parametrize("role", ["broker", "decider"])
 def test_the_embedded_broker_is_refused_also_where_it_runs(tmp_path: Path, role: str) -> None:
-    settings = load_settings(spark_master=MASTER, data_dir=tmp_path)
+    settings = load_settings(APPLICATION, spark_master=MASTER, data_dir=tmp_path)
     announce(tmp_path, Service(os.getpid(), "127.0.0.1:9092", None, roles=("broker",)))
 
     with pytest.raises(SettingsInvalid, match="the embedded broker is for this machine alone"):
@@ -162,12 +166,12 @@ def test_the_embedded_broker_is_refused_also_where_it_runs(tmp_path: Path, role:
 
 def test_who_asks_for_the_page_as_a_role_is_told_its_verb() -> None:
     with pytest.raises(SettingsInvalid, match="`verdict page`"):
-        alone(load_settings(), "page")
+        alone(load_settings(APPLICATION), "page")
 
 
 @pytest.mark.parametrize("named", ["s3a://bucket", "s3a://a.bucket-1/of/many/", "s3a://b-1/x_y.z"])
 def test_what_all_machines_share_may_be_in_an_object_store(named: str) -> None:
-    settings = load_settings(shared_dir=named, data_dir=Path("/data"))
+    settings = load_settings(APPLICATION, shared_dir=named, data_dir=Path("/data"))
 
     assert settings.in_object_store
     assert str(settings.durable_dir / "decider") == f"{named.rstrip('/')}/decider"
@@ -178,19 +182,19 @@ def test_what_all_machines_share_may_be_in_an_object_store(named: str) -> None:
 @pytest.mark.parametrize("named", ["s3://bucket/x", "s3a://UP", "s3a://bucket/a b", "s3a://b//x"])
 def test_what_is_no_folder_of_an_object_store_is_refused(named: str) -> None:
     with pytest.raises(SettingsInvalid, match="write s3a://BUCKET or s3a://BUCKET/FOLDER"):
-        load_settings(shared_dir=named)
+        load_settings(APPLICATION, shared_dir=named)
 
 
 def test_a_lake_is_on_a_file_system() -> None:
     with pytest.raises(SettingsInvalid, match="object stores and HDFS"):
-        load_settings(lake_dir="s3a://bucket/lake")
+        load_settings(APPLICATION, lake_dir="s3a://bucket/lake")
 
 
 def test_who_lacks_what_reads_a_store_is_told_how_to_have_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "verdict.storage.object_store", None)
-    settings = load_settings(shared_dir="s3a://bucket")
+    settings = load_settings(APPLICATION, shared_dir="s3a://bucket")
 
     with pytest.raises(EnvironmentIncomplete, match=r"pip install 'verdict-cqrs\[s3\]'"):
         _ = settings.durable_dir

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.application import APPLICATION
 from verdict.configuration.kafka import java_options, librdkafka_options, spark_options
 from verdict.configuration.loading import load_settings
 from verdict.configuration.settings import Settings
@@ -14,6 +15,7 @@ def secured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     for name in ("ca", "certificate", "key"):
         (tmp_path / f"{name}.pem").write_text(f"-- {name} --\n")
     return load_settings(
+        APPLICATION,
         data_dir=tmp_path / "data",
         kafka_security_protocol="SASL_SSL",
         kafka_sasl_mechanism="SCRAM-SHA-256",
@@ -59,4 +61,4 @@ def test_named_settings_become_those_of_java_which_opens_no_file(secured: Settin
 
 
 def test_spark_takes_the_options_of_java_with_a_prefix() -> None:
-    assert spark_options(load_settings()) == {"kafka.security.protocol": "PLAINTEXT"}
+    assert spark_options(load_settings(APPLICATION)) == {"kafka.security.protocol": "PLAINTEXT"}

@@ -6,6 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.application import APPLICATION
 from verdict.configuration.found import (
     FILE,
     Service,
@@ -27,7 +28,7 @@ def test_a_running_service_is_found_by_its_data_directory(tmp_path: Path) -> Non
 
     assert find_service(tmp_path) == HERE
     assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
-    settings = load_settings(data_dir=tmp_path)
+    settings = load_settings(APPLICATION, data_dir=tmp_path)
     assert bootstrap_servers(settings) == "kafka:9092"
     assert database_url(settings) == "sqlite:////data/verdict.db"
 
@@ -77,7 +78,10 @@ def test_a_service_is_found_after_the_clock_was_set_forward(tmp_path: Path) -> N
 def test_what_is_set_wins_over_what_runs(tmp_path: Path) -> None:
     announce(tmp_path, HERE)
     settings = load_settings(
-        data_dir=tmp_path, bootstrap_servers="other:9092", database_url="postgresql://other/db"
+        APPLICATION,
+        data_dir=tmp_path,
+        bootstrap_servers="other:9092",
+        database_url="postgresql://other/db",
     )
 
     assert bootstrap_servers(settings) == "other:9092"
@@ -85,7 +89,7 @@ def test_what_is_set_wins_over_what_runs(tmp_path: Path) -> None:
 
 
 def test_without_a_service_the_next_command_is_named(tmp_path: Path) -> None:
-    settings = load_settings(data_dir=tmp_path)
+    settings = load_settings(APPLICATION, data_dir=tmp_path)
 
     with pytest.raises(Unreachable, match=r"start `verdict up` .*, or name its directory"):
         bootstrap_servers(settings)

@@ -1,10 +1,9 @@
 import json
-import os
 from pathlib import Path
 
 import pytest
 
-from verdict.application import load
+from tests.application import APPLICATION
 from verdict.configuration.loading import SettingsInvalid, load_settings, misnamed, origins
 from verdict.configuration.settings import Settings
 from verdict.wire.topics import LARGEST_BYTES
@@ -24,35 +23,31 @@ def working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_flag_wins_over_the_environment_over_dotenv_over_toml_over_the_default(
     working_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert load_settings().partitions == 4
+    assert load_settings(APPLICATION).partitions == 4
     (working_directory / "verdict.toml").write_text("partitions = 5\nshards = 3\n")
-    assert load_settings().partitions == 5
+    assert load_settings(APPLICATION).partitions == 5
     (working_directory / ".env").write_text("VERDICT_PARTITIONS=6\nVERDICT_CORES=1\n")
-    assert load_settings().partitions == 6
+    assert load_settings(APPLICATION).partitions == 6
     monkeypatch.setenv("VERDICT_PARTITIONS", "7")
-    assert load_settings().partitions == 7
-    assert load_settings(partitions=8, deployment=None).partitions == 8
+    assert load_settings(APPLICATION).partitions == 7
+    assert load_settings(APPLICATION, partitions=8, deployment=None).partitions == 8
 
-    assert origins(partitions=8, deployment=None) == {
+    assert origins(APPLICATION, partitions=8, deployment=None) == {
         "partitions": "flag",
         "cores": ".env",
         "shards": "verdict.toml",
     }
 
 
-def test_an_application_that_is_found_here_was_not_named_by_the_environment(
+def test_an_application_is_named_by_the_environment_or_a_flag(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It stands there all the same, for child processes."""
     monkeypatch.setenv("VERDICT_APP", "theirs.application:app")
-    assert origins() == {"app": "environment"}
+    assert origins(APPLICATION) == {"app": "environment"}
     monkeypatch.delenv("VERDICT_APP")
 
-    load("compose.application:app")
-
-    assert os.environ["VERDICT_APP"] == "compose.application:app"
-    assert origins() == {}
-    assert origins(app="compose.application:app") == {"app": "flag"}
+    assert origins(APPLICATION) == {}
+    assert origins(APPLICATION, app="compose.application:app") == {"app": "flag"}
 
 
 @pytest.mark.proves("U-02")
@@ -62,7 +57,7 @@ def test_an_unknown_key_in_the_toml_file_is_named_with_what_was_meant(
     (working_directory / "verdict.toml").write_text("partition = 5\n")
 
     with pytest.raises(SettingsInvalid) as raised:
-        load_settings()
+        load_settings(APPLICATION)
 
     assert str(raised.value) == (
         "unknown setting 'partition' (from verdict.toml): did you mean 'partitions'?"
@@ -74,27 +69,27 @@ def test_an_unknown_verdict_variable_in_dotenv_is_named(working_directory: Path)
     (working_directory / ".env").write_text("VERDICT_SHARD=5\n")
 
     with pytest.raises(SettingsInvalid, match=r"'shard' \(from .env\): did you mean 'shards'"):
-        load_settings()
+        load_settings(APPLICATION)
 
 
 def test_variables_of_other_programs_in_dotenv_do_not_matter(working_directory: Path) -> None:
     (working_directory / ".env").write_text("POSTGRES_PASSWORD=x\nDEPLOYMENT=other\n")
 
-    assert load_settings().deployment == "verdict"
+    assert load_settings(APPLICATION).deployment == "verdict"
 
 
 def test_a_wrong_value_is_named_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VERDICT_SHARDS", "0")
 
     with pytest.raises(SettingsInvalid, match=r"setting 'shards' \(from environment\): .*than 0"):
-        load_settings()
+        load_settings(APPLICATION)
 
 
 def test_a_toml_file_that_is_none_is_named(working_directory: Path) -> None:
     (working_directory / "verdict.toml").write_text("partitions\n")
 
     with pytest.raises(SettingsInvalid, match=r"verdict\.toml is no TOML"):
-        load_settings()
+        load_settings(APPLICATION)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +103,7 @@ def test_a_toml_file_that_is_none_is_named(working_directory: Path) -> None:
 )
 def test_half_a_security_setting_is_refused(given: dict[str, str], problem: str) -> None:
     with pytest.raises(SettingsInvalid, match=problem) as raised:
-        load_settings(**given)
+        load_settings(APPLICATION, **given)
 
     assert SECRET not in str(raised.value)
     assert raised.value.__cause__ is None  # it would show the values
@@ -122,7 +117,7 @@ def test_options_of_kafka_pass_through_in_both_ways_of_writing_them(
         '[spark_kafka]\n"max.poll.records" = 5\n'
     )
 
-    found = load_settings()
+    found = load_settings(APPLICATION)
 
     assert {name: value.get_secret_value() for name, value in found.kafka.items()} == {
         "ssl.ca.location": "/ca.pem",
@@ -130,7 +125,7 @@ def test_options_of_kafka_pass_through_in_both_ways_of_writing_them(
     }
     assert found.spark_kafka["max.poll.records"].get_secret_value() == "5"
     monkeypatch.setenv("VERDICT_KAFKA", json.dumps({"client.id": "x"}))
-    assert load_settings().kafka["client.id"].get_secret_value() == "x"
+    assert load_settings(APPLICATION).kafka["client.id"].get_secret_value() == "x"
 
 
 @pytest.mark.parametrize("listed", ["NASDAQ, NYSE Arca", '["NASDAQ", "NYSE Arca"]'])
@@ -139,7 +134,7 @@ def test_exchanges_may_be_listed_with_commas_or_as_json(
 ) -> None:
     monkeypatch.setenv("VERDICT_US_EXCHANGES", listed)
 
-    assert load_settings().chosen["us_exchanges"] == ("NASDAQ", "NYSE Arca")
+    assert load_settings(APPLICATION).chosen["us_exchanges"] == ("NASDAQ", "NYSE Arca")
 
 
 def test_exchanges_that_begin_as_json_and_are_none_are_refused(
@@ -148,16 +143,16 @@ def test_exchanges_that_begin_as_json_and_are_none_are_refused(
     monkeypatch.setenv("VERDICT_US_EXCHANGES", '["NASDAQ", NYSE]')
 
     with pytest.raises(SettingsInvalid, match=r"setting 'us_exchanges' .*: begins as a JSON list"):
-        load_settings()
+        load_settings(APPLICATION)
 
 
 @pytest.mark.proves("C-11")
 @pytest.mark.parametrize("name", ["command_limit_bytes", "events_limit_bytes"])
 def test_what_no_output_could_hold_is_refused_with_the_numbers(name: str) -> None:
-    assert load_settings(**{name: LARGEST_BYTES}).model_dump()[name] == LARGEST_BYTES
+    assert load_settings(APPLICATION, **{name: LARGEST_BYTES}).model_dump()[name] == LARGEST_BYTES
 
     with pytest.raises(SettingsInvalid) as raised:
-        load_settings(**{name: LARGEST_BYTES + 1})
+        load_settings(APPLICATION, **{name: LARGEST_BYTES + 1})
 
     assert str(raised.value) == (
         f"setting '{name}' (from flag): 1572865 bytes are more than 1572864: an output may have "
@@ -168,6 +163,7 @@ def test_what_no_output_could_hold_is_refused_with_the_numbers(name: str) -> Non
 
 def test_no_secret_shows_in_the_settings() -> None:
     settings = load_settings(
+        APPLICATION,
         kafka_security_protocol="SASL_SSL",
         kafka_user="ada",
         kafka_password=SECRET,
@@ -191,7 +187,7 @@ def test_a_variable_that_was_meant_for_us_is_warned_of_with_what_was_meant() -> 
         "VERDICT_IVY_SETTINGS",
     ]
 
-    (warning,) = misnamed(variables)
+    (warning,) = misnamed(APPLICATION, variables)
 
     assert "VERDICT_SHARD is none of ours" in warning
     assert "did you mean VERDICT_SHARDS?" in warning
@@ -204,7 +200,7 @@ def test_a_data_directory_that_can_lead_nowhere_is_refused_in_words(
 
     for path, why in (("n" * 300, "File name too long"), ("circle", "Too many levels of symbolic")):
         with pytest.raises(SettingsInvalid, match=f"{path}' can lead nowhere, {why}"):
-            load_settings(data_dir=path)
+            load_settings(APPLICATION, data_dir=path)
 
 
 @pytest.mark.parametrize("character", [*",*?{}[]\\\n\x7f"])
@@ -213,7 +209,7 @@ def test_a_folder_that_spark_would_take_for_others_is_refused_with_its_character
     working_directory: Path, character: str, setting: str
 ) -> None:
     with pytest.raises(SettingsInvalid) as refused:
-        load_settings(**{setting: f"{working_directory}/a{character}b/data"})
+        load_settings(APPLICATION, **{setting: f"{working_directory}/a{character}b/data"})
 
     assert f"has {character!r} in it" in str(refused.value)
     assert "\n" not in str(refused.value)
@@ -226,10 +222,10 @@ def test_a_relative_folder_counts_with_the_folders_above_it(
     monkeypatch.chdir(above)
 
     with pytest.raises(SettingsInvalid, match=r"has '\{' in it"):
-        load_settings(data_dir="data")
+        load_settings(APPLICATION, data_dir="data")
 
 
 def test_what_people_write_in_names_of_folders_is_taken(working_directory: Path) -> None:
     folder = working_directory / "ü %41#+&'\":;=$!~@^()<>|"
 
-    assert load_settings(data_dir=str(folder)).data_dir == folder
+    assert load_settings(APPLICATION, data_dir=str(folder)).data_dir == folder

@@ -12,6 +12,7 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import DatabaseError
 
 from projections.us_holder import us_holder
+from tests.application import APPLICATION
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
 from verdict.database.sqlite_file import AnotherFile
@@ -199,7 +200,7 @@ def test_a_projection_stops_and_is_not_taken_for_one_at_fault(tmp_path: Path) ->
 def test_the_intake_of_letters_stops_though_no_letter_comes(tmp_path: Path) -> None:
     path = tmp_path / "verdict.db"
     engine = open_database(f"sqlite:///{path}")
-    destinations = Destinations(Topics(), (), frozenset)
+    destinations = Destinations(Topics(APPLICATION), (), frozenset)
     rules = Rules(
         attempts=1,
         backoff="fixed:1s",

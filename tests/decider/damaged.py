@@ -11,21 +11,22 @@ from random import Random
 from typing import Any
 
 from commands.position import AdjustPosition, OpenPosition
+from tests.application import APPLICATION, decode_event, decode_snapshot, encode_event
 from tests.decision.desk import OPEN, command
 from verdict.decider.recovery.histories import DECISION, EVENT, RESPONSE, Stored, fold_histories
 from verdict.decider.recovery.outcomes import Memory
 from verdict.decision.handle import Limits
-from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
+from verdict.decision.snapshot import NEVER_EXISTED, Snapshot
 from verdict.model.source import Source
 from verdict.operator.batch import ShardBatch
 from verdict.operator.shard_state import DictState, snapshot_key
 from verdict.wire.decision import Decision, Kind
-from verdict.wire.records import decode, decode_event, encode, encode_event
+from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
 from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
-TOPICS = Topics()
+TOPICS = Topics(APPLICATION)
 KEY = b"order-1"
 COMMANDS = TOPICS.commands("position")
 LIMITS = Limits()
@@ -93,12 +94,12 @@ class World:
     def recover(self) -> bool:
         """Fold as a recovery does, with --quarantine; return whether the aggregate is whole."""
         memory = Memory(LIMITS, 0, {COMMANDS: [self.sent]})
-        folded = [*fold_histories(self._stored(), memory)]
+        folded = [*fold_histories(APPLICATION, self._stored(), memory)]
         if self.quarantine or any(one.decision for one in folded):
             answered = {decode(Response, value).source.offset for _, value in self.responses}
             lacking = [Span(one, one + 1) for one in range(self.sent) if one not in answered]
             memory = memory._replace(unanswered={Partition(COMMANDS, 0): lacking})
-            folded = [*fold_histories(self._stored(), memory)]
+            folded = [*fold_histories(APPLICATION, self._stored(), memory)]
         assert [one.fault for one in folded if one.fault] == []
         self.state = DictState()
         for one in sorted(folded, key=lambda one: one.offset):
@@ -119,7 +120,7 @@ class World:
     def snapshot(self) -> Snapshot[Any]:
         """What the decider knows of the aggregate."""
         kept = self.state.get(snapshot_key("position", KEY.decode()))
-        return NEVER_EXISTED if kept is None else snapshot_codec("position").decode(kept)
+        return NEVER_EXISTED if kept is None else decode_snapshot("position", kept)
 
     @property
     def is_whole(self) -> bool:
@@ -231,7 +232,7 @@ class World:
     @property
     def _last_hash(self) -> bytes:
         last = self.state.get(snapshot_key("position", KEY.decode()))
-        return b"" if last is None else snapshot_codec("position").decode(last).last_hash
+        return b"" if last is None else decode_snapshot("position", last).last_hash
 
     @property
     def _can_lose_responses(self) -> bool:

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from tests.application import APPLICATION
 from verdict.decider.coverage import AggregateGone, decided, left_over, refuse_gone
 from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.owner import genesis
 from verdict.wire.marker import Marker
 from verdict.wire.topics import Topics
 
-TOPICS = Topics(prefix="covered.", partitions=2)
+TOPICS = Topics(APPLICATION, prefix="covered.", partitions=2)
 
 
 def marker(**commands: list[int]) -> Marker:

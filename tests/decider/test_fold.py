@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.application import APPLICATION, decode_event, encode_event
 from tests.decision.desk import command_record
 from tests.model import Model, Record
 from tests.traffic import Traffic
@@ -21,12 +22,12 @@ from verdict.operator.batch import ShardBatch
 from verdict.operator.output import Output
 from verdict.operator.shard_state import FOR_EVER, DictState, Entry
 from verdict.wire.decision import DamagedAggregate, Decision, Kind
-from verdict.wire.records import decode, decode_event, encode, encode_event
+from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
 from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
-TOPICS = Topics()
+TOPICS = Topics(APPLICATION)
 ALL = {topic: [10**9] * TOPICS.partitions for topic in TOPICS.every_commands()}  # is decided
 
 
@@ -75,7 +76,7 @@ MEMORY = Memory(Limits(), since=0, decided=ALL)
 def entries(records: Iterable[Stored], memory: Memory = MEMORY) -> dict[bytes, Entry]:
     """Return what was recovered; nothing may be at fault."""
     found: dict[bytes, Entry] = {}
-    for one in sorted(fold_histories(records, memory), key=attrgetter("offset")):
+    for one in sorted(fold_histories(APPLICATION, records, memory), key=attrgetter("offset")):
         assert (one.fault, one.decision) == (None, None)
         assert one.entry is not None
         found[one.key] = one.entry
@@ -84,14 +85,18 @@ def entries(records: Iterable[Stored], memory: Memory = MEMORY) -> dict[bytes, E
 
 def damaged(records: Iterable[Stored], memory: Memory = MEMORY) -> DamagedAggregate:
     """Return the only aggregate whose history is damaged."""
-    [decision] = [one.decision for one in fold_histories(records, memory) if one.decision]
+    [decision] = [
+        one.decision for one in fold_histories(APPLICATION, records, memory) if one.decision
+    ]
     assert decision.kind is Kind.QUARANTINED
     assert decision.aggregate is not None
     return decision.aggregate
 
 
 def faults(records: Iterable[Stored]) -> list[str]:
-    return [one.fault for one in fold_histories(records, MEMORY) if one.fault is not None]
+    return [
+        one.fault for one in fold_histories(APPLICATION, records, MEMORY) if one.fault is not None
+    ]
 
 
 @pytest.mark.proves("C-17")
@@ -203,12 +208,30 @@ def test_a_damaged_history_is_named_with_the_first_damaged_version(
 
 
 @pytest.mark.proves("C-17")
+def test_a_skip_excuses_the_damage_that_it_causes_and_no_other() -> None:
+    """Who skips an event has decided about its aggregate; the place tells."""
+    stray = skipped(forged(SECOND)._replace(offset=SECOND.offset + 1))
+
+    caused, other = (
+        next(
+            one.decision
+            for one in fold_histories(APPLICATION, [*RESPONSES, *events], MEMORY)
+            if one.decision
+        )
+        for events in ([FIRST, skipped(SECOND), THIRD], [FIRST, SECOND, stray])
+    )
+
+    assert caused.source == SECOND.place
+    assert other.source != stray.place
+
+
+@pytest.mark.proves("C-17")
 def test_a_damaged_history_is_that_of_one_aggregate_only() -> None:
     _, outputs = decided(traffic(7, 200), Limits())
     records = stored(outputs)
     lost = next(one for one in records if one.rank == EVENT)
 
-    found = [*fold_histories([one for one in records if one != lost], MEMORY)]
+    found = [*fold_histories(APPLICATION, [one for one in records if one != lost], MEMORY)]
 
     whole = entries(records)
     [other] = [one.key for one in found if one.entry != whole.get(one.key)]
@@ -263,9 +286,9 @@ def test_a_quarantine_is_lifted_when_all_that_was_known_of_is_there_again() -> N
         )  # fmt: skip
         return Stored(FIRST.aggregate_type, 0, TOPIC, 0, 1, KEY, encode(made))
 
-    *_, lifted = fold_histories([quarantined(3), *HISTORY], MEMORY)
-    *_, stays = fold_histories([quarantined(4), *HISTORY], MEMORY)
-    [alone] = fold_histories([quarantined(3)], MEMORY)
+    *_, lifted = fold_histories(APPLICATION, [quarantined(3), *HISTORY], MEMORY)
+    *_, stays = fold_histories(APPLICATION, [quarantined(4), *HISTORY], MEMORY)
+    [alone] = fold_histories(APPLICATION, [quarantined(3)], MEMORY)
 
     assert lifted.decision is not None
     assert lifted.decision.kind is Kind.LIFTED
@@ -296,7 +319,7 @@ def test_a_record_of_no_history_must_be_skipped(record: Stored, fault: str) -> N
 def test_a_response_to_a_command_that_is_not_decided_is_a_fault() -> None:
     undecided = MEMORY._replace(decided={})
 
-    found = [one.fault for one in fold_histories(HISTORY, undecided) if one.fault]
+    found = [one.fault for one in fold_histories(APPLICATION, HISTORY, undecided) if one.fault]
 
     assert len(found) == len(RESPONSES)
     assert "decided up to 0" in found[0]

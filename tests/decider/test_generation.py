@@ -7,6 +7,7 @@ import pytest
 from pydantic import create_model
 
 from aggregates.order import order
+from tests.application import APPLICATION, CATALOG
 from verdict.decider import generation as module
 from verdict.decider.generation import Generation, newest_generation
 from verdict.decision.snapshot import form_of
@@ -15,6 +16,7 @@ from verdict.exactly_once.checkpoint import FRESH, CheckpointPosition
 from verdict.exactly_once.errors import DamagedCheckpoint
 from verdict.model.aggregate import Aggregate
 from verdict.model.message import Message, Text
+from verdict.wire.catalog import AggregateContext
 
 SEEDS = [(0, "shard=0/a.parquet"), (5, "shard=5/b.parquet")]
 
@@ -28,7 +30,9 @@ def recovered(tmp_path: Path) -> Generation:
     for _, file in SEEDS:
         (generation.seed / file).parent.mkdir(parents=True)
         (generation.seed / file).touch()
-    generation.complete()
+    generation.complete(
+        APPLICATION,
+    )
     return generation
 
 
@@ -87,22 +91,22 @@ def test_a_seed_that_was_not_finished_is_none(tmp_path: Path) -> None:
 def test_only_another_format_of_a_known_aggregate_makes_a_state_outdated(
     recovered: Generation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert recovered.outdated() == []
+    assert recovered.outdated(APPLICATION) == []
     stored = json.loads((recovered.folder / "snapshot-formats.json").read_text())
 
     now = {**stored, "order": f"2{stored['order'][1:]}", "added-later": "7 0"}
-    monkeypatch.setattr(module, "snapshot_formats", lambda: now)
+    monkeypatch.setattr(module, "snapshot_formats", lambda application: now)
 
-    assert recovered.outdated() == ["order"]
-    assert recovered.outdated({"position", "added-later"}) == ["added-later", "order"]
+    assert recovered.outdated(APPLICATION) == ["order"]
+    assert recovered.outdated(APPLICATION, {"position", "added-later"}) == ["added-later", "order"]
 
 
-def with_state(**fields: Any) -> Aggregate[Any]:
+def with_state(**fields: Any) -> AggregateContext:
     """Return an aggregate that knows this of an item: a default by field."""
     given: dict[str, Any] = {name: (Text, default) for name, default in fields.items()}
     state: Any = create_model("Item", __base__=Message, **given)
     changed: Aggregate[Any] = order
-    return replace(changed, state=state)
+    return replace(CATALOG["order"], aggregate=replace(changed, state=state))
 
 
 def test_what_would_be_read_as_something_else_is_another_form() -> None:
@@ -111,7 +115,8 @@ def test_what_would_be_read_as_something_else_is_another_form() -> None:
 
     assert before != form_of(with_state(note="none", title="x"))
     assert before != form_of(with_state(title="x", note="none", more="y"))
-    assert before != form_of(replace(with_state(title="x", note="none"), snapshot_format=2))
+    same = with_state(title="x", note="none")
+    assert before != form_of(replace(same, aggregate=replace(same.aggregate, snapshot_format=2)))
     assert before == form_of(with_state(title="x", note="?"))  # bytes hold no default
 
 
@@ -119,14 +124,14 @@ def test_a_number_is_all_that_older_versions_noted(recovered: Generation) -> Non
     file = recovered.folder / "snapshot-formats.json"
     file.write_text(json.dumps({"order": 1, "position": 2}))
 
-    assert recovered.outdated() == ["position"]
+    assert recovered.outdated(APPLICATION) == ["position"]
 
 
 def test_damaged_formats_are_named_with_what_to_do(tmp_path: Path) -> None:
     recovered = Generation(tmp_path, 2)
-    recovered.note_formats()
+    recovered.note_formats(APPLICATION)
     (file,) = recovered.folder.glob("*formats.json")
     file.write_text(file.read_text()[:10])
 
     with pytest.raises(DamagedCheckpoint, match=r"formats\.json is damaged .*`verdict recover`"):
-        recovered.outdated()
+        recovered.outdated(APPLICATION)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.application import APPLICATION
 from verdict.decider.generation import Generation
 from verdict.decider.manifest import DamagedSeed
 from verdict.exactly_once.checkpoint import FRESH
@@ -25,7 +26,7 @@ def generation(tmp_path: Path) -> Generation:
         file = found.seed / name
         file.parent.mkdir(parents=True)
         file.write_bytes(bytes([number]) * 100)
-    found.complete(aggregates=2, remembered=0)
+    found.complete(APPLICATION, aggregates=2, remembered=0)
     return found
 
 

@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.application import APPLICATION
 from tests.decision.desk import PLACE, command
 from verdict.decider.recovery.missing import ANSWER, ANSWERED, gaps, sources
 from verdict.decision.received import dead_letter
@@ -13,7 +14,7 @@ from verdict.wire.records import encode
 from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
-TOPICS = Topics()
+TOPICS = Topics(APPLICATION)
 COMMANDS = TOPICS.commands("order")
 KEPT = {Partition(COMMANDS, 0): Span(2, 9)}
 OURS = DEAD_LETTER.encode()

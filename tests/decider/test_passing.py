@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import Producer
 
+from tests.application import APPLICATION
 from tests.topics import create, drop
 from verdict.errors import VerdictError
 from verdict.event_log.decisions import passed_over
@@ -141,7 +142,7 @@ def test_only_a_skip_passes_records_over() -> None:
 @pytest.mark.proves("C-17")
 def test_a_start_that_lacks_undecided_commands_is_refused(broker: EmbeddedBroker) -> None:
     """Else the service says `ready`, and ends when Spark looks for them."""
-    servers, topics = broker.bootstrap_servers, Topics("lost", "lost-", partitions=1)
+    servers, topics = broker.bootstrap_servers, Topics(APPLICATION, "lost", "lost-", partitions=1)
     topic, other = topics.commands("order"), topics.commands("position")
     create(servers, topics, [topic, other])
     producer = Producer({"bootstrap.servers": servers})

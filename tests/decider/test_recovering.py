@@ -18,16 +18,18 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs h
 from pydantic import SecretStr
 from pyspark.sql import Row, SparkSession
 
+from tests.application import APPLICATION, decode_snapshot
 from tests.audit.books import PARTITIONS, Books
 from tests.audit.books import PLACE as BOUGHT
 from tests.decision.desk import PLACE, command
+from verdict.configuration.loading import load_settings
 from verdict.configuration.settings import Settings
 from verdict.decider.generation import Generation
 from verdict.decider.recovery.recovering import RecoveryStep, recover
 from verdict.decider.recovery.seeding import DamagedHistoriesError, UnusableRecordsError
 from verdict.decision.handle import Limits
 from verdict.decision.received import dead_letter
-from verdict.decision.snapshot import Snapshot, snapshot_codec
+from verdict.decision.snapshot import Snapshot
 from verdict.errors import VerdictError
 from verdict.event_log.decisions import read_decisions
 from verdict.event_log.passing import Wish, read_log, see_that_records_are_there
@@ -349,8 +351,7 @@ def wish(skip: Source | None = None, *, quarantine: bool = False) -> Wish:
 def decoded(ground: Foundation, settings: Settings, generation: int) -> dict[str, Snapshot[Any]]:
     """Return the orders of a seed by their ids."""
     found = snapshots(ground, settings, generation)
-    codec = snapshot_codec("order")
-    return {named(key)[1]: codec.decode(value) for key, value in found.items()}
+    return {named(key)[1]: decode_snapshot("order", value) for key, value in found.items()}
 
 
 def snapshots(ground: Foundation, settings: Settings, generation: int) -> dict[bytes, bytes]:
@@ -368,7 +369,9 @@ def seeded(ground: Foundation, settings: Settings, generation: int) -> list[Row]
 
 def settings_of(name: str, data_dir: Path) -> Settings:
     """Return settings with few partitions, each of which is a task of Spark."""
-    return Settings(deployment=name, topic_prefix=f"{name}-", data_dir=data_dir, partitions=1)
+    return load_settings(
+        APPLICATION, deployment=name, topic_prefix=f"{name}-", data_dir=data_dir, partitions=1
+    )
 
 
 def write(ground: Foundation, topic: str, value: bytes | None, headers: Headers = ()) -> str:

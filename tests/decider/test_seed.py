@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.streaming.tws_tester import TwsTester
 
+from tests.application import APPLICATION
 from tests.decider.test_fold import decided
 from tests.operator.test_processor import _frame, _rows, by_topic_and_key, log_of
 from verdict.decision.handle import Limits
@@ -53,7 +54,7 @@ def test_a_seeded_operator_goes_on_with_the_same_bytes(
     files = [written(half, tmp_path / f"{part}.parquet") for part, half in enumerate(halves)]
 
     seeds = pd.DataFrame({"shard": [SHARD] * 2, "file": list(map(str, files))})
-    processor = CommandProcessor(Topics(), Limits(), states[kind])
+    processor = CommandProcessor(Topics(APPLICATION), Limits(), states[kind])
     tester = TwsTester(processor, initialStatePandas=[(SHARD, seeds)])
     after = list(_rows(tester.testInPandas(SHARD, _frame(log[120:]))))
 
@@ -75,7 +76,7 @@ def test_a_fresh_state_stands_where_its_seed_says(
 
     state = partial(LogStructuredState, folder=tmp_path / "local")
     seeds = pd.DataFrame({"shard": [SHARD] * 3, "file": files[::-1]})
-    processor = CommandProcessor(Topics(), Limits(), state)
+    processor = CommandProcessor(Topics(APPLICATION), Limits(), state)
     tester = TwsTester(processor, initialStatePandas=[(SHARD, seeds)])
     told = tester.testInPandas(SHARD, _frame(log_of(seed=1, length=5)))[["moved"]]
     [moved] = moves_of(pa.Table.from_pandas(told))

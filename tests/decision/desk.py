@@ -1,30 +1,24 @@
 """Where test commands are written down and decided: the pure write side over a dictionary."""
 
 import json
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from commands.order import FillOrder, ModifyOrder, PlaceOrder
 from commands.position import OpenPosition
+from tests.application import APPLICATION, CATALOG, decode_snapshot, encode_command, receive
 from tests.model import Record
 from tests.model.reading import COMMAND_LIMIT_BYTES
 from tests.traffic import START
-from verdict.application import current
 from verdict.decision.answering import malformed
 from verdict.decision.handle import Limits, Verdict, handle
-from verdict.decision.received import (
-    CommandRecord,
-    MalformedCommand,
-    ReceivedCommand,
-    arrived,
-    receive,
-)
+from verdict.decision.received import CommandRecord, MalformedCommand, ReceivedCommand, arrived
 from verdict.decision.recording import StoredEvent
-from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
+from verdict.decision.snapshot import NEVER_EXISTED, Snapshot
 from verdict.model.aggregate import Aggregate
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.source import Source
-from verdict.wire.commands import encode_command
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
@@ -55,7 +49,7 @@ def command(
     named = {"command_id": f"c-{offset}", "aggregate_id": "order-1"} | more
     fields = named | {"expected_version": expected_version, "payload": {}}
     envelope = CommandEnvelope.model_validate(fields)
-    aggregate_type = current().aggregate_of(type(payload))
+    aggregate_type = APPLICATION.aggregate_of(type(payload))
     value = encode_command(aggregate_type, envelope, payload)
     topic, key = f"{aggregate_type}.commands", envelope.aggregate_id.encode()
     record = Record(topic, 0, offset, START + at, key, value)
@@ -85,8 +79,10 @@ def judge(
     decider: Aggregate[Any] | None = None,
 ) -> Verdict:
     """Call `handle` with what a test does not care about filled in."""
-    rules = decider or current().aggregate(asked.aggregate_type)
-    return handle(rules, snapshot, asked, earlier, limits or Limits())
+    context = CATALOG[asked.aggregate_type]
+    if decider is not None:
+        context = replace(context, aggregate=decider)
+    return handle(context, snapshot, asked, earlier, limits or Limits())
 
 
 def after(*payloads: Command, at: int = 0) -> Snapshot[Any]:
@@ -118,7 +114,7 @@ class Desk:
     def snapshot(self, aggregate_type: str, aggregate_id: str) -> Snapshot[Any]:
         """Return an aggregate as its bytes say."""
         kept = self._snapshots.get((aggregate_type, aggregate_id))
-        return NEVER_EXISTED if kept is None else snapshot_codec(aggregate_type).decode(kept)
+        return NEVER_EXISTED if kept is None else decode_snapshot(aggregate_type, kept)
 
     def take(self, record: Record) -> Answer:
         """Read and decide the next record."""
@@ -127,7 +123,7 @@ class Desk:
         if isinstance(received, DeadLetter):
             return Answer(received, None, ())
         if isinstance(received, MalformedCommand):
-            return Answer(None, malformed(received), ())
+            return Answer(None, malformed(CATALOG[aggregate_type], received), ())
         return self._judge(received)
 
     def _judge(self, asked: ReceivedCommand) -> Answer:

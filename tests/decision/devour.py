@@ -15,15 +15,14 @@ from random import Random
 
 import psutil
 
+from tests.application import APPLICATION, CATALOG, codec, receive
 from tests.hostile import ABSURD, KINDS, WHOLE, hostile, varint
-from verdict.application import current
 from verdict.decision.answering import malformed
-from verdict.decision.received import CommandRecord, MalformedCommand, receive
+from verdict.decision.received import CommandRecord, MalformedCommand
 from verdict.model.source import Source
-from verdict.wire.codec import Undecodable, codec
+from verdict.wire.codec import Undecodable
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import encode
-from verdict.wire.schema_files import by_id
 from verdict.wire.topics import KEY_BYTES
 
 SPARE_BYTES = 256 * 2**20  # of address space, more than what is there when it begins
@@ -71,7 +70,7 @@ def read(aggregate_type: str, key: bytes | None, value: bytes | None) -> None:
     if isinstance(received, DeadLetter):
         encode(received)
     elif isinstance(received, MalformedCommand):
-        encode(malformed(received))
+        encode(malformed(CATALOG[received.aggregate_type], received))
 
 
 @contextmanager
@@ -88,17 +87,17 @@ def bounded(value: bytes | None) -> Iterator[None]:
 
 def main(seed: int, records: int) -> None:
     """Read `records` hostile records, and random bodies with every schema there is."""
-    readers = {version.id: codec(version.subject) for version in by_id().values()}
+    readers = {version.id: codec(version.subject) for version in CATALOG.schemas.by_id.values()}
     sent, bodies, random = list(islice(hostile(seed), records)), random_values(seed), Random(seed)
     for kind in KINDS.values():  # what is made at the first use is not the record's
-        for aggregate_type in current().aggregate_types:
+        for aggregate_type in APPLICATION.aggregate_types:
             read(aggregate_type, *kind(random))
     used = psutil.Process().memory_info().vms
     resource.setrlimit(resource.RLIMIT_AS, (used + SPARE_BYTES, used + SPARE_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     tracemalloc.start()
     for key, value in sent:
-        for aggregate_type in current().aggregate_types:
+        for aggregate_type in APPLICATION.aggregate_types:
             with bounded(value):
                 read(aggregate_type, key, value)
     for body in bodies:

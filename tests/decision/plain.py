@@ -11,12 +11,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from verdict.application import current
+from tests.application import APPLICATION, CATALOG
 from verdict.decision.answering import Rejected, malformed
 from verdict.decision.consulting import decided
 from verdict.decision.handle import Limits
 from verdict.decision.received import CommandRecord, ReceivedCommand, dead_letter, receive
-from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
+from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, decode_snapshot, encode_snapshot
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope, Expectation
 from verdict.model.digest import CANONICAL
@@ -28,6 +28,7 @@ from verdict.model.told import described
 from verdict.operator.batch import outcome_entry
 from verdict.operator.output import Output
 from verdict.operator.shard_state import DictState, Entry, outcome_key, snapshot_key
+from verdict.wire.catalog import AggregateContext, Catalog
 from verdict.wire.cloud_events import dead_letter_headers, event_headers
 from verdict.wire.codec import Undecodable
 from verdict.wire.commands import decode_command
@@ -38,29 +39,29 @@ from verdict.wire.reply import reply_name
 from verdict.wire.response import Rejection, Response, Status
 from verdict.wire.topics import Topics
 
-TOPICS = Topics()
+TOPICS = Topics(APPLICATION)
 
 
 def outputs_of(
-    records: Iterable[CommandRecord], state: DictState, limits: Limits
+    records: Iterable[CommandRecord], state: DictState, limits: Limits, catalog: Catalog = CATALOG
 ) -> Iterator[Output]:
     """Yield what the operator puts out for one record after the other, each a batch of its own."""
     for record in records:
-        aggregate_type = TOPICS.aggregate_of(record.source.topic)
-        asked = Asked.of(aggregate_type, record)
+        context = catalog[TOPICS.aggregate_of(record.source.topic)]
+        asked = Asked.of(context, record)
         if asked is None:
-            yield from _unfit(aggregate_type, record)
+            yield from _unfit(context, record)
         else:
             yield from asked.judged(state, limits)
 
 
-def _unfit(aggregate_type: str, record: CommandRecord) -> Iterator[Output]:
-    received = receive(aggregate_type, record)
+def _unfit(context: AggregateContext, record: CommandRecord) -> Iterator[Output]:
+    received = receive(context, record)
     assert not isinstance(received, ReceivedCommand), "the plain way cannot read it"
     if isinstance(received, DeadLetter):
         yield _letter(received, None)
     else:
-        yield from _answers(malformed(received), record, None)
+        yield from _answers(malformed(context, received), record, None)
 
 
 def _letter(letter: DeadLetter, attempt: int | None) -> Output:
@@ -92,29 +93,34 @@ class Asked:
     """A well-formed command, all of it as objects."""
 
     def __init__(
-        self, aggregate_type: str, envelope: CommandEnvelope, payload: Command, of: CommandRecord
+        self,
+        context: AggregateContext,
+        envelope: CommandEnvelope,
+        payload: Command,
+        of: CommandRecord,
     ) -> None:
-        self.rules = current().aggregate(aggregate_type)
+        self.context = context
+        self.rules = context.aggregate
         self.envelope = envelope
         self.payload = payload
         self.record = of
-        self.name = f"{aggregate_type} {envelope.aggregate_id!r}"
+        self.name = f"{context.name} {envelope.aggregate_id!r}"
 
     @classmethod
-    def of(cls, aggregate_type: str, record: CommandRecord) -> "Asked | None":
+    def of(cls, context: AggregateContext, record: CommandRecord) -> "Asked | None":
         if record.cut or record.value is None:
             return None
         try:
-            sent = decode_command(aggregate_type, record.value)
+            sent = decode_command(context, record.value)
             envelope = CommandEnvelope.model_validate(sent)
             fields = dict(envelope.payload)
-            kind = current().aggregate(aggregate_type).command_types[fields.pop("type")]
+            kind = context.aggregate.command_types[fields.pop("type")]
             payload = kind.model_validate(fields)
         except (Undecodable, ValidationError, KeyError, TypeError):
             return None
         if record.key != envelope.aggregate_id.encode():
             return None
-        return cls(aggregate_type, envelope, payload, record)
+        return cls(context, envelope, payload, record)
 
     def judged(self, state: DictState, limits: Limits) -> Iterator[Output]:
         of, ids = self.rules.name, self.envelope
@@ -123,20 +129,21 @@ class Asked:
             outcome_key(of, ids.aggregate_id, ids.command_id),
         )
         kept, told = state.get(at), state.get(asked)
-        codec = snapshot_codec(of)
-        before = NEVER_EXISTED if kept is None else codec.decode(kept)
+        before = NEVER_EXISTED if kept is None else decode_snapshot(self.context, kept)
         response, events, after = self._verdict(
             before, None if told is None else decode(Response, told), limits
         )
         changed: dict[bytes, Entry] = {}
         if events:
-            changed[at] = Entry(codec.encode(after))
+            changed[at] = Entry(encode_snapshot(self.context, after))
         if told is None and not response.retriable:
             changed[asked] = outcome_entry(encode(response), limits)
         state.commit(changed, 0)
         for event in events:
             topic, key = TOPICS.events(of), ids.aggregate_id.encode()
-            yield Output(topic, key, encode_event(event), joined(event_headers(event)), True)
+            yield Output(
+                topic, key, encode_event(self.context, event), joined(event_headers(event)), True
+            )
         yield from _answers(response, self.record, ids.traceparent)
         if response.reason == Reason.HANDLER_ERROR:
             letter = dead_letter(self.record, f"HANDLER_ERROR {response.message}")
@@ -245,7 +252,7 @@ class Asked:
             if not events:
                 return [], before
             after = Snapshot(before.version + len(events), state, last_hash, self._time(before))
-            snapshot_codec(self.rules.name).encode(after)
+            encode_snapshot(self.context, after)
         except Rejected:
             raise
         except Exception as error:
@@ -253,7 +260,9 @@ class Asked:
             below = error.__traceback__ and error.__traceback__.tb_next
             told = described(error.with_traceback(below))
             raise Rejected(Reason.HANDLER_ERROR, told) from error
-        if (size := sum(len(encode_event(one)) for one in events)) > limits.events_bytes:
+        if (
+            size := sum(len(encode_event(self.context, one)) for one in events)
+        ) > limits.events_bytes:
             limit = limits.events_bytes
             raise Rejected(
                 Reason.TOO_LARGE,
@@ -287,7 +296,7 @@ class Asked:
                 previous_hash=last_hash,
                 payload=payload,
             )
-            last_hash = sha256(encode_event(event)).digest()
+            last_hash = sha256(encode_event(self.context, event)).digest()
             found.append(event)
         return found, last_hash
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from tests.application import APPLICATION
 from tests.comparison import Published
 from tests.decision.desk import Answer, command_record
 from tests.model import Record
@@ -9,7 +10,7 @@ from verdict.operator.output import Output, Outputs
 from verdict.wire.records import encode
 from verdict.wire.topics import Topics
 
-OUTPUTS = Outputs(Topics())
+OUTPUTS = Outputs(Topics(APPLICATION))
 
 
 def published(record: Record, answer: Answer) -> Iterator[Output]:

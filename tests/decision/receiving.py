@@ -3,10 +3,11 @@
 from hashlib import sha256
 from typing import Any
 
+from tests.application import receive
 from tests.decision.desk import MODIFY, PLACE, command, command_record
 from tests.model import Record
 from tests.traffic import START, in_avro
-from verdict.decision.received import MalformedCommand, ReceivedCommand, receive
+from verdict.decision.received import MalformedCommand, ReceivedCommand
 from verdict.model.source import Source
 from verdict.wire.dead_letter import DeadLetter
 

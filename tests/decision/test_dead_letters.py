@@ -10,14 +10,14 @@ from pydantic import field_serializer, field_validator
 from aggregates.order import order
 from commands.order import CancelOrder, PlaceOrder
 from compose.application import app
+from tests.application import encode_command, receive
 from tests.decision.desk import as_json, command_record
 from tests.decision.receiving import CANCELLING, ORDER_AVRO, POSITION_AVRO, letter, well_formed
 from tests.model import Record
 from tests.traffic import START
 from tests.wire.examples import ENVELOPE
-from verdict.application import using
-from verdict.decision.received import receive
-from verdict.wire.commands import encode_command
+from verdict.decision import received
+from verdict.wire.catalog import catalog_of
 from verdict.wire.dead_letter import DeadLetter
 
 SOUND = as_json(CANCELLING).value or b""
@@ -202,8 +202,7 @@ def test_a_command_that_a_bug_keeps_from_being_read_stops_nobody_else(
         value = encode_command("order", ENVELOPE, CancelOrder(cause="slow"))
         record = record._replace(key=ENVELOPE.aggregate_id.encode(), value=value)
 
-    with using(shop):
-        found = receive("order", command_record(record))
+    found = received.receive(catalog_of(shop)["order"], command_record(record))
 
     assert isinstance(found, DeadLetter)
     assert re.fullmatch(f"a bug in reading it: {error}", found.error), found.error

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from aggregates.position import Position
 from schemas.position import PositionAdjusted, PositionClosed, PositionOpened
+from tests.application import APPLICATION, encode_event
 from tests.wire.examples import NOON, recorded
 from verdict.decision.history import Broken, fold
 from verdict.decision.recording import StoredEvent
 from verdict.decision.snapshot import NEVER_EXISTED
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import Event
-from verdict.wire.records import encode_event
 
 OPENED = PositionOpened(client="ada", ticker="AAPL", exchange="NASDAQ", amount=100)
 SECOND = 1000
@@ -37,17 +37,18 @@ def stored(*payloads: Event) -> list[StoredEvent]:
     return [*accumulate(rest, following, initial=following(None, first))]
 
 
+RULES = APPLICATION.aggregate("position")
 HISTORY = stored(OPENED, *(PositionAdjusted(amount=n) for n in (2, 3)), PositionClosed())
 
 
 def amount_at(at_version: int | None = None, at: int | None = None) -> int | None:
-    state = fold(HISTORY, at_version, at).state
+    state = fold(RULES, HISTORY, at_version, at).state
     assert state is None or isinstance(state, Position)
     return None if state is None else state.amount
 
 
 def test_all_events_give_the_aggregate_as_it_is() -> None:
-    now = fold(HISTORY)
+    now = fold(RULES, HISTORY)
 
     assert (now.version, now.life_cycle, now.state) == (4, LifeCycle.DELETED, None)
     assert now.decided_at == NOON + 4 * SECOND
@@ -56,20 +57,20 @@ def test_all_events_give_the_aggregate_as_it_is() -> None:
 
 def test_as_of_a_version() -> None:
     assert [amount_at(at_version=n) for n in range(5)] == [None, 100, 2, 3, None]
-    assert fold(HISTORY, at_version=0) == NEVER_EXISTED
-    assert fold(HISTORY, at_version=9).version == 4, "for the caller to tell"
+    assert fold(RULES, HISTORY, at_version=0) == NEVER_EXISTED
+    assert fold(RULES, HISTORY, at_version=9).version == 4, "for the caller to tell"
 
 
 @pytest.mark.proves("A-04")
 def test_as_of_a_time_an_event_of_that_very_time_counts() -> None:
     assert [amount_at(at=NOON + n) for n in (999, 1000, 2999, 3000)] == [None, 100, 2, 3]
-    assert fold(HISTORY, at=NOON + 3999).version == 3
+    assert fold(RULES, HISTORY, at=NOON + 3999).version == 3
 
 
 def test_no_more_events_are_taken_than_are_needed() -> None:
     left = iter(HISTORY)
 
-    fold(left, at_version=2)
+    fold(RULES, left, at_version=2)
 
     assert len([*left]) == 2
 
@@ -82,14 +83,16 @@ def test_any_version_is_the_fold_of_the_events_up_to_it(data: st.DataObject) -> 
     version = data.draw(st.integers(0, len(history)))
     again = data.draw(st.lists(st.sampled_from(history), max_size=3))
 
-    assert fold(history, at_version=version) == fold(history[:version])
-    assert fold([*history[:version], *history[:version], *history[version:]]) == fold(history)
-    assert fold([*history, *again]) == fold(history)
+    assert fold(RULES, history, at_version=version) == fold(RULES, history[:version])
+    assert fold(RULES, [*history[:version], *history[:version], *history[version:]]) == fold(
+        RULES, history
+    )
+    assert fold(RULES, [*history, *again]) == fold(RULES, history)
 
 
 def test_a_missing_version_is_named() -> None:
     with pytest.raises(Broken, match="version 3 follows version 1"):
-        fold([HISTORY[0], *HISTORY[2:]])
+        fold(RULES, [HISTORY[0], *HISTORY[2:]])
 
 
 @pytest.mark.proves("A-04")
@@ -98,15 +101,15 @@ def test_an_altered_event_is_found_by_its_successor() -> None:
     other = second.event._replace(payload=PositionAdjusted(amount=99))
     altered = StoredEvent(other, encode_event(other))
 
-    assert fold([first, altered]).version == 2
+    assert fold(RULES, [first, altered]).version == 2
     with pytest.raises(Broken, match=r"version 3 carries the hash .* one was altered"):
-        fold([first, altered, *rest])
+        fold(RULES, [first, altered, *rest])
 
 
 def test_events_may_come_late_and_again() -> None:
     first, second, *rest = HISTORY
 
-    assert fold([first, *rest, second, first]) == fold(HISTORY)
+    assert fold(RULES, [first, *rest, second, first]) == fold(RULES, HISTORY)
 
 
 @pytest.mark.proves("A-04", "G-07")
@@ -114,6 +117,8 @@ def test_a_version_that_is_there_with_two_events_is_named_however_far_apart() ->
     first, *rest = HISTORY
     event = first.event._replace(actor="mallory")
 
-    assert fold([*HISTORY, first]) == fold(HISTORY), "the same one again, as archive and Kafka have"
+    assert fold(RULES, [*HISTORY, first]) == fold(RULES, HISTORY), (
+        "the same one again, as archive and Kafka have"
+    )
     with pytest.raises(Broken, match=r"version 1 is there twice with different bytes"):
-        fold([first, *rest, StoredEvent(event, encode_event(event))])
+        fold(RULES, [first, *rest, StoredEvent(event, encode_event(event))])

@@ -8,11 +8,12 @@ from random import Random
 
 import pytest
 
+from tests.application import receive
 from tests.decision.desk import command_record
 from tests.hostile import KINDS, hostile
 from tests.model import Record
 from tests.tiers import examples, the_first_of
-from verdict.decision.received import MalformedCommand, receive
+from verdict.decision.received import MalformedCommand
 from verdict.wire.dead_letter import DeadLetter
 
 ROOT = Path(__file__).parents[2]

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from commands.order import ModifyOrder
+from tests.application import CATALOG, encode_command
 from tests.decision.desk import as_json
 from tests.decision.receiving import (
     CANCELLING,
@@ -16,7 +17,6 @@ from tests.traffic import START
 from tests.wire.examples import ENVELOPE
 from verdict.decision.answering import malformed
 from verdict.model.reason import Reason
-from verdict.wire.commands import encode_command
 
 NOT_INTEGERS: tuple[Any, ...] = (2.0, True, False, "3", 1e2, 2**63, None, [1], {})
 NOT_POSITIVE = (0, -1, -(2**63))
@@ -187,7 +187,7 @@ def test_many_faults_are_named_up_to_ten_and_cut() -> None:
 
 def test_a_malformed_command_is_answered_without_digest_versions_and_state() -> None:
     record = as_json(PLACING | {"quantity": 0}, correlation_id="flow", actor="ada")
-    response = malformed(refused(record))
+    response = malformed(CATALOG["order"], refused(record))
 
     assert response.actor == "ada"
     assert (response.command_id, response.aggregate_id) == ("c-1", "order-1")

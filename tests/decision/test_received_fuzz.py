@@ -7,15 +7,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.application import APPLICATION, CATALOG, encode_command, receive
 from tests.decision.desk import command_record
 from tests.hostile import ABSURD, varint
 from tests.model import Record
 from tests.model.reading import Asked, Malformed, read
 from tests.wire.arbitrary import AGGREGATES, commands, envelopes
-from verdict.application import current
 from verdict.decision.answering import malformed
-from verdict.decision.received import MalformedCommand, ReceivedCommand, in_other_words, receive
-from verdict.wire.commands import encode_command
+from verdict.decision.received import MalformedCommand, ReceivedCommand, in_other_words
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
@@ -58,7 +57,7 @@ def read_by_both(aggregate_type: str, key: bytes | None, value: bytes | None) ->
     received = receive(aggregate_type, arrived)
     modelled = read(aggregate_type, record)
     if value is not None and not arrived.cut:  # as if it had come in another form
-        assert received == in_other_words(aggregate_type, arrived, value)
+        assert received == in_other_words(CATALOG[aggregate_type], arrived, value)
     match received:
         case DeadLetter():
             assert modelled is None
@@ -69,7 +68,7 @@ def read_by_both(aggregate_type: str, key: bytes | None, value: bytes | None) ->
                 modelled.reason,
                 modelled.command_type,
             )
-            response = malformed(received)
+            response = malformed(CATALOG[received.aggregate_type], received)
             assert decode(Response, encode(response)) == response
         case ReceivedCommand():
             assert isinstance(modelled, Asked)
@@ -114,7 +113,7 @@ def test_json_with_one_changed_byte_is_read_as_the_model_reads_it(
 
 @given(AVRO, st.data())
 def test_avro_with_one_changed_byte_is_contained(value: bytes, data: st.DataObject) -> None:
-    for aggregate_type in current().aggregate_types:
+    for aggregate_type in APPLICATION.aggregate_types:
         read_by_both(aggregate_type, b"a", changed(value, data))
 
 
@@ -127,7 +126,7 @@ def test_avro_with_absurd_lengths_and_counts_is_contained(
         at = data.draw(st.integers(5, len(value)))
         number = data.draw(st.sampled_from(ABSURD) | st.integers(-(2**63), 2**63 - 1))
         value = value[:at] + varint(number) + value[at + data.draw(st.integers(0, 1)) :]
-    for aggregate_type in current().aggregate_types:
+    for aggregate_type in APPLICATION.aggregate_types:
         read_by_both(aggregate_type, b"a", value)
 
 
@@ -144,7 +143,7 @@ def test_an_integer_that_takes_more_bytes_than_it_needs_is_handed_on_as_our_writ
 
 @given(AVRO, st.data())
 def test_avro_that_ends_too_soon_is_contained(value: bytes, data: st.DataObject) -> None:
-    for aggregate_type in current().aggregate_types:
+    for aggregate_type in APPLICATION.aggregate_types:
         read_by_both(aggregate_type, b"a", value[: data.draw(st.integers(0, len(value) - 1))])
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from commands.order import CancelOrder, DeleteOrder, FillOrder
 from commands.position import AdjustPosition, ClosePosition
+from tests.application import decode_event
 from tests.decision.desk import FILL_ALL, MODIFY, OPEN, PLACE, after, command, judge
 from tests.traffic import START
 from verdict.decision.recording import StoredEvent
@@ -12,7 +13,6 @@ from verdict.decision.snapshot import NEVER_EXISTED
 from verdict.model.command import Command
 from verdict.model.recorded_event import event_id
 from verdict.model.source import Source
-from verdict.wire.records import decode_event
 
 LIFE = (PLACE, MODIFY, FillOrder(quantity=2, price_cents=1), CancelOrder(), DeleteOrder())
 REOPENED = (OPEN, AdjustPosition(amount=5), ClosePosition(), OPEN, ClosePosition(), OPEN)

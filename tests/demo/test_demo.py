@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from verdict.application_name import IN_A_CHECKOUT
+from verdict.cli.application import IN_A_CHECKOUT
 
 VERDICT = str(Path(sys.executable).with_name("verdict"))
 OF_TABLES = ("   ", "\u2500")  # what is between columns, and below their names

@@ -7,17 +7,16 @@ from random import Random
 import pytest
 
 from compose.demo.plan import Wish, planned, wishes
+from tests.application import APPLICATION, encode_command
 from tests.model import Record, fold
-from verdict.application import current
 from verdict.model.command_envelope import CommandEnvelope
-from verdict.wire.commands import encode_command
 
 PARTS = [wishes(name, 1_000) for name in ("A", "B")]
 
 
 def record(wish: Wish, offset: int) -> Record:
     """Return the command as it would lie in Kafka."""
-    aggregate_type = current().aggregate_of(type(wish.command))
+    aggregate_type = APPLICATION.aggregate_of(type(wish.command))
     envelope = CommandEnvelope(
         command_id=wish.command_id,
         aggregate_id=wish.aggregate_id,

@@ -22,10 +22,10 @@ from confluent_kafka import (
     TopicPartition,
 )
 
+from tests.application import APPLICATION
 from tests.comparison import Published, assert_as_the_model_says
 from tests.model import Model, Record, fold
 from tests.traffic import Traffic
-from verdict.application import current
 from verdict.decider.generation import Generation, generation_of
 from verdict.exactly_once.checkpoint import checkpoint_position
 from verdict.exactly_once.decider_query import decider_query
@@ -68,7 +68,7 @@ class Deployment:
         self.bootstrap_servers = bootstrap_servers
         self.data_dir = data_dir
         self.database_url = database_url or f"sqlite:///{data_dir / 'verdict.db'}"
-        self.topics = Topics(name, f"{name}-")
+        self.topics = Topics(APPLICATION, name, f"{name}-")
         self._options = {"bootstrap.servers": bootstrap_servers}
         self._admin = TopicAdmin(self._options, self.topics)
         self._admin.create_missing()
@@ -203,7 +203,7 @@ class Deployment:
     def published(self) -> list[Published]:
         """Return everything that a read_committed consumer sees on the output topics."""
         topics = [self.topics.dead_letters]
-        for name in current().aggregate_types:
+        for name in APPLICATION.aggregate_types:
             topics += [
                 self.topics.events(name),
                 self.topics.responses(name),
@@ -236,7 +236,7 @@ class Deployment:
         return sum(map(self._answers_a_command, self._read(self._outcome_topics())))
 
     def _outcome_topics(self) -> list[str]:
-        return [*map(self.topics.responses, current().aggregate_types), self.topics.dead_letters]
+        return [*map(self.topics.responses, APPLICATION.aggregate_types), self.topics.dead_letters]
 
     def _answers_a_command(self, message: Message) -> bool:
         """Tell whether it is no dead letter, or one of a command: others write letters, too."""
@@ -248,7 +248,7 @@ class Deployment:
     def reaches(self, query: str, wanted: Sequence[object]) -> None:
         """Return when a query for one column gives these values; the service runs."""
         deadline = time.monotonic() + QUIET_S
-        with Reader(self.database_url, readable(projections())) as reader:
+        with Reader(self.database_url, readable(projections(APPLICATION))) as reader:
             while (found := [value for (value,) in reader.select(query).rows]) != [*wanted]:
                 assert time.monotonic() < deadline, f"{query} gives {found}"
                 time.sleep(ASK_AGAIN_S)
@@ -270,7 +270,7 @@ class Deployment:
             "select topic, partition, min(next_offset) from projection_position "
             "join projection_live using (projection, version) group by 1, 2"
         )
-        with Reader(self.database_url, readable(projections())) as reader:
+        with Reader(self.database_url, readable(projections(APPLICATION))) as reader:
             while behind := self._behind(ends, reader.select(followed).rows):
                 assert time.monotonic() < deadline, f"the read side is behind in {behind}"
                 time.sleep(ASK_AGAIN_S)

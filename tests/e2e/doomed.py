@@ -9,6 +9,7 @@ import sys
 import threading
 from pathlib import Path
 
+from tests.application import APPLICATION
 from verdict.cli.up import serve
 from verdict.configuration.loading import load_settings
 from verdict.errors import VerdictError
@@ -37,6 +38,6 @@ if __name__ == "__main__":
     step, nth, data_dir, fatal = sys.argv[1:]
     doom = Doom(Step(step), int(nth), signal.Signals[fatal])
     try:
-        serve(load_settings(data_dir=Path(data_dir)), doom)
+        serve(load_settings(APPLICATION, data_dir=Path(data_dir)), doom)
     except VerdictError as error:  # said as `verdict up` says it
         sys.exit(f"verdict: {error}")

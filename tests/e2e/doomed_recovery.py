@@ -5,6 +5,7 @@ import signal
 import sys
 from pathlib import Path
 
+from tests.application import APPLICATION
 from verdict.cli.recover import recover_alone
 from verdict.configuration.loading import load_settings
 from verdict.decider.recovery.recovering import RecoveryStep
@@ -17,4 +18,4 @@ if __name__ == "__main__":
         if step is fatal:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    recover_alone(load_settings(data_dir=data_dir), None, die)
+    recover_alone(load_settings(APPLICATION, data_dir=data_dir), None, die)

@@ -14,6 +14,7 @@ from typing import Any
 
 from projections.us_holder import OpenPosition, evolve, us_holder
 from schemas.position import PositionRelisted
+from tests.application import APPLICATION
 from verdict.configuration.loading import load_settings
 from verdict.errors import VerdictError
 from verdict.model.recorded_event import RecordedEvent
@@ -40,7 +41,7 @@ def buggy(exchanges: Collection[str], version: int) -> Projection:
 
 def planted(chosen: Mapping[str, Any]) -> Mapping[str, AtVersion]:
     """Return the read models with the bug."""
-    return {**declared(chosen), "us_holder": partial(buggy, chosen["us_exchanges"])}
+    return {**declared(APPLICATION, chosen), "us_holder": partial(buggy, chosen["us_exchanges"])}
 
 
 def main() -> None:
@@ -54,7 +55,7 @@ def main() -> None:
     if misfortune == BUG:
         declared_projection.declared = planted  # type: ignore[assignment,attr-defined]
     try:
-        getattr(Rebuilder(load_settings(), name, on_step=die), verb)()
+        getattr(Rebuilder(load_settings(APPLICATION), name, on_step=die), verb)()
     except VerdictError as error:
         sys.exit(f"verdict: {error}")
 

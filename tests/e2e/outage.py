@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from commands.order import ModifyOrder, PlaceOrder
+from tests.application import APPLICATION
 from tests.e2e.deployment import ASK_AGAIN_S, Deployment
 from verdict.client.client import Client
 from verdict.model.command_envelope import Expectation
@@ -29,7 +30,7 @@ def outlive(
     To whoever is told its address as the service is; the traffic may come by another door.
     """
     servers = deployment.environment["VERDICT_BOOTSTRAP_SERVERS"]
-    with Client(servers, deployment.topics, PATIENT) as client:
+    with Client(APPLICATION, servers, deployment.topics, PATIENT) as client:
         client.send(order, PLACE, expected_version=0).wait(WAIT_S)
         with deployment.traffic(seed=len(order), pause_s=SELDOM_S):
             leave()

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.application import APPLICATION
 from tests.e2e.cluster import HERE, Cluster, cluster
 from tests.e2e.deployment import ASK_AGAIN_S, QUIET_S, ROOT, Deployment
 from tests.e2e.kept import Kept, kept
@@ -186,7 +187,10 @@ def test_rows_of_a_lake_that_no_worker_shares_are_missed_and_its_marker_stays(
 ) -> None:
     deployment = machines.deployment
     machines.cluster.worker()
-    with machines.decider(), Client(deployment.bootstrap_servers, deployment.topics) as client:
+    with (
+        machines.decider(),
+        Client(APPLICATION, deployment.bootstrap_servers, deployment.topics) as client,
+    ):
         for command in COMMANDS["invoice"]:
             client.send("7", command, expected_version=0).wait(QUIET_S)
     deployment.environment["VERDICT_LAKE_DIR"] = str(machines.folder / "elsewhere")

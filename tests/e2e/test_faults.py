@@ -16,6 +16,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs h
 )
 
 from commands.order import ModifyOrder, PlaceOrder
+from tests.application import APPLICATION
 from tests.e2e.deployment import Deployment, await_ready
 from tests.e2e.faults import (
     FILE_SIZE,
@@ -198,7 +199,7 @@ def stamp(deployment: Deployment, whose: str) -> None:
 
 
 def place(deployment: Deployment, ids: list[str]) -> None:
-    with Client(deployment.bootstrap_servers, topics=deployment.topics) as client:
+    with Client(APPLICATION, deployment.bootstrap_servers, topics=deployment.topics) as client:
         pending = [client.send(at, PLACE, expected_version=0) for at in ids]
         assert {one.wait(timeout_s=WAIT_S).status for one in pending} == {"ACCEPTED"}
 
@@ -212,7 +213,7 @@ def test_an_order_that_gets_nine_of_ten_commands_holds_nothing_up(
     cold = [f"cold-{n}" for n in range(400)]
     with deployment.running():
         place(deployment, ["hot"])
-        with Client(deployment.bootstrap_servers, topics=deployment.topics) as client:
+        with Client(APPLICATION, deployment.bootstrap_servers, topics=deployment.topics) as client:
             pending = []
             for n, at in enumerate(cold):
                 pending += [

@@ -9,8 +9,9 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from tests.application import APPLICATION
 from tests.e2e.deployment import Deployment
-from verdict.configuration.settings import Settings
+from verdict.configuration.loading import load_settings
 from verdict.database.time_text import wall_clock
 from verdict.kafka.log import KafkaLog
 from verdict.local.broker import EmbeddedBroker
@@ -66,10 +67,10 @@ def at_rest(deployment: Deployment) -> dict[str, Rows]:
     deployment.await_read_side()
     url = f"sqlite:///{deployment.data_dir / 'verdict.db'}"
     found: dict[str, Rows] = {}
-    with Reader(url, readable(projections())) as reader:
+    with Reader(url, readable(projections(APPLICATION))) as reader:
         for name in NAMES:
             seen = reader.select(
-                f"SELECT * FROM {name} ORDER BY {', '.join(read_models()[name].key)}"
+                f"SELECT * FROM {name} ORDER BY {', '.join(read_models(APPLICATION)[name].key)}"
             )
             found[name] = [dict(zip(seen.columns, row, strict=True)) for row in seen.rows]
     assert all(found.values()), "there is something to tell of each"
@@ -108,7 +109,8 @@ def refuse_what_lies_ahead(deployment: Deployment) -> None:
 
 def told_once(deployment: Deployment, name: str, as_of: object) -> bytes:
     """Return the file that the verb writes."""
-    settings = Settings(
+    settings = load_settings(
+        APPLICATION,
         deployment=deployment.topics.deployment,
         topic_prefix=deployment.topics.prefix,
         data_dir=deployment.data_dir,

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from projections.us_exchanges import US_EXCHANGES
+from tests.application import APPLICATION, decode_event
 from tests.e2e.deployment import QUIET_S, ROOT, Deployment
 from tests.e2e.misfortune import BUG
 from tests.model.rules import state_after
@@ -21,7 +22,6 @@ from verdict.local.broker import EmbeddedBroker
 from verdict.projection.declared import projections
 from verdict.projection.processor_tables import readable
 from verdict.reading.reader import Reader
-from verdict.wire.records import decode_event
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
 
@@ -40,7 +40,7 @@ class Readers(threading.Thread):
 
     def run(self) -> None:
         asked = f"SELECT count(*) FROM us_holder WHERE client = '{STEADY}'"
-        with Reader(self._url, readable(projections())) as reader:
+        with Reader(self._url, readable(projections(APPLICATION))) as reader:
             while not self._ended.is_set():
                 self.answers += [number for (number,) in reader.select(asked).rows]
 

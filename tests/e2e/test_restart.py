@@ -8,6 +8,7 @@ import psutil
 import pytest
 
 from commands.order import DeleteOrder, ModifyOrder, PlaceOrder
+from tests.application import APPLICATION
 from tests.e2e.deployment import Deployment, await_ready, stop
 from verdict.client.client import Client
 from verdict.local.broker import EmbeddedBroker
@@ -83,7 +84,7 @@ def send(
     expected_version: int,
     command_id: str,
 ) -> Response:
-    with Client(deployment.bootstrap_servers, topics=deployment.topics) as client:
+    with Client(APPLICATION, deployment.bootstrap_servers, topics=deployment.topics) as client:
         pending = client.send(
             "order-1", command, expected_version=expected_version, command_id=command_id
         )

@@ -7,6 +7,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from tests.application import APPLICATION
 from tests.e2e.deployment import Deployment
 from tests.e2e.outage import PATIENT, PLACE, SELDOM_S, WAIT_S
 from tests.e2e.three_brokers import ThreeBrokers, three_brokers
@@ -30,7 +31,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Brokers:
 def test_a_topic_of_which_one_broker_can_take_what_is_acknowledged_is_named(
     kafka: ThreeBrokers,
 ) -> None:
-    topics = Topics("thin", "thin-")
+    topics = Topics(APPLICATION, "thin", "thin-")
     alone, hasty = topics.events("order"), topics.responses("order")
     made = [
         NewTopic(alone, 1, 1, config={"min.insync.replicas": "2"}),
@@ -50,7 +51,7 @@ def test_one_broker_after_the_other_is_killed_and_comes_back(
 ) -> None:
     """U-01: leaders, the transactions' coordinator and what copies a record move meanwhile."""
     deployment = Deployment(kafka.bootstrap_servers, "three", tmp_path / "d")
-    client = Client(kafka.bootstrap_servers, deployment.topics, PATIENT)
+    client = Client(APPLICATION, kafka.bootstrap_servers, deployment.topics, PATIENT)
     with client, deployment.running() as service:
         with deployment.traffic(7, pause_s=SELDOM_S):
             for number, broker in enumerate(kafka.brokers):

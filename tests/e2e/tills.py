@@ -12,14 +12,14 @@ from typing import Any
 from confluent_kafka import Producer
 from pyarrow.dataset import dataset
 
+from tests.application import APPLICATION, decode_event
 from tests.e2e.deployment import ASK_AGAIN_S, Deployment
 from tests.reactions.running import behind, read_all
 from tests.reactions.tills import PERSONAL, Sale, earned, recorded, shipped, totals
-from verdict.configuration.settings import Settings
+from verdict.configuration.loading import load_settings
 from verdict.exactly_once.lake_query import lake_query
 from verdict.kafka.access import Kafka
 from verdict.reactions.query import reactions_of, reactions_query
-from verdict.wire.records import decode_event
 
 QUIET_S = 180
 Records = list[tuple[str, bytes]]
@@ -71,7 +71,7 @@ def send(deployment: Deployment, records: Records) -> None:
 def await_quiet(deployment: Deployment) -> None:
     """Return when nothing follows any more: a decision may lead to a reaction, and that to one."""
     topics = deployment.topics
-    settings = Settings(deployment=topics.deployment, topic_prefix=topics.prefix)
+    settings = load_settings(APPLICATION, deployment=topics.deployment, topic_prefix=topics.prefix)
     reactions, lake = reactions_query(reactions_of(settings)), lake_query(topics)
     kafka = Kafka(
         settings={"bootstrap.servers": deployment.bootstrap_servers}, transaction_timeout_s=15

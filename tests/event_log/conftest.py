@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.event_log.followable import Followable
 from tests.projection.read_side import ReadSide
@@ -19,5 +20,5 @@ def followable(
     """Return events on topics of this test alone, and an archive on each kind of database."""
     prefix = re.sub(r"[^a-z0-9]+", "-", request.node.name)[:120] + "."
     read_side = ReadSide(new_database())
-    yield Followable(broker, Topics(prefix=prefix), read_side)
+    yield Followable(broker, Topics(APPLICATION, prefix=prefix), read_side)
     read_side.close()

@@ -6,10 +6,10 @@ from contextlib import ExitStack
 from confluent_kafka import Message, Producer
 
 from schemas.position import PositionAdjusted, PositionClosed
+from tests.application import APPLICATION, encode_event
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
 from tests.topics import create, drop
-from verdict.application import current
 from verdict.event_log.archive import Archive
 from verdict.event_log.event_log import EventLog as WholeLog
 from verdict.event_log.placed import laid
@@ -20,7 +20,6 @@ from verdict.model.source import Source
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch
 from verdict.read_models.batches.stream import Decoder
-from verdict.wire.records import encode_event
 from verdict.wire.spans import Partition, Span, Spans
 from verdict.wire.topics import Topics
 
@@ -39,7 +38,7 @@ class Followable:
             read_side.engine, read_side.projections["event_archive"], topics, live=False
         )
         self._ends = dict.fromkeys(range(4), 0)
-        events = map(topics.events, current().aggregate_types)
+        events = map(topics.events, APPLICATION.aggregate_types)
         needed = {*events, topics.decisions, topics.named("share-holders")}
         create(broker.bootstrap_servers, topics, needed)
 

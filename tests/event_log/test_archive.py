@@ -3,6 +3,7 @@
 import pytest
 
 from schemas.position import PositionAdjusted
+from tests.application import CATALOG
 from tests.conftest import NewDatabase
 from tests.projection.event_log import SECOND, START, EventLog, opened
 from tests.projection.read_side import ReadSide
@@ -82,8 +83,10 @@ def test_every_event_of_a_type_comes_by_aggregate_and_version(
     with read_side.reader() as reader:
         archive = Archive(reader)
         standing = archive.standing()
-        found = [placed.stored.event for placed in archive.every("position", standing.last)]
-        first = [placed.stored.event for placed in archive.every("position", 9)]
+        found = [
+            placed.stored.event for placed in archive.every(CATALOG["position"], standing.last)
+        ]
+        first = [placed.stored.event for placed in archive.every(CATALOG["position"], 9)]
 
     assert [(event.aggregate_id, event.version) for event in found] == sorted(written)
     assert standing == (log.ends, len(written))

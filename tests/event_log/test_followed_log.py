@@ -10,7 +10,8 @@ from confluent_kafka.cimpl import NewTopic
 from pydantic import SecretStr
 from sqlalchemy import Engine, text
 
-from verdict.configuration.settings import Settings
+from tests.application import APPLICATION
+from verdict.configuration.loading import load_settings
 from verdict.event_log import followed_log
 from verdict.event_log.followed_log import beyond, follow_this_log, refuse_another_database
 from verdict.event_log.followed_topics import refuse_other_topics
@@ -71,7 +72,9 @@ def test_a_database_is_refused_while_the_topics_are_not_there_yet(
 ) -> None:
     monkeypatch.setattr(followed_log, "Identities", OnlyTheirs)
     nowhere, url = Kafka(settings={}), f"sqlite:///{tmp_path / 'theirs.db'}"
-    settings = Settings(data_dir=tmp_path, topic_prefix="m-", database_url=SecretStr(url))
+    settings = load_settings(
+        APPLICATION, data_dir=tmp_path, topic_prefix="m-", database_url=SecretStr(url)
+    )
 
     refuse_another_database(settings, nowhere)
     assert not (tmp_path / "theirs.db").exists(), "nothing is made before all is known to fit"

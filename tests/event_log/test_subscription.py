@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.application import APPLICATION
 from tests.event_log.followable import POSITIONS, CutLog, Followable
 from verdict.configuration.loading import load_settings
 from verdict.errors import VerdictError
@@ -126,7 +127,7 @@ def test_topics_that_are_not_followed_do_not_bring_the_beginning_back(
     followable.happen(2)
     followable.archive()
     nowhere: Places = {}
-    reader = Asked(followable.read_side.url, readable(projections()))
+    reader = Asked(followable.read_side.url, readable(projections(APPLICATION)))
     with reader:
         orders = Subscription(reader, log, followable.topics, "order", nowhere)
 
@@ -156,13 +157,14 @@ def test_the_deployment_is_that_of_the_settings(followable: Followable, tmp_path
     followable.archive()
     followable.happen(1)
     settings = load_settings(
+        APPLICATION,
         data_dir=tmp_path,
         bootstrap_servers=followable.options["bootstrap.servers"],
         database_url=followable.read_side.url,
         topic_prefix=followable.topics.prefix,
     )
 
-    with subscribe("position", POSITIONS, settings) as subscription:
+    with subscribe(APPLICATION, "position", POSITIONS, settings) as subscription:
         found = [*subscription.events(follow=False)]
 
     assert len(found) == 2 * POSITIONS

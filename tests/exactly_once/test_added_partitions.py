@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.application import APPLICATION
 from tests.exactly_once.deployment import Deployment, values
 from tests.topics import grow
 from verdict.event_log.decisions import read_decisions, write_decisions
@@ -76,7 +77,7 @@ def test_what_others_dropped_before_it_was_read_is_said_and_the_rest_is_read(
 
 
 def test_decisions_are_read_where_they_were_written(deployment: Deployment) -> None:
-    topics = Topics(deployment=deployment.name)
+    topics = Topics(APPLICATION, deployment=deployment.name)
     servers = str(deployment.kafka.settings["bootstrap.servers"])
     deployment.create(topics.decisions)
     grow(servers, topics.decisions, 3)

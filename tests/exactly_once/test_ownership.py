@@ -7,6 +7,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from tests.application import APPLICATION
 from tests.topics import create
 from tests.wire.examples import PLACED_MARKER
 from verdict.errors import VerdictError
@@ -81,12 +82,12 @@ def test_only_who_has_fenced_the_former_one_waits_for_what_it_left_open(
     """Whoever is killed in a claim; Kafka may need minutes until it aborts that by itself."""
     read = Read(CLAIM, monkeypatch)
 
-    refuse_another_owner(Topics("blue"), NOWHERE)
+    refuse_another_owner(Topics(APPLICATION, "blue"), NOWHERE)
     assert read.waited == [False]
-    own_topics(Topics("blue"), NOWHERE)
+    own_topics(Topics(APPLICATION, "blue"), NOWHERE)
     assert read.waited == [False, False, True, False]
     with pytest.raises(OwnedByAnother):
-        own_topics(Topics("green"), NOWHERE)
+        own_topics(Topics(APPLICATION, "green"), NOWHERE)
 
 
 def test_garbage_in_the_place_of_the_owner_lets_nobody_in_and_can_be_got_rid_of(
@@ -96,7 +97,7 @@ def test_garbage_in_the_place_of_the_owner_lets_nobody_in_and_can_be_got_rid_of(
 
     for claim in (own_topics, refuse_another_owner):
         with pytest.raises(UnreadableMarker, match="`verdict recover --begin owner --why …`"):
-            claim(Topics("blue", "shop."), NOWHERE)
+            claim(Topics(APPLICATION, "blue", "shop."), NOWHERE)
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +109,7 @@ def kafka(broker: EmbeddedBroker) -> Kafka:
 def test_a_person_says_whose_topics_are_that_garbage_hides(
     broker: EmbeddedBroker, kafka: Kafka
 ) -> None:
-    blue, green = Topics("blue", "hidden."), Topics("green", "hidden.")
+    blue, green = Topics(APPLICATION, "blue", "hidden."), Topics(APPLICATION, "green", "hidden.")
     names = [blue.owners, blue.decisions, blue.events("order")]
     create(broker.bootstrap_servers, blue, names)
     own_topics(blue, kafka)
@@ -132,7 +133,7 @@ def test_a_person_says_whose_topics_are_that_garbage_hides(
 
 @pytest.mark.proves("G-01")
 def test_the_first_one_has_the_topics_until_they_are_deleted(kafka: Kafka) -> None:
-    blue, green = Topics("blue", "owned."), Topics("green", "owned.")
+    blue, green = Topics(APPLICATION, "blue", "owned."), Topics(APPLICATION, "green", "owned.")
     admin = AdminClient({**kafka.settings, "log_level": 0})
     identities = Identities(kafka)
 

@@ -5,6 +5,7 @@ from typing import cast
 
 import pytest
 
+from tests.application import APPLICATION
 from verdict.exactly_once.batch import Batch, Move, OutputRecord, digest
 from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.errors import ForeignState, ReplayDiffers
@@ -94,7 +95,7 @@ def test_what_nobody_knows_yet_is_taken_as_it_is_shard_by_shard() -> None:
 
 @pytest.mark.parametrize("previous", [None, MARKER], ids=["of all", "of a generation"])
 def test_a_first_marker_knows_that_each_shard_begins_empty(previous: Marker | None) -> None:
-    first = genesis(decider_query(Topics(), 2), previous, {}, 3)
+    first = genesis(decider_query(Topics(APPLICATION), 2), previous, {}, 3)
     moving = batch(Move(2, EMPTY, NEXT))
 
     assert first.shard_states == [ShardState(0, bytes(32))] * 3
@@ -105,7 +106,7 @@ def test_a_first_marker_knows_that_each_shard_begins_empty(previous: Marker | No
 
 
 def test_a_query_without_state_has_none() -> None:
-    assert genesis(lake_query(Topics()), None, {}, 1).shard_states == []
+    assert genesis(lake_query(Topics(APPLICATION)), None, {}, 1).shard_states == []
     assert states_after(NEW, batch()) == []
 
 
@@ -113,7 +114,7 @@ def replayed(published: Marker, move: Move, *outputs: OutputRecord) -> None:
     """Hand the batch over again that `published` tells of."""
     kafka = Kafka(settings={"bootstrap.servers": "localhost:1"})
     idle = cast(Transactions, object())  # a replay writes nothing
-    publisher = Publisher(decider_query(Topics(), 2), kafka, idle, published, unobserved)
+    publisher = Publisher(decider_query(Topics(APPLICATION), 2), kafka, idle, published, unobserved)
     replay = Batch(query_id="q", batch_id=published.batch_id, start={}, end={}, moves=(move,))
     publisher.publish(replay, outputs)
 

@@ -9,12 +9,14 @@ import pytest
 from confluent_kafka import Producer
 
 from compose.application import app
+from tests.application import APPLICATION
 from tests.documents import ROOT
 from tests.page.filled import PLACE
 from tests.topics import create
 from verdict.local.broker import EmbeddedBroker
 from verdict.local.jars import fetched
 from verdict.local.java import find_java
+from verdict.testing import InMemory
 from verdict.wire.topics import Topics
 
 EXAMPLE = ROOT / "examples" / "Consumer.java"
@@ -34,10 +36,10 @@ def java(*arguments: str | Path) -> str:
 @pytest.mark.process
 @pytest.mark.long
 def test_a_consumer_in_java_reads_events_by_the_schema_files(broker: EmbeddedBroker) -> None:
-    topics = Topics(prefix="java.")
+    topics = Topics(APPLICATION, prefix="java.")
     name = topics.events("order")
     create(broker.bootstrap_servers, topics, {name})
-    with app.in_memory() as memory:
+    with InMemory(app) as memory:
         memory.send("o-1", PLACE, 0)
         [event] = memory.events(memory.topics.events("order"))
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.application import APPLICATION
 from verdict.configuration.found import Service, announce, home_of
 from verdict.configuration.loading import settings_alone
 from verdict.foundation.foundation import lay_without_spark
@@ -17,7 +18,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.process]
 @pytest.mark.proves("F-01")
 def test_a_broker_starts_beside_who_waits_for_it(tmp_path: Path) -> None:
     """They say where it was, and only it can be there again."""
-    settings = settings_alone(data_dir=tmp_path, partitions=1)
+    settings = settings_alone(APPLICATION, data_dir=tmp_path, partitions=1)
     waiting = home_of(tmp_path, "letters")
     waiting.mkdir(parents=True)
     announce(waiting, Service(os.getpid(), "127.0.0.1:1", None, roles=("letters",)))

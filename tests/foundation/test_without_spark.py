@@ -7,6 +7,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
+from tests.application import APPLICATION
 from verdict.configuration.loading import settings_alone
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.checkpoint import FRESH
@@ -24,7 +25,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.process, pytest.mark.thorough]
 def test_the_embedded_broker_runs_where_topics_differ_and_who_needs_them_is_refused(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    settings = settings_alone(data_dir=tmp_path, partitions=1)
+    settings = settings_alone(APPLICATION, data_dir=tmp_path, partitions=1)
     with ExitStack() as parts:
         lay(settings, "broker", parts)
     other = settings.model_copy(update={"partitions": 2})  # as if somebody had taken some away
@@ -44,7 +45,7 @@ def test_the_embedded_broker_runs_where_a_topic_is_gone_and_others_are_refused(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Nobody could look at what is there, or delete what stands in its place."""
-    settings = settings_alone(data_dir=tmp_path, partitions=1)
+    settings = settings_alone(APPLICATION, data_dir=tmp_path, partitions=1)
     with ExitStack() as parts:
         laid = lay(settings, "broker", parts)
         take_over(decider_query(settings.topics, 1), laid.kafka, FRESH).close()

@@ -7,7 +7,8 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from verdict.configuration.settings import Settings
+from tests.application import APPLICATION
+from verdict.configuration.loading import load_settings
 from verdict.exactly_once.checkpoint import FRESH
 from verdict.exactly_once.claim import write_marker
 from verdict.exactly_once.decider_query import decider_query
@@ -25,7 +26,9 @@ class World:
     """A deployment of one partition a topic, whose decider has claimed its topics."""
 
     def __init__(self, broker: EmbeddedBroker, data_dir: str, prefix: str) -> None:
-        self.settings = Settings(data_dir=data_dir, topic_prefix=prefix, partitions=1)
+        self.settings = load_settings(
+            APPLICATION, data_dir=data_dir, topic_prefix=prefix, partitions=1
+        )
         self.kafka = Kafka(settings={"bootstrap.servers": broker.bootstrap_servers})
         self._query = decider_query(self.settings.topics, 1)
         self._admin = AdminClient({**self.kafka.settings, "log_level": 0})

@@ -5,6 +5,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from tests.application import APPLICATION
 from tests.topics import create_new, describe, grow
 from verdict.errors import Unreachable
 from verdict.kafka import topic_check
@@ -27,7 +28,7 @@ def checker(broker: EmbeddedBroker, topics: Topics) -> TopicAdmin:
 
 
 def test_what_is_missing_is_created_with_its_settings_once(broker: EmbeddedBroker) -> None:
-    topics = Topics(deployment="fresh", prefix="created.", partitions=3)
+    topics = Topics(APPLICATION, deployment="fresh", prefix="created.", partitions=3)
     admin = checker(broker, topics)
 
     assert len(admin.differences()) == len(list(topics.all()))
@@ -38,7 +39,7 @@ def test_what_is_missing_is_created_with_its_settings_once(broker: EmbeddedBroke
 
 @pytest.mark.proves("U-02")
 def test_one_error_lists_every_difference(broker: EmbeddedBroker) -> None:
-    topics = Topics(deployment="wrong", prefix="differing.", partitions=3)
+    topics = Topics(APPLICATION, deployment="wrong", prefix="differing.", partitions=3)
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     wrong = [
         NewTopic("differing.order.commands", 2, 1, config={"cleanup.policy": "compact"}),
@@ -70,7 +71,10 @@ def test_one_error_lists_every_difference(broker: EmbeddedBroker) -> None:
 def test_topics_of_ours_that_take_times_of_their_senders_are_set_to_take_kafkas(
     broker: EmbeddedBroker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    topics, sender = Topics(prefix="times.", partitions=1), {"message.timestamp.type": "CreateTime"}
+    topics, sender = (
+        Topics(APPLICATION, prefix="times.", partitions=1),
+        {"message.timestamp.type": "CreateTime"},
+    )
     [retry] = [topic for topic in topics.all() if topic.name == topics.retry]
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     [made] = admin.create_topics(
@@ -95,7 +99,7 @@ def test_topics_of_ours_that_take_times_of_their_senders_are_set_to_take_kafkas(
 def test_topics_of_other_teams_are_accepted_as_they_are_and_never_altered(
     broker: EmbeddedBroker,
 ) -> None:
-    topics = Topics(prefix="theirs.", partitions=1)
+    topics = Topics(APPLICATION, prefix="theirs.", partitions=1)
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     theirs = {
         "retention.ms": "3600000",
@@ -126,7 +130,7 @@ def test_topics_of_other_teams_are_accepted_as_they_are_and_never_altered(
 def test_a_missing_topic_is_a_difference_that_names_the_next_command(
     broker: EmbeddedBroker,
 ) -> None:
-    [first, *_] = checker(broker, Topics(prefix="absent.")).differences()
+    [first, *_] = checker(broker, Topics(APPLICATION, prefix="absent.")).differences()
 
     assert str(first) == (
         "absent.POS: topic is missing, must be there (create it with `verdict topics create`)"
@@ -137,7 +141,7 @@ def test_a_missing_topic_is_a_difference_that_names_the_next_command(
 def test_commands_topics_must_keep_the_partition_count_of_the_first_start(
     broker: EmbeddedBroker,
 ) -> None:
-    began = Topics(deployment="kept", prefix="kept.", partitions=2)
+    began = Topics(APPLICATION, deployment="kept", prefix="kept.", partitions=2)
     checker(broker, began).ensure()
     decided = {"kept.order.commands": [5, 0, 1], "kept.position.commands": [0, 0]}
 
@@ -152,8 +156,8 @@ def test_commands_topics_must_keep_the_partition_count_of_the_first_start(
 def test_a_setting_that_asks_for_another_count_after_the_first_start_is_refused(
     broker: EmbeddedBroker,
 ) -> None:
-    checker(broker, Topics(deployment="set", prefix="set.", partitions=2)).ensure()
-    now = Topics(deployment="set", prefix="set.", partitions=6)
+    checker(broker, Topics(APPLICATION, deployment="set", prefix="set.", partitions=2)).ensure()
+    now = Topics(APPLICATION, deployment="set", prefix="set.", partitions=6)
     decided = {"set.order.commands": [5, 0], "set.position.commands": [0, 0]}
 
     found = {d.topic: d for d in checker(broker, now).differences(decided)}
@@ -166,7 +170,7 @@ def test_a_setting_that_asks_for_another_count_after_the_first_start_is_refused(
 def test_partitions_that_somebody_added_are_refused_until_a_person_accepts_them(
     broker: EmbeddedBroker,
 ) -> None:
-    topics = Topics(deployment="added", prefix="added.", partitions=2)
+    topics = Topics(APPLICATION, deployment="added", prefix="added.", partitions=2)
     check = checker(broker, topics)
     check.ensure()
     name, events = topics.commands("order"), topics.events("order")
@@ -182,7 +186,7 @@ def test_partitions_that_somebody_added_are_refused_until_a_person_accepts_them(
     assert f"`verdict topics accept {events} --why …`" in str(found[events])
     assert "verdict writes to the first 2 only" in str(found[events])
     assert (found[name].fatal, found[events].fatal) == (True, False)
-    as_commands_are = Topics(deployment="added", prefix="added.", partitions=4)
+    as_commands_are = Topics(APPLICATION, deployment="added", prefix="added.", partitions=4)
     later = checker(broker, as_commands_are).differences(decided | {name: [5, 0, 1, 1]}, both)
     assert "set partitions to 2" in next(str(d) for d in later if d.topic == name)
     assert {d.topic for d in check.differences(decided, both - {Partition(name, 3)})} == {name}
@@ -194,7 +198,7 @@ def test_an_unreachable_kafka_is_named_with_the_reason(monkeypatch: pytest.Monke
     monkeypatch.setattr(topic_check, "LIST_S", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
-    admin = TopicAdmin({"bootstrap.servers": address}, Topics())
+    admin = TopicAdmin({"bootstrap.servers": address}, Topics(APPLICATION))
 
     with pytest.raises(Unreachable, match=f"cannot reach Kafka at {address}.*Connection refused"):
         admin.differences()

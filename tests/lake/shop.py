@@ -13,9 +13,10 @@ from pyspark.sql import SparkSession
 
 from projections.outbound.invoice_line import invoice_line
 from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
+from tests.application import APPLICATION, encode_event
 from tests.projection.event_log import EventLog
 from tests.topics import create
-from verdict.configuration.settings import Settings
+from verdict.configuration.loading import load_settings
 from verdict.event_log.passing import Wish
 from verdict.exactly_once.lake_query import lake_query
 from verdict.exactly_once.markers import read_marker
@@ -29,7 +30,6 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.processing.beginning import begin_without_marker
 from verdict.processing.processor import Processor
 from verdict.spark.source import Ground
-from verdict.wire.records import encode_event
 
 PATIENCE_S = 120
 DAY_MS = 86_400_000
@@ -43,8 +43,8 @@ class Shop:
     def __init__(self, spark: SparkSession, servers: str, prefix: str, data_dir: Path) -> None:
         self.spark = spark
         self.data_dir = data_dir
-        self.settings = Settings(
-            data_dir=data_dir, topic_prefix=prefix, partitions=2, lake_trigger_ms=50
+        self.settings = load_settings(
+            APPLICATION, data_dir=data_dir, topic_prefix=prefix, partitions=2, lake_trigger_ms=50
         )
         self.topics = self.settings.topics
         self.kafka = Kafka(settings={"bootstrap.servers": servers})

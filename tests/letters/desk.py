@@ -9,6 +9,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from sqlalchemy import Engine, select
 
+from tests.application import APPLICATION
 from tests.topics import create_new
 from verdict.exactly_once.steps import unobserved
 from verdict.kafka.access import Kafka
@@ -36,7 +37,7 @@ class Desk:
     """
 
     def __init__(self, servers: str, prefix: str, url: str) -> None:
-        self.topics = Topics(prefix=prefix, partitions=2)
+        self.topics = Topics(APPLICATION, prefix=prefix, partitions=2)
         self.kafka = Kafka(settings={"bootstrap.servers": servers})
         self.url = url
         self.engine = open_database(url)

@@ -1,15 +1,11 @@
 """R-02: how long a letter waits."""
 
-from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compose.application import app
-from verdict.application import using
 from verdict.model.source import Source
 from verdict.wire.backoff import LONGEST_S, NotUnderstood, back_off, wait_ms
 from verdict.wire.letter import Letter
@@ -19,6 +15,19 @@ pytestmark = pytest.mark.proves("R-02")
 MILLIS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 durations = st.tuples(st.integers(0, 5000), st.sampled_from([*MILLIS]))
 attempts = st.integers(0, 2000)
+
+
+def by_size(found: Letter) -> float:
+    """Wait for a second per byte."""
+    return len(found.value or b"")
+
+
+def broken(found: Letter) -> float:
+    """Hold a bug."""
+    raise KeyError("no")
+
+
+DECLARED = {"by-size": by_size, "broken": broken}
 
 
 def letter(attempt: int = 0, value: bytes | None = None) -> Letter:
@@ -39,7 +48,7 @@ def millis(duration: tuple[int, str]) -> int:
 def test_fixed_steps_are_taken_in_turn_and_the_last_repeats(
     steps: list[tuple[int, str]], attempt: int
 ) -> None:
-    wait = back_off("fixed:" + ",".join(map(written, steps)))
+    wait = back_off(DECLARED, "fixed:" + ",".join(map(written, steps)))
 
     assert (
         wait_ms(wait, letter(attempt))
@@ -51,7 +60,7 @@ def test_fixed_steps_are_taken_in_turn_and_the_last_repeats(
 def test_exponential_grows_by_the_factor_up_to_the_longest(
     first: tuple[int, str], tenths: int, longest: tuple[int, str], attempt: int
 ) -> None:
-    wait = back_off(f"exponential:{written(first)},{tenths / 10},{written(longest)}")
+    wait = back_off(DECLARED, f"exponential:{written(first)},{tenths / 10},{written(longest)}")
     exact = min(millis(first) * Fraction(tenths, 10) ** attempt, Fraction(millis(longest)))
 
     waited = wait_ms(wait, letter(attempt))
@@ -68,46 +77,27 @@ def test_exponential_grows_by_the_factor_up_to_the_longest(
 )  # fmt: skip
 def test_what_is_no_back_off_is_told_how_one_is_written(spec: str) -> None:
     with pytest.raises(NotUnderstood, match="366 days" if "400" in spec else "fixed:1s,10s,1m"):
-        back_off(spec)
+        back_off(DECLARED, spec)
 
 
 @given(st.text(max_size=40))
 def test_whatever_is_written_there_is_a_back_off_or_is_not_understood(text: str) -> None:
     for spec in (text, f"fixed:{text}", f"exponential:{text}"):
         try:
-            wait = back_off(spec)
+            wait = back_off(DECLARED, spec)
         except NotUnderstood:
             continue
         assert 0 <= wait_ms(wait, letter(7)) <= LONGEST_S * 1000
 
 
-def by_size(found: Letter) -> float:
-    """Wait for a second per byte."""
-    return len(found.value or b"")
-
-
-def broken(found: Letter) -> float:
-    """Hold a bug."""
-    raise KeyError("no")
-
-
-@pytest.fixture
-def declared() -> Iterator[None]:
-    """Let the application declare back-offs of its own."""
-    with using(replace(app, backoffs={"by-size": by_size, "broken": broken})):
-        yield
-
-
 @pytest.mark.proves("R-02")
-@pytest.mark.usefixtures("declared")
 def test_an_application_may_have_a_function_of_the_letter() -> None:
-    assert wait_ms(back_off("by-size"), letter(value=b"12345")) == 5000
+    assert wait_ms(back_off(DECLARED, "by-size"), letter(value=b"12345")) == 5000
 
 
-@pytest.mark.usefixtures("declared")
 def test_a_function_that_fails_says_so() -> None:
     with pytest.raises(NotUnderstood, match=r"failed \(KeyError: 'no'\): mend it"):
-        wait_ms(back_off("broken"), letter())
+        wait_ms(back_off(DECLARED, "broken"), letter())
 
 
 @pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf"), LONGEST_S + 1, "soon", None])

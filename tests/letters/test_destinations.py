@@ -2,15 +2,16 @@
 
 import pytest
 
+from tests.application import APPLICATION
 from verdict.letters.destinations import Destinations
 from verdict.wire.topics import Topics
 
-TOPICS = Topics("shop", "eu.")
+TOPICS = Topics(APPLICATION, "shop", "eu.")
 THERE = {
     *(topic.name for topic in TOPICS.all()),
-    *(topic.name for topic in Topics("other", "us.").all()),
-    *(topic.name for topic in Topics().all()),
-    *Topics().beside("us.customer.commands"),
+    *(topic.name for topic in Topics(APPLICATION, "other", "us.").all()),
+    *(topic.name for topic in Topics(APPLICATION).all()),
+    *Topics(APPLICATION).beside("us.customer.commands"),
     "parcels", "bills", "parcels.late", "__consumer_offsets", "shop.markers",
 }  # fmt: skip
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from commands.order import PlaceOrder
+from tests.application import APPLICATION
 from tests.e2e.deployment import ASK_AGAIN_S, Deployment
 from tests.letters.ailing import FIXED
 from verdict.client.client import Client
@@ -29,7 +30,7 @@ def test_a_command_that_met_a_bug_comes_back_and_is_accepted_once_that_is_fixed(
     deployment = Deployment(broker.bootstrap_servers, "ailing", tmp_path / "d")
     deployment.environment["VERDICT_APP"] = "tests.letters.ailing:app"
     with deployment.running():
-        with Client(deployment.bootstrap_servers, topics=deployment.topics) as client:
+        with Client(APPLICATION, deployment.bootstrap_servers, topics=deployment.topics) as client:
             pending = client.send("order-1", PLACE, expected_version=0, command_id="c-1")
             failed = pending.wait(timeout_s=WAIT_S)
         (tmp_path / "d" / FIXED).touch()

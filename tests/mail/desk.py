@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from projections.outbound.weekly_mail import write
+from tests.application import APPLICATION
 from verdict.configuration.mail_server import parse_server
 from verdict.mail import outbox
 from verdict.mail.addresses import AddressOf, addresses
@@ -24,7 +25,7 @@ WEEK = Week(2026, 46)
 LEASE_MS = 900_000
 ALL = Share(1, 1)
 SENDER = Address(addr_spec="verdict@example.com")
-TO = addresses("{client}@example.com")
+TO = addresses(APPLICATION, "{client}@example.com")
 
 
 class Desk:

@@ -3,24 +3,24 @@ from dataclasses import replace
 import pytest
 
 from compose.application import app
-from verdict.application import using
+from tests.application import APPLICATION
 from verdict.configuration.mail_server import Server, parse_server
 from verdict.errors import VerdictError
 from verdict.mail.addresses import NoAddress, addresses, checked
 
 
 def test_a_template_takes_the_client_as_it_is_and_nothing_else() -> None:
-    address_of = addresses("mail+{client}@example.com")
+    address_of = addresses(APPLICATION, "mail+{client}@example.com")
 
     assert address_of("ada") == "mail+ada@example.com"
     assert address_of("{client.__class__}") == "mail+{client.__class__}@example.com"
 
 
 def test_a_function_of_the_application_tells_addresses() -> None:
-    with using(replace(app, mail_addresses={"ours": shouted})):
-        assert addresses("ours")("ada") == "ADA"
-        with pytest.raises(VerdictError, match=r"'theirs' tells no client's address.*there: ours"):
-            addresses("theirs")
+    shop = replace(app, mail_addresses={"ours": shouted})
+    assert addresses(shop, "ours")("ada") == "ADA"
+    with pytest.raises(VerdictError, match=r"'theirs' tells no client's address.*there: ours"):
+        addresses(shop, "theirs")
 
 
 def shouted(client: str) -> str:

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from schemas.position import PositionClosed, PositionTransferred
+from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.mail.desk import ALL
 from tests.mail.post_office import PostOffice
@@ -94,11 +95,13 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
         monkeypatch.delenv(f"VERDICT_{name.upper()}", raising=False)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("VERDICT_DATA_DIR", str(tmp_path / "data"))
-    return load_settings()
+    return load_settings(APPLICATION)
 
 
 def verdict_mail(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["mail", *arguments], env={"COLUMNS": "200"})
+    return CliRunner().invoke(
+        app, ["mail", *arguments], env={"COLUMNS": "200", "VERDICT_APP": "compose.application:app"}
+    )
 
 
 def test_a_week_that_is_not_over_is_refused_before_anything_is_made(settings: Settings) -> None:
@@ -142,7 +145,7 @@ def test_settings_that_cannot_be_are_refused(
     settings: Settings, flags: dict[str, str], said: str
 ) -> None:
     with pytest.raises(SettingsInvalid, match=said):
-        load_settings(**flags)
+        load_settings(APPLICATION, **flags)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +159,7 @@ def test_settings_that_cannot_be_are_refused(
 def test_what_is_missing_for_sending_is_said_before_mails_are_recorded(
     settings: Settings, flags: dict[str, str], said: str
 ) -> None:
-    without = load_settings(smtp_url="smtp://127.0.0.1:1", **flags)
+    without = load_settings(APPLICATION, smtp_url="smtp://127.0.0.1:1", **flags)
 
     with pytest.raises(VerdictError, match=said):
         WeeklyMail(without, WEEK, ALL).run()

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, create_model
 
-from verdict.application import Application
 from verdict.model.aggregate import Aggregate
+from verdict.model.application import Application
 from verdict.model.command import Command
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import LARGEST, Event, Growing, Hash, Instant, Message, Name, Text

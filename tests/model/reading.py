@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from tests.application import decode_command
 from tests.model.fields import (
     AGGREGATE_ID,
     COMMAND_ID,
@@ -17,7 +18,6 @@ from tests.model.fields import (
     time,
 )
 from verdict.wire.codec import Undecodable
-from verdict.wire.commands import decode_command
 
 COMMAND_LIMIT_BYTES = 64 * 1024
 KEY_LIMIT_BYTES = 1024

@@ -15,7 +15,6 @@ from tests.conftest import NewDatabase
 from tests.model.declared import APP, KINDS, SCHEMAS, as_json, command_name, values
 from tests.projection.event_log import EventLog
 from tests.projection.read_side import ReadSide
-from verdict.application import using
 from verdict.cli.fields import command_from
 from verdict.decision.history import fold
 from verdict.decision.recording import StoredEvent
@@ -29,6 +28,7 @@ from verdict.projection.event_archive import event_archive
 from verdict.reading.reader import Reader
 from verdict.testing.in_memory import InMemory
 from verdict.unhandled.held import fitting
+from verdict.wire.catalog import catalog_of
 from verdict.wire.generate import write_those_of_the_aggregates
 from verdict.wire.payload import payload_from, readable_command
 from verdict.wire.readable import readable
@@ -48,15 +48,14 @@ def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.syspath_prepend(str(folder))
         patch.delitem(sys.modules, SCHEMAS, raising=False)
         importlib.invalidate_caches()
-        with using(APP):
-            assert len([*write_those_of_the_aggregates()]) == 2 * len(KINDS)
-            yield
+        assert len([*write_those_of_the_aggregates(APP)]) == 2 * len(KINDS)
+        yield
 
 
 @pytest.fixture(scope="module")
 def app(application: None) -> Iterator[InMemory]:
     """Return it in memory; each kind of field has an aggregate of its own."""
-    with InMemory() as found:
+    with InMemory(APP) as found:
         yield found
 
 
@@ -99,8 +98,8 @@ def test_json_and_avro_and_fields_of_the_command_line_say_the_same_command(
     assert as_avro.message is other.message is None
     assert again.duplicate, again.message
     assert as_avro.command_digest == other.command_digest == command_digest(command)
-    assert command_from(f"of_{name}", command_name(name), texts) == command
-    shown = readable_command(f"of_{name}", record.value or b"")["payload"]
+    assert command_from(APP, f"of_{name}", command_name(name), texts) == command
+    shown = readable_command(catalog_of(APP)[f"of_{name}"], record.value or b"")["payload"]
     assert shown == {"type": command_name(name), **as_json(name)}
 
 
@@ -163,7 +162,7 @@ def test_what_happened_is_shown_archived_and_edited_as_it_was_decided(
     of_it = "aggregate_id = 'shown' AND aggregate_type ="
     [archived] = app.sql(f"SELECT payload FROM event_archive WHERE {of_it} 'of_{name}'")
     value = record.value or b""
-    recorded = decode_event(f"of_{name}", value)
+    recorded = decode_event(catalog_of(APP)[f"of_{name}"], value)
     shown = {"type": f"Was_set_{name}", **as_json(name)}
     edited = fitting(recorded, json.dumps(shown).encode())
 
@@ -171,7 +170,7 @@ def test_what_happened_is_shown_archived_and_edited_as_it_was_decided(
     assert readable(recorded)["payload"] == json.loads(archived["payload"]) == shown
     assert json.loads(edited) == shown
     assert payload_from(type(recorded.payload), edited) == recorded.payload
-    state = fold([StoredEvent(recorded, value)])
+    state = fold(APP.aggregate(f"of_{name}"), [StoredEvent(recorded, value)])
     assert state_shown(f"of_{name}", "shown", state, recorded.source)["state"] == {
         **as_json(name), "type": name, "version": 0, "state_version": 1,
         "masked_plain": "seen", "order": 2, "Select": 3,
@@ -183,9 +182,12 @@ def test_a_view_of_states_shows_the_same_however_often_it_is_brought_forward(
     new_database: NewDatabase,
 ) -> None:
     states = {name: aggregate_state(APP.aggregate(f"of_{name}")) for name in KINDS}
-    read_side = ReadSide(new_database(), [event_archive(), *states.values()])
+    read_side = ReadSide(new_database(), [event_archive(APP), *states.values()])
     for name, projection in states.items():
-        applier, log = read_side.applier(projection.name), EventLog(1, f"of_{name}")
+        applier, log = (
+            read_side.applier(projection.name, application=APP),
+            EventLog(1, f"of_{name}", application=APP),
+        )
         asked = (
             f"SELECT {', '.join(as_json(name))}, type, state_state_version, state_version, "
             f'state_masked_plain, "order", "Select" FROM {projection.name}'
@@ -217,11 +219,11 @@ def test_only_a_table_that_showed_bytes_and_times_otherwise_is_built_again() -> 
 
 @pytest.mark.both_databases
 def test_what_is_personal_is_hidden_wherever_a_message_holds_it(new_database: NewDatabase) -> None:
-    projections: list[Any] = [event_archive(), aggregate_state(APP.aggregate("of_name"))]
-    read_side, log = ReadSide(new_database(), projections), EventLog(1, "of_name")
+    projections: list[Any] = [event_archive(APP), aggregate_state(APP.aggregate("of_name"))]
+    read_side, log = ReadSide(new_database(), projections), EventLog(1, "of_name", application=APP)
     log.add("one", event_of("name", "Was_set"))
     for projection in projections:
-        read_side.applier(projection.name).apply(log.everything())
+        read_side.applier(projection.name, application=APP).apply(log.everything())
 
     def seen(role: str, masked: bool) -> tuple[Any, ...]:
         with Reader(read_side.url, ["event_archive", "of_name_state"], role, masked=masked) as one:

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 from commands.order import ModifyOrder, PlaceOrder
+from tests.application import APPLICATION, encode_command
 from tests.bench.state_entries import NOW
 from tests.operator.capped import bites, cap
 from verdict.decision.handle import Limits
@@ -20,7 +21,6 @@ from verdict.model.source import Source
 from verdict.operator.batch import ShardBatch
 from verdict.operator.processor import CommandProcessor
 from verdict.operator.shard_state import DictState, Entry, outcome_key, snapshot_key
-from verdict.wire.commands import encode_command
 from verdict.wire.topics import Topics
 
 CAP_BYTES = 384 * 2**20  # Python, pandas and Arrow take 220 of them before the first row
@@ -107,7 +107,7 @@ def _first() -> tuple[Entry, Entry]:
     state, asked = DictState(), placed(0)
     source = Source("order.commands", 0, 0)
     record = CommandRecord(source, NOW, asked.key, asked.value, len(asked.value), None)
-    batch = ShardBatch(Topics(), Limits(), state)
+    batch = ShardBatch(Topics(APPLICATION), Limits(), state)
     assert len(list(batch.decide([record]))) == 2
     batch.commit()
     snapshot = snapshot_key("order", name_of(0))

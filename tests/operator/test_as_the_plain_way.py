@@ -14,21 +14,22 @@ from aggregates import order
 from commands.order import CancelOrder, DeleteOrder, FillOrder, ModifyOrder
 from compose.application import app
 from schemas.order import OrderFilled
+from tests.application import APPLICATION, encode_command, encode_snapshot
 from tests.decision.desk import OPEN, PLACE, command_record
 from tests.decision.plain import outputs_of
 from tests.model import Model, Record
 from tests.traffic import START, Traffic
 from tests.wire.arbitrary import AGGREGATES, EXPECTED, INSTANTS, NO_NUL, TEXTS, commands
-from verdict.application import current, using
 from verdict.decision.handle import Limits
 from verdict.decision.received import CommandRecord
-from verdict.decision.snapshot import Snapshot, snapshot_codec
+from verdict.decision.snapshot import Snapshot
+from verdict.model.application import Application
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.refused import Refused
 from verdict.operator.batch import ShardBatch
 from verdict.operator.output import Output
 from verdict.operator.shard_state import DictState, Entry, snapshot_key
-from verdict.wire.commands import encode_command
+from verdict.wire.catalog import catalog_of
 from verdict.wire.topics import Topics
 
 LIMITS = st.sampled_from([Limits(), Limits(events_bytes=700), Limits(events_bytes=0)])
@@ -47,7 +48,7 @@ LONG_TEXTS = TEXTS | st.text(NO_NUL, min_size=60, max_size=200)
 def records(draw: st.DrawFn, offset: int = 0) -> CommandRecord:
     """Return a command for one of few aggregates, under one of few ids, in Avro or JSON."""
     payload = draw(LIFE | ANY_COMMAND)
-    of = current().aggregate_of(type(payload))
+    of = APPLICATION.aggregate_of(type(payload))
     named = {
         "command_id": draw(st.sampled_from(["c-1", "c-2", "ç" * 128]) | LONG_TEXTS.filter(short)),
         "aggregate_id": draw(st.sampled_from(["a", "é" * 100])),
@@ -77,7 +78,11 @@ def short(text: str) -> bool:
 
 
 def assert_same(
-    log: list[CommandRecord], limits: Limits, cut: int, quarantined: Collection[bytes] = ()
+    log: list[CommandRecord],
+    limits: Limits,
+    cut: int,
+    application: Application = APPLICATION,
+    quarantined: Collection[bytes] = (),
 ) -> list[Output]:
     """Decide a log in both ways, in batches of `cut` records; return the outputs.
 
@@ -88,14 +93,14 @@ def assert_same(
     ]
     state, plain, outputs, expected = DictState(), DictState(), list[Output](), list[Output]()
     for key in quarantined:
-        for of in current().aggregate_types:
-            entry = Entry(snapshot_codec(of).encode(Snapshot(3, quarantined=True)))
+        for of in application.aggregate_types:
+            entry = Entry(encode_snapshot(of, Snapshot(3, quarantined=True)))
             plain.entries[snapshot_key(of, key.decode())] = entry
     state.entries |= plain.entries
     for begin in range(0, len(log), cut):
         some = sorted(log[begin : begin + cut], key=lambda one: one.place)
-        expected += outputs_of(some, plain, limits)
-        batch = ShardBatch(Topics(), limits, state)
+        expected += outputs_of(some, plain, limits, catalog_of(application))
+        batch = ShardBatch(Topics(application), limits, state)
         outputs += batch.decide(some)
         batch.commit()
     assert outputs == expected
@@ -144,7 +149,8 @@ def test_commands_to_quarantined_aggregates_are_rejected_as_in_the_plain_way(
     log: list[CommandRecord], data: st.DataObject
 ) -> None:
     keys = sorted({one.key for one in log if one.key})
-    assert_same(log, Limits(), 5, data.draw(st.sets(st.sampled_from(keys))) if keys else ())
+    some = data.draw(st.sets(st.sampled_from(keys))) if keys else ()
+    assert_same(log, Limits(), 5, quarantined=some)
 
 
 @given(st.lists(records(), min_size=1, max_size=12), LIMITS)
@@ -154,5 +160,4 @@ def test_bugs_and_many_events_are_told_as_in_the_plain_way(
     buggy = replace(order.order, decide=careless, handler_version="7 ü")
     others = (one for one in app.aggregates if one.name != "order")
 
-    with using(replace(app, aggregates=(buggy, *others))):
-        assert_same(log, limits, 5)
+    assert_same(log, limits, 5, replace(app, aggregates=(buggy, *others)))

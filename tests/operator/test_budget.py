@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.application import APPLICATION
 from tests.bench.workload import ISSUED_AT, commands
 from verdict.decision.handle import Limits
 from verdict.decision.received import CommandRecord
@@ -36,7 +37,7 @@ def decide() -> Callable[[], list[Output]]:
     ]
 
     def run() -> list[Output]:
-        return list(ShardBatch(Topics(), Limits(), DictState()).decide(sent))
+        return list(ShardBatch(Topics(APPLICATION), Limits(), DictState()).decide(sent))
 
     run()
     return run

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from tests.application import APPLICATION
 from tests.bench.state_entries import NOW
 from tests.documents import ROOT
 from tests.operator import capped
@@ -90,7 +91,7 @@ def _decided(spark: SparkSession, asked: list[Asked], folder: Path) -> list[Outp
     commands.write.parquet(str(folder / "commands"))
     stream = spark.readStream.schema(commands.schema).parquet(str(folder / "commands"))
     state = partial(LogStructuredState, folder=folder / "local")
-    processor = CappedProcessor(Topics(), Limits(), state)
+    processor = CappedProcessor(Topics(APPLICATION), Limits(), state)
     [shard] = shard_keys(spark, 1)
     seeds = spark.createDataFrame([(shard, str(folder / "seed.parquet"))], SEEDS_SCHEMA)
     tables: list[pa.Table] = []

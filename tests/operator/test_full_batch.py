@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.streaming.tws_tester import TwsTester
 
+from tests.application import APPLICATION
 from tests.decision.desk import command_record
 from tests.model import Record
 from tests.operator.outputs import unpacked
@@ -30,7 +31,7 @@ SCHEMA = pa.schema([("outputs", pa.binary()), ("file", pa.string())])
 def handed_over(folder: Path, state: str, batches: list[list[Record]]) -> list[Output]:
     """Return what the driver reads of the operator's outputs over `batches`."""
     make_state = partial(LogStructuredState, folder=folder / state)
-    tester = TwsTester(CommandProcessor(Topics(), Limits(), make_state, folder))
+    tester = TwsTester(CommandProcessor(Topics(APPLICATION), Limits(), make_state, folder))
     found = []
     for batch in batches:
         frame = tester.testInPandas(1, _frame(batch))

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.application import APPLICATION
 from tests.decision.desk import command_record
 from tests.model import Record
 from verdict.decision.handle import Limits
@@ -50,7 +51,7 @@ def greatest(payload: dict[str, Any], where: str, filler: str = "x", **more: Any
 )
 def test_what_follows_from_a_command_of_the_greatest_size_fits_its_topic(record: Record) -> None:
     limits = Limits(events_bytes=LARGEST_BYTES)
-    batch = ShardBatch(Topics(), limits, DictState())
+    batch = ShardBatch(Topics(APPLICATION), limits, DictState())
 
     outputs = list(batch.decide([command_record(record, LARGEST_BYTES)]))
 

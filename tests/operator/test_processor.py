@@ -17,12 +17,13 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 from aggregates import order
 from commands.order import ModifyOrder
 from compose.application import app
+from tests.application import APPLICATION
 from tests.comparison import Published, assert_as_the_model_says
 from tests.model import Model, Record, fold
 from tests.operator.outputs import unpacked
 from tests.traffic import Traffic
-from verdict.application import using
 from verdict.decision.handle import Limits
+from verdict.model.application import Application
 from verdict.operator.log_structured import LogStructuredState
 from verdict.operator.output import Output
 from verdict.operator.processor import INPUT_COLUMNS, CommandProcessor
@@ -57,11 +58,16 @@ def log_of(seed: int, length: int) -> list[Record]:
 
 
 def run(
-    make_state: MakeState, batches: list[list[Record]], planned: Iterable[int] = repeat(0)
+    make_state: MakeState,
+    batches: list[list[Record]],
+    planned: Iterable[int] = repeat(0),
+    application: Application = APPLICATION,
 ) -> list[Output]:
     """Return the outputs of the operator over `batches`, in order, each planned at its time."""
     times = iter(planned)
-    processor = CommandProcessor(Topics(), Limits(), make_state, planned_at=lambda: next(times))
+    processor = CommandProcessor(
+        Topics(application), Limits(), make_state, planned_at=lambda: next(times)
+    )
     tester = TwsTester(processor)
     return [output for batch in batches for output in _rows(tester.testInPandas(1, _frame(batch)))]
 
@@ -180,8 +186,7 @@ def test_a_bug_in_the_rules_costs_its_own_command_only(
         json_command(3, 1, {"type": "FillOrder", "quantity": 1, "price_cents": 1}),
     ]
 
-    with using(replace(app, aggregates=(buggy, *others))):
-        outputs = run(make_state, [log])
+    outputs = run(make_state, [log], application=replace(app, aggregates=(buggy, *others)))
 
     responses = [decode(Response, o.value) for o in outputs if o.topic == "order.responses"]
     reasons = [(one.reason, one.retriable, one.duplicate) for one in responses]
@@ -189,7 +194,7 @@ def test_a_bug_in_the_rules_costs_its_own_command_only(
     assert reasons == [(None, False, False), failed, failed, (None, False, False)]
     assert responses[1].message == (
         "ZeroDivisionError: division by zero in <object object at 0x> "
-        "(tests/operator/test_processor.py, line 170)"
+        "(tests/operator/test_processor.py, line 176)"
     )
     assert responses[3].to_version == 2
     letters = [decode(DeadLetter, o.value) for o in outputs if o.topic == "dead-letters"]

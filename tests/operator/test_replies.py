@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.application import APPLICATION, encode_command
 from tests.decision.desk import PLACE
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.testing import InMemory, LogRecord
-from verdict.wire.commands import encode_command
 from verdict.wire.murmur2 import partition_of
 from verdict.wire.reply import REPLY_TO, REPLY_TO_BYTES
 
@@ -17,7 +17,7 @@ COMMAND = encode_command("order", ENVELOPE, PLACE)
 
 @pytest.fixture
 def app() -> Iterator[InMemory]:
-    with InMemory() as running:
+    with InMemory(APPLICATION) as running:
         yield running
 
 

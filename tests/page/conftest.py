@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 from starlette.testclient import TestClient
 
+from tests.application import APPLICATION
 from tests.page.filled import fill
 from verdict.configuration.found import DATABASE, Latency, Service
 from verdict.configuration.loading import settings_alone
@@ -123,7 +124,9 @@ def opened(tmp_path: Path) -> Iterator[Opened]:
 
     def open_page(beside: bool = False, **settings: object) -> Page:
         looked = Looked()
-        page = page_of(settings_alone(**({"data_dir": tmp_path} | settings)), looked, beside)
+        page = page_of(
+            settings_alone(APPLICATION, **({"data_dir": tmp_path} | settings)), looked, beside
+        )
         browser = TestClient(page, "http://127.0.0.1:8300", raise_server_exceptions=False)
         browsers.append(browser.__enter__())
         return Page(browser, looked)

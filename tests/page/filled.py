@@ -41,7 +41,7 @@ PERSONAL = ("a-cashier", "a secret road")
 
 def fill(url: str) -> None:
     """Let orders and an invoice happen, and leave their tables in the database at `url`."""
-    with app.in_memory() as memory:
+    with InMemory(app) as memory:
         memory.send("o-1", PLACE, 0, correlation_id="orders")
         memory.send("o-1", FillOrder(quantity=4, price_cents=1), 1, command_id="first")
         memory.send("o-1", ModifyOrder(quantity=20), 1, command_id=LATE, correlation_id="orders")
@@ -60,7 +60,11 @@ def fill(url: str) -> None:
 
 def keep(memory: InMemory, url: str) -> None:
     """Let every read model follow all that happened, in one batch."""
-    topics, database, models = memory.topics, open_database(url), projections()
+    topics, database, models = (
+        memory.topics,
+        open_database(url),
+        projections(memory.topics.application),
+    )
     create_read_side(database, models)
     names = [
         named(kind)

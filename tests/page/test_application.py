@@ -10,7 +10,6 @@ from compose.application import app
 from tests.page.conftest import Opened
 from tests.page.test_pages import text
 from verdict import Application, Asked, Policy, RecordedEvent
-from verdict.application import using
 from verdict.page.causes import Causes, causes_in
 from verdict.page.picture import Box, picture
 
@@ -30,8 +29,7 @@ def both(event: RecordedEvent) -> Iterator[Asked[AwardPoints | DeleteOrder]]:
 
 def causes_of(more: Policy) -> Causes:
     changed = replace(app, policies=(*app.policies, more))
-    with using(changed):
-        return causes_in(changed, {})
+    return causes_in(changed, {})
 
 
 def follows() -> dict[str, tuple[str, ...]]:
@@ -82,8 +80,7 @@ def meet(one: Box, other: Box) -> bool:
 
 def test_an_application_of_nothing_has_an_empty_picture() -> None:
     nothing = Application(name="none", aggregates=(), schemas="schemas", namespace="none")
-    with using(nothing):
-        drawn = picture(causes_in(nothing, {}))
+    drawn = picture(causes_in(nothing, {}))
 
     assert (drawn.boxes, drawn.paths) == ((), ())
 

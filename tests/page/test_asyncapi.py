@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
+from tests.application import APPLICATION, newest
 from tests.page.conftest import Page
 from verdict.kafka.schema_registry import every_subject
-from verdict.wire.schema_files import newest
 from verdict.wire.topics import Topics
 
 
@@ -22,9 +22,9 @@ def test_every_topic_is_told_with_its_settings(told: Any) -> None:
 
     assert told["asyncapi"] == "3.0.0"
     assert {name: one["partitions"] for name, one in kafka.items()} == {
-        topic.name: topic.partitions for topic in Topics().all()
+        topic.name: topic.partitions for topic in Topics(APPLICATION).all()
     }
-    for topic in Topics().all():
+    for topic in Topics(APPLICATION).all():
         for name, value in kafka[topic.name]["topicConfiguration"].items():
             said = ",".join(value) if isinstance(value, list) else str(value)
             assert said == topic.settings[name]
@@ -35,7 +35,9 @@ def test_what_is_on_a_topic_is_what_it_is_written_with(told: Any) -> None:
     messages = told["components"]["messages"]
     held = {name: [*one["messages"]] for name, one in told["channels"].items() if one["messages"]}
 
-    assert {f"{name}-value" for name in held} == {one.subject for one in every_subject(Topics())}
+    assert {f"{name}-value" for name in held} == {
+        one.subject for one in every_subject(Topics(APPLICATION))
+    }
     assert held["order.events"] == ["order_event"]
     assert {*messages} == {name for names in held.values() for name in names}
     for name, message in messages.items():

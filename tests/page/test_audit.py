@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tests.application import APPLICATION
 from tests.page.conftest import BEARER, TOKEN, Opened
 from tests.page.test_pages import text
 from verdict.audit.finding import Looked
@@ -19,7 +20,7 @@ def test_a_run_of_verify_is_shown_and_what_it_quotes_needs_the_token(
     looked = Looked(unavailable=["one partition"], not_checked=["the state"])
     looked.at["events"] = 7
     finding = FINDING | {"aggregate_type": "order", "aggregate_id": "o-1"}
-    settings = settings_alone(data_dir=tmp_path)
+    settings = settings_alone(APPLICATION, data_dir=tmp_path)
     record(settings, run_of(1_795_000_000_000, ("order", None), looked, 1, [finding]))
     record(settings, run_of(1_795_000_000_000, (None, None), Looked(), 0, []))
     browser = opened(data_dir=tmp_path, page_token=TOKEN).browser

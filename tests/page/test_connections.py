@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
+from tests.application import APPLICATION
 from verdict.configuration.loading import settings_alone
 from verdict.page import connections
 from verdict.page.serving import Serving
@@ -26,7 +27,7 @@ LONG_S = 60  # nothing here takes so long unless it hangs
 def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A page that is served."""
     monkeypatch.setattr(connections, "MOST", MOST)
-    with Serving(settings_alone(data_dir=tmp_path)) as serving:
+    with Serving(settings_alone(APPLICATION, data_dir=tmp_path)) as serving:
         yield serving.url
 
 

@@ -8,6 +8,7 @@ from urllib.parse import unquote
 import pytest
 from starlette.testclient import TestClient
 
+from tests.application import APPLICATION
 from tests.page.conftest import BEARER, TOKEN, Opened
 from tests.page.filled import FLOW, LATE, ODD, PERSONAL, fill
 from tests.page.test_pages import text
@@ -99,7 +100,7 @@ def test_answers_of_the_last_minute_are_counted_by_outcome(
     url = new_database()
     fill(url)
 
-    with Reader(url, readable(projections()), OPERATOR) as reader:
+    with Reader(url, readable(projections(APPLICATION)), OPERATOR) as reader:
         since = ("2020-01-01T00:00:00.000Z", "2100-01-01T00:00:00.000Z")
         whole, nothing = (dict(reader.select(ANSWERED, {"since": at}).rows) for at in since)
 

@@ -11,11 +11,13 @@ from starlette.testclient import TestClient
 
 from commands.position import OpenPosition
 from compose.application import app
+from tests.application import APPLICATION
 from tests.page.conftest import Opened
 from tests.page.filled import LATE, keep
 from verdict.configuration.found import DATABASE
 from verdict.configuration.loading import settings_alone
 from verdict.page.feeds import MOST_OPEN, Feeds, TooManyFeedsError
+from verdict.testing import InMemory
 
 FEED = "/feed/us_holder_change"
 
@@ -24,7 +26,7 @@ FEED = "/feed/us_holder_change"
 def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a data directory in which three clients came to hold US shares."""
     folder = tmp_path_factory.mktemp("held")
-    with app.in_memory() as memory:
+    with InMemory(app) as memory:
         for client in ("ada", "bob", "cleo"):
             position = OpenPosition(client=client, ticker="AAPL", exchange="NASDAQ", amount=1)
             memory.send(f"p-{client}", position, 0)
@@ -78,7 +80,7 @@ def test_what_cannot_be_followed_is_an_error_and_no_stream(opened: Opened) -> No
 
 
 def test_no_more_follow_than_it_can_bear(held: Path) -> None:
-    feeds = Feeds(settings_alone(data_dir=held), Event())
+    feeds = Feeds(settings_alone(APPLICATION, data_dir=held), Event())
 
     async def follow() -> int:
         streams = [feeds._events([], list, "seq", 300, once=False) for _ in range(MOST_OPEN)]
@@ -95,7 +97,7 @@ def test_no_more_follow_than_it_can_bear(held: Path) -> None:
 
 def test_a_feed_ends_when_the_page_is_stopping(held: Path) -> None:
     stopping = Event()
-    feeds = Feeds(settings_alone(data_dir=held), stopping)
+    feeds = Feeds(settings_alone(APPLICATION, data_dir=held), stopping)
 
     async def follow() -> list[bytes]:
         stream = feeds._events([], list, "seq", 300, once=False)

@@ -11,6 +11,7 @@ import pytest
 
 from commands.order import ModifyOrder
 from compose.application import app
+from tests.application import APPLICATION
 from tests.page.filled import FLOW, LATE, PLACE, keep
 from verdict.configuration.loading import settings_alone
 from verdict.errors import VerdictError
@@ -19,16 +20,17 @@ from verdict.page.flow import flow, lacks
 from verdict.page.life import NotThere, life, state_at
 from verdict.page.why import why
 from verdict.reading.reader import Reader, Sees, reader_of
+from verdict.testing import InMemory
 
 
 @pytest.fixture
 def reader(filled: Path) -> Iterator[Reader]:
-    with reader_of(settings_alone(data_dir=filled), Sees.READER) as opened:
+    with reader_of(settings_alone(APPLICATION, data_dir=filled), Sees.READER) as opened:
         yield opened
 
 
 def test_what_a_policy_asked_for_lies_below_the_event_that_it_followed(reader: Reader) -> None:
-    (recorded, refused), more = flow(reader, FLOW)
+    (recorded, refused), more = flow(APPLICATION, reader, FLOW)
     [event] = recorded["events"]
     [asked] = event["asked"]
 
@@ -40,16 +42,16 @@ def test_what_a_policy_asked_for_lies_below_the_event_that_it_followed(reader: R
     assert [one["event_type"] for one in asked["events"]] == ["PointsAwarded"]
     assert refused["response"]["reason"] == "ALREADY_EXISTS"
     assert not more
-    assert flow(reader, FLOW, 1)[1]
+    assert flow(APPLICATION, reader, FLOW, 1)[1]
 
 
 def test_a_flow_that_nobody_knows_is_empty(reader: Reader) -> None:
-    assert flow(reader, "nobody") == ([], False)
-    assert why(reader, "nobody") == []
+    assert flow(APPLICATION, reader, "nobody") == ([], False)
+    assert why(APPLICATION, reader, "nobody") == []
 
 
 def test_who_lost_is_told_what_it_met_who_won_and_what_to_send(reader: Reader) -> None:
-    [found] = why(reader, LATE)
+    [found] = why(APPLICATION, reader, LATE)
 
     assert found["met_version"] == 2
     assert [(one["version"], one["command_id"]) for one in found["winners"]] == [(2, "first")]
@@ -57,7 +59,7 @@ def test_who_lost_is_told_what_it_met_who_won_and_what_to_send(reader: Reader) -
 
 
 def test_who_was_accepted_is_told_what_it_caused(reader: Reader) -> None:
-    [found] = why(reader, "first")
+    [found] = why(APPLICATION, reader, "first")
 
     assert (found["met_version"], found["winners"], found["instead"]) == (1, [], None)
     assert [one["event_type"] for one in found["events"]] == ["OrderFilled"]
@@ -74,35 +76,38 @@ def test_who_was_accepted_is_told_what_it_caused(reader: Reader) -> None:
 def test_who_expected_something_else_is_told_so(
     reader: Reader, command_id: str, winners: list[int], instead: str
 ) -> None:
-    [found] = why(reader, command_id)
+    [found] = why(APPLICATION, reader, command_id)
 
     assert [one["version"] for one in found["winners"]] == winners
     assert found["instead"].startswith(instead)
 
 
 def test_an_event_has_its_outcome_however_many_were_refused_since(reader: Reader) -> None:
-    found, more = life(reader, "order", "o-1", 2)
+    found, more = life(APPLICATION, reader, "order", "o-1", 2)
 
     assert more
     assert [one["version"] for chapter in found for one in chapter["events"]] == [1, 2]
     assert [one["response"]["reason"] for one in found][:2] == [None, None]
-    assert not life(reader, "order", "o-1")[1]
+    assert not life(APPLICATION, reader, "order", "o-1")[1]
 
 
 @pytest.mark.proves("G-07")
 def test_an_altered_event_is_never_believed_and_who_may_not_see_it_is_told_so(
     tmp_path: Path, reader: Reader, filled: Path
 ) -> None:
-    assert not flow(reader, FLOW)[0][0]["events"][0]["checked"]
+    assert not flow(APPLICATION, reader, FLOW)[0][0]["events"][0]["checked"]
     copyfile(filled / "verdict.db", tmp_path / "verdict.db")
-    settings = settings_alone(data_dir=tmp_path)
+    settings = settings_alone(APPLICATION, data_dir=tmp_path)
     with reader_of(settings, Sees.AUDITOR) as auditor:
-        assert flow(auditor, FLOW)[0][0]["events"][0]["checked"]
+        assert flow(APPLICATION, auditor, FLOW)[0][0]["events"][0]["checked"]
     with closing(connect(tmp_path / "verdict.db")) as database, database:
         database.execute("UPDATE event_archive_v1 SET value = x'00'")
 
     with reader_of(settings, Sees.AUDITOR) as auditor:
-        for ask in (lambda: flow(auditor, FLOW), lambda: why(auditor, "first")):
+        for ask in (
+            lambda: flow(APPLICATION, auditor, FLOW),
+            lambda: why(APPLICATION, auditor, "first"),
+        ):
             with pytest.raises(Altered, match=r"event_archive, .* was altered"):
                 ask()
 
@@ -112,11 +117,15 @@ def test_an_event_is_told_from_its_bytes_whatever_stands_beside_them(
     tmp_path: Path, filled: Path
 ) -> None:
     copyfile(filled / "verdict.db", tmp_path / "verdict.db")
-    settings = settings_alone(data_dir=tmp_path)
+    settings = settings_alone(APPLICATION, data_dir=tmp_path)
 
     def told() -> list[Any]:
         with reader_of(settings, Sees.AUDITOR) as auditor:
-            return [flow(auditor, FLOW), why(auditor, "first"), life(auditor, "order", "o-1")]
+            return [
+                flow(APPLICATION, auditor, FLOW),
+                why(APPLICATION, auditor, "first"),
+                life(APPLICATION, auditor, "order", "o-1"),
+            ]
 
     true = told()
     with closing(connect(tmp_path / "verdict.db")) as database, database:
@@ -149,9 +158,9 @@ def test_an_answer_that_does_not_agree_with_the_events_is_told_so(
     with closing(connect(tmp_path / "verdict.db")) as database, database:
         database.execute(f"{forged} WHERE {_OF_FIRST[forged.split()[0]]}")
 
-    with reader_of(settings_alone(data_dir=tmp_path), Sees.READER) as reader:
-        [told] = why(reader, "first")
-        nodes, _ = flow(reader, told["response"]["correlation_id"])
+    with reader_of(settings_alone(APPLICATION, data_dir=tmp_path), Sees.READER) as reader:
+        [told] = why(APPLICATION, reader, "first")
+        nodes, _ = flow(APPLICATION, reader, told["response"]["correlation_id"])
 
     [node] = [node for node in nodes if node["command_id"] == "first"]
     assert told["doubt"].startswith(said)
@@ -166,7 +175,7 @@ _OF_FIRST = {
 
 
 def test_the_state_at_any_version_has_its_position(filled: Path) -> None:
-    settings = settings_alone(data_dir=filled)
+    settings = settings_alone(APPLICATION, data_dir=filled)
     first, last, none = (
         state_at(settings, Sees.READER, "order", "gone", version) for version in (1, 2, 0)
     )
@@ -185,12 +194,12 @@ def test_the_state_at_any_version_has_its_position(filled: Path) -> None:
 def test_of_a_damaged_history_no_state_is_told_but_of_versions_before_the_damage(
     tmp_path: Path,
 ) -> None:
-    with app.in_memory() as memory:
+    with InMemory(app) as memory:
         memory.send("gap", PLACE, 0)
         memory.send("gap", ModifyOrder(quantity=20), 1)
         memory.send("gap", ModifyOrder(quantity=30), 2)
         keep(memory, f"sqlite:///{tmp_path / 'verdict.db'}")
-    settings = settings_alone(data_dir=tmp_path, bootstrap_servers="nowhere:1")
+    settings = settings_alone(APPLICATION, data_dir=tmp_path, bootstrap_servers="nowhere:1")
     with closing(connect(tmp_path / "verdict.db")) as database, database:
         where = "aggregate_type = 'order' AND aggregate_id = 'gap' AND version = 2"
         database.execute(f"DELETE FROM event_archive_v1 WHERE {where}")

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.application import APPLICATION
 from tests.page.conftest import Opened, Page, standing
 from verdict.configuration.found import FILE, Overdue
-from verdict.page.metrics import METRICS
+from verdict.page.metrics import metrics_of
 from verdict.standing.facts import DATABASE, KAFKA, HeldAggregate, Problem
 from verdict.standing.problems import problems_of
 from verdict.standing.told import SILENT_S, told_by
@@ -106,7 +107,7 @@ def test_every_metric_is_told_and_named_as_prometheus_wants(page: Page) -> None:
     page.looked.now = standing(decided=5, end=7, lag=3)
     found = samples(page)
 
-    assert {name for name, *_ in found} >= {metric.name for metric in METRICS}
+    assert {name for name, *_ in found} >= {metric.name for metric in metrics_of(APPLICATION)}
     assert found["verdict_ready",] == found["verdict_service_running",] == 1
     assert found["verdict_lag_records", "decider"] == 2
     assert found["verdict_lag_records", "outcome"] == 3

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.application import APPLICATION
 from tests.page.conftest import TOKEN, Opened
-from verdict.configuration.settings import Settings
+from verdict.configuration.loading import load_settings
 from verdict.page.jobs import Action, Busy, Job, Jobs
 
 HTML = {"accept": "text/html"}
@@ -52,7 +53,7 @@ def jobs(tmp_path: Path) -> Iterator[Began]:
     made: list[Jobs] = []
 
     def begin(do: Any) -> Jobs:
-        made.append(Jobs(Settings(data_dir=tmp_path), do))
+        made.append(Jobs(load_settings(APPLICATION, data_dir=tmp_path), do))
         return made[-1]
 
     yield begin

@@ -4,13 +4,15 @@ import json
 
 import pytest
 
+from tests.application import APPLICATION, CATALOG
 from tests.page.conftest import Page
 from verdict.kafka.schema_registry import Placed, every_subject
-from verdict.wire.schema_files import by_id
 from verdict.wire.topics import Topics
 
 
-@pytest.mark.parametrize("placed", [*every_subject(Topics())], ids=lambda one: one.subject)
+@pytest.mark.parametrize(
+    "placed", [*every_subject(Topics(APPLICATION))], ids=lambda one: one.subject
+)
 def test_every_schema_is_found_by_its_id_and_by_its_subject(page: Page, placed: Placed) -> None:
     subject, schema = placed.subject, placed.schema
     by_id = page.browser.get(f"/schemas/ids/{schema.id}").json()
@@ -40,7 +42,7 @@ def test_the_parameters_of_other_clients_change_nothing_but_the_highest_id(page:
     ).json()
     latest = page.browser.get("/subjects/order.commands-value/versions/latest?deleted=true").json()
 
-    assert of_java == plain | {"maxId": max(by_id())}
+    assert of_java == plain | {"maxId": max(CATALOG.schemas.by_id)}
     assert latest["id"] == 5
 
 

@@ -14,13 +14,14 @@ from starlette.testclient import TestClient
 
 from commands.order import DeleteOrder, FillOrder, ModifyOrder
 from compose.application import app
+from tests.application import decode_command
 from tests.page.conftest import BEARER, TOKEN, Opened
 from tests.page.filled import FLOW, LATE, ODD, PERSONAL, PLACE, fill, keep
 from verdict.configuration.found import DATABASE
 from verdict.model.message import LARGEST
 from verdict.model.reason import Reason
 from verdict.page.commands import sendable, status_of
-from verdict.wire.commands import decode_command
+from verdict.testing import InMemory
 from verdict.wire.response import Response, Status
 
 DAY_MS = 86_400_000
@@ -51,7 +52,7 @@ def test_the_state_at_a_time_is_that_of_what_was_decided_by_then(
     opened: Opened, tmp_path: Path
 ) -> None:
     days = iter(range(1, 9))
-    with app.in_memory(clock=lambda: next(days) * DAY_MS) as memory:
+    with InMemory(app, clock=lambda: next(days) * DAY_MS) as memory:
         memory.send("o-1", PLACE, 0)
         memory.send("o-1", DeleteOrder(), 1)
         keep(memory, f"sqlite:///{tmp_path / DATABASE}")
@@ -101,7 +102,7 @@ def test_a_history_has_the_refused_too(shown: TestClient) -> None:
 
 def lived(folder: Path) -> None:
     """Let all of an order's life happen at one time, and lose an outcome of it."""
-    with app.in_memory(clock=lambda: DAY_MS) as memory:
+    with InMemory(app, clock=lambda: DAY_MS) as memory:
         memory.send(ODD, PLACE, 0, command_id="placed")
         memory.send(ODD, ModifyOrder(quantity=5), 1)
         memory.send(ODD, PLACE, 0, command_id="placed")

@@ -11,13 +11,14 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerialize
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from commands.order import PlaceOrder
+from tests.application import APPLICATION, newest, receive
 from tests.decision.desk import PLACE, command_record
 from tests.model import Record
 from tests.traffic import START, in_avro
 from verdict.configuration.loading import settings_alone
-from verdict.decision.received import ReceivedCommand, receive
+from verdict.decision.received import ReceivedCommand
 from verdict.page.serving import Serving
-from verdict.wire.schema_files import SchemaVersion, newest
+from verdict.wire.schema_files import SchemaVersion
 
 TOPIC = "order.commands"
 VALUE = SerializationContext(TOPIC, MessageField.VALUE)
@@ -29,7 +30,7 @@ COMMAND = FIELDS | {"payload": {"type": "PlaceOrder"} | PLACE.model_dump(mode="j
 def registry(tmp_path: Path) -> Iterator[SchemaRegistryClient]:
     """Confluent's client of a page that is served."""
     with (
-        Serving(settings_alone(data_dir=tmp_path)) as serving,
+        Serving(settings_alone(APPLICATION, data_dir=tmp_path)) as serving,
         SchemaRegistryClient({"url": serving.url}) as client,
     ):
         yield client

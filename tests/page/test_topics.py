@@ -1,5 +1,6 @@
 """Topics and schemas on the page, and what differs."""
 
+from tests.application import APPLICATION
 from tests.page.conftest import Opened
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.local.broker import EmbeddedBroker
@@ -25,6 +26,6 @@ def test_a_topic_that_is_missing_is_named(opened: Opened, broker: EmbeddedBroker
 def test_all_is_well_where_kafka_has_what_it_must(opened: Opened, broker: EmbeddedBroker) -> None:
     page = opened(bootstrap_servers=broker.bootstrap_servers, topic_prefix="whole-page.")
     options = {"bootstrap.servers": broker.bootstrap_servers}
-    TopicAdmin(options, Topics(prefix="whole-page.")).create_missing()
+    TopicAdmin(options, Topics(APPLICATION, prefix="whole-page.")).create_missing()
 
     assert "All is as it must be" in page.browser.get("/topics", headers=HTML).text

@@ -8,13 +8,13 @@ from sqlite3 import connect
 
 import pytest
 
+from tests.application import APPLICATION
 from tests.cli.conftest import Verdict, environment, run
 from tests.page.filled import FLOW, LATE, ODD, PERSONAL
-from verdict.application import current
 
 __all__ = ["environment", "run"]  # fixtures
 
-APPLICATION = current()  # before a test works in a folder of its own
+APPLICATION = APPLICATION  # before a test works in a folder of its own
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from tests.page.filled import PLACE, keep
 from tests.projection.holding import Holding
 from tests.projection.test_policy_rejection import shop
 from verdict.configuration.found import DATABASE
+from verdict.testing import InMemory
 
 HTML = {"accept": "text/html"}
 P7 = "us_holder/position/p-7"
@@ -132,7 +133,7 @@ def test_a_deployment_without_a_read_side_says_so(opened: Opened) -> None:
 def test_rejected_commands_of_policies_are_listed_with_their_cause_page_by_page(
     opened: Opened, tmp_path: Path
 ) -> None:
-    with shop("OVERFILL", "INVALID_COMMAND").in_memory() as memory:
+    with InMemory(shop("OVERFILL", "INVALID_COMMAND")) as memory:
         for number in range(60):
             memory.send(f"o-{number}", PLACE, 0, correlation_id=f"flow-{number}")
         keep(memory, f"sqlite:///{tmp_path / DATABASE}")

@@ -7,6 +7,7 @@ from typing import cast
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.application import APPLICATION
 from verdict.exactly_once.lake_query import lake_query
 from verdict.exactly_once.publisher import Publisher
 from verdict.kafka.access import Kafka
@@ -21,7 +22,9 @@ class Begun:
 
     def __init__(self) -> None:
         self.closed = False
-        self.marker = SimpleNamespace(offsets={topic: [0] for topic in lake_query(Topics()).inputs})
+        self.marker = SimpleNamespace(
+            offsets={topic: [0] for topic in lake_query(Topics(APPLICATION)).inputs}
+        )
 
     def close(self) -> None:
         self.closed = True
@@ -61,7 +64,7 @@ def test_what_was_published_beside_spark_is_followed_by_a_new_beginning(
     )
     one = Processor(
         ground=ground,
-        query=lake_query(Topics()),
+        query=lake_query(Topics(APPLICATION)),
         follow=lambda frame: frame,
         take=lambda *_: None,
         rows=1,

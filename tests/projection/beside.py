@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, create_engine
 
+from tests.application import APPLICATION
 from tests.projection.read_side import ReadSide, Rows
 from verdict.projection import creation, filling, intervention
 from verdict.projection.amended import amended
@@ -37,7 +38,7 @@ def compared(read_side: ReadSide, name: str, deliveries: Iterable[Delivery]) -> 
     more time than all the rest.
     """
     deliveries = [*deliveries]
-    live, built = read_side.projections[name], declared()[name](BESIDE)
+    live, built = read_side.projections[name], declared(APPLICATION)[name](BESIDE)
     assert isinstance(built, Rebuildable)
     engine = read_side.open() if read_side.is_postgresql else create_engine("sqlite://")
     with engine.begin() as connection, read_side.engine.connect() as reading:
@@ -55,7 +56,7 @@ def held_in_one_go(name: str, deliveries: Iterable[Delivery]) -> Rows:
 
     Type, id, version needed, version seen and error, as `projection_held` has them.
     """
-    built = declared()[name](BESIDE)
+    built = declared(APPLICATION)[name](BESIDE)
     assert isinstance(built, Rebuildable)
     gaps = [one.gap for one in built.builder(sorted(deliveries, key=_order)) if one.gap]
     return [

@@ -20,6 +20,7 @@ from sqlalchemy import event as sql_event
 from schemas.enrolment import LoginRecorded, ParticipantEnrolled, ParticipantMoved
 from schemas.order import OrderDeleted, OrderFilled, OrderPlaced
 from schemas.position import PositionClosed, PositionRelisted, PositionTransferred
+from tests.application import APPLICATION
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import NOW
 from tests.projection.responses import ACCEPTED, MALFORMED, REJECTED, batch_of
@@ -68,15 +69,15 @@ def batches() -> Iterator[Batch]:
             deliveries += log.deliveries[before:]
             spans |= {place: Span(begins[place], end) for place, end in log.ends.items()}
         answers = batch_of([response], number)
-        topics = [place.topic for place in answers.spans([Topics().responses("order")])]
+        topics = [place.topic for place in answers.spans([Topics(APPLICATION).responses("order")])]
         yield Batch(chain(deliveries, answers.deliveries(topics)), spans | answers.spans(topics))
 
 
 def appliers(engine: Engine) -> list[Applier]:
     """Return one for each projection."""
     return [
-        Applier(engine, projection, Topics(), lambda: NOW, missing=missing_events)
-        for projection in projections()
+        Applier(engine, projection, Topics(APPLICATION), lambda: NOW, missing=missing_events)
+        for projection in projections(APPLICATION)
     ]
 
 

@@ -5,11 +5,13 @@ from hashlib import sha256
 from zlib import crc32
 
 from schemas.position import PositionOpened
-from verdict.application import current
+from tests.application import APPLICATION
+from verdict.model.application import Application
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.model.source import Source
 from verdict.projection.batch import Batch, Delivery
+from verdict.wire.catalog import catalog_of
 from verdict.wire.records import encode_event
 from verdict.wire.spans import Partition, Span
 
@@ -25,8 +27,13 @@ class EventLog:
     """
 
     def __init__(
-        self, partitions: int = 4, aggregate_type: str = "position", *other_types: str
+        self,
+        partitions: int = 4,
+        aggregate_type: str = "position",
+        *other_types: str,
+        application: Application = APPLICATION,
     ) -> None:
+        self._catalog = catalog_of(application)
         self._types = (aggregate_type, *other_types)
         topics = [f"{kind}.events" for kind in self._types]
         self.partitions = [
@@ -39,6 +46,10 @@ class EventLog:
         self._hashes: dict[tuple[str, str], bytes] = {}
         self._now = START
         self._taken = dict(self.ends)
+
+    def use(self, application: Application) -> None:
+        """Let events be those of this application from now on."""
+        self._catalog = catalog_of(application)
 
     def add(self, aggregate_id: str, *payloads: Event) -> None:
         """Let these events happen to an aggregate."""
@@ -101,16 +112,19 @@ class EventLog:
             previous_hash=self._hashes.get(key, b""),
             payload=payload,
         )
-        self._hashes[key] = sha256(encode_event(event)).digest()
+        self._hashes[key] = sha256(self._encoded(event)).digest()
         return event
 
     def _type_of(self, payload: Event) -> str:
         several = len(self._types) > 1
-        return current().aggregate_of(type(payload)) if several else self._types[0]
+        return self._catalog.of(type(payload)).name if several else self._types[0]
+
+    def _encoded(self, event: RecordedEvent) -> bytes:
+        return encode_event(self._catalog[event.aggregate_type], event)
 
     def _append(self, event: RecordedEvent) -> None:
         place = self.place_of(event.aggregate_id, event.aggregate_type)
-        self.deliveries.append(Delivery(*place, self.ends[place], event, encode_event(event)))
+        self.deliveries.append(Delivery(*place, self.ends[place], event, self._encoded(event)))
         self.ends[place] += 1
 
 

@@ -5,8 +5,10 @@ from dataclasses import replace
 
 from projections.us_holder import OpenPosition, evolve, us_holder
 from schemas.position import PositionTransferred
+from tests.application import APPLICATION
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import NOW, ReadSide, Rows
+from verdict.model.application import Application
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.applier import Applier
@@ -31,13 +33,25 @@ class Holding:
 
     def __init__(self, url: str) -> None:
         self.seen: list[RecordedEvent] = []  # as `us_holder` took them
-        others = [p for p in projections() if p.name != "us_holder"]
+        others = [p for p in projections(APPLICATION) if p.name != "us_holder"]
         self.read_side = ReadSide(url, [*others, self.us_holder(1)])
         self.log = EventLog(partitions=2)
         self.archive = self.read_side.applier("event_archive")
         self.holder = self.read_side.applier("us_holder")
         self._operators = self.read_side.open()
-        self.operator = HeldAggregates(self._operators, {"us_holder": self.us_holder})
+        self.operator = self._operator(APPLICATION)
+
+    def update(self, application: Application) -> None:
+        """Let another version of the application run from now on."""
+        self.log.use(application)
+        self.archive, self.holder = (
+            self.read_side.applier(name, application=application)
+            for name in ("event_archive", "us_holder")
+        )
+        self.operator = self._operator(application)
+
+    def _operator(self, application: Application) -> HeldAggregates:
+        return HeldAggregates(application, self._operators, {"us_holder": self.us_holder})
 
     def us_holder(self, version: int) -> RowProjection[OpenPosition]:
         """Return `us_holder` with a bug."""
@@ -93,7 +107,12 @@ class Holding:
         """Return who brings a version forward that readers do not see."""
         second = self.us_holder(2)
         return Applier(
-            self.read_side.engine, second, Topics(), lambda: NOW, live=False, missing=missing_events
+            self.read_side.engine,
+            second,
+            Topics(APPLICATION),
+            lambda: NOW,
+            live=False,
+            missing=missing_events,
         )
 
     def close(self) -> None:

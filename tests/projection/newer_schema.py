@@ -14,7 +14,7 @@ import pytest
 
 from compose.application import app
 from schemas.position import PositionTransferred
-from verdict.application import using
+from verdict.model.application import Application
 from verdict.model.recorded_event import RecordedEvent
 from verdict.wire import schema_files as catalogue
 from verdict.wire.avro_schema import RecordSchema
@@ -33,7 +33,7 @@ Noted.__name__ = PositionTransferred.__name__
 
 
 @contextmanager
-def newer_schema() -> Iterator[None]:
+def newer_schema() -> Iterator[Application]:
     """Let `PositionTransferred` have a `note`, in the class and in a newer version of the schema.
 
     Events are written with that version then, and those of the older one are still read.
@@ -47,7 +47,7 @@ def newer_schema() -> Iterator[None]:
 
     def entries_in(place: Any) -> Iterator[Entry]:
         yield from known(place)
-        if place == catalogue.of_the_aggregates():
+        if place == catalogue.of_the_aggregates(app):
             yield Entry(NEWER_ID, SUBJECT, 2, file)
 
     released = replace(position, events=reduce(or_, members))
@@ -55,9 +55,8 @@ def newer_schema() -> Iterator[None]:
     with (
         TemporaryDirectory() as folder,
         pytest.MonkeyPatch.context() as patch,
-        using(replace(app, aggregates=(released, *others))),
     ):
         file = Path(folder, f"{SUBJECT}.v2.avsc")
         file.write_text(json.dumps(schema))
         patch.setattr(catalogue, "entries_in", entries_in)
-        yield
+        yield replace(app, aggregates=(released, *others))

@@ -12,7 +12,9 @@ from typing import Any
 import psycopg
 from sqlalchemy import URL, Engine, MetaData, delete, make_url, select
 
+from tests.application import APPLICATION
 from verdict.database import ownership
+from verdict.model.application import Application
 from verdict.projection.applier import Applier
 from verdict.projection.creation import OWN_METADATA
 from verdict.projection.database import create_read_side, open_database
@@ -33,7 +35,9 @@ class ReadSide:
     """One database, and the projections whose tables are in it."""
 
     def __init__(self, url: str, declared: Sequence[Projection] | None = None) -> None:
-        self.projections = {p.name: p for p in (projections() if declared is None else declared)}
+        self.projections = {
+            p.name: p for p in (projections(APPLICATION) if declared is None else declared)
+        }
         self.url = url
         is_copied = declared is None and _copied(url)
         self.engine = self.open()
@@ -49,11 +53,18 @@ class ReadSide:
         """Return an engine of its own, as another process has."""
         return open_database(self.url)
 
-    def applier(self, name: str, engine: Engine | None = None) -> Applier:
+    def applier(
+        self,
+        name: str,
+        engine: Engine | None = None,
+        application: Application = APPLICATION,
+    ) -> Applier:
         """Return a new applier, as a restart does."""
         projection = self.projections[name]
         database = engine or self.engine
-        return Applier(database, projection, Topics(), lambda: NOW, missing=missing_events)
+        return Applier(
+            database, projection, Topics(application), lambda: NOW, missing=missing_events
+        )
 
     def reader(self) -> Reader:
         """Return a connection that may read the views."""
@@ -148,7 +159,7 @@ def _database_without_rows(server: URL) -> str:
 
 def _create(url: str) -> None:
     engine = open_database(url)
-    create_read_side(engine, projections())
+    create_read_side(engine, projections(APPLICATION))
     engine.dispose()
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.application import APPLICATION
 from tests.decision.desk import command_record
 from tests.model import Record
 from tests.projection.read_side import NOW, ReadSide
@@ -19,7 +20,7 @@ from verdict.read_models.batches.stream import Decoder
 from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
-TOPICS = Topics()
+TOPICS = Topics(APPLICATION)
 LARGEST = 2**63 - 1
 END_OF_TIME = "9999-12-31T23:59:59.999+00:00"
 

@@ -21,6 +21,7 @@ from schemas.order import (
     OrderPlaced,
 )
 from schemas.position import PositionClosed, PositionRelisted, PositionTransferred
+from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.projection.accidents import Followed, Step, follow, steps
 from tests.projection.event_log import AN_EVENT, EventLog, opened
@@ -233,10 +234,10 @@ def test_rules_that_remember_more_stop_their_view_only_until_it_is_built_again(
 
     before, after = aggregate_state(everything), aggregate_state(replace(everything, state=More))
     url = new_database()
-    ReadSide(url, [event_archive(), before]).close()
-    read_side = ReadSide(url, [event_archive(), after])
+    ReadSide(url, [event_archive(APPLICATION), before]).close()
+    read_side = ReadSide(url, [event_archive(APPLICATION), after])
 
-    check_built(read_side.engine, [event_archive(), after])
+    check_built(read_side.engine, [event_archive(APPLICATION), after])
 
     assert "`verdict projection rebuild everything_state`" in str(
         read_side.applier("everything_state").failure
@@ -248,7 +249,7 @@ def test_rules_that_remember_more_stop_their_view_only_until_it_is_built_again(
 @pytest.mark.both_databases
 def test_what_is_personal_is_shown_to_auditors_only(new_database: NewDatabase) -> None:
     projection = aggregate_state(everything)
-    read_side = ReadSide(new_database(), [event_archive(), projection])
+    read_side = ReadSide(new_database(), [event_archive(APPLICATION), projection])
     row = {
         "aggregate_id": "e-1", "version": 1, "present": True, "life_cycle": "ACTIVE",
         "decided_at": 0, "state_version": 3, "masked_owner": "Ada Lovelace",

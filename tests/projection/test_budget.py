@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 from sqlalchemy import event
 
+from tests.application import APPLICATION
 from tests.bench.workload import ISSUED_AT, commands
 from tests.projection.read_side import ReadSide
 from verdict.decision.handle import Limits
@@ -58,7 +59,7 @@ def decided(batches: int) -> Iterator[Records]:
     state, ends = DictState(), dict[Partition, int]()
     sent = [*commands(batches * COMMANDS, COMMANDS, False, 1)]
     for first in range(0, len(sent), COMMANDS):
-        shard = ShardBatch(Topics(), Limits(), state)
+        shard = ShardBatch(Topics(APPLICATION), Limits(), state)
         some = enumerate(sent[first : first + COMMANDS], first)
         records = [
             CommandRecord(Source("order.commands", 0, at), ISSUED_AT, one.key, one.value, 200, None)
@@ -106,7 +107,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[float, 
     read_side = ReadSide(f"sqlite:///{folder / 'read.db'}")
     appliers = {name: read_side.applier(name) for name in STATEMENTS}
     found: dict[str, tuple[float, int]] = {}
-    counter, decoding = Counter(read_side), Decoding(Topics())
+    counter, decoding = Counter(read_side), Decoding(Topics(APPLICATION))
     for records in decided(3):  # all code has been used by the last one
         with counter:
             deliveries = [decoding.delivery(*record) for record in records.laid]
@@ -115,7 +116,9 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[float, 
             chunks = [*packed(deliveries)]
         found["packing"] = counter.calls / COMMANDS, 0
         with counter:
-            batch = Batch((one for chunk in chunks for one in unpacked(chunk)), records.spans)
+            batch = Batch(
+                (one for chunk in chunks for one in unpacked(APPLICATION, chunk)), records.spans
+            )
         found["unpacking"] = counter.calls / COMMANDS, 0
         for name, applier in appliers.items():
             with counter:

@@ -8,6 +8,7 @@ import pytest
 from schemas.enrolment import LoginRecorded, ParticipantDeactivated, ParticipantEnrolled
 from schemas.order import OrderDeleted, OrderModified, OrderPlaced
 from schemas.position import PositionClosed, PositionRelisted, PositionTransferred
+from tests.application import APPLICATION
 from tests.projection.beside import compared, held_in_one_go
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
@@ -141,7 +142,7 @@ def test_states_some_of_which_nobody_can_read_are_built_as_batches_take_them(
 
 
 def _builder(name: str) -> RowBuilder[tuple[object, ...]]:
-    projection = declared()[name](1)
+    projection = declared(APPLICATION)[name](1)
     assert isinstance(projection, Rebuildable)
     assert isinstance(projection.builder, RowBuilder)
     return projection.builder

@@ -13,6 +13,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from projections.program_tally import program_tally
 from projections.us_holder import us_holder
+from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.postgresql import Server
 from verdict.database.address import parse
@@ -59,10 +60,10 @@ def test_creating_the_read_side_again_changes_nothing(engine: Engine) -> None:
     def there() -> tuple[set[str], set[str]]:
         return _tables(engine), {*inspect(engine).get_view_names()}
 
-    create_read_side(engine, projections())
+    create_read_side(engine, projections(APPLICATION))
     first = there()
 
-    create_read_side(engine, projections())
+    create_read_side(engine, projections(APPLICATION))
 
     assert there() == first
     assert {"us_holder_v1", "outcome_v1", "mail_outbox_v1"} <= first[0]
@@ -74,7 +75,7 @@ def test_several_may_create_the_read_side_at_the_same_time(new_database: NewData
 
     def create(_: int) -> None:
         engine = open_database(url)
-        create_read_side(engine, projections())
+        create_read_side(engine, projections(APPLICATION))
         engine.dispose()
 
     with ThreadPoolExecutor(4) as processes:
@@ -82,9 +83,9 @@ def test_several_may_create_the_read_side_at_the_same_time(new_database: NewData
 
 
 def test_a_view_can_be_swapped_in_one_transaction(engine: Engine) -> None:
-    create_read_side(engine, projections())
+    create_read_side(engine, projections(APPLICATION))
     other = select(literal("ada").label("client"), literal(1).label("more"))
-    views = readable(projections())
+    views = readable(projections(APPLICATION))
 
     def columns() -> list[str]:
         url = engine.url.render_as_string(hide_password=False)
@@ -110,7 +111,7 @@ def us(*exchanges: str) -> dict[str, object]:
 
 @pytest.mark.proves("D-04")
 def test_a_projection_that_was_built_with_other_settings_is_refused(engine: Engine) -> None:
-    create_read_side(engine, projections(us("NYSE", "IEX")))
+    create_read_side(engine, projections(APPLICATION, us("NYSE", "IEX")))
 
     with pytest.raises(
         VerdictError,
@@ -118,30 +119,30 @@ def test_a_projection_that_was_built_with_other_settings_is_refused(engine: Engi
         r"IEX, NYSE', us_holder_from_state v1 with 'US exchanges: IEX, NYSE', client_overview v1 "
         r"with .*; set it back",
     ):
-        check_built(engine, projections(us("NYSE")))
+        check_built(engine, projections(APPLICATION, us("NYSE")))
 
-    check_built(engine, projections(us("IEX", "NYSE")))
+    check_built(engine, projections(APPLICATION, us("IEX", "NYSE")))
 
 
 @pytest.mark.proves("D-04")
 def test_who_stopped_between_two_swaps_to_other_settings_is_let_in_with_either(
     engine: Engine,
 ) -> None:
-    create_read_side(engine, projections(us("NYSE")))
+    create_read_side(engine, projections(APPLICATION, us("NYSE")))
     swapped = {"us_holder": 2}
-    create_read_side(engine, projections(us("IEX"), swapped))
+    create_read_side(engine, projections(APPLICATION, us("IEX"), swapped))
 
     for exchange in ("NYSE", "IEX"):
-        check_built(engine, projections(us(exchange), swapped))
+        check_built(engine, projections(APPLICATION, us(exchange), swapped))
     with pytest.raises(
         VerdictError, match=r"us_holder v2 with .*IEX', us_holder_from_state v1 with .*NYSE'"
     ):
-        check_built(engine, projections(us("LON"), swapped))
+        check_built(engine, projections(APPLICATION, us("LON"), swapped))
 
 
 def made_and_asked(engine: Engine) -> list[Callable[[], object]]:
     """Return what a start does with a database, first to last, on one that has it all."""
-    read_models = projections()
+    read_models = projections(APPLICATION)
     create_read_side(engine, read_models)
     return [
         partial(live_versions, engine),
@@ -182,7 +183,7 @@ def test_a_server_that_does_not_write_yet_is_out_of_reach(postgresql: Server) ->
 
         engine = open_database(url)
         with pytest.raises(Unreachable, match="cannot execute INSERT in a read-only"):
-            create_read_side(engine, projections())
+            create_read_side(engine, projections(APPLICATION))
         engine.dispose()
 
         postgresql.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
@@ -271,7 +272,7 @@ def test_nothing_depends_on_what_a_session_was_told_before(postgresql: Server) -
     with _database(postgresql, "pooled", "", *foreign) as url:
         engine = open_database(url)
         event.listen(engine, "checkout", _another_session)
-        create_read_side(engine, projections())
+        create_read_side(engine, projections(APPLICATION))
         tally = program_tally()
         rows = [_participant(number) for number in range(2 * MANY)]
         for some in (rows[:MANY], rows[MANY : MANY + 5], rows[MANY + 5 :]):
@@ -281,7 +282,7 @@ def test_nothing_depends_on_what_a_session_was_told_before(postgresql: Server) -
         with engine.connect() as connection:
             found = connection.execute(select(tally.table).order_by("aggregate_id"))
             assert [dict(row._mapping) for row in found] == rows
-        with Reader(url, readable(projections()), OPERATOR) as reader:
+        with Reader(url, readable(projections(APPLICATION)), OPERATOR) as reader:
             for _ in range(10):  # more often than a driver takes before it prepares a statement
                 asked = "SELECT aggregate_id, version FROM program_tally_version LIMIT 1"
                 assert [*reader.select(asked).rows] == [("ω-00000", 1)]

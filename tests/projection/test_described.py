@@ -3,6 +3,7 @@
 import pytest
 from sqlalchemy import Column, Engine, MetaData, Table, Text, select, text
 
+from tests.application import APPLICATION
 from tests.postgresql import Server
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import projections
@@ -19,7 +20,7 @@ LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = d.objsubid AND d.o
 def declared() -> dict[tuple[str, str], str]:
     """Return what is said of each view, and of each of its columns, by their names."""
     found = {}
-    for name, view in views_of(projections()).items():
+    for name, view in views_of(projections(APPLICATION)).items():
         found[name, ""] = about_view(view)
         found |= {(name, column.name): column.about for column in columns_of(view)}
     return found
@@ -40,7 +41,9 @@ def test_every_view_and_column_says_in_a_sentence_what_it_shows() -> None:
 
 def test_every_column_says_what_readers_get_of_it() -> None:
     kinds = {
-        column.type for view in views_of(projections()).values() for column in columns_of(view)
+        column.type
+        for view in views_of(projections(APPLICATION)).values()
+        for column in columns_of(view)
     }
 
     assert kinds == {"text", "integer", "boolean", "time", "bytes", "json"}
@@ -56,7 +59,7 @@ def test_a_column_that_is_not_there_or_not_described_is_refused() -> None:
 def test_postgresql_says_the_same_also_after_a_sentence_has_changed(postgresql: Server) -> None:
     with postgresql.database() as url:
         engine = open_database(url)
-        create_read_side(engine, projections())
+        create_read_side(engine, projections(APPLICATION))
         first = comments(engine)
         with engine.begin() as connection:
             # as if an older version had said something else
@@ -64,7 +67,7 @@ def test_postgresql_says_the_same_also_after_a_sentence_has_changed(postgresql: 
             connection.execute(
                 text("UPDATE verdict_relation_v1 SET definition = 'older' WHERE name = 'us_holder'")
             )
-        create_read_side(engine, projections())
+        create_read_side(engine, projections(APPLICATION))
 
         assert first == declared()
         assert comments(engine) == first

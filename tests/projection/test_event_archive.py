@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from schemas.order import OrderCancelled
 from schemas.position import PositionAdjusted, PositionClosed
+from tests.application import decode_event, encode_event
 from tests.projection.accidents import Followed, Step, follow, steps
 from tests.projection.event_log import AN_EVENT, SECOND, START, EventLog, opened
 from tests.projection.read_side import ReadSide, Rows
@@ -18,7 +19,6 @@ from verdict.model.source import Source
 from verdict.projection import decision
 from verdict.projection.batch import Batch, Delivery
 from verdict.wire.decision import Decision
-from verdict.wire.records import decode_event, encode_event
 from verdict.wire.spans import Partition, Span
 
 HISTORY = """SELECT version, event_type FROM event_archive

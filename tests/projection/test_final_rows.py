@@ -7,6 +7,7 @@ import pytest
 
 from projections.us_holder import us_holder
 from projections.us_holder_from_state import us_holder_from_state
+from tests.application import APPLICATION
 from tests.projection.event_log import EventLog
 from tests.projection.event_log import opened as position
 from verdict.projection.builder import Rebuildable
@@ -45,7 +46,7 @@ def chunks(log: EventLog, damaged: str = "") -> Iterator[pa.RecordBatch]:
 def made_of(columns: list[pa.Array], projection: Rebuildable) -> Iterator[pa.RecordBatch]:
     """Yield what a task makes of `KAFKA_COLUMNS`."""
     table = projection.tables[0]
-    task = FinalRows(Decoder(Topics()), projection.builder, schema_of(table), {})
+    task = FinalRows(Decoder(Topics(APPLICATION)), projection.builder, schema_of(table), {})
     for made in task(iter([pa.RecordBatch.from_arrays(columns, names=list(KAFKA_COLUMNS))])):
         assert made.num_rows == 1
         yield opened(made.column(CHUNK)[0].as_buffer())
@@ -77,7 +78,7 @@ def test_a_state_that_cannot_be_read_leaves_the_row_of_its_key_and_a_gap_with_th
     records = [
         (b"1", good), (b"1", b"?"), (b"2", b"?"), (b"3", b"?"), (b"3", None), (b"\xff", good),
     ]  # fmt: skip
-    topic, keys, values = Topics().named("share-holders"), *zip(*records, strict=True)
+    topic, keys, values = Topics(APPLICATION).named("share-holders"), *zip(*records, strict=True)
     offsets = range(7, 7 + len(records))
     columns = [pa.array(c) for c in ([topic] * 6, [2] * 6, offsets, keys, values)]
 

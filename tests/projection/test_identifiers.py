@@ -7,6 +7,7 @@ import pytest
 from pydantic import create_model
 from sqlalchemy import Column, Text
 
+from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.projection.read_side import ReadSide
 from verdict.model.aggregate import Aggregate, Misdeclared
@@ -53,7 +54,7 @@ def read(read_side: ReadSide, projection: Projection) -> list[dict[str, Any]]:
 def filled(new_database: NewDatabase, projection: RowProjection[Any], **values: int) -> ReadSide:
     """Return a database with one row of a state."""
     check_identifiers(projection)
-    read_side = ReadSide(new_database(), [event_archive(), projection])
+    read_side = ReadSide(new_database(), [event_archive(APPLICATION), projection])
     row = {"aggregate_id": "t-1", "version": 1, "present": True, "life_cycle": "ACTIVE"}
     with read_side.engine.begin() as connection:
         connection.execute(projection.table.insert(), {**row, "decided_at": 0, **values})

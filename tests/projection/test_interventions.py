@@ -571,7 +571,8 @@ def test_held_events_of_an_older_schema_are_read_as_live_ones_are(lot: Holding) 
     """A field that they lack has its default, also in what replaces one."""
     lot.hold("p-7", PositionTransferred(client="bob"))
     older = [delivery.value for delivery in lot.log.deliveries]
-    with newer_schema():
+    with newer_schema() as later:
+        lot.update(later)
         lot.happen("p-7", Noted(client="cleo", note="at last"))
         newer = lot.log.deliveries[-1].value
         lot.operator.edit(P7, b'{"client": "eve"}', BY)
@@ -579,7 +580,7 @@ def test_held_events_of_an_older_schema_are_read_as_live_ones_are(lot: Holding) 
         lot.operator.replay(P7, BY)
 
         payloads = [event.payload for event in lot.seen[-3:]]
-        read = Decoder(Topics()).delivery
+        read = Decoder(Topics(later)).delivery
         live = [read(one.topic, 0, 0, b"p-7", one.value) for one in lot.log.deliveries]
 
     assert [value[1:5] for value in (*older, newer) if value] == [schema_id(8)] * 3 + [

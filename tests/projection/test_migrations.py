@@ -24,6 +24,7 @@ from sqlalchemy.exc import DBAPIError
 
 from projections.us_holder import us_holder
 from schemas.position import PositionAdjusted, PositionClosed
+from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide, Rows
@@ -274,7 +275,7 @@ def test_a_database_of_a_newer_version_is_refused_and_left_alone(side: ReadSide)
     with pytest.raises(VerdictError, match=said):
         open_database(side.url)
     with pytest.raises(VerdictError, match=said):
-        create_read_side(side.engine, projections())
+        create_read_side(side.engine, projections(APPLICATION))
 
     assert side.dump() == before
 
@@ -284,6 +285,6 @@ def test_a_view_shows_what_its_table_got(side: ReadSide, monkeypatch: pytest.Mon
     shown = select(letter.table.c.id, letter.table.c.status, literal(7).label("more"))
     monkeypatch.setattr(creation, "OWN_VIEWS", {**OWN_VIEWS, "letter": shown})
 
-    create_read_side(side.engine, projections())
+    create_read_side(side.engine, projections(APPLICATION))
 
     assert raw(side.url, ("SELECT status, more FROM letter",)) == [[("PARKED", 7)]]

@@ -3,7 +3,6 @@ r"""A NUL in a text is refused in commands; one that is stored already is shown 
 import importlib
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,9 +14,9 @@ from tests.decision.desk import command_record
 from tests.model import Record
 from tests.projection.event_log import EventLog
 from tests.projection.read_side import ReadSide
-from verdict.application import Application, using
 from verdict.decision.received import MalformedCommand, receive
 from verdict.model.aggregate import Aggregate
+from verdict.model.application import Application
 from verdict.model.command import CREATING, Command
 from verdict.model.command_envelope import CommandEnvelope, Expectation
 from verdict.model.message import Event, Message
@@ -26,6 +25,7 @@ from verdict.projection import migrations
 from verdict.projection.aggregate_state import aggregate_state
 from verdict.projection.decoding import Decoding
 from verdict.projection.event_archive import event_archive
+from verdict.wire.catalog import catalog_of
 from verdict.wire.commands import encode_command
 from verdict.wire.generate import write_those_of_the_aggregates
 from verdict.wire.payload import payload_from
@@ -75,17 +75,15 @@ HOSTILE: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.fixture(autouse=True)
-def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Use an application whose texts are without a pattern, with schema files of its own."""
     (tmp_path / "nul_schemas" / "avro").mkdir(parents=True)
     (tmp_path / "nul_schemas" / "__init__.py").touch()
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "nul_schemas", raising=False)
     importlib.invalidate_caches()
-    with using(APP):
-        [*write_those_of_the_aggregates()]
-    with using(APP):
-        yield
+    [*write_those_of_the_aggregates(APP)]
+    catalog_of.cache_clear()
 
 
 @pytest.mark.parametrize("form", ["Avro", "JSON"])
@@ -95,12 +93,14 @@ def test_no_text_of_a_command_has_a_nul(form: str, fields: dict[str, Any], path:
     envelope = CommandEnvelope(
         command_id="c-1", aggregate_id="n-1", expected_version=Expectation.ANY, payload={}
     )
-    value = encode_command("note", envelope, payload)
+    value = encode_command(catalog_of(APP)["note"], envelope, payload)
     if form == "JSON":
         told = {"type": "Write", **payload.model_dump()}
         value = json.dumps({**envelope.model_dump(exclude_none=True), "payload": told}).encode()
 
-    found = receive("note", command_record(Record("note.commands", 0, 0, 1, b"n-1", value)))
+    found = receive(
+        catalog_of(APP)["note"], command_record(Record("note.commands", 0, 0, 1, b"n-1", value))
+    )
 
     assert isinstance(found, MalformedCommand)
     assert found.details == {f"payload.{path}": "has the character NUL, which no text may have"}
@@ -120,14 +120,14 @@ def test_an_operator_s_payload_has_no_nul() -> None:
 
 @pytest.mark.both_databases
 def test_a_stored_nul_is_shown(new_database: NewDatabase) -> None:
-    log = EventLog(1, "note")
+    log = EventLog(1, "note", application=APP)
     event = log.add_unseen("n-1", Written(note="a\0b", lines=[Line(text="\0")], words={"\0": "c"}))
-    value = encode_event(event)
-    read_side = ReadSide(new_database(), [event_archive(), aggregate_state(NOTE)])
-    delivery = Decoding(Topics()).delivery("note.events", 0, 0, b"n-1", value)
+    value = encode_event(catalog_of(APP)["note"], event)
+    read_side = ReadSide(new_database(), [event_archive(APP), aggregate_state(NOTE)])
+    delivery = Decoding(Topics(APP)).delivery("note.events", 0, 0, b"n-1", value)
     log.deliveries, log.ends = [delivery], dict.fromkeys(log.partitions, 1)
     for name in ("event_archive", "note_state"):
-        read_side.applier(name).apply(log.everything())
+        read_side.applier(name, application=APP).apply(log.everything())
 
     [(payload, hashed)] = read_side.select("SELECT payload, hash FROM event_archive")
     states = read_side.select("SELECT note, lines FROM note_state")
@@ -149,12 +149,12 @@ def test_a_stored_nul_is_shown(new_database: NewDatabase) -> None:
 
 @pytest.mark.both_databases
 def test_a_nul_that_was_archived_before_is_spelled_out(new_database: NewDatabase) -> None:
-    log = EventLog(1, "note")
+    log = EventLog(1, "note", application=APP)
     log.add("n-1", Written(note="first"), Written(note="second"))
-    read_side = ReadSide(new_database(), [event_archive()])
-    read_side.applier("event_archive").apply(log.everything())
+    read_side = ReadSide(new_database(), [event_archive(APP)])
+    read_side.applier("event_archive", application=APP).apply(log.everything())
     before = {1: r'{"note":"a\u0000\\u0000"}', 2: r'{"note":"\\u0000"}'}
-    table = event_archive().table
+    table = event_archive(APP).table
     with read_side.engine.begin() as connection:
         for position, payload in before.items():
             at = table.c.global_position == position

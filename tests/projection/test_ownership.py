@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from projections.us_holder import us_holder
+from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.postgresql import Server
 from verdict.database.address import is_sqlite
@@ -69,26 +70,26 @@ def test_a_name_that_is_taken_is_refused_and_nothing_is_made(engine: Engine, mad
     name = made.split()[2]
 
     with pytest.raises(VerdictError, match=f"somebody else has made {name}, which verdict needs"):
-        create_read_side(engine, projections())
+        create_read_side(engine, projections(APPLICATION))
 
     assert names(engine) == before
 
 
 @pytest.mark.proves("D-03")
 def test_a_view_that_somebody_put_in_the_place_of_ours_is_not_ours(engine: Engine) -> None:
-    create_read_side(engine, projections())
+    create_read_side(engine, projections(APPLICATION))
     run(engine, "DROP VIEW outcome", "CREATE VIEW outcome AS SELECT 'theirs' AS id")
 
     with pytest.raises(VerdictError, match="somebody else has made outcome,"):
-        create_read_side(engine, projections())
+        create_read_side(engine, projections(APPLICATION))
 
     run(engine, "DROP VIEW outcome")
-    create_read_side(engine, projections())
+    create_read_side(engine, projections(APPLICATION))
     assert "outcome" in names(engine)
 
 
 def test_who_builds_or_swaps_a_version_is_told_of_such_a_view_too(engine: Engine) -> None:
-    create_read_side(engine, projections())
+    create_read_side(engine, projections(APPLICATION))
     run(engine, "DROP VIEW us_holder", "CREATE VIEW us_holder AS SELECT 'theirs' AS client")
     said = "somebody else has made us_holder,"
 
@@ -108,7 +109,7 @@ def test_a_view_of_somebody_else_with_another_name_is_left_alone(engine: Engine)
     run(engine, "CREATE VIEW outcomes AS SELECT 'theirs' AS id")
 
     for _ in range(2):
-        create_read_side(engine, projections())
+        create_read_side(engine, projections(APPLICATION))
 
     with engine.connect() as connection:
         assert connection.execute(text("SELECT id FROM outcomes")).scalar() == "theirs"
@@ -122,7 +123,7 @@ def test_a_table_of_our_name_in_the_schema_of_all_is_not_read_for_ours(
         engine = open_database(url)
         run(engine, "CREATE TABLE letter_v1 (id TEXT)", "INSERT INTO letter_v1 VALUES ('theirs')")
 
-        create_read_side(engine, projections())
+        create_read_side(engine, projections(APPLICATION))
 
         with engine.connect() as connection:
             for name, rows in (("projections.letter_v1", 0), ("public.letter_v1", 1)):
@@ -134,7 +135,7 @@ def test_a_table_of_our_name_in_the_schema_of_all_is_not_read_for_ours(
 def test_what_came_out_of_a_backup_is_ours(postgresql: Server) -> None:
     with postgresql.database() as url, postgresql.database() as other:
         engine = open_database(url)
-        create_read_side(engine, projections())
+        create_read_side(engine, projections(APPLICATION))
         engine.dispose()
         dumped = subprocess.run(
             [BINARIES / "pg_dump", url], capture_output=True, check=True, timeout=60
@@ -146,9 +147,9 @@ def test_what_came_out_of_a_backup_is_ours(postgresql: Server) -> None:
 
         restored = open_database(other)
         show(restored, us_holder())  # a swap or rollback, before the service has started
-        create_read_side(restored, projections())
+        create_read_side(restored, projections(APPLICATION))
 
         run(restored, "DROP VIEW outcome", "CREATE VIEW outcome AS SELECT 'theirs' AS id")
         with pytest.raises(VerdictError, match="somebody else has made outcome,"):
-            create_read_side(restored, projections())
+            create_read_side(restored, projections(APPLICATION))
         restored.dispose()

@@ -6,6 +6,7 @@ import pytest
 
 from schemas.order import OrderCancelled, OrderPlaced
 from schemas.share_holding import ShareHolding
+from tests.application import APPLICATION, encode_event
 from tests.projection.event_log import AN_EVENT, opened
 from tests.projection.responses import ACCEPTED, MALFORMED, REJECTED
 from verdict.model.recorded_event import RecordedEvent
@@ -14,7 +15,7 @@ from verdict.projection.archived_event import archived_event
 from verdict.projection.batch import Carried, Delivery, Record, Unreadable
 from verdict.read_models.batches.packed import PACKED, packed, unpacked
 from verdict.read_models.batches.stream import KAFKA_COLUMNS, Decoder
-from verdict.wire.records import encode, encode_event
+from verdict.wire.records import encode
 from verdict.wire.topics import Topics
 
 EVENT = AN_EVENT._replace(event_id="e-1", aggregate_id="p-1", version=1, decided_at=5)
@@ -45,12 +46,12 @@ def decode(*sent: Sent) -> list[Delivery]:
     batch = pa.RecordBatch.from_arrays(
         [pa.array(column) for column in zip(*sent, strict=True)], names=KAFKA_COLUMNS
     )
-    handed = Decoder(Topics())(iter([batch]))
+    handed = Decoder(Topics(APPLICATION))(iter([batch]))
     return restored(chunk for one in handed for chunk in one[PACKED].to_pylist())
 
 
 def restored(chunks: Iterable[bytes]) -> list[Delivery]:
-    deliveries = (delivery for chunk in chunks for delivery in unpacked(chunk))
+    deliveries = (delivery for chunk in chunks for delivery in unpacked(APPLICATION, chunk))
     return sorted(deliveries, key=lambda delivery: delivery[:3])
 
 
@@ -207,7 +208,7 @@ def test_an_event_that_breaks_the_rules_of_its_class_is_undecodable() -> None:
 
 def test_what_is_wrong_with_a_state_is_told_in_one_line_without_what_it_holds() -> None:
     broken = b'{"id": "1", "client": 5550123, "ticker": "FB", "amount": "much", "exchange": "IEX"}'
-    topic = Topics().named("share-holders")
+    topic = Topics(APPLICATION).named("share-holders")
 
     [told] = decode((topic, 0, 0, b"1", broken))
 

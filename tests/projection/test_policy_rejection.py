@@ -10,14 +10,15 @@ import pytest
 from commands.order import DeleteOrder, FillOrder, PlaceOrder
 from compose.application import app
 from schemas.order import OrderPlaced
+from tests.application import decode_event
 from tests.conftest import NewDatabase
 from tests.page.filled import PLACE, keep
 from tests.projection.beside import compared
 from tests.projection.read_side import ReadSide
 from tests.projection.test_indexed import plan
-from verdict.application import Application, using
 from verdict.database.time_text import wall_clock
 from verdict.model.aggregate import Aggregate, Misdeclared
+from verdict.model.application import Application
 from verdict.model.message import iso_time
 from verdict.model.policy import Asked, Policy, command_id
 from verdict.model.reason import Reason
@@ -34,8 +35,6 @@ from verdict.standing.policy_rejections import (
     policy_rejections,
 )
 from verdict.testing.in_memory import InMemory
-from verdict.wire.records import decode_event
-from verdict.wire.topics import Topics
 
 HOUR = 3_600_000
 TOO_MUCH = FillOrder(quantity=99, price_cents=1)
@@ -68,8 +67,12 @@ class Clock:
         return self.now
 
 
-def found(url: str, statement: str = "SELECT * FROM policy_rejection ORDER BY reason") -> Any:
-    read_side = ReadSide(url)
+def found(
+    url: str,
+    application: Application,
+    statement: str = "SELECT * FROM policy_rejection ORDER BY reason",
+) -> Any:
+    read_side = ReadSide(url, projections(application))
     try:
         with read_side.reader() as reader:
             selected = reader.select(statement)
@@ -78,8 +81,8 @@ def found(url: str, statement: str = "SELECT * FROM policy_rejection ORDER BY re
         read_side.close()
 
 
-def counted(url: str) -> tuple[PolicyRejections, ...]:
-    read_side = ReadSide(url)
+def counted(url: str, application: Application) -> tuple[PolicyRejections, ...]:
+    read_side = ReadSide(url, projections(application))
     try:
         with read_side.reader() as reader:
             return policy_rejections(reader)
@@ -87,23 +90,24 @@ def counted(url: str) -> tuple[PolicyRejections, ...]:
         read_side.close()
 
 
-def attention(url: str) -> dict[str, int]:
+def attention(url: str, application: Application) -> dict[str, int]:
     """Return how many rejections of a reason need attention."""
-    return {one.reason: one.unexpected for one in counted(url) if one.unexpected}
+    return {one.reason: one.unexpected for one in counted(url, application) if one.unexpected}
 
 
 @pytest.mark.proves("X-01")
 @pytest.mark.both_databases
 def test_a_rejected_command_of_a_policy_is_listed_with_its_cause(new_database: NewDatabase) -> None:
     url, now = new_database(), wall_clock()
-    with shop("OVERFILL").in_memory(clock=lambda: now) as memory:
+    with InMemory(shop("OVERFILL"), clock=lambda: now) as memory:
         memory.send("o-1", PLACE, 0, correlation_id="flow-1")
         memory.send("o-1", TOO_MUCH, "ANY", actor="ada")
         memory.send("o-1", TOO_MUCH, "ANY", actor="policy:claimed")  # has no event as its cause
         [placed, *_] = memory.events("order.events")
         event = decode_event("order", placed.value or b"")
         keep(memory, url)
-        rows, counts = found(url), counted(url)
+        application = memory.topics.application
+        rows, counts = found(url, application), counted(url, application)
 
     same = {"policy": "greedy", "event_id": event.event_id, "aggregate_type": "order"}
     ids = [command_id("greedy", event.event_id, index) for index in range(3)]
@@ -143,31 +147,35 @@ def test_a_changed_declaration_holds_for_rejections_that_are_there(
     new_database: NewDatabase,
 ) -> None:
     url = new_database()
-    with shop().in_memory() as memory:
+    with InMemory(shop()) as memory:
         memory.send("o-1", PLACE, 0)
         keep(memory, url)
-        assert attention(url) == {"BUSINESS_RULE": 1, "INVALID_COMMAND": 1, "NOT_FOUND": 1}
+        assert attention(url, memory.topics.application) == {
+            "BUSINESS_RULE": 1,
+            "INVALID_COMMAND": 1,
+            "NOT_FOUND": 1,
+        }
 
     for expected, left in (
         (("OVERFILL", Reason.NOT_FOUND), ["INVALID_COMMAND"]),
         ((Reason.BUSINESS_RULE,), ["INVALID_COMMAND", "NOT_FOUND"]),
         (("it's another rule",), ["BUSINESS_RULE", "INVALID_COMMAND", "NOT_FOUND"]),
     ):
-        with using(shop(*expected)), opened(url) as engine:
-            create_read_side(engine, projections())
-            assert [*attention(url)] == left
+        with opened(url) as engine:
+            create_read_side(engine, projections(shop(*expected)))
+            assert [*attention(url, shop(*expected))] == left
 
 
 @pytest.mark.proves("X-01")
 @pytest.mark.both_databases
 def test_a_rejection_needs_attention_for_a_day(new_database: NewDatabase) -> None:
     url, clock = new_database(), Clock(wall_clock() - 25 * HOUR)
-    with shop(Reason.INVALID_COMMAND, Reason.NOT_FOUND).in_memory(clock=clock) as memory:
+    with InMemory(shop(Reason.INVALID_COMMAND, Reason.NOT_FOUND), clock=clock) as memory:
         memory.send("old", PLACE, 0)
         clock.now += 2 * HOUR
         memory.send("young", PLACE, 0)
         keep(memory, url)
-        counts = counted(url)
+        counts = counted(url, memory.topics.application)
 
     assert [(one.reason, one.rejected, one.unexpected) for one in counts] == [
         ("BUSINESS_RULE", 2, 1),
@@ -192,7 +200,7 @@ def test_a_command_that_a_retry_cures_needs_no_attention(
 
     url, clock = new_database(), Clock(wall_clock() - HOUR)
     expected = (Reason.BUSINESS_RULE, Reason.INVALID_COMMAND, Reason.NOT_FOUND)
-    with shop(*expected, order=replace(order, decide=decide)).in_memory(clock=clock) as memory:
+    with InMemory(shop(*expected, order=replace(order, decide=decide)), clock=clock) as memory:
         memory.send("o-1", PLACE, 0)
         for mended in (False, False, is_mended):
             if mended:
@@ -200,7 +208,11 @@ def test_a_command_that_a_retry_cures_needs_no_attention(
             clock.now += 10_000
             memory.sql("SELECT 1 FROM letter")
         keep(memory, url)
-        bugs = [one for one in counted(url) if one.reason == Reason.HANDLER_ERROR]
+        bugs = [
+            one
+            for one in counted(url, memory.topics.application)
+            if one.reason == Reason.HANDLER_ERROR
+        ]
 
     rejected = 2 if is_mended else 3
     assert [(one.rejected, one.unexpected) for one in bugs] == [
@@ -212,14 +224,18 @@ def test_a_command_that_a_retry_cures_needs_no_attention(
 def test_a_duplicate_adds_no_rejection_and_a_rebuild_gives_the_same(
     new_database: NewDatabase,
 ) -> None:
-    with shop().in_memory() as memory:
+    with InMemory(shop()) as memory:
         memory.send("o-1", PLACE, 0)
-        topics, topic = Topics(), Topics().rejected("order")
+        topics, topic = memory.topics, memory.topics.rejected("order")
         for record in memory.events(topics.commands("order"))[1:]:
             memory.put(record.topic, record.value, record.key)  # the policy's commands again
         url, decoding = new_database(), Decoding(topics)
         keep(memory, url)
-        repeated = [one for one in found(url) if one["reason"] != "INVALID_COMMAND"]
+        repeated = [
+            one
+            for one in found(url, memory.topics.application)
+            if one["reason"] != "INVALID_COMMAND"
+        ]
         deliveries = [
             decoding.delivery(*one[:3], one.key, one.value) for one in memory.events(topic)
         ]

@@ -9,6 +9,7 @@ from sqlalchemy import event as sql_event
 
 from projections.us_holder import evolve, us_holder
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
+from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import NOW, ReadSide, Rows
@@ -190,11 +191,11 @@ def test_a_waiter_is_stopped_by_a_hold_and_not_after_the_release(followed: Follo
     missing = followed.gap("p-1", PositionAdjusted(amount=2))
     with followed.read_side.reader() as reader:
         with pytest.raises(NeverShown, match="waits for version 2"):
-            wait(reader, "us_holder", Token("position", "p-1", 3), timeout_s=0)
+            wait(APPLICATION, reader, "us_holder", Token("position", "p-1", 3), timeout_s=0)
 
         followed.log.repeat(missing)
         followed.batch()
-        assert wait(reader, "us_holder", Token("position", "p-1", 3), timeout_s=0)
+        assert wait(APPLICATION, reader, "us_holder", Token("position", "p-1", 3), timeout_s=0)
 
 
 def test_a_restart_goes_on_waiting(followed: Followed, caplog: pytest.LogCaptureFixture) -> None:
@@ -222,7 +223,7 @@ def test_a_version_that_is_built_beside_is_released_too(followed: Followed) -> N
     with followed.read_side.engine.begin() as connection:
         creation.create(connection, [second])
     beside = Applier(
-        followed.read_side.engine, second, Topics(), lambda: NOW, False, missing_events
+        followed.read_side.engine, second, Topics(APPLICATION), lambda: NOW, False, missing_events
     )
 
     beside.apply(until_here)
@@ -291,7 +292,7 @@ class TestWhatCannotBeApplied:
             return evolve(row, event)  # type: ignore[arg-type]
 
         broken = replace(us_holder(), evolve=buggy)  # type: ignore[arg-type]
-        others = [p for p in projections() if p.name != "us_holder"]
+        others = [p for p in projections(APPLICATION) if p.name != "us_holder"]
         read_side = ReadSide(new_database(), [*others, broken])
         yield read_side
         read_side.close()
@@ -334,7 +335,9 @@ class TestWhatCannotBeApplied:
 
         address = "us_holder/position/p-1"
         operator = HeldAggregates(
-            followed.read_side.engine, {"us_holder": lambda _: followed.holder.projection}
+            APPLICATION,
+            followed.read_side.engine,
+            {"us_holder": lambda _: followed.holder.projection},
         )
         with pytest.raises(VerdictError, match="cannot be read: its row in event_archive was alt"):
             operator.edit(address, b"{}", By("ada", "mistyped"))

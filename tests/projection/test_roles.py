@@ -11,12 +11,12 @@ from sqlalchemy import insert
 
 from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
 from schemas.position import PositionOpened
+from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.postgresql import Server
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import NOW, ReadSide
-from verdict.application import current
-from verdict.configuration.settings import Settings
+from verdict.configuration.loading import load_settings
 from verdict.model.personal import masked, personal_paths
 from verdict.projection import letter
 from verdict.projection.intervention import table as interventions
@@ -74,7 +74,7 @@ def side(new_database: NewDatabase) -> Iterator[ReadSide]:
 
 def ask(side: ReadSide, sees: Sees, statement: str) -> list[Row]:
     """Return the rows that somebody gets from `verdict sql --as`."""
-    with reader_of(Settings(database_url=side.url), sees) as reader:
+    with reader_of(load_settings(APPLICATION, database_url=side.url), sees) as reader:
         return [*reader.select(statement).rows]
 
 
@@ -167,6 +167,6 @@ def test_every_event_is_masked_at_the_places_that_are_declared() -> None:
     assert personal_paths(PositionOpened) == ()
     assert any(
         personal_paths(k)
-        for name in current().aggregate_types
-        for k in current().aggregate(name).event_types.values()
+        for name in APPLICATION.aggregate_types
+        for k in APPLICATION.aggregate(name).event_types.values()
     )

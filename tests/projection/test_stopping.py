@@ -8,6 +8,7 @@ from sqlalchemy.exc import OperationalError
 
 from projections.us_holder import evolve, us_holder
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
+from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.projection.event_log import TOPIC, EventLog, opened
 from tests.projection.read_side import NOW, ReadSide
@@ -51,7 +52,7 @@ def fails_on(amount: int) -> Projection:
 @pytest.fixture
 def buggy(new_database: NewDatabase) -> Iterator[ReadSide]:
     """Return a read side whose `us_holder` fails when an amount becomes 13."""
-    others = [p for p in projections() if p.name != "us_holder"]
+    others = [p for p in projections(APPLICATION) if p.name != "us_holder"]
     read_side = ReadSide(new_database(), [*others, fails_on(13)])
     yield read_side
     read_side.close()
@@ -173,7 +174,9 @@ def test_what_is_parked_is_left_alone_until_the_next_start(
 def archived(read_side: ReadSide) -> Applier:
     """Return a new applier that asks the archive, as the service's does."""
     projection = read_side.projections["us_holder"]
-    return Applier(read_side.engine, projection, Topics(), lambda: NOW, missing=missing_events)
+    return Applier(
+        read_side.engine, projection, Topics(APPLICATION), lambda: NOW, missing=missing_events
+    )
 
 
 def test_an_undecodable_record_is_not_skipped(read_side: ReadSide, log: EventLog) -> None:

@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from projections.us_holder import OpenPosition, evolve, us_holder
 from schemas.position import PositionClosed, PositionTransferred
+from tests.application import APPLICATION
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import NOW, ReadSide
 from verdict.model.recorded_event import RecordedEvent
@@ -42,7 +43,7 @@ def build(read_side: ReadSide, projection: Projection, log: EventLog) -> None:
 
 
 def beside(read_side: ReadSide, projection: Projection) -> Applier:
-    return Applier(read_side.engine, projection, Topics(), lambda: NOW, live=False)
+    return Applier(read_side.engine, projection, Topics(APPLICATION), lambda: NOW, live=False)
 
 
 def swap(connection: Connection, projection: Projection, before: Projection) -> None:
@@ -127,7 +128,7 @@ def test_who_advances_a_version_that_is_not_seen_any_more_is_stopped(
         running.apply(batch)
 
     assert built.dump() == before
-    Applier(built.engine, SECOND, Topics(), lambda: NOW).apply(batch)
+    Applier(built.engine, SECOND, Topics(APPLICATION), lambda: NOW).apply(batch)
     assert set(built.holders()) == {"ada", "bo", "cleo", "dan"}
     assert [change[:2] for change in built.changes()][-1] == ("dan", "entered")
 
@@ -143,7 +144,7 @@ def test_nobody_fills_tables_that_were_built_with_other_settings(
     foreign = us_holder(us_exchanges=["NYSE"])
 
     for live in (False, True):
-        refused = Applier(built.engine, foreign, Topics(), lambda: NOW, live=live)
+        refused = Applier(built.engine, foreign, Topics(APPLICATION), lambda: NOW, live=live)
         refused.apply(batch)
 
         assert refused.is_stopped

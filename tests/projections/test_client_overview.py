@@ -26,6 +26,7 @@ from schemas.position import (
     PositionRelisted,
     PositionTransferred,
 )
+from tests.application import APPLICATION
 from tests.projection.accidents import Followed, Step, follow, in_order, steps
 from tests.projection.beside import compared
 from tests.projection.event_log import SECOND, START, EventLog, opened
@@ -273,7 +274,7 @@ def test_whatever_happens_it_is_what_the_events_say(
 class Said:
     """What `as_of` asks of the records, of a log in memory."""
 
-    topics = Topics()
+    topics = Topics(APPLICATION)
 
     def __init__(self, log: EventLog) -> None:
         self._log = log

@@ -12,6 +12,7 @@ from projections.us_exchanges import US_EXCHANGES
 from projections.us_holder_from_state import Holding, us_holder_from_state
 from projections.us_holder_from_state import shown as shown_of
 from schemas.share_holding import ShareHolding
+from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.projection.beside import compared, held_in_one_go
 from tests.projection.read_side import ReadSide, Rows
@@ -238,7 +239,10 @@ def test_a_record_without_a_key_parks_the_projection(shown: Shown) -> None:
 def test_operators_see_it_and_are_told_what_helps(shown: Shown) -> None:
     _, _, offset = shown.log.next_place("a/1")
     shown.after(("a/1", BAD))
-    operator, by = HeldAggregates(shown.read_side.engine, declared()), By("ada", "a test")
+    operator, by = (
+        HeldAggregates(APPLICATION, shown.read_side.engine, declared(APPLICATION)),
+        By("ada", "a test"),
+    )
     address = f"{NAME}/{TOPIC}/a/1"
 
     [item] = operator.listed()
@@ -280,7 +284,7 @@ def test_whoever_waits_for_a_position_in_it_is_told_which_read_models_can(shown:
             r"position_state does",
         ),
     ):
-        wait(reader, NAME, Token("position", "1", 1), 0)
+        wait(APPLICATION, reader, NAME, Token("position", "1", 1), 0)
 
 
 states = st.none() | st.tuples(

@@ -17,6 +17,8 @@ from confluent_kafka import (
 )
 from pyspark.sql import SparkSession
 
+from tests.application import APPLICATION
+from verdict.configuration.loading import load_settings
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.markers import read_marker
 from verdict.exactly_once.query import Query
@@ -85,7 +87,8 @@ class Reacted:
     @property
     def settings(self) -> Settings:
         """The settings of this test's deployment."""
-        return Settings(
+        return load_settings(
+            APPLICATION,
             data_dir=self.directory,
             deployment=self.topics.deployment,
             topic_prefix=self.topics.prefix,

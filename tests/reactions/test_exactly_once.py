@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from commands.point_of_sale import command_of
 from schemas.invoice import InvoiceRecorded
+from tests.application import decode_command, encode_event
 from tests.reactions.running import Reacted
 from tests.reactions.tills import Sale, earned, sales, shipped
 from tests.reactions.tills import recorded as recorded_sales
@@ -26,11 +27,10 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 from verdict.processing.beginning import begin_without_marker
 from verdict.reactions.query import reactions_of, reactions_query
-from verdict.wire.commands import decode_command
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.decision import Decision
 from verdict.wire.letter import RETRY_ATTEMPT, RETRY_REACTION
-from verdict.wire.records import decode, encode_event
+from verdict.wire.records import decode
 from verdict.wire.topics import KEY_BYTES, Topics
 
 pytestmark = [pytest.mark.spark]

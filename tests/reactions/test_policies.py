@@ -14,6 +14,7 @@ from commands.order import DeleteOrder
 from commands.policies.award_points import award_points
 from compose.application import app
 from schemas.invoice import InvoiceRecorded
+from tests.application import APPLICATION
 from tests.wire.examples import EVENTS, TRACE, recorded
 from verdict import testing
 from verdict.model.command_envelope import Expectation
@@ -30,7 +31,7 @@ def happened(payload: Any, **more: Any) -> RecordedEvent:
 
 
 def because_of(**fields: Any) -> Following[Asked]:
-    return testing.given(SALE.model_copy(update=fields)).answered_by(award_points)
+    return testing.given(APPLICATION, SALE.model_copy(update=fields)).answered_by(award_points)
 
 
 @pytest.mark.proves("P-03")
@@ -44,7 +45,7 @@ def test_a_prime_customer_is_awarded_points_on_the_card_however_prime_is_written
 def test_nobody_else_is() -> None:
     because_of(customer_type="NONPRIME").then_nothing()
     because_of(customer_type="PRIME", customer_card_no=None).then_nothing()
-    testing.given(EVENTS["order"][0]).answered_by(award_points).then_nothing()
+    testing.given(APPLICATION, EVENTS["order"][0]).answered_by(award_points).then_nothing()
 
 
 @pytest.mark.proves("P-03")

@@ -14,6 +14,7 @@ from commands.point_of_sale import point_of_sale
 from compose.application import app
 from schemas.invoice import InvoiceRecorded
 from schemas.loyalty import PointsAwarded
+from tests.application import APPLICATION, decode_command, encode_event
 from tests.wire.examples import EVENTS, recorded
 from verdict.decision.received import CommandRecord
 from verdict.model.policy import Asked, Policy
@@ -21,13 +22,12 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 from verdict.operator.output import Output
 from verdict.reactions.reaction import Reactions
-from verdict.wire.commands import decode_command
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.headers import pairs
-from verdict.wire.records import decode, encode_event
+from verdict.wire.records import decode
 from verdict.wire.topics import COMMAND_TOPIC_BYTES, KEY_BYTES, LARGEST_BYTES, OUTPUT_BYTES, Topics
 
-TOPICS = Topics()
+TOPICS = Topics(APPLICATION)
 REACTIONS = Reactions(TOPICS, app.policies, app.notifications, app.inbound)
 SALE, AWARDED = EVENTS["invoice"][0], EVENTS["loyalty"][0]
 assert isinstance(SALE, InvoiceRecorded)

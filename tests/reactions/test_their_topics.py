@@ -9,12 +9,12 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
+from tests.application import APPLICATION, decode_command
 from tests.reactions.running import Reacted
 from tests.reactions.tills import sale
 from tests.topics import create, grow
 from verdict.local.broker import EmbeddedBroker
 from verdict.reactions.query import reactions_query, reactions_with
-from verdict.wire.commands import decode_command
 from verdict.wire.topics import Topics
 
 pytestmark = pytest.mark.spark
@@ -29,7 +29,7 @@ def reacted(
 ) -> Reacted:
     """Return reactions on a topic of tills that takes the times of its senders."""
     name = re.sub(r"[^a-z0-9]+", "-", request.node.name)[:60]
-    topics = Topics(deployment=name, prefix=f"{name}.", partitions=2)
+    topics = Topics(APPLICATION, deployment=name, prefix=f"{name}.", partitions=2)
     query = reactions_query(reactions_with(topics, {}))
     needed = {*topics.every_commands(), query.markers, topics.decisions} | query.topics
     create(broker.bootstrap_servers, topics, needed, timed=topics.inbound)

@@ -7,6 +7,7 @@ from typing import Any
 
 from confluent_kafka import Producer
 
+from tests.application import APPLICATION, encode_event
 from tests.projection.event_log import EventLog
 from tests.topics import create
 from verdict.model.recorded_event import RecordedEvent
@@ -16,7 +17,6 @@ from verdict.projection.projection import Projection
 from verdict.projection.roles import OPERATOR
 from verdict.read_models.running import Projecting
 from verdict.reading.reader import Reader
-from verdict.wire.records import encode_event
 from verdict.wire.topics import Topics
 
 PATIENCE_S = 120
@@ -34,7 +34,7 @@ class Deployment:
     """Topics of one test, what is written to them, and the read side behind them."""
 
     def __init__(self, servers: str, prefix: str, directory: Path, url: str) -> None:
-        self.topics = Topics(prefix=prefix, partitions=2)
+        self.topics = Topics(APPLICATION, prefix=prefix, partitions=2)
         self.kafka = {
             "kafka.bootstrap.servers": servers,
             "kafka.fetch.max.wait.ms": "10",
@@ -81,7 +81,7 @@ class Deployment:
 
 def some_projections() -> list[Projection]:
     """Return the read models that run here."""
-    return [projection for projection in projections() if projection.name in SOME]
+    return [projection for projection in projections(APPLICATION) if projection.name in SOME]
 
 
 def reaches(projecting: Projecting, reached: Callable[[], bool]) -> None:

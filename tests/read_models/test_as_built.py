@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.application import APPLICATION
 from verdict.configuration.loading import settings_alone
 from verdict.errors import VerdictError
 from verdict.projection.database import create_read_side, open_database
@@ -14,15 +15,17 @@ from verdict.read_models.as_built import as_built
 
 
 def test_without_a_read_side_what_is_set_counts(tmp_path: Path) -> None:
-    settings = settings_alone(data_dir=tmp_path)
+    settings = settings_alone(APPLICATION, data_dir=tmp_path)
 
     assert as_built(settings, "us_holder") is settings
 
 
 def test_a_read_side_that_does_not_tell_is_no_read_side_without_an_answer(tmp_path: Path) -> None:
-    create_read_side(open_database(f"sqlite:///{tmp_path / 'verdict.db'}"), projections())
+    create_read_side(
+        open_database(f"sqlite:///{tmp_path / 'verdict.db'}"), projections(APPLICATION)
+    )
     with closing(sqlite3.connect(tmp_path / "verdict.db")) as file:
         file.execute("DROP VIEW projection_built")
 
     with pytest.raises(VerdictError, match="projection_"):
-        as_built(settings_alone(data_dir=tmp_path), "us_holder")
+        as_built(settings_alone(APPLICATION, data_dir=tmp_path), "us_holder")

@@ -10,6 +10,7 @@ from sqlalchemy import select
 from projections.us_holder import us_holder
 from projections.us_holder_from_state import us_holder_from_state
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
+from tests.application import APPLICATION, encode_event
 from tests.event_log.followable import Followable
 from tests.projection.event_log import EventLog, opened
 from verdict.event_log.archive import Archive
@@ -32,7 +33,6 @@ from verdict.read_models.versions.errors import AnotherBuild, Stopped
 from verdict.read_models.versions.folds import Fold, Here, OnExecutors, few
 from verdict.read_models.versions.steps import OnStep, Step
 from verdict.read_models.versions.whole_log import WholeLog, ends_of
-from verdict.wire.records import encode_event
 
 pytestmark = pytest.mark.spark
 
@@ -144,7 +144,7 @@ def test_what_was_decided_about_events_is_built_in(build: Build, followable: Fol
             kind: Kind = "edit" if payload else "evict"
             made = Intervention(kind, "ada", "mistyped", 0, None, payload)
             key = event.aggregate_type, event.aggregate_id, event.version
-            intervention.record(connection, declared()[NAME](1), key, made)
+            intervention.record(connection, declared(APPLICATION)[NAME](1), key, made)
     for one in log.deliveries:
         producer.produce(followable.topic, one.value, one.record.aggregate_id)  # type: ignore[union-attr]
     producer.flush(30)

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from sqlalchemy import Engine
 
 from projections.us_holder import us_holder
+from tests.application import APPLICATION
 from verdict.kafka.access import Kafka
 from verdict.processing.kept_going import KeptGoing
 from verdict.projection import versions
@@ -21,7 +22,7 @@ from verdict.spark.source import Ground
 from verdict.wire.spans import Spans
 from verdict.wire.topics import Topics
 
-READ_MODELS: Sequence[Projection] = [event_archive(), us_holder()]
+READ_MODELS: Sequence[Projection] = [event_archive(APPLICATION), us_holder()]
 
 
 def ended_by(ending: Exception, engine: Engine, path: Path) -> KeptGoing:
@@ -34,10 +35,10 @@ def ended_by(ending: Exception, engine: Engine, path: Path) -> KeptGoing:
     opened = Opened(
         database=engine,
         projections=READ_MODELS,
-        batches=KafkaBatches(spark, {}, Topics()),
+        batches=KafkaBatches(spark, {}, Topics(APPLICATION)),
     )
     ground = Ground(spark=spark, kafka=Kafka(settings={}), source={}, partitions=1, scratch=path)
-    projecting = Projecting(ground, lambda: opened, fail, Topics())
+    projecting = Projecting(ground, lambda: opened, fail, Topics(APPLICATION))
     going = KeptGoing(name="projections", runs=projecting, over=projecting.note_end)
     going.start()
     return going

@@ -8,6 +8,7 @@ import pytest
 
 from projections.us_holder import us_holder
 from schemas.position import PositionClosed, PositionTransferred
+from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
@@ -49,7 +50,7 @@ def log(read_side: ReadSide) -> EventLog:
 
 
 def test_what_is_shown_already_is_not_waited_for(reader: Reader, log: EventLog) -> None:
-    assert wait(reader, "us_holder", ADA._replace(version=1), AT_ONCE)
+    assert wait(APPLICATION, reader, "us_holder", ADA._replace(version=1), AT_ONCE)
 
 
 @pytest.mark.proves("B-07")
@@ -60,7 +61,7 @@ def test_it_returns_when_the_projection_has_come_so_far(
     later = threading.Timer(0.2, lambda: read_side.applier("us_holder").apply(log.batch()))
     later.start()
 
-    assert wait(reader, "us_holder", ADA, LONG_S)
+    assert wait(APPLICATION, reader, "us_holder", ADA, LONG_S)
 
     assert read_side.holders() == {"bob": 1}
     later.join()
@@ -73,7 +74,7 @@ def test_a_removed_row_is_shown_by_its_remains(
     log.add("p-ada", PositionClosed())
     read_side.applier("us_holder").apply(log.batch())
 
-    assert wait(reader, "us_holder", ADA, AT_ONCE)
+    assert wait(APPLICATION, reader, "us_holder", ADA, AT_ONCE)
     assert read_side.holders() == {}
 
 
@@ -82,9 +83,9 @@ def test_in_time_or_not_is_an_error_or_false_as_the_caller_likes(
     reader: Reader, log: EventLog
 ) -> None:
     with pytest.raises(TimedOut, match="'p-ada' at version 1 after 0 s, and not at 2 yet"):
-        wait(reader, "us_holder", ADA, AT_ONCE)
+        wait(APPLICATION, reader, "us_holder", ADA, AT_ONCE)
 
-    assert wait(reader, "us_holder", ADA, AT_ONCE, stale=True) is False
+    assert wait(APPLICATION, reader, "us_holder", ADA, AT_ONCE, stale=True) is False
 
 
 @pytest.mark.proves("B-07")
@@ -96,7 +97,7 @@ def test_an_aggregate_that_is_held_is_not_waited_for(
     read_side.applier("us_holder").apply(log.batch())
 
     with pytest.raises(NeverShown, match="holds position 'p-ada': it waits for version 2"):
-        wait(reader, "us_holder", ADA, LONG_S)
+        wait(APPLICATION, reader, "us_holder", ADA, LONG_S)
 
 
 @pytest.mark.proves("B-07")
@@ -109,7 +110,7 @@ def test_a_projection_that_is_stopped_is_not_waited_for(
     read_side.applier("us_holder").apply(Batch([broken], spans))
 
     with pytest.raises(NeverShown, match=r"us_holder is stopped: .*broken"):
-        wait(reader, "us_holder", ADA, LONG_S)
+        wait(APPLICATION, reader, "us_holder", ADA, LONG_S)
 
 
 @pytest.mark.proves("B-07")
@@ -121,7 +122,7 @@ def test_an_aggregate_that_cannot_be_applied_is_not_waited_for(
     read_side.applier("us_holder").apply(log.batch())
 
     with pytest.raises(NeverShown, match=r"waits for version 2, which cannot be applied: .* never"):
-        wait(reader, "us_holder", ADA, LONG_S)
+        wait(APPLICATION, reader, "us_holder", ADA, LONG_S)
 
 
 def _never(row: object, event: object) -> None:
@@ -150,12 +151,12 @@ def test_what_a_projection_never_shows_is_not_waited_for(
     token = ADA._replace(aggregate_type=aggregate_type)
 
     with pytest.raises(NeverShown, match=said):
-        wait(reader, projection, token, LONG_S, stale=True)
+        wait(APPLICATION, reader, projection, token, LONG_S, stale=True)
 
 
 def test_a_projection_that_does_not_exist_is_named_with_those_that_do(reader: Reader) -> None:
     with pytest.raises(NotDeclared, match="no projection 'us_holders': there are event_archive, "):
-        wait(reader, "us_holders", ADA, LONG_S)
+        wait(APPLICATION, reader, "us_holders", ADA, LONG_S)
 
 
 def test_the_token_comes_from_the_response() -> None:

@@ -6,6 +6,7 @@ import psycopg
 import pytest
 from psycopg.errors import InsufficientPrivilege, ObjectNotInPrerequisiteState
 
+from tests.application import APPLICATION
 from tests.postgresql import Server
 from verdict.errors import Unreachable, VerdictError
 from verdict.projection.database import create_read_side, open_database
@@ -15,7 +16,7 @@ from verdict.projection.roles import OPERATOR, Roles
 from verdict.reading.few import BYTES, CELL
 from verdict.reading.reader import NotForReaders, Reader
 
-VIEWS = readable(projections())
+VIEWS = readable(projections(APPLICATION))
 PLACE = "INSERT INTO projections.projection_position_v1 VALUES ('x', 1, 't', 0, 5)"
 
 KINDS = ("reader", "auditor", "operator")
@@ -59,7 +60,7 @@ def create(url: str, user: str = "verdict") -> None:
     roles = Roles(*(f"{user}_{kind}" for kind in KINDS))
     engine = open_database(url)
     try:
-        create_read_side(engine, projections(), roles)
+        create_read_side(engine, projections(APPLICATION), roles)
     finally:
         engine.dispose()
 
@@ -311,7 +312,7 @@ def test_who_is_a_member_of_the_role_can_select_the_views_and_nothing_else(
             eve.execute(f"SELECT * FROM {view}".encode())
         tables = [
             table.name
-            for projection in projections()
+            for projection in projections(APPLICATION)
             for table in projection.table.metadata.sorted_tables
         ]
         wanted = [

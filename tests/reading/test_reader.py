@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.application import APPLICATION
 from verdict.errors import Unreachable, VerdictError
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import projections
@@ -16,7 +17,7 @@ from verdict.reading.few import BYTES, CELL
 from verdict.reading.reader import NotForReaders, Reader
 from verdict.reading.sqlite_reader import views_made_in
 
-VIEWS = readable(projections())
+VIEWS = readable(projections(APPLICATION))
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +25,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return an empty read side, in a directory whose name is no plain URL."""
     url = f"sqlite:///{tmp_path_factory.mktemp('read side') / 'read.db'}"
     engine = open_database(url)
-    create_read_side(engine, projections())
+    create_read_side(engine, projections(APPLICATION))
     engine.dispose()
     return url
 
@@ -46,7 +47,7 @@ def test_the_views_of_a_file_are_those_that_verdict_made(tmp_path: Path) -> None
     """Nobody else's, be it under one of our names."""
     file = tmp_path / "read.db"
     engine = open_database(f"sqlite:///{file}")
-    create_read_side(engine, projections())
+    create_read_side(engine, projections(APPLICATION))
     engine.dispose()
     assert views_made_in(file) == sorted(VIEWS)
 
@@ -70,7 +71,7 @@ def test_a_file_in_which_verdict_made_nothing_is_no_read_side(tmp_path: Path) ->
 def test_of_a_file_that_is_damaged_the_way_on_is_named(tmp_path: Path) -> None:
     file, url = tmp_path / "read.db", f"sqlite:///{tmp_path}/read.db"
     engine = open_database(url)
-    create_read_side(engine, projections())
+    create_read_side(engine, projections(APPLICATION))
     engine.dispose()
     whole = file.read_bytes()
     all_views = " UNION ALL ".join(f"SELECT count(*) FROM {view}" for view in VIEWS)
@@ -271,7 +272,7 @@ def test_a_mistake_is_explained(reader: Reader, statement: str, problem: str) ->
 def test_a_view_of_ours_that_is_gone_is_told_apart_from_a_mistake(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'read.db'}"
     engine = open_database(url)
-    create_read_side(engine, projections())
+    create_read_side(engine, projections(APPLICATION))
     engine.dispose()
     with sqlite3.connect(tmp_path / "read.db") as connection:
         connection.execute("DROP VIEW us_holder")
@@ -294,7 +295,7 @@ def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
 def test_a_view_that_the_service_has_not_made_yet_stands_in_nobody_s_way(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'older.db'}"
     engine = open_database(url)
-    create_read_side(engine, [p for p in projections() if p.name != "us_holder"])
+    create_read_side(engine, [p for p in projections(APPLICATION) if p.name != "us_holder"])
     engine.dispose()
 
     with Reader(url, VIEWS) as reader:

@@ -4,9 +4,9 @@ import pytest
 from confluent_kafka import Producer
 from pydantic import SecretStr
 
+from tests.application import APPLICATION
 from tests.projection.read_side import ReadSide
 from verdict.configuration.loading import load_settings
-from verdict.configuration.settings import Settings
 from verdict.kafka.access import Kafka
 from verdict.kafka.giants import Giant
 from verdict.kafka.topic_check import TopicAdmin
@@ -19,7 +19,7 @@ NOWHERE = Kafka(settings={"bootstrap.servers": "127.0.0.1:1"})
 
 def said(tmp_path: Path, code: int, *found: Giant) -> str:
     """Return what is said of a JVM that ended with `code` when `found` is what came next."""
-    settings = load_settings(data_dir=tmp_path)
+    settings = load_settings(APPLICATION, data_dir=tmp_path)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(dying, "_found", lambda *_: [*found])
         return str(dying.jvm_ended(code, settings, NOWHERE, tmp_path / "spark.log"))
@@ -59,7 +59,8 @@ def test_records_that_only_read_models_were_about_to_read_are_found_too(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
     servers = broker.bootstrap_servers
-    settings = Settings(
+    settings = load_settings(
+        APPLICATION,
         deployment="dying",
         topic_prefix="dying-",
         partitions=2,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.application import APPLICATION
 from verdict.configuration.found import (
     Service,
     announce,
@@ -28,7 +29,7 @@ from verdict.standing.told import killed
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     """Settings without a Kafka of somebody's."""
-    return load_settings(data_dir=tmp_path)
+    return load_settings(APPLICATION, data_dir=tmp_path)
 
 
 def test_one_process_has_all_roles_but_a_broker_when_kafka_is_elsewhere(settings: Settings) -> None:

@@ -4,10 +4,12 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.application import APPLICATION
 from verdict.errors import Unreachable, VerdictError
 from verdict.spark import probe
 from verdict.spark.probe import Answer, Executor, Executors, answer_here, answer_of, differing
@@ -29,7 +31,8 @@ class Told(Executors):
 
     def __init__(self, shared: Path, there: list[str], answers: list[Mapping[Executor, str]]):
         context = SimpleNamespace(master="spark://host:7077")
-        super().__init__(SimpleNamespace(sparkContext=context), shared)  # type: ignore[arg-type]
+        session: Any = SimpleNamespace(sparkContext=context)
+        super().__init__(session, shared, APPLICATION)
         self.there, self.answers = there, answers
 
     def _there(self) -> frozenset[str]:
@@ -37,7 +40,7 @@ class Told(Executors):
 
     def _told(self, file: Path) -> dict[Executor, Answer]:
         return {
-            who: answer_of(file.read_text() if said == "" else said)
+            who: answer_of(APPLICATION, file.read_text() if said == "" else said)
             for who, said in self.answers.pop(0).items()
         }
 
@@ -67,14 +70,14 @@ def test_a_file_of_somebody_else_is_no_shared_one(
     monkeypatch.setattr(probe, "HOLD_S", 0)
     (tmp_path / "seen").write_text("another")
 
-    (host, folder), answer = answer_here(tmp_path / "seen")
+    (host, folder), answer = answer_here(APPLICATION, tmp_path / "seen")
     assert (host, folder) == (os.uname().nodename, "/local/1")
     assert answer["file"] == "another"
-    assert answer_here(tmp_path / "missing")[1]["file"] == "FileNotFoundError"
+    assert answer_here(APPLICATION, tmp_path / "missing")[1]["file"] == "FileNotFoundError"
 
 
 def test_versions_of_all_that_works_there_are_compared() -> None:
-    assert {"pyarrow", "pandas", "lmdb", "fastavro"} < answer_of("").keys()
+    assert {"pyarrow", "pandas", "lmdb", "fastavro"} < answer_of(APPLICATION, "").keys()
 
 
 def test_the_second_of_a_host_is_heard_too(tmp_path: Path) -> None:
@@ -128,6 +131,6 @@ def test_that_all_have_gone_is_told_until_one_comes(tmp_path: Path) -> None:
 
 @pytest.mark.process
 def test_nothing_is_left_of_the_question(spark: SparkSession, tmp_path: Path) -> None:
-    assert Executors(spark, tmp_path / "new").ask()
+    assert Executors(spark, tmp_path / "new", APPLICATION).ask()
 
     assert [*(tmp_path / "new").iterdir()] == []

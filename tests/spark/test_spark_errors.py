@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from verdict.application import NoApplication
+from verdict.application_loader import NoApplication
 from verdict.errors import Late, Unreachable, VerdictError
 from verdict.exactly_once.errors import DamagedCheckpoint, Misfit
 from verdict.spark.errors import query_failed

@@ -5,6 +5,7 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from tests.application import APPLICATION
 from tests.topics import create
 from tests.traffic import START
 from verdict.local.broker import EmbeddedBroker
@@ -18,7 +19,7 @@ BEYOND = [1_700_000_000_000_000_000, -(10**17)]  # nanoseconds, and milliseconds
 
 @pytest.mark.proves("C-11")
 def test_no_time_of_a_sender_ends_who_reads(spark: SparkSession, broker: EmbeddedBroker) -> None:
-    topics = Topics(prefix="beyond.", partitions=1)
+    topics = Topics(APPLICATION, prefix="beyond.", partitions=1)
     names = {topics.events("order"), topics.dead_letters, topics.retry, *topics.states}
     create(broker.bootstrap_servers, topics, names)
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})

@@ -13,6 +13,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs h
     ResourceType,
 )
 
+from tests.application import APPLICATION
 from verdict.configuration.loading import settings_alone
 from verdict.kafka import log
 from verdict.kafka.topic_check import TopicAdmin
@@ -27,7 +28,11 @@ def test_a_topic_that_somebody_let_forget_is_named_before_it_has(
 ) -> None:
     servers = broker.bootstrap_servers
     settings = settings_alone(
-        bootstrap_servers=servers, data_dir=tmp_path, topic_prefix="forgets.", partitions=1
+        APPLICATION,
+        bootstrap_servers=servers,
+        data_dir=tmp_path,
+        topic_prefix="forgets.",
+        partitions=1,
     )
     assert not said_of_topics(standing_of(settings).problems), "none is there"
     check = TopicAdmin({"bootstrap.servers": servers}, settings.topics)
@@ -48,7 +53,10 @@ def test_a_look_makes_few_clients(
 ) -> None:
     """Each takes threads and connections; whoever watches a deployment looks all the time."""
     settings = settings_alone(
-        bootstrap_servers=broker.bootstrap_servers, data_dir=tmp_path, topic_prefix="few."
+        APPLICATION,
+        bootstrap_servers=broker.bootstrap_servers,
+        data_dir=tmp_path,
+        topic_prefix="few.",
     )
     TopicAdmin({"bootstrap.servers": broker.bootstrap_servers}, settings.topics).create_missing()
     made = []

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Producer
 
+from tests.application import APPLICATION
 from tests.topics import create
 from verdict.configuration.loading import settings_alone
 from verdict.foundation.transaction_watch import TransactionWatch
@@ -15,7 +16,7 @@ from verdict.standing.log_ends import ends_and_open, ends_of, log_of
 from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
-TOPICS = Topics(prefix="log-ends.", partitions=2)
+TOPICS = Topics(APPLICATION, prefix="log-ends.", partitions=2)
 COMMANDS, EVENTS = TOPICS.commands("order"), TOPICS.events("order")
 ONE, OTHER = Partition(COMMANDS, 0), Partition(COMMANDS, 1)
 
@@ -24,7 +25,7 @@ ONE, OTHER = Partition(COMMANDS, 0), Partition(COMMANDS, 1)
 def log(broker: EmbeddedBroker) -> Iterator[KafkaLog]:
     """Return that of a deployment whose commands of orders are on two partitions."""
     create(broker.bootstrap_servers, TOPICS, [COMMANDS, EVENTS])
-    with log_of(settings_alone(bootstrap_servers=broker.bootstrap_servers)) as log:
+    with log_of(settings_alone(APPLICATION, bootstrap_servers=broker.bootstrap_servers)) as log:
         yield log
 
 

@@ -10,6 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
+from tests.application import APPLICATION
 from verdict.cli.main import app
 from verdict.configuration.loading import settings_alone
 from verdict.configuration.settings import Settings
@@ -46,7 +47,7 @@ def silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Silent]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         url = f"postgresql://ada:x@127.0.0.1:{port}/verdict"
-        yield Silent(listener, settings_alone(data_dir=tmp_path, database_url=url))
+        yield Silent(listener, settings_alone(APPLICATION, data_dir=tmp_path, database_url=url))
 
 
 def of_database(problems: tuple[Problem, ...]) -> list[Problem]:

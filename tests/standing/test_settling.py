@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from verdict.configuration.settings import Settings
+from tests.application import APPLICATION
+from verdict.configuration.loading import load_settings
 from verdict.errors import TimedOut
 from verdict.standing import settling
 from verdict.standing.facts import (
@@ -83,14 +84,14 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[Standing]:
 def test_every_look_is_given_up_to_the_one_that_finds_so(seen: list[Standing]) -> None:
     seen += [replace(QUIET, commands=(commands(7, 2),)), QUIET]
 
-    assert [look.lag for look in until_settled(Settings())] == [2, 0, 0]
+    assert [look.lag for look in until_settled(load_settings(APPLICATION))] == [2, 0, 0]
 
 
 def test_when_nothing_moves_any_more_it_is_said_who_is_stopped(seen: list[Standing]) -> None:
     seen += [replace(QUIET, commands=(commands(7, 2),), problems=(Problem("the decider stopped"),))]
 
     with pytest.raises(TimedOut) as raised:
-        list(until_settled(Settings(), patience_s=0))
+        list(until_settled(load_settings(APPLICATION), patience_s=0))
 
     assert str(raised.value) == (
         "nothing moved for 0 s, 2 records behind; no verdict runs on /data: start `verdict up`; "

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.application import APPLICATION
 from tests.storage.server import BUCKET, object_store
 from verdict.decider.generation import Generation
 from verdict.decider.manifest import DamagedSeed
@@ -85,9 +86,9 @@ def test_a_seed_counts_once_all_of_it_is_there_and_what_is_altered_is_found(fold
     assert not generation.seeded
     assert generation.seeds(FRESH) == []
 
-    generation.complete(aggregates=1, remembered=0)
+    generation.complete(APPLICATION, aggregates=1, remembered=0)
     assert generation.seeds(FRESH) == [(7, str(part))]
-    assert generation.outdated() == []
+    assert generation.outdated(APPLICATION) == []
     part.write_bytes(b"others!")
     with pytest.raises(DamagedSeed, match="holds other bytes than were written"):
         generation.seeds(FRESH)

@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from random import Random
 
+from tests.application import APPLICATION
 from tests.model import Model, Record
 from tests.reactions.tills import sales
 from tests.traffic import START, Traffic
 from verdict.testing import InMemory, LogRecord
 from verdict.wire.topics import Topics
 
-TOPICS = Topics()
+TOPICS = Topics(APPLICATION)
 STEP_MS = 40
 
 
@@ -23,7 +24,7 @@ class World:
 
     def __init__(self, seed: int = 0, topics: Topics = TOPICS) -> None:
         self.now = START
-        self.app = InMemory(topics=topics, clock=lambda: self.now)
+        self.app = InMemory(APPLICATION, topics=topics, clock=lambda: self.now)
         self._seed = seed
 
     def send(self, commands: int, invoices: int = 0, states: int = 0) -> None:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from verdict.application import current
+from tests.application import APPLICATION
 from verdict.projection.declared import projections
 from verdict.projection.processor_tables import readable
 
@@ -21,14 +21,14 @@ COLUMNS: Mapping[str, set[str]] = {
     # its place follows from its own, where one without a key has any partition; when it came
     "letter": {"id", "partition", "offset", "due_at", "received_at"},
     "projection_held": {"found_at"},  # when
-    **{f"{kind}_state": {"global_position"} for kind in current().aggregate_types},
+    **{f"{kind}_state": {"global_position"} for kind in APPLICATION.aggregate_types},
 }
 OF_AN_EVENT = re.compile(r"(\.events:\d+):\d+")  # an offset in the error of a letter
 
 
 def views(select: Select) -> dict[str, Counter[str]]:
     """Return the rows of every view that must not depend on more than the log."""
-    compared = [view for view in readable(projections()) if view not in OTHERWISE]
+    compared = [view for view in readable(projections(APPLICATION)) if view not in OTHERWISE]
     return {
         view: _rows(select(f"SELECT * FROM {view}"), COLUMNS.get(view, set())) for view in compared
     }

@@ -18,6 +18,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs h
     ResourceType,
 )
 
+from tests.application import APPLICATION
 from tests.hostile import HEADERS, KEY, KINDS, envelope
 from tests.reactions.running import read_all
 from tests.testing import faulty
@@ -25,7 +26,7 @@ from tests.testing.random_log import anything
 from tests.testing.shown_alike import Select, views
 from tests.traffic import START
 from verdict import until_settled
-from verdict.application_name import VARIABLE
+from verdict.cli.application import VARIABLE
 from verdict.configuration.settings import Settings
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.source import Source
@@ -98,7 +99,9 @@ def both(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> It
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv(VARIABLE, f"{faulty.__name__}:app")
         data_dir = tmp_path_factory.mktemp(NAME) / "data"
-        service = Service(data_dir, bootstrap_servers=broker.bootstrap_servers, **CHOSEN)
+        service = Service(
+            APPLICATION, data_dir, bootstrap_servers=broker.bootstrap_servers, **CHOSEN
+        )
         with service:
             put = send(service.settings)
             for _ in until_settled(service.settings):
@@ -198,7 +201,7 @@ def select_of(data_dir: Path) -> Select:
     """Return what selects from the database of the service."""
 
     def select(statement: str) -> list[dict[str, Any]]:
-        reader = SqliteReader(data_dir / FILE, readable(projections()), 60, masked=False)
+        reader = SqliteReader(data_dir / FILE, readable(projections(APPLICATION)), 60, masked=False)
         with closing(reader):
             found = reader.select(statement, ())
             return [dict(zip(found.columns, row, strict=True)) for row in found.rows]

@@ -16,8 +16,8 @@ from projections.us_holder import us_holder
 from schemas.invoice import InvoiceRecorded
 from schemas.order import OrderCompleted, OrderDeleted, OrderFilled, OrderPlaced
 from schemas.position import PositionClosed, PositionOpened, PositionTransferred
+from tests.application import APPLICATION
 from tests.wire.examples import EVENTS
-from verdict.application import using
 from verdict.model.command_envelope import Expectation
 from verdict.model.message import Event
 from verdict.model.policy import Policy
@@ -35,7 +35,7 @@ assert isinstance(SALE, InvoiceRecorded)
 
 
 def test_a_rule_is_asked_as_a_service_asks_it() -> None:
-    again = given().when(PLACE, 0, command_id="c-1").then(PLACED).given()
+    again = given(APPLICATION).when(PLACE, 0, command_id="c-1").then(PLACED).given()
 
     again.when(FILL, 1).then(FILLED, OrderCompleted()).when(DeleteOrder(), 3).then(OrderDeleted())
     again.when(FILL, 0).then_refused(
@@ -47,17 +47,23 @@ def test_a_rule_is_asked_as_a_service_asks_it() -> None:
     again.when(FILL, aggregate_id="another").then_refused("NOT_FOUND")
     again.when(FILL, deadline=START).then_refused("EXPIRED", late_ms=1000)
     again.when(ModifyOrder(quantity=10)).then_nothing_happens()
-    given(PLACED, OrderDeleted()).when(FILL, Expectation.EXISTS).then_refused("DELETED")
+    given(APPLICATION, PLACED, OrderDeleted()).when(FILL, Expectation.EXISTS).then_refused(
+        "DELETED"
+    )
 
 
 def test_a_refusal_is_remembered_too() -> None:
-    refused = given(PLACED).when(FILL, 0, command_id="c-1").then_refused("VERSION_CONFLICT")
+    refused = (
+        given(APPLICATION, PLACED).when(FILL, 0, command_id="c-1").then_refused("VERSION_CONFLICT")
+    )
 
     refused.when(FILL, 1, command_id="c-1").then_answered_again()
 
 
 def test_the_events_of_several_aggregates_may_take_turns() -> None:
-    both = given(happened("a", PLACED), happened("b", PLACED), happened("a", OrderDeleted()))
+    both = given(
+        APPLICATION, happened("a", PLACED), happened("b", PLACED), happened("a", OrderDeleted())
+    )
 
     both.when(FILL, 2, aggregate_id="a").then_refused("DELETED")
     both.when(FILL, 1, aggregate_id="b").then(FILLED, OrderCompleted())
@@ -68,7 +74,7 @@ def test_an_expectation_of_a_rule_that_does_not_hold_says_what_came_instead() ->
     too_many = FillOrder(quantity=11, price_cents=1)
 
     with pytest.raises(AssertionError) as failed:
-        given(PLACED).when(too_many, 1).then(FILLED)
+        given(APPLICATION, PLACED).when(too_many, 1).then(FILLED)
 
     assert str(failed.value) == (
         "the verdict is another one (- expected, + came)\n"
@@ -87,7 +93,7 @@ def test_an_expectation_of_a_rule_that_does_not_hold_says_what_came_instead() ->
 
 
 def test_every_expectation_that_does_not_hold_fails() -> None:
-    order = given(PLACED)
+    order = given(APPLICATION, PLACED)
     for wrong, says in (
         (lambda: order.when(FILL).then(FILLED), r"\+ OrderCompleted\(\)"),
         (lambda: order.when(FILL).then_nothing_happens(), r"- accepted, and nothing happens"),
@@ -98,14 +104,14 @@ def test_every_expectation_that_does_not_hold_fails() -> None:
         (lambda: order.when(FILL).then_answered_again(), r"- the original outcome again"),
         (lambda: order.then_state(quantity=9), r"quantity=10.* not one with \{'quantity': 9\}"),
         (lambda: order.then_deleted(), "it is not deleted"),
-        (lambda: given().then_deleted(), "nothing has happened"),
+        (lambda: given(APPLICATION).then_deleted(), "nothing has happened"),
     ):
         with pytest.raises(AssertionError, match=says):
             wrong()  # type: ignore[no-untyped-call]
 
 
 def test_a_command_that_is_known_is_not_taken_for_one_that_changes_nothing() -> None:
-    known = given(PLACED).when(FILL, command_id="c-1").then(FILLED, OrderCompleted())
+    known = given(APPLICATION, PLACED).when(FILL, command_id="c-1").then(FILLED, OrderCompleted())
 
     with pytest.raises(AssertionError, match=r"\+ the original outcome again: ACCEPTED"):
         known.when(FILL, command_id="c-1").then_nothing_happens()
@@ -125,17 +131,20 @@ def test_a_field_that_the_schema_does_not_know_yet_is_not_lost_without_a_word() 
     )
     others = (one for one in app.aggregates if one is not order)
 
-    with using(replace(app, aggregates=(changed, *others))):
-        for wrong in (lambda: given(PLACED, cancelled), lambda: given(PLACED).when(DeleteOrder())):
-            with pytest.raises(
-                AssertionError,
-                match=r"by='ada'\) is kept as .*by='nobody'\): .* run `verdict schemas write`",
-            ):
-                wrong()
+    shop = replace(app, aggregates=(changed, *others))
+    for wrong in (
+        lambda: given(shop, PLACED, cancelled),
+        lambda: given(shop, PLACED).when(DeleteOrder()),
+    ):
+        with pytest.raises(
+            AssertionError,
+            match=r"by='ada'\) is kept as .*by='nobody'\): .* run `verdict schemas write`",
+        ):
+            wrong()
 
 
 def test_a_read_model_shows_what_happened() -> None:
-    held = given(happened("p-1", OPENED), happened("p-2", OPENED, PositionClosed()))
+    held = given(APPLICATION, happened("p-1", OPENED), happened("p-2", OPENED, PositionClosed()))
 
     held.shown_by(us_holder()).then({"client": "ada", "positions": 1})
     held.shown_by(us_holder()).then(
@@ -145,12 +154,14 @@ def test_a_read_model_shows_what_happened() -> None:
     moved.shown_by(us_holder(), "us_holder_change").then(
         {"client": "bob", "kind": "entered", "position_id": "p-1"}
     )
-    given().shown_by(us_holder()).then()
+    given(APPLICATION).shown_by(us_holder()).then()
 
 
 def test_rows_that_are_not_shown_are_said() -> None:
     with pytest.raises(AssertionError) as failed:
-        given(happened("p-1", OPENED)).shown_by(us_holder()).then({"client": "ada", "positions": 2})
+        given(APPLICATION, happened("p-1", OPENED)).shown_by(us_holder()).then(
+            {"client": "ada", "positions": 2}
+        )
 
     assert (
         str(failed.value).splitlines()[0] == "us_holder shows something else (- expected, + came)"
@@ -158,9 +169,9 @@ def test_rows_that_are_not_shown_are_said() -> None:
     assert "  - {'client': 'ada', 'positions': 2}\n" in str(failed.value)
     assert "  + {'client': 'ada', 'positions': 1}\n" in str(failed.value)
     with pytest.raises(AssertionError, match=r"\+ \{'client': 'ada', 'positions': 1, 'since'"):
-        given(OPENED).shown_by(us_holder()).then()
+        given(APPLICATION, OPENED).shown_by(us_holder()).then()
     with pytest.raises(ValueError, match="the same columns"):
-        given(OPENED).shown_by(us_holder()).then({"client": "ada"}, {"positions": 1})
+        given(APPLICATION, OPENED).shown_by(us_holder()).then({"client": "ada"}, {"positions": 1})
 
 
 def test_a_read_model_that_fails_is_said_with_the_event() -> None:
@@ -172,19 +183,19 @@ def test_a_read_model_that_fails_is_said_with_the_event() -> None:
     with pytest.raises(
         AssertionError, match=r"us_holder fails: .*PositionOpened, version 1 .*a bug"
     ) as failed:
-        given(OPENED).shown_by(broken).then()
+        given(APPLICATION, OPENED).shown_by(broken).then()
     assert failed.value.__cause__ is not None
 
 
 def test_a_policy_asks_for_commands() -> None:
     award = AwardPoints(invoice_number="5582023", total_cents=11_687_00, points_hundredths=233_74)
     prime = SALE.model_copy(update={"customer_type": "PRIME"})
-    asked = given(happened("5582023", prime)).answered_by(award_points)
+    asked = given(APPLICATION, happened("5582023", prime)).answered_by(award_points)
 
     asked.then(Asked("4629185211", award))
-    given(happened("5582023", prime.model_copy(update={"customer_type": "NONPRIME"}))).answered_by(
-        award_points
-    ).then_nothing()
+    given(
+        APPLICATION, happened("5582023", prime.model_copy(update={"customer_type": "NONPRIME"}))
+    ).answered_by(award_points).then_nothing()
     with pytest.raises(AssertionError, match=re.escape(f"+ {Asked('4629185211', award)!r}")):
         asked.then_nothing()
 
@@ -194,10 +205,10 @@ def test_a_policy_asks_for_what_its_annotation_tells_of() -> None:
         return [Asked("order-2", FillOrder(quantity=1, price_cents=1))]  # type: ignore[arg-type]
 
     with pytest.raises(AssertionError, match=r"- commands of DeleteOrder alone\n.*\+ Asked\("):
-        given(PLACED).answered_by(Policy("another", ("order",), react))
+        given(APPLICATION, PLACED).answered_by(Policy("another", ("order",), react))
 
 
 def test_a_notification_tells_of_it() -> None:
-    given(PLACED).told_by(shipment).then_nothing()
-    [told] = given(happened("7", SALE)).told_by(shipment).came
+    given(APPLICATION, PLACED).told_by(shipment).then_nothing()
+    [told] = given(APPLICATION, happened("7", SALE)).told_by(shipment).came
     assert told["InvoiceNumber"] == "7"

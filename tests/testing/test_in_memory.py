@@ -14,12 +14,12 @@ from commands.position import OpenPosition
 from compose.application import app as application
 from projections.us_exchanges import US_EXCHANGES
 from schemas.order import OrderCancelled, OrderPlaced
+from tests.application import APPLICATION
 from tests.comparison import Published, assert_as_the_model_says
 from tests.model import Expected, fold
 from tests.reactions.tills import recorded, shipped, totals
 from tests.testing.random_log import World
 from tests.testing.shown_alike import views
-from verdict.application import current
 from verdict.client.errors import TooLarge
 from verdict.errors import VerdictError
 from verdict.model.policy import Asked, Policy
@@ -68,13 +68,13 @@ def test_views_show_what_happened_since_they_were_asked_last(world: World) -> No
 
 
 def test_the_settings_of_an_application_may_be_others() -> None:
-    with application.in_memory({"us_exchanges": ["LON"]}) as app:
+    with InMemory(application, {"us_exchanges": ["LON"]}) as app:
         app.send("p-1", OPEN, 0)
         assert app.sql("SELECT client FROM us_holder") == []
         app.send("p-2", OPEN.model_copy(update={"exchange": "LON"}), 0)
         assert app.sql("SELECT client FROM us_holder") == [{"client": "ada"}]
-        assert current() is application
-    assert current() is application
+        assert APPLICATION is application
+    assert APPLICATION is application
 
 
 def test_readers_see_views_and_no_tables(world: World) -> None:
@@ -219,7 +219,7 @@ class Bug:
 def test_a_policy_that_fails_is_tried_again_when_its_letter_is_due() -> None:
     bug, times = Bug(), [0]
     late = replace(application, policies=(Policy("late", ("order",), bug.react),))
-    with late.in_memory(clock=lambda: times[0]) as app:
+    with InMemory(late, clock=lambda: times[0]) as app:
         app.send("order-1", PLACE, 0)
         letters = "SELECT status, attempt FROM letter"
         assert app.sql(letters) == [{"status": "WAITING", "attempt": 0}]
@@ -243,7 +243,7 @@ def test_a_policy_that_answers_itself_is_stopped(monkeypatch: pytest.MonkeyPatch
             yield Asked(f"{event.aggregate_id}+", PLACE)
 
     endless = replace(application, policies=(Policy("endless", ("order",), react),))
-    with endless.in_memory() as app, pytest.raises(RuntimeError) as stopped:
+    with InMemory(endless) as app, pytest.raises(RuntimeError) as stopped:
         app.send("order-1", PLACE, 0)
     assert re.fullmatch(
         r"100 records followed from order.commands:\d:0 and there are more, the last is "

@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.application import APPLICATION
 from verdict.errors import VerdictError
 from verdict.testing import Service
 from verdict.testing import service as module
@@ -43,7 +44,7 @@ def test_it_runs_until_the_block_ends_and_leaves_nothing(stand_in: StandIn, tmp_
     stand_in(RUNS)
     before = children()
 
-    with Service(tmp_path / "data") as service:
+    with Service(APPLICATION, tmp_path / "data") as service:
         service.check()
         assert service.bootstrap_servers == "127.0.0.1:9"
         assert len(children() - before) >= 2
@@ -58,7 +59,7 @@ def test_a_block_that_fails_ends_it_whether_it_wants_or_not(
     stand_in(f"trap '' TERM; {RUNS}")
     before = children()
 
-    with pytest.raises(KeyboardInterrupt), Service(tmp_path / "data"):
+    with pytest.raises(KeyboardInterrupt), Service(APPLICATION, tmp_path / "data"):
         raise KeyboardInterrupt
 
     assert not children() - before  # others of this process may end meanwhile
@@ -74,7 +75,7 @@ def test_its_verbs_have_its_settings_and_none_from_outside(
     (tmp_path / "verdict.toml").write_text('deployment = "production"\n')
     data = tmp_path / "data"
 
-    with Service(data, cores=3) as service:
+    with Service(APPLICATION, data, cores=3) as service:
         said = service.verb("sql", "SELECT 1")
 
     assert said.stdout.split() == ["sql", "SELECT", "1", str(data), "3"]
@@ -89,7 +90,7 @@ def test_a_verb_that_fails_says_why(
     stand_in(RUNS)
     monkeypatch.setenv("CODE", "3")
 
-    with Service(tmp_path / "data") as service:
+    with Service(APPLICATION, tmp_path / "data") as service:
         assert service.verb("verify", check=False).returncode == 3
         with pytest.raises(VerdictError, match=r"`verdict sql 'SELECT 1'` failed: no"):
             service.verb("sql", "SELECT 1")
@@ -100,20 +101,20 @@ def test_one_that_does_not_start_or_ends_is_told_with_its_last_words(
 ) -> None:
     stand_in("echo 'no Java' >&2; exit 6")
     with pytest.raises(VerdictError, match="`verdict up` has ended with 6: no Java"):
-        Service(tmp_path / "data").__enter__()
+        Service(APPLICATION, tmp_path / "data").__enter__()
 
     stand_in(f"{READY}; echo 'no disk' >&2; exit 1")
-    with Service(tmp_path / "data") as service:
+    with Service(APPLICATION, tmp_path / "data") as service:
         service._up.wait()  # type: ignore[union-attr]
         with pytest.raises(VerdictError, match="`verdict up` has ended with 1: no disk"):
             service.check()
 
 
 def test_the_application_of_this_process_is_found_by_its_verbs() -> None:
-    environment = module._environment({}) | {"PATH": os.environ["PATH"]}
+    environment = module._environment("compose.application:app", {}) | {"PATH": os.environ["PATH"]}
 
     found = subprocess.run(
-        [sys.executable, "-c", "from verdict import current; print(current().name)"],
+        [sys.executable, "-c", "from verdict.cli.application import load; print(load().name)"],
         env=environment,
         cwd="/",
         capture_output=True,

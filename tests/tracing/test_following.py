@@ -20,18 +20,19 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.resources import Resource
 
+from tests.application import CATALOG, encode_event
 from tests.projection.event_log import AN_EVENT
 from tests.projection.responses import ACCEPTED
 from verdict.local.broker import EmbeddedBroker
 from verdict.tracing import following, sending
 from verdict.tracing.following import Spans
-from verdict.wire.records import encode, encode_event
+from verdict.wire.records import encode
 
 pytestmark = pytest.mark.kafka
 TOPIC, EVENTS = "spans.order.responses", "spans.position.events"
 Stopped = Callable[[float], bool]
 GROUP = "spans.verdict"
-TOPICS = {TOPIC: None, EVENTS: "position"}
+TOPICS = {TOPIC: None, EVENTS: CATALOG["position"]}
 SAMPLED = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 REFUSED = 400  # which the exporter does not try again by itself
 

@@ -6,12 +6,13 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import StatusCode
 
+from tests.application import CATALOG, encode_event
 from tests.projection.event_log import AN_EVENT as EVENT
 from tests.projection.responses import ACCEPTED
 from verdict.model.reason import Reason
 from verdict.model.source import Source
 from verdict.tracing.spans import Recorded, span_of_command, span_of_event
-from verdict.wire.records import encode, encode_event
+from verdict.wire.records import encode
 from verdict.wire.response import Response, Status
 
 TRACE_ID, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -73,7 +74,7 @@ def test_an_answer_that_cannot_be_read_has_none() -> None:
     garbage = Recorded(Source("order.x", 0, 0), b"garbage", [("traceparent", SAMPLED)], 5)
 
     assert span_of_command(garbage, Resource({})) is None
-    assert span_of_event(garbage, "order", Resource({})) is None
+    assert span_of_event(garbage, CATALOG["order"], Resource({})) is None
 
 
 def test_the_same_command_has_the_same_id_and_another_one_another() -> None:
@@ -88,7 +89,7 @@ def event_span(trace: bytes = SAMPLED) -> ReadableSpan | None:
     recorded = Recorded(
         Source("position.events", 2, 5), encode_event(event), [("traceparent", trace)], LATER_MS
     )
-    return span_of_event(recorded, "position", Resource({}))
+    return span_of_event(recorded, CATALOG["position"], Resource({}))
 
 
 def test_an_event_is_a_child_of_its_command() -> None:
@@ -118,7 +119,7 @@ def test_a_time_that_nobody_can_believe_keeps_no_span_from_being_sent(millis: in
     place, event = Source("order.events", 0, 0), encode_event(EVENT)
     told = [
         span_of_command(Recorded(place, encode(timed), headers, millis), Resource({})),
-        span_of_event(Recorded(place, event, headers, millis), "position", Resource({})),
+        span_of_event(Recorded(place, event, headers, millis), CATALOG["position"], Resource({})),
     ]
 
     assert encode_spans([one for one in told if one is not None]).ByteSize() > 0

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from hypothesis import strategies as st
 
 from commands.order import ModifyOrder
-from verdict.application import current
+from tests.application import APPLICATION
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope, Expectation
 from verdict.model.life_cycle import LifeCycle
@@ -91,7 +91,7 @@ def events(aggregate_type: str) -> st.SearchStrategy[Event]:
     return st.one_of(
         [
             _fields(cls).map(cls.model_validate)
-            for cls in current().aggregate(aggregate_type).event_types.values()
+            for cls in APPLICATION.aggregate(aggregate_type).event_types.values()
         ]
     )
 
@@ -101,7 +101,7 @@ def commands(aggregate_type: str) -> st.SearchStrategy[Command]:
     return st.one_of(
         [
             _fields(cls).filter(_acceptable(cls)).map(cls.model_validate)
-            for cls in current().aggregate(aggregate_type).command_types.values()
+            for cls in APPLICATION.aggregate(aggregate_type).command_types.values()
         ]
     )
 
@@ -134,7 +134,7 @@ def _recorded(aggregate_type: str) -> st.SearchStrategy[RecordedEvent]:
     )
 
 
-AGGREGATES = st.sampled_from(current().aggregate_types)
+AGGREGATES = st.sampled_from(APPLICATION.aggregate_types)
 RECORDED_EVENTS = AGGREGATES.flatmap(_recorded)
 
 RESPONSE_FIELDS = {

@@ -46,6 +46,7 @@ from schemas.position import (
     PositionRelisted,
     PositionTransferred,
 )
+from tests.application import decode_command, decode_event, encode_command, encode_event
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope, Expectation
 from verdict.model.life_cycle import LifeCycle
@@ -53,11 +54,10 @@ from verdict.model.message import Event
 from verdict.model.reason import Reason
 from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.model.source import Source
-from verdict.wire.commands import decode_command, encode_command
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.decision import DamagedAggregate, Decision, Kind
 from verdict.wire.marker import Marker, ShardState
-from verdict.wire.records import decode, decode_event, encode, encode_event
+from verdict.wire.records import decode, encode
 from verdict.wire.response import Rejection, Response, Status
 
 NOON = 1_795_262_400_000  # 2026-11-21T12:00:00Z

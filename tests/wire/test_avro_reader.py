@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.application import CATALOG
 from tests.wire.avro_values import EMPTY, KINDS, ONE, PAIR, library, record
 from tests.wire.examples import EXAMPLES, Example
 from verdict.wire.avro_reader import avro_reader, row_reader
-from verdict.wire.codec import HEADER_BYTES, Codec, Undecodable
-from verdict.wire.schema_files import by_id
+from verdict.wire.codec import HEADER_BYTES, Codec, Undecodable, _older_reader
 
 
 def by_library(schema: Any, value: bytes, choices: bool = False) -> Any:
@@ -80,9 +80,9 @@ def test_real_records_are_read_as_the_library_reads_them_however_damaged(
 ) -> None:
     """The library's way is that of older schemas, and must not differ from that of the newest."""
     sound = example.encode(example.record)
-    written = by_id()[int.from_bytes(sound[1:HEADER_BYTES], "big")]
-    known = Codec(written.subject)
-    older = known._read_older(written.id)
+    written = CATALOG.schemas.by_id[int.from_bytes(sound[1:HEADER_BYTES], "big")]
+    known = Codec(written.subject, CATALOG.schemas)
+    older = _older_reader(written, CATALOG.schemas.newest(written.subject))
     value = sound[:HEADER_BYTES] + mutated(sound[HEADER_BYTES : len(sound) - cut], edits)
 
     assert known.decode(sound) == older(sound, HEADER_BYTES)[0]
@@ -93,7 +93,7 @@ def test_real_records_are_read_as_the_library_reads_them_however_damaged(
     assert older(value, HEADER_BYTES) == (found, len(value))
 
 
-@given(st.sampled_from([*by_id().values()]), st.binary(max_size=400))
+@given(st.sampled_from([*CATALOG.schemas.by_id.values()]), st.binary(max_size=400))
 def test_any_bytes_of_any_schema_are_refused_or_read(version: Any, value: bytes) -> None:
     try:
         found, end = avro_reader(version.schema)(value, 0)

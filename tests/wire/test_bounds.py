@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from tests.application import CATALOG
 from verdict.model.message import Message
 from verdict.wire.avro_schema import RecordSchema
 from verdict.wire.bounds import UnboundedSchema, check_bounded
-from verdict.wire.schema_files import by_id
 
 
 class Nothing(Message):
@@ -86,5 +86,5 @@ def test_one_type_in_two_places_is_no_recursion() -> None:
 
 
 def test_every_schema_of_the_catalogue_is_bounded() -> None:
-    for version in by_id().values():
+    for version in CATALOG.schemas.by_id.values():
         check_bounded(version.subject, version.schema)

@@ -3,7 +3,6 @@
 import json
 import shutil
 from collections import defaultdict
-from collections.abc import Iterator
 from hashlib import sha256
 from itertools import pairwise, product
 from pathlib import Path
@@ -13,22 +12,21 @@ import avro.schema
 import pytest
 from avro.compatibility import ReaderWriterCompatibilityChecker, SchemaCompatibilityType
 
-from verdict.application import current, using
+from tests.application import APPLICATION, CATALOG, newest
 from verdict.wire import schema_files
 from verdict.wire.generate import append, missing, wanted_of_the_engine
 from verdict.wire.schema_files import (
     FIRST_FREE_ID,
     SchemaFileDamaged,
+    SchemaFiles,
     SchemaIdClash,
     SchemaVersion,
-    by_id,
-    newest,
     of_the_aggregates,
     of_the_engine,
     versions_in,
 )
 
-PLACES = [Path(str(of_the_engine())), Path(str(of_the_aggregates()))]
+PLACES = [Path(str(of_the_engine())), Path(str(of_the_aggregates(APPLICATION)))]
 LISTED: list[list[dict[str, Any]]] = [json.loads((p / "ids.json").read_text()) for p in PLACES]
 ENTRIES = [entry for entries in LISTED for entry in entries]
 FILES = {path.name: path for place in PLACES for path in place.glob("*.avsc")}
@@ -46,7 +44,7 @@ def incompatibilities(reader: SchemaVersion, writer: SchemaVersion) -> str:
 
 
 def test_the_classes_are_what_the_newest_schemas_say() -> None:
-    changed = [subject for subject, _ in missing()]
+    changed = [subject for subject, _ in missing(APPLICATION)]
 
     assert changed == [], "these classes differ from their newest schema: run `make schemas`"
 
@@ -97,7 +95,7 @@ def test_every_file_is_listed_under_its_name() -> None:
 
 @pytest.mark.parametrize("subject", [name for name in SUBJECTS if not name.endswith("_command")])
 def test_what_is_kept_for_ever_is_read_by_every_later_version(subject: str) -> None:
-    versions = [version for version in by_id().values() if version.subject == subject]
+    versions = [version for version in CATALOG.schemas.by_id.values() if version.subject == subject]
 
     faults = [
         incompatibilities(reader, writer)
@@ -110,7 +108,9 @@ def test_what_is_kept_for_ever_is_read_by_every_later_version(subject: str) -> N
 @pytest.mark.proves("G-08")
 def test_a_response_only_gets_fields_behind_those_it_has() -> None:
     """So clients read what they know of a newer one, see `decode_response`."""
-    versions = [version for version in by_id().values() if version.subject == "response"]
+    versions = [
+        version for version in CATALOG.schemas.by_id.values() if version.subject == "response"
+    ]
 
     for older, newer in pairwise(sorted(versions, key=lambda each: each.version)):
         known = older.schema["fields"]
@@ -119,7 +119,9 @@ def test_a_response_only_gets_fields_behind_those_it_has() -> None:
 
 @pytest.mark.parametrize("subject", [name for name in SUBJECTS if name.endswith("_command")])
 def test_commands_of_the_version_before_are_read(subject: str) -> None:
-    versions = {each.version: each for each in by_id().values() if each.subject == subject}
+    versions = {
+        each.version: each for each in CATALOG.schemas.by_id.values() if each.subject == subject
+    }
 
     for number, version in versions.items():
         assert incompatibilities(version, versions.get(number - 1, version)) == ""
@@ -184,7 +186,7 @@ def test_the_id_of_a_schema_of_an_application_follows_from_what_it_says(tmp_path
 
 
 def test_two_packages_with_one_id_are_told_so() -> None:
-    one, other = by_id()[1], by_id()[2]
+    one, other = CATALOG.schemas.by_id[1], CATALOG.schemas.by_id[2]
 
     clash = SchemaIdClash(one, SchemaVersion(1, other.subject, 1, other.schema))
 
@@ -211,19 +213,18 @@ def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Let the application have a copy of its schema files, and yield where."""
+def own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let the application have a copy of its schema files, and return where."""
     files = tmp_path / "avro"
-    shutil.copytree(str(schema_files.of_the_aggregates()), files)
-    monkeypatch.setattr(schema_files, "of_the_aggregates", lambda: files)
-    with using(current()):
-        yield files
+    shutil.copytree(str(schema_files.of_the_aggregates(APPLICATION)), files)
+    monkeypatch.setattr(schema_files, "of_the_aggregates", lambda application: files)
+    return files
 
 
 def is_read(subject: str) -> bool:
     """Tell whether the schemas of a subject can be read."""
     try:
-        return newest(subject).subject == subject
+        return SchemaFiles(APPLICATION).newest(subject).subject == subject
     except (SchemaFileDamaged, SchemaIdClash):
         return False
 
@@ -236,7 +237,7 @@ def test_a_damaged_file_stops_its_own_subject_alone(own_files: Path) -> None:
     assert is_read("response")
     assert not is_read("invoice_event")
     with pytest.raises(SchemaFileDamaged):
-        by_id()
+        _ = SchemaFiles(APPLICATION).by_id
 
 
 def test_an_id_that_two_subjects_have_stops_these_alone(own_files: Path) -> None:
@@ -251,7 +252,7 @@ def test_an_id_that_two_subjects_have_stops_these_alone(own_files: Path) -> None
     assert not is_read("invoice_event")
     assert not is_read("loyalty_event")
     with pytest.raises(SchemaIdClash):
-        by_id()
+        _ = SchemaFiles(APPLICATION).by_id
 
 
 def test_a_subject_without_a_schema_says_how_to_get_one() -> None:
@@ -260,7 +261,7 @@ def test_a_subject_without_a_schema_says_how_to_get_one() -> None:
 
 
 def test_no_named_type_is_spelled_out_twice() -> None:
-    for version in by_id().values():
+    for version in CATALOG.schemas.by_id.values():
         names: dict[str, int] = defaultdict(int)
         _count_names(version.schema, names)
         assert {name for name, count in names.items() if count > 1} == set(), version.subject

@@ -9,6 +9,7 @@ from cloudevents.core.formats.json import JSONFormat
 from cloudevents.core.v1.event import CloudEvent
 from hypothesis import given
 
+from tests.application import encode_event
 from tests.wire.arbitrary import RECORDED_EVENTS
 from tests.wire.examples import (
     DEAD_LETTER,
@@ -19,7 +20,6 @@ from tests.wire.examples import (
 from verdict.model.recorded_event import RecordedEvent
 from verdict.wire.cloud_events import dead_letter_headers, event_headers, trace_text
 from verdict.wire.headers import Headers, joined
-from verdict.wire.records import encode_event
 
 EVENT = recorded("order", EVENTS["order"][0])
 

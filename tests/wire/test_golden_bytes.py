@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from tests.application import APPLICATION, CATALOG, newest
 from tests.wire.examples import EXAMPLES, Example
-from verdict.application import current
-from verdict.wire.schema_files import by_id, newest
 
 pytestmark = pytest.mark.proves("G-08")
 
@@ -29,7 +28,7 @@ def schema_id(value: bytes) -> str:
 
 def fields_added_since(number: str) -> dict[str, Any]:
     """Return what the newest version has beyond schema `number`, with what old records get."""
-    written = by_id()[int(number)]
+    written = CATALOG.schemas.by_id[int(number)]
     there = {field["name"] for field in written.schema["fields"]}
     now = newest(written.subject).schema["fields"]
     return {field["name"]: field["default"] for field in now if field["name"] not in there}
@@ -64,16 +63,17 @@ def test_what_was_once_written_is_read_for_ever(name: str, value: str) -> None:
 
 
 def test_every_schema_that_ever_was_has_golden_bytes() -> None:
-    assert sorted(map(int, GOLDEN)) == sorted(by_id())
+    assert sorted(map(int, GOLDEN)) == sorted(CATALOG.schemas.by_id)
 
 
 def test_every_type_has_golden_bytes_in_the_newest_schema() -> None:
-    for aggregate_type in current().aggregate_types:
+    for aggregate_type in APPLICATION.aggregate_types:
         events = GOLDEN[str(newest(f"{aggregate_type}_event").id)]
         commands = GOLDEN[str(newest(f"{aggregate_type}_command").id)]
         assert set(events) == {
-            f"{aggregate_type} {name}" for name in current().aggregate(aggregate_type).event_types
+            f"{aggregate_type} {name}" for name in APPLICATION.aggregate(aggregate_type).event_types
         }
         assert set(commands) == {
-            f"{aggregate_type} {name}" for name in current().aggregate(aggregate_type).command_types
+            f"{aggregate_type} {name}"
+            for name in APPLICATION.aggregate(aggregate_type).command_types
         }

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from commands.order import CancelOrder, DeleteOrder, ModifyOrder
 from commands.position import ClosePosition
+from tests.application import APPLICATION
 from tests.wire.arbitrary import AGGREGATES, INSTANTS, commands
-from verdict.application import UnknownAggregate, current
+from verdict.model.application import UnknownAggregate
 from verdict.model.command import Command
 from verdict.model.digest import command_digest
 from verdict.model.message import Message, epoch_millis, iso_time
@@ -119,7 +120,7 @@ def test_a_message_takes_nothing_unknown_and_never_changes() -> None:
 
 
 def test_topics_are_named_after_their_aggregate_and_the_markers_after_the_deployment() -> None:
-    topics = Topics(deployment="blue", prefix="x.")
+    topics = Topics(APPLICATION, deployment="blue", prefix="x.")
 
     names = [topic.name for topic in topics.all()]
 
@@ -152,7 +153,7 @@ def test_topics_are_named_after_their_aggregate_and_the_markers_after_the_deploy
 
 
 def test_topics_have_the_settings_of_the_contract() -> None:
-    topics = {topic.name: topic for topic in Topics().all()}
+    topics = {topic.name: topic for topic in Topics(APPLICATION).all()}
 
     commands, markers = topics["order.commands"], topics["verdict.markers"]
     assert commands.settings["retention.ms"] == str(timedelta(days=30) // timedelta(milliseconds=1))
@@ -168,6 +169,6 @@ def test_topics_have_the_settings_of_the_contract() -> None:
 
 def test_an_unknown_aggregate_is_told_which_there_are() -> None:
     there = ("enrolment", "invoice", "loyalty", "order", "position")
-    assert current().aggregate_types == there
+    assert APPLICATION.aggregate_types == there
     with pytest.raises(UnknownAggregate, match=f"no aggregate 'car': there are {', '.join(there)}"):
-        current().aggregate("car")
+        APPLICATION.aggregate("car")

@@ -6,6 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.order import ModifyOrder
+from tests.application import (
+    APPLICATION,
+    CATALOG,
+    codec,
+    decode_command,
+    decode_event,
+    encode_command,
+    encode_event,
+)
 from tests.wire.arbitrary import (
     AGGREGATES,
     DEAD_LETTERS,
@@ -17,18 +26,15 @@ from tests.wire.arbitrary import (
     envelopes,
 )
 from tests.wire.examples import ENVELOPE, EXAMPLES, MARKER, RESPONSE, Example
-from verdict.application import current
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
-from verdict.wire.codec import Undecodable, codec
-from verdict.wire.commands import decode_command, encode_command
+from verdict.wire.codec import Undecodable
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.marker import Marker
-from verdict.wire.records import decode, decode_event, encode, encode_event
+from verdict.wire.records import decode, encode
 from verdict.wire.response import Rejection, Response
-from verdict.wire.schema_files import by_id
 
 
 @given(RESPONSES)
@@ -63,7 +69,7 @@ def by_its_fields(aggregate_type: str, value: bytes) -> RecordedEvent:
     """Read an event as one of an older schema is read: by the names of its fields."""
     fields = codec(f"{aggregate_type}_event").decode(value)
     name, payload = fields["payload"]
-    kind = current().aggregate(aggregate_type).event_types[name.rpartition(".")[2]]
+    kind = APPLICATION.aggregate(aggregate_type).event_types[name.rpartition(".")[2]]
     source, checked = Source(**fields["source"]), kind.model_validate(payload)
     return RecordedEvent(**fields | {"source": source, "payload": checked})
 
@@ -131,7 +137,7 @@ def test_a_record_with_bytes_left_over_is_never_read(example: Example) -> None:
 @given(st.sampled_from(EXAMPLES), st.binary())
 def test_any_bytes_behind_the_frame_are_read_or_refused(example: Example, body: bytes) -> None:
     frame = example.encode(example.record)[:5]
-    subject = by_id()[int.from_bytes(frame[1:], "big")].subject
+    subject = CATALOG.schemas.by_id[int.from_bytes(frame[1:], "big")].subject
 
     try:
         found: object = codec(subject).decode(frame + body)

@@ -14,9 +14,9 @@ from verdict.model.message import iso_time
 from verdict.model.source import Source
 from verdict.projection.archived_event import archived_event
 from verdict.projection.batch import Delivery
+from verdict.wire.catalog import AggregateContext
 from verdict.wire.codec import schema_id_of
 from verdict.wire.evolution import within
-from verdict.wire.schema_files import newest, versions_of
 
 Whole = Mapping[str, Any]  # a row of `event_archive`, all of its columns
 
@@ -40,7 +40,7 @@ def side_by_side(rows: Iterable[Whole], records: Iterable[Laid]) -> Iterator[Cop
         yield Copies(copies.get(True), copies.get(False))  # type: ignore[arg-type]
 
 
-def event_of(aggregate_type: str, copies: Copies) -> Placed:
+def event_of(context: AggregateContext, copies: Copies) -> Placed:
     """Return the event, from Kafka if it is there."""
     row, record = copies
     if record is not None:
@@ -50,15 +50,18 @@ def event_of(aggregate_type: str, copies: Copies) -> Placed:
         assert row is not None
         name, value = row["aggregate_id"], bytes(row["value"])
         place = Source(row["topic"], row["partition"], row["offset"])
-    content = event_in(aggregate_type, name, value)
+    content = event_in(context, name, value)
     version = content.event.version if isinstance(content, StoredEvent) else 0
     return Placed(place, name, version, content)
 
 
-def differences(copies: Copies, placed: Placed, reached: int, earliest: int) -> Iterator[Finding]:
+def differences(
+    context: AggregateContext, copies: Copies, placed: Placed, reached: int, earliest: int
+) -> Iterator[Finding]:
     """Yield what the archive holds otherwise than Kafka, or than its own bytes say.
 
     Args:
+        context: Of the aggregate type.
         copies: Of one record.
         placed: The event in it.
         reached: The offset up to which all is archived.
@@ -77,11 +80,11 @@ def differences(copies: Copies, placed: Placed, reached: int, earliest: int) -> 
     elif record is None and sha256(bytes(row["value"])).hexdigest() != row["hash"]:
         what = "its hash is not that of its value, and Kafka has dropped the record"
         yield _finding(placed, f"{_row(row)} was altered: {what}", row)
-    if altered := sorted(_altered(row, placed)):
+    if altered := sorted(_altered(context, row, placed)):
         yield _finding(placed, f"{_row(row)} was altered: {', '.join(altered)} not as archived")
 
 
-def _altered(row: Whole, placed: Placed) -> Iterator[str]:
+def _altered(context: AggregateContext, row: Whole, placed: Placed) -> Iterator[str]:
     """Yield the columns that are not what follows from the event."""
     if isinstance(placed.content, str):
         return
@@ -98,15 +101,16 @@ def _altered(row: Whole, placed: Placed) -> Iterator[str]:
         found, wanted = _plain(column, row[column]), _plain(column, value)
         if column == "value" or found == wanted:
             continue
-        if column == "payload" and _told_by(placed.content, found, wanted):
+        if column == "payload" and _told_by(context, placed.content, found, wanted):
             continue
         yield column
 
 
-def _told_by(content: StoredEvent, found: Any, wanted: Any) -> bool:
+def _told_by(context: AggregateContext, content: StoredEvent, found: Any, wanted: Any) -> bool:
     """Tell whether payloads differ only in defaults, of any day, for what their record lacks."""
-    subject, name = f"{content.event.aggregate_type}_event", type(content.event.payload).__name__
-    written, now = versions_of(subject)[schema_id_of(content.value)], newest(subject)
+    subject, name = f"{context.name}_event", type(content.event.payload).__name__
+    written = context.schemas.versions_of(subject)[schema_id_of(content.value)]
+    now = context.schemas.newest(subject)
     if written == now:
         return False
     for one in (written, now):

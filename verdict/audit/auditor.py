@@ -5,7 +5,6 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from verdict.application import current
 from verdict.audit.cut import Cut, cut
 from verdict.audit.finding import Check, Finding, Looked
 from verdict.audit.log import LogAudit
@@ -28,6 +27,7 @@ from verdict.projection.database import opened
 from verdict.read_models.as_of.filling import Records
 from verdict.read_models.as_of.scratch import scratch
 from verdict.reading.reader import reader_of
+from verdict.wire.catalog import catalog_of
 from verdict.wire.decision import Quarantines, active_quarantines
 
 STATE = "state"
@@ -51,7 +51,8 @@ class Auditor:
         tell: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._settings = settings
-        self._types = current().aggregate_types if aggregate_type is None else (aggregate_type,)
+        every = settings.application.aggregate_types
+        self._types = every if aggregate_type is None else (aggregate_type,)
         self._only = aggregate_id
         self._tell = tell
         self.looked = Looked()
@@ -137,6 +138,7 @@ class Auditor:
         try:
             for aggregate_type in self._types:
                 self._tell(f"state of {aggregate_type}")
+                context = catalog_of(self._settings.application)[aggregate_type]
                 histories = (
                     events.every(aggregate_type)
                     if self._only is None
@@ -145,7 +147,7 @@ class Auditor:
                 for name, history in histories:
                     if (aggregate_type, name) in incomplete:
                         continue  # no fold can tell what is stored
-                    yield from state.findings(aggregate_type, name, history)
+                    yield from state.findings(context, name, history)
         except Gone as gone:
             self.looked.unavailable.append(f"the operator's state: {gone}")
         finally:

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from verdict.application import current
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import AnyOffsets, ends
@@ -35,7 +34,7 @@ def cut(kafka: Kafka, log: KafkaLog, topics: Topics) -> Cut:
     """
     decided = Decided(kafka, topics)
     before = decided.marker_offsets()
-    outputs = [of(name) for of in _outputs(topics) for name in current().aggregate_types]
+    outputs = [of(name) for of in _outputs(topics) for name in topics.application.aggregate_types]
     decided.await_settled([*outputs, topics.dead_letters])
     commands = topics.every_commands()
     kept = log.bounds(log.places([*outputs, topics.dead_letters, *commands]))

@@ -17,6 +17,7 @@ from verdict.event_log.key_places import place_of
 from verdict.event_log.placed import Laid, laid
 from verdict.kafka.log import KafkaLog
 from verdict.model.source import Source
+from verdict.wire.catalog import catalog_of
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode
 from verdict.wire.response import Rejection, Response, Status
@@ -139,11 +140,11 @@ class LogAudit:
         place = Partition(self.topics.events(aggregate_type), number)
         kept = self._kept(place)
         rows, reached = self._archived(aggregate_type, place, kept.end)
-        ahead = 0
+        ahead, context = 0, catalog_of(self.topics.application)[aggregate_type]
         for copies in side_by_side(rows, self._records(place)):
             if copies.row and self.log.passed_over.holds(*place, copies.row["offset"]):
                 continue
-            placed = event_of(aggregate_type, copies)
+            placed = event_of(context, copies)
             event = placed.content.event if isinstance(placed.content, StoredEvent) else None
             if event is not None:
                 record = copies.record or Laid(*place, placed.place.offset, None, None)
@@ -153,7 +154,7 @@ class LogAudit:
                 yield from seen.take(Seen.EVENT, event.source, name, placed.place)
             yield from histories.take(placed)
             if self.archive is not None:
-                yield from differences(copies, placed, reached, kept.start)
+                yield from differences(context, copies, placed, reached, kept.start)
                 ahead += copies.row is None and placed.place.offset >= reached
             self.looked.at["events"] += 1
             self.looked.at["archived events"] += copies.row is not None

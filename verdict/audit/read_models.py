@@ -9,7 +9,6 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Engine, Table, and_, select, true
 from sqlalchemy.exc import DBAPIError
 
-from verdict.application import current
 from verdict.audit.feed import Announced, faults
 from verdict.audit.finding import Check, Finding, Looked
 from verdict.audit.views import altered
@@ -73,9 +72,9 @@ class ReadModels:
         topics = self.records.topics
         kinds = (topics.events, topics.responses, topics.rejected)
         ours = {of(name) for name in aggregate_types for of in kinds}
-        states = (one for one in current().states if one.about in aggregate_types)
+        states = (one for one in self.settings.application.states if one.about in aggregate_types)
         ours |= {topics.named(one.topic) for one in states}  # which others write
-        for name, at_version in declared().items():
+        for name, at_version in declared(self.settings.application).items():
             if not ours.intersection(at_version(FIRST).topics(topics)):
                 continue
             self.tell(f"read model {name}")
@@ -111,7 +110,7 @@ class ReadModels:
         far as anybody can tell.
         """
         read = position.load(connection, projection).get(gone.place, 0)
-        topics, types = self.records.topics, current().aggregate_types
+        topics, types = self.records.topics, self.settings.application.aggregate_types
         kept = {of(name) for name in types for of in (topics.responses, topics.rejected)}
         if gone.place.topic in kept and read >= gone.earliest:
             self.looked.not_checked.append(
@@ -162,7 +161,7 @@ class ReadModels:
                 f"{name}: the read side has none; start `verdict up` once"
             )
             return None
-        as_set = declared()[name](version)
+        as_set = declared(self.settings.application)[name](version)
         built = versions.of(connection, as_set).settings
         settings = with_built(self.settings, name, built)
         return declared_projection(settings, name)(version)
@@ -170,7 +169,11 @@ class ReadModels:
     def _only_type(self, projection: Projection) -> str | None:
         """Return whose events a projection follows, if those of one type alone."""
         followed, topics = {*projection.topics(self.records.topics)}, self.records.topics
-        types = [name for name in current().aggregate_types if topics.events(name) in followed]
+        types = [
+            name
+            for name in self.settings.application.aggregate_types
+            if topics.events(name) in followed
+        ]
         return types[0] if len(types) == 1 else None
 
     def _announced(self, connection: Connection, projection: Projection) -> Iterator[Finding]:

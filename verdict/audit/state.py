@@ -11,13 +11,15 @@ from typing import Any
 
 from verdict.audit.finding import Check, Finding, Looked
 from verdict.decision.history import Broken, after
-from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
+from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, decode_snapshot, encode_snapshot
 from verdict.event_log.placed import Placed
 from verdict.kafka.offsets import AnyOffsets
+from verdict.model.aggregate import Aggregate
 from verdict.model.source import Source
 from verdict.operator.entries import key_hash, value_of
 from verdict.operator.local_copy import LocalCopy, boot_id
 from verdict.operator.shard_state import Stamp, snapshot_key
+from verdict.wire.catalog import AggregateContext
 
 Stamps = frozenset[Stamp]
 
@@ -78,26 +80,26 @@ class State:
     unseen: int = 0
 
     def findings(
-        self, aggregate_type: str, name: str, history: Iterable[Placed]
+        self, context: AggregateContext, name: str, history: Iterable[Placed]
     ) -> Iterator[Finding]:
         """Yield what is stored otherwise; a history that does not hold together is left out."""
+        aggregate_type = context.name
         stored = [*self.copies.stored(aggregate_type, name)]
-        codec = snapshot_codec(aggregate_type)
         kept: list[tuple[Snapshot[Any], bytes, bool]] = []
         for value, at_head in stored:
             try:
-                kept.append((codec.decode(value), value, at_head))
+                kept.append((decode_snapshot(context, value), value, at_head))
             except (ValueError, LookupError, EOFError) as error:
                 yield _finding(aggregate_type, name, None, f"what is stored is damaged: {error}")
         folded: dict[int, bytes] = {}
         last = settled = 0
         try:
-            for snapshot, source in _snapshots(history):
+            for snapshot, source in _snapshots(context.aggregate, history):
                 last = snapshot.version
                 if self._is_settled(source):
                     settled = last
                 if any(last == one.version for one, *_ in kept):
-                    folded[last] = codec.encode(snapshot)
+                    folded[last] = encode_snapshot(context, snapshot)
         except Broken:
             return
         self.looked.at["states"] += bool(kept)
@@ -133,12 +135,14 @@ class State:
         return source.partition < len(ends) and source.offset < ends[source.partition]
 
 
-def _snapshots(history: Iterable[Placed]) -> Iterator[tuple[Snapshot[Any], Source]]:
+def _snapshots(
+    rules: Aggregate[Any], history: Iterable[Placed]
+) -> Iterator[tuple[Snapshot[Any], Source]]:
     """Yield what the aggregate was after each of its events, and the command of that."""
     snapshot: Snapshot[Any] = NEVER_EXISTED
     for placed in history:
         if isinstance(placed.content, str) or placed.version > snapshot.version:
-            snapshot = after(snapshot, placed.stored)
+            snapshot = after(rules, snapshot, placed.stored)
             yield snapshot, placed.stored.event.source
 
 

@@ -42,7 +42,7 @@ def show_config(
 
 
 def _settings(settings: Settings) -> dict[str, dict[str, Any]]:
-    places = origins(**given())
+    places = origins(settings.application_or_none, **given())
     return {
         name: {
             "value": _shown(name, getattr(settings, name)),

@@ -48,10 +48,6 @@ def app_option(panel: str | None = None) -> Any:
 def _name_the_application(
     context: typer.Context, param: typer.CallbackParam, path: str | None
 ) -> str | None:
-    if path is not None:
-        from verdict.application import name_application  # not for who asks for help
-
-        name_application(path)
     if path is not None or context.parent is None:  # a verb without it has that of `verdict`
         _note(param, path)
     return path

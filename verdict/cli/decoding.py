@@ -7,8 +7,9 @@ from confluent_kafka import Message
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from verdict.application import current
 from verdict.event_log.chapters import Fields
+from verdict.model.application import Application
+from verdict.wire.catalog import catalog_of
 from verdict.wire.codec import Undecodable
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.payload import readable_command
@@ -37,7 +38,7 @@ def topics_of(topics: Topics, kind: Kind, names: Iterable[str]) -> dict[str, str
     if kind is Kind.DEAD_LETTERS:
         return {topics.dead_letters: ""}
     if kind is Kind.NOTIFICATIONS:
-        return {topics.named(one.topic): "" for one in current().notifications}
+        return {topics.named(one.topic): "" for one in topics.application.notifications}
     named: dict[Kind, Callable[[str], str]] = {
         Kind.COMMANDS: topics.commands,
         Kind.EVENTS: topics.events,
@@ -47,7 +48,7 @@ def topics_of(topics: Topics, kind: Kind, names: Iterable[str]) -> dict[str, str
     return {named[kind](name): name for name in names}
 
 
-def decoded(kind: Kind, aggregate_type: str, message: Message) -> Fields:
+def decoded(application: Application, kind: Kind, aggregate_type: str, message: Message) -> Fields:
     """Return a record with its topic, partition and offset.
 
     A record that cannot be read is shown as it is, with the `error`.
@@ -60,17 +61,17 @@ def decoded(kind: Kind, aggregate_type: str, message: Message) -> Fields:
     value = message.value() or b""
     try:
         # again: a command that is not well-formed may say anything of itself
-        return place | _fields(kind, aggregate_type, value) | place
+        return place | _fields(application, kind, aggregate_type, value) | place
     except (Undecodable, ValidationError) as error:
         return place | {"error": str(error), "key": message.key(), "bytes": value}
 
 
-def _fields(kind: Kind, aggregate_type: str, value: bytes) -> Fields:
+def _fields(application: Application, kind: Kind, aggregate_type: str, value: bytes) -> Fields:
     match kind:
         case Kind.COMMANDS:
-            return readable_command(aggregate_type, value)
+            return readable_command(catalog_of(application)[aggregate_type], value)
         case Kind.EVENTS:
-            return readable(decode_event(aggregate_type, value))
+            return readable(decode_event(catalog_of(application)[aggregate_type], value))
         case Kind.REJECTED:
             return readable(decode(Rejection, value))
         case Kind.RESPONSES:

@@ -7,7 +7,6 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from verdict.application import current
 from verdict.cli.options import Json, known_aggregate, settings_of
 from verdict.cli.output import add_rows, note, show, show_json, table
 from verdict.cli.schema_words import Field, fields_of
@@ -17,13 +16,12 @@ from verdict.model.command import Command
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import Message
 from verdict.model.rule_codes import codes_of
-from verdict.projection.declared import OF_EVERY_APPLICATION, projections
+from verdict.projection.declared import of_every_application, projections
 from verdict.projection.described import View, ViewColumn, about_view, columns_of
 from verdict.wire.topics import Topics
 
 app = typer.Typer(add_completion=False)
 
-OF_THE_ENGINE = {one.name for one in OF_EVERY_APPLICATION}
 STARTS = {
     LifeCycle.NONE: "one that never existed",
     LifeCycle.ACTIVE: "one that is there",
@@ -62,7 +60,7 @@ def describe(
     commands and events are JSON Schemas. No service and no database is asked.
     """
     settings = settings_of()
-    one = None if aggregate is None else current().aggregate(aggregate)
+    one = None if aggregate is None else settings.application.aggregate(aggregate)
     if one is None:
         facts, parts = _application_facts(settings), _application(settings)
     elif message is None:
@@ -88,7 +86,7 @@ def _message(aggregate: Of, name: str) -> type[Message]:
 
 
 def _application(settings: Settings) -> Parts:
-    application = current()
+    application = settings.application
     yield Text(f"{application.name}\n", "bold")
     yield add_rows(
         table("aggregate", "commands", "events"),
@@ -109,7 +107,7 @@ def _application(settings: Settings) -> Parts:
 
 def _others(topics: Topics) -> Iterator[tuple[str, str, str]]:
     """Yield what an application has besides aggregates and read models."""
-    application = current()
+    application = topics.application
     for policy in application.policies:
         expected = ", ".join(sorted(policy.expected_rejections)) or "none"
         about = f"follows {', '.join(policy.follows)}, expects the rejections: {expected}"
@@ -156,9 +154,10 @@ def _starts_from(kind: type[Command]) -> str:
 
 def _views(settings: Settings, followed: str | None = None) -> Iterator[Shown]:
     """Yield the views of the application, those of who follows a topic if one is given."""
-    for projection in projections(settings.chosen):
+    engine = {one.name for one in of_every_application(settings.application)}
+    for projection in projections(settings.application, settings.chosen):
         topics = projection.topics(settings.topics)
-        if projection.name in OF_THE_ENGINE or followed not in (None, *topics):
+        if projection.name in engine or followed not in (None, *topics):
             continue
         for name, view in projection.views.items():
             if name != f"{projection.name}_version":  # each has one, and all are alike
@@ -170,7 +169,7 @@ def _topics(aggregate: Of, settings: Settings) -> list[str]:
 
 
 def _application_facts(settings: Settings) -> dict[str, Any]:
-    application = current()
+    application = settings.application
     return {
         "application": application.name,
         "aggregates": {one.name: _aggregate_facts(one, settings) for one in application.aggregates},

@@ -8,19 +8,21 @@ import typer
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
-from verdict.application import current
+from verdict.model.application import Application
 from verdict.model.command import Command
 from verdict.model.told import problems
 
 
-def command_from(aggregate_type: str, name: str, fields: Sequence[str]) -> Command:
+def command_from(
+    application: Application, aggregate_type: str, name: str, fields: Sequence[str]
+) -> Command:
     """Return the command `name` of an aggregate with the given fields.
 
     Raises:
         BadParameter: There is no such command, or a field is unknown, missing, wrong or given
             twice.
     """
-    known = current().aggregate(aggregate_type).command_types
+    known = application.aggregate(aggregate_type).command_types
     if name not in known:
         raise typer.BadParameter(
             f"{aggregate_type} has no command {name!r}: it has {', '.join(known)}"

@@ -66,20 +66,20 @@ def read_model(
     It counts events and names the last one, until you write what readers ask. It prints the two
     lines that add it to the application.
     """
-    from verdict.application import current
+    from verdict.cli.application import load
     from verdict.scaffold.read_model import read_model as part_of
 
-    current()  # what is wrong with it is said before anything else
+    application = load()  # what is wrong with it is said before anything else
     place = _place()
-    _add(part_of(place, name, of), place)
+    _add(part_of(application, place, name, of), place)
     _say("then: `python -m pytest`")
 
 
 def _place() -> "Place":
-    from verdict.application import path_of_the_application
+    from verdict.cli.application import application_path
     from verdict.scaffold.place import place_of
 
-    return place_of(path_of_the_application())
+    return place_of(application_path())
 
 
 def _add(part: "Part", place: "Place") -> None:

@@ -1,5 +1,6 @@
 """What Kafka holds of one aggregate besides its events, and what the read side knows of it."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 from verdict.cli.decoding import Kind, decoded, topics_of
@@ -44,7 +45,8 @@ def scan(log: KafkaLog, topics: Topics, kind: Kind, aggregate_type: str, name: s
     [topic] = topics_of(topics, kind, [aggregate_type])
     place = place_of(log, topics, topic, key)
     kept = log.bounds([place])
-    ours = [decoded(kind, aggregate_type, one) for one in log.read(kept) if one.key() == key]
+    read = partial(decoded, topics.application, kind, aggregate_type)
+    ours = [read(one) for one in log.read(kept) if one.key() == key]
     return Scanned(place, kept[place].start, ours)
 
 

@@ -9,20 +9,15 @@ import typer
 from pydantic import ValidationError
 from pydantic_settings import SettingsConfigDict
 
-from verdict.application import (
-    Application,
-    NoApplication,
-    NoneHere,
-    UnknownApplication,
-    current,
-    using,
-)
+from verdict.application_loader import NoApplication, UnknownApplication
+from verdict.cli.application import load, load_if_named
 from verdict.cli.connection import given
 from verdict.cli.output import note
 from verdict.configuration.found import kafka_options as kafka_options
 from verdict.configuration.loading import load_settings, misnamed
 from verdict.configuration.settings import Settings
 from verdict.model.aggregate import Misdeclared
+from verdict.model.application import Application
 from verdict.model.command_envelope import aggregate_id_rule
 
 
@@ -32,8 +27,8 @@ def known_aggregate(name: str | None) -> str | None:
     Raises:
         BadParameter: There is no such aggregate.
     """
-    if name is not None and name not in current().aggregate_types:
-        known = ", ".join(current().aggregate_types)
+    if name is not None and name not in (types := load().aggregate_types):
+        known = ", ".join(types)
         raise typer.BadParameter(f"no aggregate {name!r}: there are {known}")
     return name
 
@@ -65,9 +60,10 @@ def settings_of(**flags: Any) -> Settings:
 
     A variable that was meant for us and is not is said on stderr.
     """
-    for warning in misnamed(os.environ):
+    application = load_if_named()
+    for warning in misnamed(application, os.environ):
         note(f"verdict: {warning}")
-    return load_settings(**given(), **flags)
+    return load_settings(application, **given(), **flags)
 
 
 class OfTheEngine(Settings):
@@ -92,14 +88,11 @@ def settings_at_any_rate() -> Iterator[tuple[Settings, str | None]]:
         UnknownApplication: What is named is none.
     """
     try:
-        current()
+        settings = settings_of()
     except UnknownApplication:
         raise
-    except NoneHere:  # who needs one will say that there is none
-        yield settings_of(), None
     except (NoApplication, Misdeclared) as error:
         note(f"verdict: {error}: what is shown without it is what the engine itself knows")
-        with using(NO_MORE):
-            yield load_settings(**given()), str(error)
-    else:
-        yield settings_of(), None
+        yield load_settings(NO_MORE, **given()), str(error)
+    else:  # where there is none, who needs one will say so
+        yield settings, None

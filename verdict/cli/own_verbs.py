@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from verdict.application_name import IN_A_CHECKOUT, named
+from verdict.cli.application import IN_A_CHECKOUT, named
 from verdict.model.verb import Verb
 
 SHOWN = ("name", "summary", "panel")

@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from verdict.application import current
 from verdict.cli.deciding_person import Who, WhyIfAny, decided_by
 from verdict.cli.options import Json, settings_of
 from verdict.cli.output import note, show_json
@@ -208,8 +207,8 @@ def begin_alone(settings: Settings, who: Anew, wish: Wish) -> Marker:
     Raises:
         VerdictError: Something is missing or does not fit.
     """
-    if who is Anew.LAKE and current().lake is None:
-        raise VerdictError(f"{current().name} has no lake: there is nothing to begin")
+    if who is Anew.LAKE and settings.application.lake is None:
+        raise VerdictError(f"{settings.application.name} has no lake: there is nothing to begin")
     reactions = reactions_query(reactions_of(settings))
     query = lake_query(settings.topics) if who is Anew.LAKE else reactions
     with ExitStack() as parts:

@@ -14,8 +14,8 @@ from verdict.kafka.log import KafkaLog
 from verdict.kafka.schema_registry import Placed, SchemaRegistry, every_subject
 from verdict.local.private import as_all_files_of_the_user
 from verdict.reading.reader import reader_of
+from verdict.wire.catalog import catalog_of
 from verdict.wire.generate import missing, see_that_all_are_written, write_those_of_the_aggregates
-from verdict.wire.schema_files import by_id
 
 app = typer.Typer(add_completion=False)
 
@@ -36,18 +36,20 @@ def check(registry: Registry = None, json: Json = False) -> None:
 
     Exit code 1 when a class has no file that says what it says, or the registry lacks a schema.
     """
-    changed = sorted(subject for subject, _ in missing())
     settings = settings_of(schema_registry_url=registry)
+    application = settings.application
+    changed = sorted(subject for subject, _ in missing(application))
     lacking = _registry(settings).missing(_wanted(settings)) if settings.schema_registry_url else []
+    number = len(catalog_of(application).schemas.by_id)
     if json:
-        show_json({"schemas": len(by_id()), "changed": changed, "lacking": _facts(lacking)})
-    see_that_all_are_written()
+        show_json({"schemas": number, "changed": changed, "lacking": _facts(lacking)})
+    see_that_all_are_written(application)
     if lacking:
         raise VerdictError(
             f"the registry lacks {len(lacking)} schemas, the first: {lacking[0].subject} "
             f"v{lacking[0].schema.version}: run `verdict schemas publish`"
         )
-    note(f"{len(by_id())} schemas are as the classes say")
+    note(f"{number} schemas are as the classes say")
 
 
 Unpublished = Annotated[
@@ -67,10 +69,12 @@ def write(unpublished: Unpublished = None, json: Json = False) -> None:
     Commit the files: each record names the schema that wrote it, and cannot be read without it.
     So --unpublished is refused when Kafka or the archive has, or had, a record of it.
     """
+    settings = settings_of()
     if unpublished:
-        _require_unpublished(settings_of(), unpublished)
+        _require_unpublished(settings, unpublished)
     with as_all_files_of_the_user():
-        files = [str(file) for file in write_those_of_the_aggregates(unpublished or ())]
+        written = write_those_of_the_aggregates(settings.application, unpublished or ())
+        files = [str(file) for file in written]
     if json:
         show_json({"written": files})
     for file in files:

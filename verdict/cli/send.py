@@ -23,6 +23,7 @@ from verdict.client.pending import Pending
 from verdict.configuration.settings import Settings
 from verdict.errors import TimedOut, Unreachable, VerdictError
 from verdict.kafka.errors import advice, settings_refused
+from verdict.model.application import Application
 from verdict.model.command import Command
 from verdict.model.command_envelope import Expectation
 from verdict.read_models.read_your_writes import Token, see_that_it_shows
@@ -99,11 +100,17 @@ def send(  # noqa: PLR0913  (options)
     if file is not None:
         _send_file(settings_of(), file, aggregate, Tally(wait, json))
     elif aggregate and command and id and expected_version:
-        awaited = _Awaited(wait, projection, json)
-        awaited.see_that_it_shows(aggregate)
+        settings, awaited = settings_of(), _Awaited(wait, projection, json)
+        awaited.see_that_it_shows(settings.application, aggregate)
         expected = _expectation(expected_version)
         about = _About(expected, command_id, _time(deadline), actor, correlation_id)
-        _send_one(settings_of(), id, command_from(aggregate, command, field or []), about, awaited)
+        _send_one(
+            settings,
+            id,
+            command_from(settings.application, aggregate, command, field or []),
+            about,
+            awaited,
+        )
     else:
         given = {"AGGREGATE": aggregate, "COMMAND": command, "--id": id}
         given["--expected-version (a number, NO_STREAM, EXISTS or ANY)"] = expected_version
@@ -137,13 +144,13 @@ class _Awaited(NamedTuple):
     projection: str | None
     as_json: bool
 
-    def see_that_it_shows(self, aggregate_type: str) -> None:
+    def see_that_it_shows(self, application: Application, aggregate_type: str) -> None:
         """Return unless a projection is awaited that shows no such command, or for no time."""
         if self.projection is None:
             return
         if self.seconds is None:
             raise typer.BadParameter(PROJECTION_ALONE)
-        see_that_it_shows(self.projection, aggregate_type)
+        see_that_it_shows(application, self.projection, aggregate_type)
 
 
 def _send_one(
@@ -169,7 +176,7 @@ def _await_projection(
     token = Token.of(response)
     if token is not None:
         with reader_of(settings, Sees.READER) as reader:
-            wait_until_shown(reader, projection, token, seconds)
+            wait_until_shown(settings.application, reader, projection, token, seconds)
         note(f"{projection} shows it")
 
 
@@ -179,7 +186,9 @@ def _sending(settings: Settings) -> Iterator[Client]:
     options = kafka_options(settings)
     servers = options.pop("bootstrap.servers")
     try:
-        sender = Client(servers, settings.topics, options, settings.command_limit_bytes)
+        sender = Client(
+            settings.application, servers, settings.topics, options, settings.command_limit_bytes
+        )
     except KafkaException as error:
         raise settings_refused(error) from error
     try:

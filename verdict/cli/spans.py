@@ -6,13 +6,13 @@ import typer
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 
-from verdict.application import current
 from verdict.cli.leaving import Asked, stop_on_signals
 from verdict.cli.options import kafka_options, settings_of
 from verdict.cli.output import note
 from verdict.kafka.access import kafka_of
 from verdict.kafka.reach import Reach
 from verdict.tracing.following import Spans
+from verdict.wire.catalog import catalog_of
 
 app = typer.Typer(add_completion=False)
 
@@ -43,11 +43,12 @@ def spans(
     settings = settings_of()
     topics, stopped = settings.topics, Asked()
     stop_on_signals(stopped)
-    types = current().aggregate_types
+    types = settings.application.aggregate_types
     following = Spans(
         kafka_options(settings),
         topics.transactional_id("spans"),
-        dict.fromkeys(map(topics.responses, types)) | {topics.events(name): name for name in types},
+        dict.fromkeys(map(topics.responses, types))
+        | {topics.events(one.name): one for one in catalog_of(settings.application)},
         Resource.create({"service.name": settings.deployment}),
         OTLPSpanExporter(endpoint=to),
     )

@@ -99,7 +99,8 @@ def _folded(
     with ExitStack() as parts:
         events = event_log(settings, parts, tell=note)
         answered = events.answered(aggregate, name) if is_now else 0  # before what it tells of
-        places, snapshot = folded(about, events.history(aggregate, name), moment)
+        rules = settings.application.aggregate(aggregate)
+        places, snapshot = folded(rules, about, events.history(aggregate, name), moment)
     if snapshot.version < answered:
         raise VerdictError(
             f"{about}: an outcome tells of version {answered}, and events end with version "
@@ -142,11 +143,12 @@ def _answers(
     """Yield what is told of each aggregate that existed then; name those of which nothing can."""
     moment = Moment(until=until)
     quarantines = active_quarantines(_decisions(settings))
+    rules = settings.application.aggregate(aggregate_type)
     for name, history in events.every(aggregate_type):
         if (quarantine := quarantines.get((aggregate_type, name))) is not None:
             note(quarantine_in_words(quarantine))
         try:
-            places, snapshot = folded(f"{aggregate_type} {name!r}", history, moment)
+            places, snapshot = folded(rules, f"{aggregate_type} {name!r}", history, moment)
         except VerdictError as error:
             note(str(error))
             broken.append(name)

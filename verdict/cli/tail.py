@@ -1,6 +1,7 @@
 """`verdict tail`: the records of a topic, decoded, one JSON object a line."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -9,7 +10,6 @@ from rich.console import Console
 from rich.highlighter import JSONHighlighter
 from rich.text import Text
 
-from verdict.application import current
 from verdict.cli.decoding import OF_ALL, Kind, decoded, topics_of
 from verdict.cli.options import kafka_options, known_aggregate, possible_id, settings_of
 from verdict.cli.output import show_json
@@ -63,24 +63,28 @@ def tail(
         wanted: dict[Partition, Span] = {}
         for topic in types:
             wanted |= spans(log, topic, begin)
-        _show_all(kind, types, log.read(wanted, follow), id)
+        read = partial(decoded, settings.application, kind)
+        _show_all(read, types, log.read(wanted, follow), id)
 
 
 def _show_all(
-    kind: Kind, types: Mapping[str, str], messages: Iterable[Message], id: str | None
+    read: Callable[[str, Message], Fields],
+    types: Mapping[str, str],
+    messages: Iterable[Message],
+    id: str | None,
 ) -> None:
     # a person gets colours, and lines that end where the record does
     console = Console(soft_wrap=True)
     for message in messages:
         if id is None or message.key() == id.encode():
-            _show(console, decoded(kind, types[str(message.topic())], message))
+            _show(console, read(types[str(message.topic())], message))
 
 
 def _topics(topics: Topics, kind: Kind, aggregate: str | None) -> dict[str, str]:
     """Return topic → the aggregate type whose records it holds."""
     if kind in OF_ALL and aggregate is not None:
         raise typer.BadParameter(f"{kind} of all aggregates lie together: use --id")
-    return topics_of(topics, kind, [aggregate] if aggregate else current().aggregate_types)
+    return topics_of(topics, kind, [aggregate] if aggregate else topics.application.aggregate_types)
 
 
 def _show(console: Console, record: Fields) -> None:

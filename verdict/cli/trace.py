@@ -45,8 +45,9 @@ def trace(
     below the events that they follow; `checked` says whether an event's fields were read from its
     bytes, which auditors may see, or from the columns of the archive.
     """
-    with reader_of(settings_of(), role) as reader:
-        found, more = flow(reader, correlation_id, limit)
+    settings = settings_of()
+    with reader_of(settings, role) as reader:
+        found, more = flow(settings.application, reader, correlation_id, limit)
     if not found:
         raise VerdictError(f"no command of the flow {correlation_id!r} is known to be answered")
     if json:

@@ -10,6 +10,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from verdict.cli.application import load_if_named
 from verdict.cli.connection import add_connection
 from verdict.cli.logged import tell_messages_alone
 from verdict.cli.own_verbs import verbs_by_text
@@ -185,10 +186,6 @@ def entry_of(verb: Verb) -> Any:
 
 
 def _own_verb(name: str) -> Verb | None:
-    from verdict.application import NoneHere, current  # not for who asks for help
-
-    try:
-        own = current().verbs
-    except NoneHere:
-        return None
+    application = load_if_named()
+    own = () if application is None else application.verbs
     return next((verb for verb in own if verb.name == name), None)

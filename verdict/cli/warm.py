@@ -2,6 +2,7 @@
 
 import typer
 
+from verdict.cli.options import settings_of
 from verdict.cli.output import note
 from verdict.cli.progress import progress
 from verdict.service.warming import warm as warmed
@@ -18,7 +19,7 @@ def warm() -> None:
     without it everything runs as well and starts later.
     """
     with progress("starting Kafka and Spark") as tell:
-        archives = warmed(tell)
+        archives = warmed(settings_of().application, tell)
     for archive in archives:
         note(f"{archive} ({archive.stat().st_size / 2**20:.0f} MiB)")
     if not archives:

@@ -32,8 +32,9 @@ def why(
     it does not know; `checked` is as in `verdict trace`. `verdict state … --at-version` shows what
     the aggregate was then.
     """
-    with reader_of(settings_of(), role) as reader:
-        found = told(reader, command_id)
+    settings = settings_of()
+    with reader_of(settings, role) as reader:
+        found = told(settings.application, reader, command_id)
     if not found:
         raise VerdictError(f"no command {command_id!r} is known to be answered")
     if json:

@@ -22,7 +22,7 @@ class AsyncClient(Connected):
     tasks. A task that is cancelled, or whose time is up, no longer awaits the outcome: the command
     may be on its way, and the same command id asks again, whatever happened to the first sending.
 
-        async with AsyncClient("localhost:9092") as client:
+        async with AsyncClient(app, "localhost:9092") as client:
             order = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=5, ...)
             outcome = await client.send("order-1", order, expected_version=0, timeout_s=5)
     """

@@ -20,7 +20,7 @@ class Client(Connected):
     not wait for Kafka: `wait` on what `send` returns, or `flush`, or the end of the `with` block
     tell whether it arrived.
 
-        with Client("localhost:9092") as client:
+        with Client(app, "localhost:9092") as client:
             order = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=5, ...)
             outcome = client.send("order-1", order, expected_version=0).wait(timeout_s=5)
     """

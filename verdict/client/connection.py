@@ -8,12 +8,12 @@ from typing import NamedTuple, TypedDict, Unpack
 
 from uuid_utils import uuid7
 
-from verdict.application import current
 from verdict.client.errors import OutcomeUnknown, TooLarge, see_that_not_forked
 from verdict.client.outbox import Outbox
 from verdict.client.pending import Pending, Trouble
 from verdict.client.responses import Responses
 from verdict.client.waiting import Waiting
+from verdict.model.application import Application
 from verdict.model.command import Command
 from verdict.model.command_envelope import (
     CommandEnvelope,
@@ -21,6 +21,7 @@ from verdict.model.command_envelope import (
     aggregate_id_rule,
     command_id_rule,
 )
+from verdict.wire.catalog import catalog_of
 from verdict.wire.commands import encode_command
 from verdict.wire.topics import Topics
 
@@ -62,13 +63,15 @@ class Connection:
 
     def __init__(
         self,
+        application: Application,
         bootstrap_servers: str,
         topics: Topics | None,
         config: Mapping[str, str] | None,
         command_limit_bytes: int,
         own_replies: bool,
     ) -> None:
-        self._topics = topics or Topics()
+        self._catalog = catalog_of(application)
+        self._topics = topics or Topics(application)
         self._limit = command_limit_bytes
         self._made_by = os.getpid()
         self._trouble = Trouble()
@@ -100,9 +103,9 @@ class Connection:
             "payload": {},
         }
         envelope = CommandEnvelope.model_validate(fields)
-        aggregate_type = current().aggregate_of(type(command))
-        value = encode_command(aggregate_type, envelope, command)
-        return self.encoded(aggregate_type, aggregate_id, envelope.command_id, value)
+        context = self._catalog.of(type(command))
+        value = encode_command(context, envelope, command)
+        return self.encoded(context.name, aggregate_id, envelope.command_id, value)
 
     def encoded(
         self, aggregate_type: str, aggregate_id: str, command_id: str, value: bytes
@@ -176,6 +179,7 @@ class Connected:
 
     def __init__(
         self,
+        application: Application,
         bootstrap_servers: str,
         topics: Topics | None = None,
         config: Mapping[str, str] | None = None,
@@ -186,6 +190,7 @@ class Connected:
         """Prepare to send; nothing is connected before the first command.
 
         Args:
+            application: Whose commands are sent.
             bootstrap_servers: Where Kafka is found, `host:port` with commas between.
             topics: Of the deployment to talk to; default: no prefix.
             config: Further settings of librdkafka, such as `security.protocol`.
@@ -195,7 +200,7 @@ class Connected:
                 record.
         """
         self._connection = Connection(
-            bootstrap_servers, topics, config, command_limit_bytes, own_replies
+            application, bootstrap_servers, topics, config, command_limit_bytes, own_replies
         )
 
     @property

@@ -3,8 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from verdict.application import path_of_the_application
-from verdict.application_name import VARIABLE
 from verdict.configuration.loading import SettingsInvalid
 from verdict.configuration.settings import Settings
 
@@ -17,7 +15,7 @@ DEMANDED = ("authenticate", "io.encryption.enabled")  # both: tasks are spilled 
 
 
 def cluster_options(settings: Settings) -> dict[str, str]:
-    """Return what was set for Spark, under Spark's names, and which application executors load.
+    """Return what was set for Spark, under Spark's names.
 
     Raises:
         SettingsInvalid: Secrets would travel to the executors in clear, or to anybody who asks; or
@@ -32,7 +30,7 @@ def cluster_options(settings: Settings) -> dict[str, str]:
     if settings.spark_master is None:
         return options
     _refuse_secrets_in_clear(settings, options)
-    return {f"spark.executorEnv.{VARIABLE}": path_of_the_application()} | options
+    return options
 
 
 def refuse_a_kafka_of_this_machine(settings: Settings) -> None:

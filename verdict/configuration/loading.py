@@ -15,11 +15,12 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from verdict.application import NoneHere, current, is_handed_down
 from verdict.configuration.settings import TOML, Settings
 from verdict.errors import VerdictError
 from verdict.local.jars import IVY_SETTINGS
 from verdict.model.aggregate import Misdeclared
+from verdict.model.application import Application
+from verdict.wire.backoff import NotUnderstood, understood
 
 PREFIX = Settings.model_config["env_prefix"]
 ENVIRONMENT = "environment"
@@ -32,31 +33,38 @@ class SettingsInvalid(VerdictError):
     exit_code = 2
 
 
-def settings_class() -> type[Settings]:
+def settings_class(application: Application | None) -> type[Settings]:
     """Return what can be chosen: of the engine alone, unless the application adds to it.
 
     Raises:
-        NoApplication, Misdeclared: There is one and it cannot be used.
+        Misdeclared: The application's settings are of another kind.
     """
-    try:
-        found = current().settings or Settings
-    except NoneHere:
-        return Settings  # who needs one will say that there is none
-    if not issubclass(found, Settings):
-        raise Misdeclared(f"the settings of {current().name} must be a subclass of Settings")
-    return found
+    if application is None or application.settings is None:
+        return Settings
+    if not issubclass(application.settings, Settings):
+        raise Misdeclared(f"the settings of {application.name} must be a subclass of Settings")
+    return application.settings
 
 
-def load_settings(**flags: Any) -> Settings:
+def load_settings(application: Application | None, /, **flags: Any) -> Settings:
     """Return the settings that hold here; a flag that is None was not given.
+
+    Args:
+        application: Whose; None: what needs an application says that there is none.
+        **flags: Settings by name, which come before all other sources.
 
     Raises:
         SettingsInvalid: Names each wrong setting, and what is wrong with it.
     """
     try:
-        return settings_class()(**_given(flags))
+        return _of(application, settings_class(application)(**_given(flags)))
+    except NotUnderstood as error:
+        place = _place(application, "retry_backoff", flags)
+        raise SettingsInvalid(f"setting 'retry_backoff'{place}: {error}") from None
     except ValidationError as error:
-        problems = [_problem(problem, flags) for problem in error.errors(include_input=False)]
+        problems = [
+            _problem(application, problem, flags) for problem in error.errors(include_input=False)
+        ]
         raise SettingsInvalid("; ".join(problems)) from None  # the cause shows values
     except TOMLDecodeError as error:
         raise SettingsInvalid(f"{TOML} is no TOML: {error}") from None
@@ -64,13 +72,13 @@ def load_settings(**flags: Any) -> Settings:
         raise SettingsInvalid(f"settings cannot be read: {error}") from None
 
 
-def settings_alone(**given: Any) -> Settings:
+def settings_alone(application: Application | None, /, **given: Any) -> Settings:
     """Return what is given, and the default of all else, whatever environment and files say.
 
     Raises:
-        ValidationError: A value cannot be.
+        ValidationError, NotUnderstood: A value cannot be.
     """
-    kind = settings_class()
+    kind = settings_class(application)
 
     class Alone(kind):  # type: ignore[misc, valid-type]
         model_config = SettingsConfigDict(toml_file=None, env_file=None)
@@ -79,13 +87,21 @@ def settings_alone(**given: Any) -> Settings:
         def settings_customise_sources(cls, *_: Any, **sources: Any) -> tuple[Any, ...]:
             return (sources["init_settings"],)
 
-    found: Settings = Alone(**given)
-    return found
+    return _of(application, Alone(**given))
 
 
-def misnamed(environment: Iterable[str]) -> Iterator[str]:
+def _of(application: Application | None, settings: Settings) -> Settings:
+    """Return the settings with their application, whose back-offs they may name."""
+    understood({} if application is None else application.backoffs, settings.retry_backoff)
+    settings._application = application
+    return settings
+
+
+def misnamed(application: Application | None, environment: Iterable[str]) -> Iterator[str]:
     """Yield a warning for each variable that looks like a setting of ours and is none."""
-    known = {f"{PREFIX}{name.upper()}" for name in settings_class().model_fields} | NO_SETTINGS
+    known = {
+        f"{PREFIX}{name.upper()}" for name in settings_class(application).model_fields
+    } | NO_SETTINGS
     for name in sorted(environment):
         if name.upper().startswith(PREFIX) and name.upper() not in known:
             near = get_close_matches(name.upper(), known, 1)
@@ -93,19 +109,15 @@ def misnamed(environment: Iterable[str]) -> Iterator[str]:
             yield f"the variable {name} is none of ours and has no effect: {hint}"
 
 
-def origins(**flags: Any) -> dict[str, str]:
+def origins(application: Application | None, /, **flags: Any) -> dict[str, str]:
     """Return setting → where its value comes from; what is not listed has its default."""
+    kind = settings_class(application)
     sources: dict[str, PydanticBaseSettingsSource] = {
-        TOML: TomlConfigSettingsSource(settings_class()),
-        ".env": DotEnvSettingsSource(settings_class()),
-        ENVIRONMENT: EnvSettingsSource(settings_class()),
+        TOML: TomlConfigSettingsSource(kind),
+        ".env": DotEnvSettingsSource(kind),
+        ENVIRONMENT: EnvSettingsSource(kind),
     }
-    found = {
-        name: label
-        for label, source in sources.items()
-        for name in source()
-        if not (label == ENVIRONMENT and name == "app" and is_handed_down())
-    }
+    found = {name: label for label, source in sources.items() for name in source()}
     return found | dict.fromkeys(_given(flags), "flag")
 
 
@@ -113,16 +125,18 @@ def _given(flags: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in flags.items() if value is not None}
 
 
-def _problem(problem: Any, flags: Mapping[str, Any]) -> str:
+def _problem(application: Application | None, problem: Any, flags: Mapping[str, Any]) -> str:
     name = ".".join(str(part) for part in problem["loc"])
+    place = _place(application, name, flags)
     if problem["type"] == "extra_forbidden":
-        near = get_close_matches(name.removeprefix("verdict_"), settings_class().model_fields, 1)
+        known = settings_class(application).model_fields
+        near = get_close_matches(name.removeprefix("verdict_"), known, 1)
         hint = f"did you mean {near[0]!r}?" if near else "`verdict config show` lists what there is"
-        return f"unknown setting {name!r}{_place(name, flags)}: {hint}"
+        return f"unknown setting {name!r}{place}: {hint}"
     message = problem["msg"].removeprefix("Value error, ")
-    return f"setting {name!r}{_place(name, flags)}: {message}" if name else message
+    return f"setting {name!r}{place}: {message}" if name else message
 
 
-def _place(name: str, flags: Mapping[str, Any]) -> str:
-    place = origins(**flags).get(name.split(".")[0])
+def _place(application: Application | None, name: str, flags: Mapping[str, Any]) -> str:
+    place = origins(application, **flags).get(name.split(".")[0])
     return f" (from {place})" if place else ""

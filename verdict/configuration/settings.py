@@ -14,6 +14,7 @@ from pydantic import (
     FilePath,
     NonNegativeInt,
     PositiveInt,
+    PrivateAttr,
     SecretStr,
     StringConstraints,
     model_validator,
@@ -26,6 +27,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from verdict.application_loader import NoneHere
 from verdict.configuration.values import (
     cluster_url,
     database,
@@ -42,8 +44,8 @@ from verdict.configuration.values import (
 )
 from verdict.errors import EnvironmentIncomplete
 from verdict.local.user_folders import data_folder
+from verdict.model.application import Application
 from verdict.projection.roles import AUDITOR, OPERATOR, READER, Roles
-from verdict.wire.backoff import understood
 from verdict.wire.letter import MOST_ATTEMPTS
 from verdict.wire.topics import PARTITIONS, Topics
 
@@ -76,6 +78,8 @@ class Settings(BaseSettings):
         extra="forbid",
         frozen=True,
     )
+
+    _application: Application | None = PrivateAttr(None)
 
     app: str | None = Field(
         None,
@@ -162,7 +166,7 @@ class Settings(BaseSettings):
     retry_attempts: Annotated[int, Field(ge=0, le=MOST_ATTEMPTS)] = Field(
         3, description="Of a dead letter that does not say it; then it is parked."
     )
-    retry_backoff: Annotated[str, AfterValidator(understood)] = Field(
+    retry_backoff: str = Field(
         "exponential:1s,2,1h", description="How long such a letter waits before each retry."
     )
     retry_topics: Annotated[
@@ -235,6 +239,22 @@ class Settings(BaseSettings):
     )
 
     @property
+    def application(self) -> Application:
+        """The application that these are the settings of.
+
+        Raises:
+            NoApplication: They were loaded without one.
+        """
+        if self._application is None:
+            raise NoneHere
+        return self._application
+
+    @property
+    def application_or_none(self) -> Application | None:
+        """The application, None if these were loaded without one."""
+        return self._application
+
+    @property
     def chosen(self) -> dict[str, object]:
         """The settings of the application, by name."""
         own = type(self).model_fields.keys() - Settings.model_fields.keys()
@@ -273,7 +293,7 @@ class Settings(BaseSettings):
     @property
     def topics(self) -> Topics:
         """The topics of this deployment."""
-        return Topics(self.deployment, self.topic_prefix, self.partitions)
+        return Topics(self.application, self.deployment, self.topic_prefix, self.partitions)
 
     @model_validator(mode="after")
     def _security_is_whole(self) -> Self:

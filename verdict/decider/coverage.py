@@ -4,7 +4,6 @@ An aggregate that has decided stays in the application. Without it nobody answer
 a state that is recovered without it lets each of its aggregates begin at version 0 again.
 """
 
-from verdict.application import current
 from verdict.errors import VerdictError
 from verdict.exactly_once.markers import holds_records
 from verdict.kafka.access import Kafka
@@ -27,11 +26,11 @@ def refuse_gone(marker: Marker, topics: Topics) -> None:
         names = " and no ".join(map(topics.aggregate_of, gone))
         reached = ", ".join(f"{topic} up to {marker.offsets[topic]}" for topic in gone)
         raise AggregateGone(
-            f"{current().name} has no aggregate {names}, and its commands are decided here "
-            f"({reached}): without it nobody answers them, and what there is of it would begin at "
-            "version 0 again. Run the version of the application that has it; one that is not "
-            "wanted any more stays listed, with rules that refuse. Another application needs "
-            "topics and a data directory of its own (topic_prefix, data_dir)"
+            f"{topics.application.name} has no aggregate {names}, and its commands are decided "
+            f"here ({reached}): without it nobody answers them, and what there is of it would "
+            "begin at version 0 again. Run the version of the application that has it; one that "
+            "is not wanted any more stays listed, with rules that refuse. Another application "
+            "needs topics and a data directory of its own (topic_prefix, data_dir)"
         )
 
 
@@ -44,7 +43,7 @@ def decided(marker: Marker, topics: Topics) -> set[str]:
     """Return the application's aggregates of which commands are decided."""
     return {
         name
-        for name in current().aggregate_types
+        for name in topics.application.aggregate_types
         if any(marker.offsets.get(topics.commands(name), ()))
     }
 
@@ -57,7 +56,7 @@ def forgotten(marker: Marker, topics: Topics, kafka: Kafka) -> set[str]:
     """
     return {
         name
-        for name in current().aggregate_types
+        for name in topics.application.aggregate_types
         if topics.commands(name) not in marker.offsets
         and holds_records(kafka, (topics.responses(name),))
     }

@@ -8,14 +8,15 @@ import json
 from collections.abc import Container, Iterable
 from pathlib import Path
 
-from verdict.application import current
 from verdict.decider.manifest import check_manifest, manifest
 from verdict.decision.snapshot import form_of
 from verdict.exactly_once.checkpoint import CheckpointPosition
 from verdict.exactly_once.errors import DamagedCheckpoint
 from verdict.exactly_once.fit import FIRST_GENERATION
 from verdict.exactly_once.spark_files import exists
+from verdict.model.application import Application
 from verdict.storage.folders import flush, remove, write_whole
+from verdict.wire.catalog import catalog_of
 from verdict.wire.marker import Marker
 
 FOLDER = "decider"
@@ -64,13 +65,14 @@ class Generation:
         remove(self.folder)
         self.folder.mkdir(parents=True, exist_ok=True)
 
-    def complete(self, **counts: int) -> None:
+    def complete(self, application: Application, **counts: int) -> None:
         """Say that the seed is whole, and of what it consists, after it is safely on the disk.
 
         Args:
+            application: Whose rules wrote it.
             **counts: How many of what it holds, for people.
         """
-        self.note_formats()
+        self.note_formats(application)
         flush((*self.seed.rglob("*"), self.seed, self.folder))
         write_whole(self._complete, manifest(self.seed, self._seed_files(), **counts))
         flush((self._all, self._all.parent))
@@ -96,15 +98,16 @@ class Generation:
             self._complete.unlink()
             remove(self.seed)
 
-    def note_formats(self) -> None:
+    def note_formats(self, application: Application) -> None:
         """Write down in which formats the rules store snapshots, for `outdated`."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        write_whole(self._formats, json.dumps(snapshot_formats()))
+        write_whole(self._formats, json.dumps(snapshot_formats(application)))
 
-    def outdated(self, decided: Container[str] = ()) -> list[str]:
+    def outdated(self, application: Application, decided: Container[str] = ()) -> list[str]:
         """Return the aggregates whose stored snapshots the rules of today cannot read.
 
         Args:
+            application: Whose rules.
             decided: Aggregates that must have some: who is not noted here was left out.
         """
         if not exists(self._formats):
@@ -116,7 +119,7 @@ class Generation:
                 f"{self._formats} is damaged ({error}): restore the data directory as it was, or "
                 "rebuild the state from Kafka with `verdict recover`"
             ) from error
-        now = snapshot_formats()
+        now = snapshot_formats(application)
         lacking = [name for name in now if name in decided and name not in stored]
         changed = [name for name in now.keys() & stored if not _is_form(stored[name], now[name])]
         return sorted((*lacking, *changed))
@@ -134,9 +137,9 @@ def newest_generation(data_dir: Path) -> int:
     return max((int(number) for number in numbers if number.isdecimal()), default=FIRST_GENERATION)
 
 
-def snapshot_formats() -> dict[str, str]:
+def snapshot_formats(application: Application) -> dict[str, str]:
     """Return the form of every aggregate's snapshots."""
-    return {name: form_of(current().aggregate(name)) for name in current().aggregate_types}
+    return {context.name: form_of(context) for context in catalog_of(application)}
 
 
 def _is_form(stored: str | int, now: str) -> bool:

@@ -181,7 +181,7 @@ class Deciding:
         refuse_what_cannot_be_read_again(query, kafka, position)
         self._watch = Watch(kafka, query, publisher.marker.owner)
         self._held.callback(self._watch.close)
-        generation.note_formats()
+        generation.note_formats(self._settings.application)
         generation.tidy(position, former)
 
     def _current(self, query: Query) -> Generation:

@@ -3,7 +3,6 @@
 from functools import cache
 from typing import Any, NamedTuple
 
-from verdict.application import current
 from verdict.decision.received import MalformedCommand, ReceivedCommand
 from verdict.decision.recording import EVENT_ID, HASH, NO_HASH, Recorded, decided_at
 from verdict.decision.snapshot import Snapshot
@@ -12,9 +11,10 @@ from verdict.model.life_cycle import LifeCycle
 from verdict.model.reason import Reason
 from verdict.wire.avro_pieces import known_long, known_text, write_long, write_text
 from verdict.wire.avro_writer import Writer, field_writer
+from verdict.wire.catalog import AggregateContext
 from verdict.wire.codec import prefix_of
 from verdict.wire.response import Details, Response, Status
-from verdict.wire.schema_files import newest
+from verdict.wire.schema_files import ENGINE
 
 NOTHING, SOME, NO, YES = b"\0", b"\2", b"\0", b"\1"
 NONE_OF_THEM = b"\0"  # the end of a list or a map
@@ -114,11 +114,11 @@ class _ResponseSchema(NamedTuple):
 
 @cache
 def _response() -> _ResponseSchema:
-    version = newest("response")
+    version = ENGINE.newest("response")
     return _ResponseSchema(prefix_of(version), field_writer(version.schema, "details"))
 
 
-def malformed(command: MalformedCommand) -> Response:
+def malformed(context: AggregateContext, command: MalformedCommand) -> Response:
     """Return the response to a command that no aggregate could accept; no state is looked at."""
     return Response.trusted(
         {
@@ -142,7 +142,7 @@ def malformed(command: MalformedCommand) -> Response:
             "correlation_id": command.correlation_id,
             "source": command.record.source,
             "decided_at": command.record.timestamp,
-            "handler_version": current().aggregate(command.aggregate_type).handler_version,
+            "handler_version": context.aggregate.handler_version,
             "last_hash": None,
             "actor": command.actor,
         }

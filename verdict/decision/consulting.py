@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 from verdict.decision.answering import Rejected
 from verdict.decision.received import ReceivedCommand
 from verdict.decision.recording import Recorded, decided_at, record
-from verdict.decision.snapshot import Snapshot, snapshot_codec
+from verdict.decision.snapshot import Snapshot, encode_snapshot
 from verdict.model.aggregate import Aggregate
 from verdict.model.command import Command
 from verdict.model.message import Event, Message
 from verdict.model.reason import Reason
 from verdict.model.refused import Refused
 from verdict.model.told import described, storable
+from verdict.wire.catalog import AggregateContext
 
 
 class Consulted(NamedTuple):
@@ -24,7 +25,7 @@ class Consulted(NamedTuple):
 
 
 def consult(
-    decider: Aggregate[Any], snapshot: Snapshot[Any], command: ReceivedCommand
+    context: AggregateContext, snapshot: Snapshot[Any], command: ReceivedCommand
 ) -> Consulted:
     """Return the events that the rules decide on, numbered and encoded, and what they add up to.
 
@@ -33,15 +34,16 @@ def consult(
     Raises:
         Rejected: BUSINESS_RULE with the rule's own words, or HANDLER_ERROR for any failure.
     """
+    decider = context.aggregate
     try:
         events = decided(decider, snapshot.state, command.payload)
         state = reduce(decider.evolve, events, snapshot.state)
-        recorded, last_hash = record(decider, snapshot, command, events)
+        recorded, last_hash = record(context, snapshot, command, events)
         if not events:
             return Consulted((), snapshot, None)
         time = decided_at(snapshot, command)
         after = Snapshot(snapshot.version + len(events), state, last_hash, time)
-        return Consulted(recorded, after, snapshot_codec(decider.name).encode(after))
+        return Consulted(recorded, after, encode_snapshot(context, after))
     except Rejected:
         raise
     except Exception as error:  # a bug in the rules of one aggregate must not stop the others

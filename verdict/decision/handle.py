@@ -7,11 +7,11 @@ from verdict.decision.consulting import consult
 from verdict.decision.received import ReceivedCommand
 from verdict.decision.recording import Recorded, StoredEvent
 from verdict.decision.snapshot import Snapshot
-from verdict.model.aggregate import Aggregate
 from verdict.model.command_envelope import Expectation
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import iso_time
 from verdict.model.reason import Reason
+from verdict.wire.catalog import AggregateContext
 from verdict.wire.records import decode, encode, event_around
 from verdict.wire.response import Response
 
@@ -31,12 +31,13 @@ class Limits(NamedTuple):
 class Verdict(NamedTuple):
     """What became of one command.
 
-    `answer` is the response's bytes; `refused` says why, if it is a new rejection. `recorded` are
-    the events' bytes. `snapshot` is the aggregate afterwards and `stored` its encoding, None when
-    the command caused no event. `remembered` says whether the answer stands for the same command
-    id from now on.
+    `context` is the aggregate's. `answer` is the response's bytes; `refused` says why, if it is a
+    new rejection. `recorded` are the events' bytes. `snapshot` is the aggregate afterwards and
+    `stored` its encoding, None when the command caused no event. `remembered` says whether the
+    answer stands for the same command id from now on.
     """
 
+    context: AggregateContext
     answer: bytes
     refused: Reason | None
     recorded: tuple[Recorded, ...]
@@ -52,15 +53,14 @@ class Verdict(NamedTuple):
     @property
     def events(self) -> tuple[StoredEvent, ...]:
         """What happened, as it was recorded."""
-        of = self.response.aggregate_type
         return tuple(
-            StoredEvent(event_around(payload, of, value), value)
+            StoredEvent(event_around(self.context, payload, value), value)
             for _, payload, value in self.recorded
         )
 
 
 def handle(
-    decider: Aggregate[Any],
+    context: AggregateContext,
     snapshot: Snapshot[Any],
     command: ReceivedCommand,
     earlier: Response | None,
@@ -69,7 +69,7 @@ def handle(
     """Give the one verdict on `command`; pure.
 
     Args:
-        decider: The aggregate's rules.
+        context: The aggregate's rules and codecs.
         snapshot: The aggregate before the command.
         command: A well-formed command (check 1 is passed).
         earlier: The remembered response to the same command id, if there is one.
@@ -80,26 +80,26 @@ def handle(
         first failed check; or, for a command id that is remembered, the original outcome.
     """
     if earlier is not None:
-        return _answer_again(decider, snapshot, command, earlier)
+        return _answer_again(context, snapshot, command, earlier)
     try:
         _check_quarantine(command, snapshot)
         _check_deadline(command)
         _check_expectation(command, snapshot)
         _check_life_cycle(command, snapshot)
-        return _accept(decider, snapshot, command, limits)
+        return _accept(context, snapshot, command, limits)
     except Rejected as rejected:
-        return _refuse(decider, snapshot, command, rejected)
+        return _refuse(context, snapshot, command, rejected)
 
 
 def _refuse(
-    decider: Aggregate[Any], snapshot: Snapshot[Any], command: ReceivedCommand, rejected: Rejected
+    context: AggregateContext, snapshot: Snapshot[Any], command: ReceivedCommand, rejected: Rejected
 ) -> Verdict:
-    answer, reason = rejection(decider, snapshot, command, rejected), rejected.reason
-    return Verdict(answer, reason, (), snapshot, None, remembered=not reason.retriable)
+    answer, reason = rejection(context.aggregate, snapshot, command, rejected), rejected.reason
+    return Verdict(context, answer, reason, (), snapshot, None, remembered=not reason.retriable)
 
 
 def _answer_again(
-    decider: Aggregate[Any], snapshot: Snapshot[Any], command: ReceivedCommand, earlier: Response
+    context: AggregateContext, snapshot: Snapshot[Any], command: ReceivedCommand, earlier: Response
 ) -> Verdict:
     if earlier.command_digest == command.digest:
         own = {
@@ -108,13 +108,13 @@ def _answer_again(
             "actor": command.envelope.sender,
         }
         response = earlier.model_copy(update={"duplicate": True, **own})
-        return Verdict(encode(response), None, (), snapshot, None, remembered=False)
+        return Verdict(context, encode(response), None, (), snapshot, None, remembered=False)
     taken = Rejected(
         Reason.COMMAND_ID_REUSED,
         f"command id {command.envelope.command_id!r} was already used for a "
         f"{earlier.command_type} at {iso_time(earlier.decided_at)}: send a new id",
     )
-    return _refuse(decider, snapshot, command, taken)._replace(remembered=False)
+    return _refuse(context, snapshot, command, taken)._replace(remembered=False)
 
 
 def _check_quarantine(command: ReceivedCommand, snapshot: Snapshot[Any]) -> None:
@@ -181,9 +181,9 @@ def _name(command: ReceivedCommand) -> str:
 
 
 def _accept(
-    decider: Aggregate[Any], snapshot: Snapshot[Any], command: ReceivedCommand, limits: Limits
+    context: AggregateContext, snapshot: Snapshot[Any], command: ReceivedCommand, limits: Limits
 ) -> Verdict:
-    events, after, stored = consult(decider, snapshot, command)
+    events, after, stored = consult(context, snapshot, command)
     size = sum([len(event.value) for event in events])
     if size > limits.events_bytes:
         raise Rejected(
@@ -191,5 +191,5 @@ def _accept(
             f"its {len(events)} events take {size} bytes: {limits.events_bytes} are allowed",
             {"bytes": size, "limit": limits.events_bytes},
         )
-    answer = acceptance(decider, snapshot, command, events, after)
-    return Verdict(answer, None, events, after, stored, remembered=True)
+    answer = acceptance(context.aggregate, snapshot, command, events, after)
+    return Verdict(context, answer, None, events, after, stored, remembered=True)

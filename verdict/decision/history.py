@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from typing import Any
 
-from verdict.application import current
 from verdict.decision.recording import StoredEvent
 from verdict.decision.snapshot import NEVER_EXISTED, Snapshot
+from verdict.model.aggregate import Aggregate
 
 
 class Broken(Exception):
@@ -22,7 +22,7 @@ class Broken(Exception):
         self.version = version
 
 
-def after(snapshot: Snapshot[Any], stored: StoredEvent) -> Snapshot[Any]:
+def after(rules: Aggregate[Any], snapshot: Snapshot[Any], stored: StoredEvent) -> Snapshot[Any]:
     """Return the aggregate after its next event.
 
     Raises:
@@ -38,7 +38,7 @@ def after(snapshot: Snapshot[Any], stored: StoredEvent) -> Snapshot[Any]:
             expected,
         )
     try:
-        state = current().aggregate(event.aggregate_type).evolve(snapshot.state, event.payload)
+        state = rules.evolve(snapshot.state, event.payload)
     except Exception as error:  # `evolve` is total over what was decided by these rules
         raise Broken(f"the rules fail at version {event.version}: {error!r}", expected) from error
     return Snapshot(event.version, state, sha256(stored.value).digest(), event.decided_at)
@@ -53,11 +53,15 @@ def twice(version: int, one: bytes, other: bytes) -> str:
 
 
 def fold(
-    history: Iterable[StoredEvent], at_version: int | None = None, at: int | None = None
+    rules: Aggregate[Any],
+    history: Iterable[StoredEvent],
+    at_version: int | None = None,
+    at: int | None = None,
 ) -> Snapshot[Any]:
     """Return what one aggregate is after its events, or was.
 
     Args:
+        rules: Of the aggregate.
         history: Its events, in any order; one may come several times. No more of them are taken
             than are needed.
         at_version: Stop after this version.
@@ -81,7 +85,7 @@ def fold(
             continue
         if at is not None and stored.event.decided_at > at:
             break
-        snapshot = after(snapshot, stored)
+        snapshot = after(rules, snapshot, stored)
         hashes.append(snapshot.last_hash)
         if snapshot.version == at_version:
             break

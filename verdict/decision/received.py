@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from verdict.application import current
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope, aggregate_id_rule, command_id_rule
 from verdict.model.digest import command_digest
@@ -21,8 +20,9 @@ from verdict.model.reason import Reason
 from verdict.model.source import Source
 from verdict.model.told import described
 from verdict.wire.avro_pieces import known_long, known_text, text_in, write_long
+from verdict.wire.catalog import AggregateContext
 from verdict.wire.codec import Undecodable
-from verdict.wire.commands import JSON_OPENING, decode_command, sound_commands
+from verdict.wire.commands import JSON_OPENING, decode_command
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.response import Details
 from verdict.wire.sliced_envelope import SlicedEnvelope, sliced
@@ -148,9 +148,9 @@ class _Malformed(Exception):
 
 
 def receive(
-    aggregate_type: str, record: CommandRecord
+    context: AggregateContext, record: CommandRecord
 ) -> ReceivedCommand | MalformedCommand | DeadLetter:
-    """Read a record as a command of `aggregate_type`; pure, and it never raises.
+    """Read a record as a command of an aggregate; pure, and it never raises.
 
     Returns:
         The command; or what is known of it and why none could accept it; or a dead letter, when it
@@ -161,49 +161,51 @@ def receive(
     if record.value is None:
         return dead_letter(record, "record has no value")
     try:
-        return _sound(aggregate_type, record, record.value) or in_other_words(
-            aggregate_type, record, record.value
+        return _sound(context, record, record.value) or in_other_words(
+            context, record, record.value
         )
     except Exception as error:  # a bug in one command's class must not stop the others
         return dead_letter(record, f"a bug in reading it: {described(error, anywhere=True)}")
 
 
-def _sound(aggregate_type: str, record: CommandRecord, value: bytes) -> ReceivedCommand | None:
+def _sound(
+    context: AggregateContext, record: CommandRecord, value: bytes
+) -> ReceivedCommand | None:
     """Return a command as our clients write it; None for what is in another form, or malformed."""
     try:
-        envelope, payload = sound_commands(aggregate_type).read(value)
+        envelope, payload = context.sound_commands.read(value)
     except Exception:  # what is wrong, others find the words for
         return None
     if text_in(envelope.aggregate) != record.key or nul_in(payload) is not None:
         return None
-    return _received(aggregate_type, envelope, payload, record)
+    return _received(context, envelope, payload, record)
 
 
 def _received(
-    aggregate_type: str, envelope: SlicedEnvelope, payload: Command, record: CommandRecord
+    context: AggregateContext, envelope: SlicedEnvelope, payload: Command, record: CommandRecord
 ) -> ReceivedCommand:
     digest, place = command_digest(payload), record.source
     source = known_text(place.topic) + known_long(place.partition) + write_long(place.offset)
-    return ReceivedCommand(aggregate_type, envelope, payload, digest, source, record)
+    return ReceivedCommand(context.name, envelope, payload, digest, source, record)
 
 
 def in_other_words(
-    aggregate_type: str, record: CommandRecord, value: bytes
+    context: AggregateContext, record: CommandRecord, value: bytes
 ) -> ReceivedCommand | MalformedCommand | DeadLetter:
     """Read JSON, Avro of an older schema, and what is malformed; a command comes out as newest."""
     try:
-        sent = decode_command(aggregate_type, value)
+        sent = decode_command(context, value)
     except Undecodable as error:
         return dead_letter(record, str(error))
     is_json = value[:1] == JSON_OPENING
     try:
-        return _well_formed(aggregate_type, sent, record, is_json)
+        return _well_formed(context, sent, record, is_json)
     except _Malformed as malformed:
-        return _with_ids(aggregate_type, sent, record, malformed)
+        return _with_ids(context, sent, record, malformed)
 
 
 def _with_ids(
-    aggregate_type: str, sent: dict[str, Any], record: CommandRecord, malformed: "_Malformed"
+    context: AggregateContext, sent: dict[str, Any], record: CommandRecord, malformed: "_Malformed"
 ) -> MalformedCommand | DeadLetter:
     try:
         command_id = command_id_rule.validate_python(sent.get("command_id"), strict=True)
@@ -212,12 +214,12 @@ def _with_ids(
         needed = "a command_id of 1 to 128 and an aggregate_id of 1 to 256 characters, no NUL"
         return dead_letter(record, f"nobody can be answered: a command needs {needed}")
     return MalformedCommand(
-        aggregate_type=aggregate_type,
+        aggregate_type=context.name,
         command_id=command_id,
         aggregate_id=aggregate_id,
         correlation_id=_name_or(sent.get("correlation_id"), command_id),
         actor=_name_or(sent.get("actor"), None),
-        command_type=_command_type(aggregate_type, sent),
+        command_type=_command_type(context, sent),
         reason=malformed.reason,
         message=str(malformed),
         details=malformed.details,
@@ -245,7 +247,7 @@ def dead_letter(record: CommandRecord, error: str) -> DeadLetter:
 
 
 def _well_formed(
-    aggregate_type: str, sent: dict[str, Any], record: CommandRecord, is_json: bool
+    context: AggregateContext, sent: dict[str, Any], record: CommandRecord, is_json: bool
 ) -> ReceivedCommand:
     aggregate_id = sent.get("aggregate_id")
     if isinstance(aggregate_id, str) and record.key != aggregate_id.encode(errors="replace"):
@@ -254,17 +256,17 @@ def _well_formed(
         envelope = _envelope(sent)
     except ValidationError as error:
         raise _invalid_fields(error) from error
-    payload = _payload(aggregate_type, envelope.payload, is_json)
-    return _received(aggregate_type, sliced(envelope), payload, record)
+    payload = _payload(context, envelope.payload, is_json)
+    return _received(context, sliced(envelope), payload, record)
 
 
-def _payload(aggregate_type: str, sent: dict[str, Any], is_json: bool) -> Command:
+def _payload(context: AggregateContext, sent: dict[str, Any], is_json: bool) -> Command:
     name = sent.get("type")
     if not isinstance(name, str):
         raise _invalid("payload.type", "must name the command's type")
-    known = current().aggregate(aggregate_type).command_types
+    known = context.aggregate.command_types
     if name not in known:
-        message = f"{aggregate_type} has no command {_short(name)!r}: it has {', '.join(known)}"
+        message = f"{context.name} has no command {_short(name)!r}: it has {', '.join(known)}"
         raise _Malformed(Reason.UNKNOWN_TYPE, message, {"payload.type": _short(name)})
     fields = {key: sent[key] for key in sent if key != "type"}
     try:
@@ -317,14 +319,10 @@ def _invalid_fields(error: ValidationError, prefix: str = "") -> _Malformed:
     return _Malformed(Reason.INVALID_COMMAND, message, details)
 
 
-def _command_type(aggregate_type: str, sent: dict[str, Any]) -> str | None:
+def _command_type(context: AggregateContext, sent: dict[str, Any]) -> str | None:
     payload = sent.get("payload")
     name = payload.get("type") if isinstance(payload, dict) else None
-    return (
-        name
-        if isinstance(name, str) and name in current().aggregate(aggregate_type).command_types
-        else None
-    )
+    return name if isinstance(name, str) and name in context.aggregate.command_types else None
 
 
 def _name_or(value: Any, default: Default) -> str | Default:

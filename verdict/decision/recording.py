@@ -3,16 +3,12 @@
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from verdict.application import of_the_application
 from verdict.decision.received import ReceivedCommand
 from verdict.decision.snapshot import Snapshot
-from verdict.model.aggregate import Aggregate
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.wire.avro_pieces import known_long, known_text, write_long
-from verdict.wire.avro_writer import Writer, field_writer
-from verdict.wire.codec import prefix_of
-from verdict.wire.schema_files import newest
+from verdict.wire.catalog import AggregateContext
 
 EVENT_ID = write_long(36)  # characters
 DIGEST = HASH = write_long(32)  # bytes
@@ -35,7 +31,7 @@ class Recorded(NamedTuple):
 
 
 def record(
-    decider: Aggregate[Any],
+    context: AggregateContext,
     snapshot: Snapshot[Any],
     command: ReceivedCommand,
     events: list[Event],
@@ -50,15 +46,16 @@ def record(
     Raises:
         ValueError, TypeError, LookupError: An event does not fit the aggregate's schema.
     """
-    opening, write_payload = _of_the_schema(decider.name)
+    prefix, write_payload = context.event_writer
     aggregate_type, envelope, _, digest, source, _ = command
     aggregate_id, version = envelope.aggregate_id, snapshot.version
+    opening = prefix + EVENT_ID
     about, count = known_text(aggregate_type) + envelope.aggregate, known_long(len(events))
     common = b"".join((  # what all events of a command say, from its id to the rules' version
         envelope.command, DIGEST, digest, envelope.correlation,
         envelope.command,  # the cause
         envelope.actor, envelope.trace, known_long(decided_at(snapshot, command)), source,
-        known_text(decider.handler_version),
+        known_text(context.aggregate.handler_version),
     ))  # fmt: skip
     last_hash, recorded = snapshot.last_hash, []
     for index, payload in enumerate(events):
@@ -71,13 +68,6 @@ def record(
         last_hash = sha256(value).digest()
         recorded.append(Recorded(name, payload, value))
     return tuple(recorded), last_hash
-
-
-@of_the_application
-def _of_the_schema(aggregate_type: str) -> tuple[bytes, Writer]:
-    """Return how each event begins, and what writes its payload."""
-    version = newest(f"{aggregate_type}_event")
-    return prefix_of(version) + EVENT_ID, field_writer(version.schema, "payload")
 
 
 def decided_at(snapshot: Snapshot[Any], command: ReceivedCommand) -> int:

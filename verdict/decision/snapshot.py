@@ -1,16 +1,12 @@
 """What the operator remembers of one aggregate."""
 
-from collections.abc import Callable
 from hashlib import sha256
 from struct import Struct
 from typing import Any, Generic, NamedTuple
 
-from verdict.application import current, of_the_application
-from verdict.model.aggregate import Aggregate, State
+from verdict.model.aggregate import State
 from verdict.model.life_cycle import LifeCycle
-from verdict.wire.avro_reader import avro_reader
-from verdict.wire.avro_schema import RecordSchema
-from verdict.wire.avro_writer import avro_writer
+from verdict.wire.catalog import AggregateContext
 
 HEAD = Struct(">BqqBB")  # format, version, decided_at, what it is, length of the hash
 DELETED, ACTIVE, QUARANTINED = range(3)
@@ -52,61 +48,46 @@ class Snapshot(NamedTuple, Generic[State]):
 NEVER_EXISTED: Snapshot[Any] = Snapshot()
 
 
-class SnapshotCodec(Generic[State]):
-    """Snapshots to bytes and back; a few dozen bytes plus the state in Avro."""
+def encode_snapshot(context: AggregateContext, snapshot: Snapshot[Any]) -> bytes:
+    """Return the bytes to keep: a few dozen, and the state in Avro.
 
-    def __init__(self, decider: Aggregate[State]) -> None:
-        self._name, self._format = decider.name, decider.snapshot_format
-        self._validated: Callable[[Any], State] = (
-            decider.state.__pydantic_validator__.validate_python
-        )
-        schema = _state_schema(decider)
-        self._write = avro_writer(schema)
-        self._read = avro_reader(schema, names=False)
-
-    def encode(self, snapshot: Snapshot[State]) -> bytes:
-        """Return the bytes to keep.
-
-        Raises:
-            ValueError, TypeError: The state does not fit its own class.
-        """
-        version, state, last_hash, decided_at, quarantined = snapshot
-        kind = QUARANTINED if quarantined else DELETED if state is None else ACTIVE
-        head = HEAD.pack(self._format, version, decided_at, kind, len(last_hash))
-        if state is None:
-            return head + last_hash
-        # what is stored must be readable: a copy with changed fields was not validated yet
-        self._validated(state.__dict__)
-        return head + last_hash + self._write(state)
-
-    def decode(self, kept: bytes) -> Snapshot[State]:
-        """Return the snapshot in `kept`.
-
-        Raises:
-            OutdatedSnapshot: It was written with another format of the state.
-            ValueError, LookupError, EOFError: It is damaged.
-        """
-        number, version, decided_at, kind, hash_length = HEAD.unpack_from(kept)
-        if number != self._format:
-            raise OutdatedSnapshot(self._name, number, self._format)
-        begin = HEAD_BYTES + hash_length
-        state = self._state(kept, begin) if kind == ACTIVE else None
-        return Snapshot(version, state, kept[HEAD_BYTES:begin], decided_at, kind == QUARANTINED)
-
-    def _state(self, kept: bytes, begin: int) -> State:
-        fields, end = self._read(kept, begin)
-        if end != len(kept):
-            raise ValueError(f"{len(kept) - end} bytes are left over behind a snapshot")
-        return self._validated(fields)
+    Raises:
+        ValueError, TypeError: The state does not fit its own class.
+    """
+    version, state, last_hash, decided_at, quarantined = snapshot
+    kind = QUARANTINED if quarantined else DELETED if state is None else ACTIVE
+    number = context.aggregate.snapshot_format
+    head = HEAD.pack(number, version, decided_at, kind, len(last_hash))
+    if state is None:
+        return head + last_hash
+    # what is stored must be readable: a copy with changed fields was not validated yet
+    context.validated_state(state.__dict__)
+    return head + last_hash + context.write_state(state)
 
 
-@of_the_application
-def snapshot_codec(aggregate_type: str) -> SnapshotCodec[Any]:
-    """Return the codec of an aggregate's snapshots, made once per process."""
-    return SnapshotCodec(current().aggregate(aggregate_type))
+def decode_snapshot(context: AggregateContext, kept: bytes) -> Snapshot[Any]:
+    """Return the snapshot in `kept`.
+
+    Raises:
+        OutdatedSnapshot: It was written with another format of the state.
+        ValueError, LookupError, EOFError: It is damaged.
+    """
+    number, version, decided_at, kind, hash_length = HEAD.unpack_from(kept)
+    if number != (wanted := context.aggregate.snapshot_format):
+        raise OutdatedSnapshot(context.name, number, wanted)
+    begin = HEAD_BYTES + hash_length
+    state = _state(context, kept, begin) if kind == ACTIVE else None
+    return Snapshot(version, state, kept[HEAD_BYTES:begin], decided_at, kind == QUARANTINED)
 
 
-def form_of(decider: Aggregate[Any]) -> str:
+def _state(context: AggregateContext, kept: bytes, begin: int) -> Any:
+    fields, end = context.read_state(kept, begin)
+    if end != len(kept):
+        raise ValueError(f"{len(kept) - end} bytes are left over behind a snapshot")
+    return context.validated_state(fields)
+
+
+def form_of(context: AggregateContext) -> str:
     """Return what tells one form of an aggregate's snapshots from others.
 
     That is the number that its author gives it, and what bytes depend on of the state's schema
@@ -114,9 +95,5 @@ def form_of(decider: Aggregate[Any]) -> str:
     """
     from fastavro.schema import to_parsing_canonical_form  # which nobody else waits for
 
-    form = to_parsing_canonical_form(_state_schema(decider))
-    return f"{decider.snapshot_format} {sha256(form.encode()).hexdigest()}"
-
-
-def _state_schema(decider: Aggregate[Any]) -> Any:
-    return RecordSchema("snapshot", {}).record(decider.state)
+    form = to_parsing_canonical_form(context.state_schema)
+    return f"{context.aggregate.snapshot_format} {sha256(form.encode()).hexdigest()}"

@@ -10,6 +10,7 @@ from verdict.event_log.placed import Laid, Placed, event_in
 from verdict.model.message import iso_time
 from verdict.model.source import Source
 from verdict.reading.reader import Reader
+from verdict.wire.catalog import AggregateContext
 from verdict.wire.spans import Partition
 
 COLUMNS = """\
@@ -137,11 +138,11 @@ class Row(NamedTuple):
         key = self.aggregate_id.encode()
         return Laid(self.topic, self.partition, self.offset, key, self.value)
 
-    def placed(self) -> Placed:
+    def placed(self, context: AggregateContext) -> Placed:
         """Return the event that was archived, or what is wrong with it."""
         fault = self.fault
         place = Source(self.topic, self.partition, self.offset)
-        content = fault or event_in(self.aggregate_type, self.aggregate_id, self.value)
+        content = fault or event_in(context, self.aggregate_id, self.value)
         if isinstance(content, StoredEvent) and content.event.version != self.version:
             content = (
                 f"row {self.global_position} of event_archive says version {self.version}, its "
@@ -162,11 +163,11 @@ class Archive:
         [(version,)] = self._reader.select(ANSWERED, asked).rows
         return int(version)
 
-    def history(self, aggregate_type: str, aggregate_id: str) -> Iterator[Placed]:
+    def history(self, context: AggregateContext, aggregate_id: str) -> Iterator[Placed]:
         """Yield an aggregate's events in the order of their versions, as they are asked for."""
-        asked: dict[str, object] = {"aggregate_type": aggregate_type}
+        asked: dict[str, object] = {"aggregate_type": context.name}
         for row in self._rows(HISTORY, asked | {"aggregate_id": aggregate_id}):
-            yield row.placed()
+            yield row.placed(context)
 
     def standing(self) -> Standing:
         """Return how far it has come; of a partition with which it has not begun, nothing."""
@@ -196,18 +197,18 @@ class Archive:
         [(first,)] = self._reader.select(FIRST, {**place._asdict(), "offset": offset}).rows
         return None if first is None else int(first)
 
-    def every(self, aggregate_type: str, last: int) -> Iterator[Placed]:
+    def every(self, context: AggregateContext, last: int) -> Iterator[Placed]:
         """Yield all events of a type, by aggregate id and version, as they are asked for.
 
         Args:
-            aggregate_type: Of the aggregates; their ids are in the order of their code points.
+            context: Of the aggregates; their ids are in the order of their code points.
             last: The greatest global position that counts.
         """
-        asked = {"aggregate_type": aggregate_type, "last": last}
+        asked = {"aggregate_type": context.name, "last": last}
         after: tuple[str, int] = "", 0
         while page := self._page(EVERY, asked | {"aggregate_id": after[0], "version": after[1]}):
             for row in page:
-                yield row.placed()
+                yield row.placed(context)
             after = page[-1].aggregate_id, page[-1].version
 
     def rows(self, topic: str, partition: int, start: int, end: int) -> Iterator[Row]:

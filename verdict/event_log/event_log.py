@@ -16,6 +16,7 @@ from verdict.event_log.key_places import place_of
 from verdict.event_log.placed import Laid, Placed, laid, placed
 from verdict.kafka.errors import NotThereYet, RecordsDropped
 from verdict.kafka.log import KafkaLog
+from verdict.wire.catalog import catalog_of
 from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
@@ -65,6 +66,7 @@ class EventLog:
         tell: Callable[[str], None] = LOG.warning,
     ) -> None:
         self._topics = topics
+        self._catalog = catalog_of(topics.application)
         self._log = log
         self.archive = archive
         self._tell = tell
@@ -135,15 +137,16 @@ class EventLog:
             Unreachable: Kafka does not answer.
         """
         topic, key, passed = self._topics.events(aggregate_type), aggregate_id.encode(), 0
+        context = self._catalog[aggregate_type]
         while True:
             archive, standing = self._standing()
             if archive is not None:
-                yield from archive.history(aggregate_type, aggregate_id)
+                yield from archive.history(context, aggregate_id)
             place = place_of(self._log(), self._topics, topic, key)
             try:
                 for found in self.behind({place: max(standing.reached.get(place, 0), passed)}):
                     if found.key == key:
-                        yield placed(aggregate_type, found)
+                        yield placed(context, found)
                 return
             except RecordsDropped as dropped:
                 passed = dropped.earliest
@@ -158,17 +161,17 @@ class EventLog:
         Raises:
             Gone, NotThereYet, Unreachable: As `history`.
         """
-        topic = self._topics.events(aggregate_type)
+        topic, context = self._topics.events(aggregate_type), self._catalog[aggregate_type]
         places = self._log().places([topic])
         while True:
             archive, standing = self._standing()
             found = self.behind({place: standing.reached.get(place, 0) for place in places})
             try:
-                behind = [placed(aggregate_type, record) for record in found]
+                behind = [placed(context, record) for record in found]
                 break
             except RecordsDropped as dropped:
                 self.see_that_it_is_archived(dropped.place, dropped.earliest)
-        archived = iter(()) if archive is None else archive.every(aggregate_type, standing.last)
+        archived = iter(()) if archive is None else archive.every(context, standing.last)
         both = merge(archived, sorted(behind, key=_order), key=_order)
         yield from groupby(both, key=lambda found: found.aggregate_id)
 

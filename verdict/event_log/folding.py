@@ -8,6 +8,7 @@ from verdict.decision.recording import StoredEvent
 from verdict.decision.snapshot import Snapshot
 from verdict.errors import VerdictError
 from verdict.event_log.placed import Placed
+from verdict.model.aggregate import Aggregate
 from verdict.model.source import Source
 
 
@@ -19,11 +20,12 @@ class Moment(NamedTuple):
 
 
 def folded(
-    about: str, history: Iterable[Placed], moment: Moment
+    rules: Aggregate[Any], about: str, history: Iterable[Placed], moment: Moment
 ) -> tuple[dict[int, Source], Snapshot[Any]]:
     """Return the place of each version that was read, and what the aggregate was then.
 
     Args:
+        rules: Of the aggregate.
         about: The aggregate, for people.
         history: Its events.
         moment: Which of them count.
@@ -39,6 +41,6 @@ def folded(
             yield placed.stored
 
     try:
-        return places, fold(noted(), *moment)
+        return places, fold(rules, noted(), *moment)
     except Broken as broken:
         raise VerdictError(f"{about}: {broken}; no state can be told") from broken

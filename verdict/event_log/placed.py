@@ -7,6 +7,7 @@ from confluent_kafka import Message
 from verdict.decision.history import Broken
 from verdict.decision.recording import StoredEvent
 from verdict.model.source import Source
+from verdict.wire.catalog import AggregateContext
 from verdict.wire.records import decode_event
 
 
@@ -45,10 +46,11 @@ class Placed(NamedTuple):
         return self.content
 
 
-def event_in(aggregate_type: str, aggregate_id: str, value: bytes) -> StoredEvent | str:
+def event_in(context: AggregateContext, aggregate_id: str, value: bytes) -> StoredEvent | str:
     """Return the event in a record of an aggregate, or why there is none."""
+    aggregate_type = context.name
     try:
-        event = decode_event(aggregate_type, value)
+        event = decode_event(context, value)
     except ValueError as error:  # undecodable, or against the rules that its class states today
         return f"a record of {aggregate_type} {aggregate_id!r} cannot be read: {error}"
     if (event.aggregate_type, event.aggregate_id) != (aggregate_type, aggregate_id):
@@ -57,10 +59,10 @@ def event_in(aggregate_type: str, aggregate_id: str, value: bytes) -> StoredEven
     return StoredEvent(event, value)
 
 
-def placed(aggregate_type: str, found: Laid) -> Placed:
+def placed(context: AggregateContext, found: Laid) -> Placed:
     """Return the event in a record, or what is wrong with it; it is its key's in any case."""
     aggregate_id = (found.key or b"").decode(errors="backslashreplace")
-    content = event_in(aggregate_type, aggregate_id, found.value or b"")
+    content = event_in(context, aggregate_id, found.value or b"")
     if isinstance(content, str):
         return Placed(found.source, aggregate_id, 0, f"{found.source}: {content}")
     return Placed(found.source, aggregate_id, content.event.version, content)

@@ -9,7 +9,6 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from verdict.application import current
 from verdict.configuration.found import kafka_options
 from verdict.configuration.loading import load_settings
 from verdict.configuration.settings import Settings
@@ -20,8 +19,10 @@ from verdict.event_log.event_log import EventLog
 from verdict.event_log.placed import Laid
 from verdict.kafka.errors import RecordsDropped
 from verdict.kafka.log import KafkaLog
+from verdict.model.application import Application
 from verdict.model.recorded_event import RecordedEvent
 from verdict.reading.reader import Reader, reader_of
+from verdict.wire.catalog import catalog_of
 from verdict.wire.records import decode_event
 from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
@@ -46,6 +47,7 @@ class Followed(NamedTuple):
 
 @contextmanager
 def subscribe(
+    application: Application,
     category: str | None = None,
     from_position: int | Places = 0,
     settings: Settings | None = None,
@@ -53,6 +55,7 @@ def subscribe(
     """Give a subscription to the deployment that settings name, as the command line finds it.
 
     Args:
+        application: Whose events.
         category: An aggregate type, None for all.
         from_position: After this global position; or from `places`, as they were kept.
         settings: From `load_settings`; None: those of the environment, `.env` and `verdict.toml`.
@@ -61,7 +64,7 @@ def subscribe(
         Unreachable: Kafka or the database does not answer, or nothing says where they are.
         VerdictError: A setting is wrong, or there is no such category.
     """
-    known = settings or load_settings()
+    known = settings or load_settings(application)
     options = kafka_options(known)
     with reader_of(known) as reader, honouring(options, known.topics) as log:
         yield Subscription(reader, log, known.topics, category, from_position)
@@ -96,7 +99,8 @@ class Subscription:
         self._archive = Archive(reader)
         self._log = log
         self._events = EventLog(topics, lambda: log, lambda: self._archive)
-        self._followed = {topics.events(name): name for name in _followed(category)}
+        self._followed = {topics.events(name): name for name in _followed(topics, category)}
+        self._catalog = catalog_of(topics.application)
         self._from = from_position
         self._places: dict[Place, int] = (
             self._behind(from_position) if isinstance(from_position, int) else dict(from_position)
@@ -164,7 +168,7 @@ class Subscription:
             if row.topic in self._followed and row.offset >= self._places.get(place, 0):
                 value = row.laid().value or b""
                 self._places[place] = row.offset + 1
-                event = decode_event(row.aggregate_type, value)
+                event = decode_event(self._catalog[row.aggregate_type], value)
                 yield Followed(event, place, row.offset, row.global_position)
 
     def _from_kafka(self, ends: Places, follow: bool) -> Iterator[Followed]:
@@ -179,7 +183,7 @@ class Subscription:
 
     def _event(self, found: Laid) -> RecordedEvent:
         try:
-            return decode_event(self._followed[found.topic], found.value or b"")
+            return decode_event(self._catalog[self._followed[found.topic]], found.value or b"")
         except ValueError as error:
             place = found.source
             raise VerdictError(
@@ -189,8 +193,8 @@ class Subscription:
             ) from error
 
 
-def _followed(category: str | None) -> Sequence[str]:
-    known = current().aggregate_types
+def _followed(topics: Topics, category: str | None) -> Sequence[str]:
+    known = topics.application.aggregate_types
     if category is None:
         return known
     if category not in known:

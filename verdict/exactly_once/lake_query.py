@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.query import Query, query_of
 from verdict.wire.topics import Topics
@@ -21,7 +20,7 @@ def lake_query(topics: Topics) -> Query:
 
     An application without a lake has one that reads nothing.
     """
-    table = current().lake
+    table = topics.application.lake
     return query_of(
         topics,
         NAME,

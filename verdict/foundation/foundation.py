@@ -133,7 +133,7 @@ def lay_without_spark(
 
 def _locked(settings: Settings, parts: ExitStack, place: Place) -> list[DataDirectoryLock]:
     """Take the place, and see that this application can be run before anything is started."""
-    see_that_all_are_written()
+    see_that_all_are_written(settings.application)
     locks = [
         parts.enter_context(DataDirectoryLock(folder, kind))
         for folder, kind in place.locked.items()
@@ -200,7 +200,9 @@ def _store_options(settings: Settings) -> dict[str, str]:
 def _executors(settings: Settings, spark: SparkSession, parts: ExitStack) -> Executors | None:
     if settings.spark_master is None:
         return None
-    executors = parts.enter_context(closing(Executors(spark, settings.durable_dir)))
+    executors = parts.enter_context(
+        closing(Executors(spark, settings.durable_dir, settings.application))
+    )
     executors.await_fitting()
     return executors
 

@@ -1,6 +1,5 @@
 """The markers of all queries of a deployment, and that they are of the log that there is."""
 
-from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.belonging import refuse_other_topics
 from verdict.exactly_once.decider_query import decider_query
@@ -15,7 +14,7 @@ from verdict.wire.marker import Marker
 
 def queries_of(settings: Settings) -> tuple[Query, ...]:
     """Return all that may have a marker, the decider first."""
-    lake = () if current().lake is None else (lake_query(settings.topics),)
+    lake = () if settings.application.lake is None else (lake_query(settings.topics),)
     return (
         decider_query(settings.topics, settings.shards),
         reactions_query(reactions_of(settings)),

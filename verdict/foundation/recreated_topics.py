@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
 from verdict.event_log.decisions import write_decisions
@@ -93,7 +92,7 @@ def _gone(positions: ReadPositions, kafka: Kafka, declared: Collection[str]) -> 
 
 
 def _check_recreatable(gone: Collection[str], topics: Topics) -> None:
-    types = current().aggregate_types
+    types = topics.application.aggregate_types
     needed = {*map(topics.events, types), *map(topics.responses, types), *topics.states}
     if lost := sorted({*needed, topics.decisions} & {*gone}):
         raise VerdictError(

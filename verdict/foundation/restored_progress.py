@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.event_log.restoration import Restoration
 from verdict.exactly_once.lake_query import NAME as LAKE
@@ -78,7 +77,7 @@ def _continue_lake(settings: Settings, before: int, after: int) -> None:
 
     Where the lake is on another machine, or goes back, its next start says what to do.
     """
-    folder, rows = lake_dir(settings), current().lake
+    folder, rows = lake_dir(settings), settings.application.lake
     if rows is None or after <= before or not (folder / rows.name).exists():
         return
     with DataDirectoryLock(folder, "lake", "lake_dir"):

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from verdict.application import current
 from verdict.wire.topics import Topics
 
 MANY = "*"
@@ -66,12 +65,12 @@ def _decider(topics: Topics, retry_topics: Collection[str]) -> Iterator[Acl]:
 
 def _sender(topics: Topics) -> Iterator[Acl]:
     yield from _topics(Role.SENDER, "Write", topics.every_commands())
-    heard = [topics.replies, *map(topics.responses, current().aggregate_types)]
+    heard = [topics.replies, *map(topics.responses, topics.application.aggregate_types)]
     yield from _topics(Role.SENDER, "Read", heard)
 
 
 def _subscriber(topics: Topics) -> Iterator[Acl]:
-    followed = [*map(topics.events, current().aggregate_types), topics.decisions]
+    followed = [*map(topics.events, topics.application.aggregate_types), topics.decisions]
     yield from _topics(Role.SUBSCRIBER, "Read", followed)
     yield Acl(Role.SUBSCRIBER, "group", "prefixed", "verdict-", "Describe")
 

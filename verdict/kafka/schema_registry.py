@@ -16,9 +16,9 @@ from urllib.request import Request, urlopen
 
 from fastavro.schema import parse_schema, to_parsing_canonical_form
 
-from verdict.application import current
 from verdict.errors import Unreachable, VerdictError
-from verdict.wire.schema_files import SchemaVersion, by_id
+from verdict.wire.catalog import catalog_of
+from verdict.wire.schema_files import SchemaVersion
 from verdict.wire.topics import Topics
 
 TIMEOUT_S = 30
@@ -58,13 +58,14 @@ def every_subject(topics: Topics) -> Iterator[Placed]:
         topics.decisions: "decision",
         topics.replies: "response",
     }
-    for name in current().aggregate_types:
+    for name in topics.application.aggregate_types:
         homes[topics.commands(name)] = f"{name}_command"
         homes[topics.events(name)] = f"{name}_event"
         homes[topics.responses(name)] = "response"
         homes[topics.rejected(name)] = "rejection"
+    known = catalog_of(topics.application).schemas.by_id
     for topic, subject in sorted(homes.items()):
-        versions = (one for one in by_id().values() if one.subject == subject)
+        versions = (one for one in known.values() if one.subject == subject)
         for version in sorted(versions, key=lambda one: one.version):
             yield Placed(f"{topic}-value", version)
 

@@ -20,6 +20,7 @@ from verdict.model.lake_table import LakeTable
 from verdict.processing.processor import Processor
 from verdict.spark.location import on_disk
 from verdict.spark.source import Ground
+from verdict.wire.catalog import catalog_of
 from verdict.wire.cloud_events import dead_letter_headers
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.headers import joined
@@ -40,11 +41,12 @@ def lake(
         table: What the files hold.
         on_step: Called at each step.
     """
+    context = catalog_of(settings.application)[table.aggregate_type]
     files = Files(ground.kafka, settings, table, on_step)
     return Processor(
         ground=ground,
         query=lake_query(settings.topics),
-        follow=partial(lines, table=table),
+        follow=partial(lines, table=table, context=context),
         take=files.put,
         rows=ROWS,
         trigger_ms=settings.lake_trigger_ms,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ from verdict.model.told import told
 from verdict.operator.collector import spare_imports
 from verdict.operator.stream import bounded
 from verdict.processing.records import records_in
+from verdict.wire.catalog import AggregateContext
 from verdict.wire.records import decode_event, encode
 from verdict.wire.topics import OUTPUT_BYTES
 
@@ -29,12 +30,13 @@ ARROW = {
 }
 
 
-def lines(records: DataFrame, table: LakeTable) -> DataFrame:
+def lines(records: DataFrame, table: LakeTable, context: AggregateContext) -> DataFrame:
     """Return the rows of the lake.
 
     Args:
         records: Kafka's columns, with `timestamp TIMESTAMP`, of the events that the table follows.
         table: What the rows are.
+        context: Of the aggregate that the table follows.
 
     Returns:
         `schema(table)`: a row of its columns, or in `LETTER` the dead letter, encoded, of a record
@@ -43,7 +45,7 @@ def lines(records: DataFrame, table: LakeTable) -> DataFrame:
     # a task for each of Kafka's partitions would make as many files of every day
     tasks = records.sparkSession.sparkContext.defaultParallelism
     few = bounded(records, OUTPUT_BYTES).coalesce(tasks)
-    return few.mapInArrow(Flattening(table), schema(table))
+    return few.mapInArrow(Flattening(table, context), schema(table))
 
 
 def schema(table: LakeTable) -> str:
@@ -63,22 +65,26 @@ class Flattening:
     """Makes rows of the records of one task."""
 
     table: LakeTable
+    context: AggregateContext
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield rows of `layout` for batches whose columns are `INPUT_COLUMNS`."""
         spare_imports()
         columns = layout(self.table)
-        rows = (row for record in records_in(batches) for row in rows_of(record, self.table))
+        made = (rows_of(one, self.table, self.context) for one in records_in(batches))
+        rows = chain.from_iterable(made)
         while some := list(islice(rows, ROWS_AT_ONCE)):
             yield pa.RecordBatch.from_pylist(some, columns)
 
 
-def rows_of(record: CommandRecord, table: LakeTable) -> Iterable[Mapping[str, Any]]:
+def rows_of(
+    record: CommandRecord, table: LakeTable, context: AggregateContext
+) -> Iterable[Mapping[str, Any]]:
     """Return the rows of one record: all that are made of it, or one with a letter."""
     try:
         if record.value is None or record.cut:
             raise ValueError("it has no value, or one that was cut")
-        return list(table.rows(decode_event(table.aggregate_type, record.value), record.source))
+        return list(table.rows(decode_event(context, record.value), record.source))
     except Exception as error:  # a bug or tampering: the letter says where, the others go on
         problem = f"no row for the lake: {told(error)}"
         return [{LETTER: encode(dead_letter(record, problem))}]

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Collection
 
-from verdict.application import current
+from verdict.model.application import Application
 from verdict.wire.topics import Topics
 
 OF_KAFKA = "__"
 MANY = "*"
-OWNERS = Topics().owners
+OWNERS = "owners"
 OF_VERDICT = "topics of Kafka's own and of any verdict never take letters, evict it"
 
 
@@ -26,6 +26,7 @@ class Destinations:
         self, topics: Topics, allowed: Collection[str], names: Callable[[], Collection[str]]
     ) -> None:
         self._names, self._prefix = names, topics.prefix
+        self._application = topics.application
         self._known: Collection[str] = ()
         self._asked = False
         self._open = {*topics.every_commands(), *topics.inbound, topics.retry}
@@ -55,14 +56,18 @@ class Destinations:
 
     def _has_an_owner(self, topic: str) -> bool:
         """Tell whether a deployment that shows among the known topics has this one."""
-        if all(one in self._known for one in Topics().beside(topic)):
+        if all(one in self._known for one in Topics(self._application).beside(topic)):
             return True  # an aggregate, of whatever application
         prefixes = {one.removesuffix(OWNERS) for one in self._known if one.endswith(OWNERS)}
-        every = (Topics(prefix=one) for one in prefixes | {self._prefix} if topic.startswith(one))
+        every = (
+            Topics(self._application, prefix=one)
+            for one in prefixes | {self._prefix}
+            if topic.startswith(one)
+        )
         return any(topic == one.name for topics in every for one in topics.all())
 
     def _closed(self, topic: str) -> str | None:
-        if topic.startswith(OF_KAFKA) or is_verdicts_own(topic):
+        if topic.startswith(OF_KAFKA) or is_verdicts_own(self._application, topic):
             return OF_VERDICT
         if topic in self._allowed:
             return None
@@ -75,11 +80,11 @@ class Destinations:
         )
 
 
-def is_verdicts_own(topic: str) -> bool:
+def is_verdicts_own(application: Application, topic: str) -> bool:
     """Tell whether a deployment, whatever its name and its prefix, speaks or is spoken to here."""
-    every = Topics()
+    every = Topics(application)
     of_aggregates = (every.commands, every.events, every.responses, every.rejected)
-    endings = [of(name) for of in of_aggregates for name in current().aggregate_types]
+    endings = [of(name) for of in of_aggregates for name in application.aggregate_types]
     return topic.endswith(
         (*endings, every.dead_letters, every.owners, ".markers", ".decisions", ".replies")
     )

@@ -5,14 +5,14 @@ when it is taken in, as the time that a broker or a service stamped on it may be
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from verdict.letters.headers import as_json
 from verdict.model.message import END_OF_TIME
 from verdict.model.nul import spell_out
 from verdict.projection.letter_status import PARKED, WAITING
-from verdict.wire.backoff import NotUnderstood, back_off, wait_ms
+from verdict.wire.backoff import Declared, NotUnderstood, back_off, wait_ms
 from verdict.wire.cloud_events import DEAD_LETTER
 from verdict.wire.codec import Undecodable
 from verdict.wire.dead_letter import DeadLetter
@@ -45,6 +45,7 @@ class Rules:
         retry_topic: Where to.
         problem_with: Says why no letter may go to a topic; None when it may.
         now: Says what time it is, in epoch milliseconds; see `verdict.letters.clock`.
+        declared: The back-offs of the application, by name.
     """
 
     attempts: int
@@ -52,6 +53,7 @@ class Rules:
     retry_topic: str
     problem_with: Callable[[str], str | None]
     now: Callable[[], int]
+    declared: Declared = field(default_factory=dict)
 
 
 def row_of(letter: Letter, rules: Rules) -> Row:
@@ -143,7 +145,7 @@ def _plan(letter: Letter, rules: Rules) -> Row:
     """Return what the headers say: attempts, where to, and when or why not."""
     attempt = _count(letter, RETRY_ATTEMPT, 0)
     attempts = _count(letter, RETRY_ATTEMPTS, rules.attempts)
-    wait = back_off(_text(letter, RETRY_BACKOFF, rules.backoff))
+    wait = back_off(rules.declared, _text(letter, RETRY_BACKOFF, rules.backoff))
     topic = _text(letter, RETRY_TOPIC, rules.retry_topic)
     if problem := rules.problem_with(topic):
         raise NotUnderstood(f"{RETRY_TOPIC} is {topic[:249]!r}: {problem}")

@@ -54,6 +54,7 @@ class Retrying:
             retry_topic=topics.retry,
             problem_with=known[0].problem_with,
             now=clock,
+            declared=topics.application.backoffs,
         )
         self._intake = Intake(engine, kafka, topics.dead_letters, rules, known[0])
         name = topics.transactional_id("letters")

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from email.errors import MessageError
 from email.headerregistry import Address
 
-from verdict.application import current
 from verdict.configuration.loading import SettingsInvalid
+from verdict.model.application import Application
 
 CLIENT = "{client}"
 
@@ -16,10 +16,11 @@ class NoAddress(ValueError):
     """A text is no address that a mail can be sent to."""
 
 
-def addresses(wanted: str) -> AddressOf:
+def addresses(application: Application, wanted: str) -> AddressOf:
     """Return the function from client to address.
 
     Args:
+        application: Whose.
         wanted: A template such as `{client}@example.com`; or a name among the application's
             `mail_addresses`: a function that takes the client's name and returns the address,
             raises `OSError` when it cannot tell just now, and anything else when there is none.
@@ -29,12 +30,12 @@ def addresses(wanted: str) -> AddressOf:
     """
     if CLIENT in wanted:
         return lambda client: wanted.replace(CLIENT, client)
-    there = current().mail_addresses
+    there = application.mail_addresses
     if wanted not in there:
         known = ", ".join(sorted(there)) or "none"
         raise SettingsInvalid(
             f"{wanted!r} tells no client's address: give a template such as {CLIENT}@example.com, "
-            f"or a name among the `mail_addresses` of {current().name} (there: {known})"
+            f"or a name among the `mail_addresses` of {application.name} (there: {known})"
         )
     return there[wanted]
 

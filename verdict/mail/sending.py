@@ -41,4 +41,4 @@ def sending_of(settings: Settings) -> Sending | None:
         password=settings.smtp_password.get_secret_value() if settings.smtp_password else "",
         ca_file=settings.smtp_ca_file,
     )
-    return Sending(server, sender, addresses(settings.mail_address_template))
+    return Sending(server, sender, addresses(settings.application, settings.mail_address_template))

@@ -10,7 +10,6 @@ from uuid import uuid4
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from verdict.application import current
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
 from verdict.database.address import one_line, shown
@@ -24,6 +23,7 @@ from verdict.mail.sending import Sending, sending_of
 from verdict.mail.share import Share
 from verdict.mail.week import Week
 from verdict.mail.worker import Counts, Worker
+from verdict.model.application import Application
 from verdict.model.mailing import Mailing
 from verdict.projection.database import create_processor_tables, opened
 
@@ -65,7 +65,7 @@ class WeeklyMail:
                 what was done is noted.
             Unreachable: Kafka, the database or the mail server does not answer.
         """
-        mailing = declared_mailing()
+        mailing = declared_mailing(self.settings.application)
         self.week.see_that_it_is_over(self.clock())
         sending = sending_of(self.settings)  # before mails are recorded that could not be sent
         with _database(self.settings) as engine:
@@ -104,13 +104,12 @@ class WeeklyMail:
             ).run()
 
 
-def declared_mailing() -> Mailing:
+def declared_mailing(application: Application) -> Mailing:
     """Return what goes out by mail.
 
     Raises:
         VerdictError: Nothing does.
     """
-    application = current()
     if application.mailing is None:
         raise VerdictError(f"{application.name} sends no mail: declare its `mailing`")
     return application.mailing

@@ -5,7 +5,6 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from verdict.application import current
 from verdict.decision.answering import malformed
 from verdict.decision.handle import Limits, Verdict, handle
 from verdict.decision.received import (
@@ -15,12 +14,12 @@ from verdict.decision.received import (
     dead_letter,
     receive,
 )
-from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, SnapshotCodec, snapshot_codec
-from verdict.model.aggregate import Aggregate
+from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, decode_snapshot
 from verdict.model.reason import Reason
 from verdict.operator.output import Output, Outputs
 from verdict.operator.shard_state import SEPARATOR, Entry, ShardState, outcome_key, snapshot_key
 from verdict.wire.avro_pieces import text_in
+from verdict.wire.catalog import AggregateContext, catalog_of
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
@@ -49,6 +48,7 @@ class ShardBatch:
 
     def __init__(self, topics: Topics, limits: Limits, state: ShardState) -> None:
         self._topics = topics
+        self._catalog = catalog_of(topics.application)
         self._limits = limits
         self._outputs = Outputs(topics)
         self._state = state
@@ -76,7 +76,7 @@ class ShardBatch:
 
     def _decide(self, records: list[CommandRecord]) -> Iterator[Output]:
         """Take some records abreast through one step after the other, see `ABREAST`."""
-        received = [receive(self._desk(each.source.topic).type, each) for each in records]
+        received = [receive(self._desk(each.source.topic).context, each) for each in records]
         cases = [self._case(each) for each in received if isinstance(each, ReceivedCommand)]
         verdicts = iter([self._judge(case) for case in cases])
         for record, each in zip(records, received, strict=True):
@@ -92,15 +92,17 @@ class ShardBatch:
         asked = desk.outcomes + key + SEPARATOR + text_in(command.envelope.command)
         if at not in self._snapshots:
             stored = self._state.get(at)
-            self._snapshots[at] = NEVER_EXISTED if stored is None else desk.codec.decode(stored)
-        return _Case(command, desk.decider, at, asked, self._state.get(asked))
+            self._snapshots[at] = (
+                NEVER_EXISTED if stored is None else decode_snapshot(desk.context, stored)
+            )
+        return _Case(command, desk.context, at, asked, self._state.get(asked))
 
     def _judge(self, case: "_Case") -> Verdict:
-        command, decider, at, asked, remembered = case
+        command, context, at, asked, remembered = case
         changed = self._changed.get(asked)
         stored = remembered if changed is None else changed.value
         earlier = None if stored is None else decode(Response, stored)
-        verdict = handle(decider, self._snapshots[at], command, earlier, self._limits)
+        verdict = handle(context, self._snapshots[at], command, earlier, self._limits)
         if verdict.stored is not None:
             self._snapshots[at] = verdict.snapshot
             self._changed[at] = Entry(verdict.stored)
@@ -120,21 +122,20 @@ class ShardBatch:
     ) -> list[Output]:
         if isinstance(found, DeadLetter):
             return [self._outputs.of_dead_letter(found)]
-        key, answer = found.aggregate_id.encode(), encode(malformed(found))
+        context = self._desk(record.source.topic).context
+        key, answer = found.aggregate_id.encode(), encode(malformed(context, found))
         return self._outputs.of_answer(found.aggregate_type, key, record, answer, found.reason)
 
     def _desk(self, topic: str) -> "_Desk":
         if (found := self._desks.get(topic)) is None:
-            found = self._desks[topic] = _desk_of(self._topics.aggregate_of(topic))
+            found = self._desks[topic] = _desk_of(self._catalog[self._topics.aggregate_of(topic)])
         return found
 
 
 class _Desk(NamedTuple):
     """What the commands of one aggregate are judged by, and how their keys in the state begin."""
 
-    type: str
-    decider: Aggregate[Any]
-    codec: SnapshotCodec[Any]
+    context: AggregateContext
     snapshots: bytes
     outcomes: bytes
 
@@ -146,16 +147,15 @@ class _Case(NamedTuple):
     """
 
     command: ReceivedCommand
-    decider: Aggregate[Any]
+    context: AggregateContext
     at: bytes
     asked: bytes
     remembered: bytes | None
 
 
-def _desk_of(aggregate_type: str) -> _Desk:
-    decider, codec = current().aggregate(aggregate_type), snapshot_codec(aggregate_type)
-    outcomes = outcome_key(aggregate_type, "", "").removesuffix(SEPARATOR)
-    return _Desk(aggregate_type, decider, codec, snapshot_key(aggregate_type, ""), outcomes)
+def _desk_of(context: AggregateContext) -> _Desk:
+    outcomes = outcome_key(context.name, "", "").removesuffix(SEPARATOR)
+    return _Desk(context, snapshot_key(context.name, ""), outcomes)
 
 
 def outcome_entry(encoded: bytes, limits: Limits) -> Entry:

@@ -13,9 +13,9 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
-from verdict.application import current
 from verdict.configuration.found import silent_s
 from verdict.configuration.settings import Settings
+from verdict.model.application import Application
 from verdict.page.answers import Json
 from verdict.page.asyncapi import asyncapi
 from verdict.page.audit import add_audit
@@ -75,7 +75,7 @@ def page_of(
     samples = Samples(watch.look)
 
     page = FastAPI(
-        title=current().name,
+        title=settings.application.name,
         openapi_url=None,  # described when somebody asks
         lifespan=partial(_open, commands, jobs, samples),
         default_response_class=Json,
@@ -84,7 +84,7 @@ def page_of(
     page.state.stopping = threading.Event()
     page.middleware("http")(partial(guarded, names=settings.page_names))
     watch = Watch(look or partial(standing_of, settings, Patience()))
-    _add_health(page, watch, settings.data_dir if beside else None)
+    _add_health(page, watch, settings.application, settings.data_dir if beside else None)
     add_rest(page, settings)
     add_feeds(page, settings)
     add_registry(page, settings)
@@ -133,9 +133,9 @@ def _add_browsing(page: FastAPI, settings: Settings, pages: Pages, watch: Watch)
     add_search(page, settings, pages, watch)
 
 
-def _add_health(page: FastAPI, watch: Watch, ours: Path | None) -> None:
+def _add_health(page: FastAPI, watch: Watch, application: Application, ours: Path | None) -> None:
     registry = CollectorRegistry()
-    registry.register(Standings(watch.look))
+    registry.register(Standings(watch.look, application))
     ProcessCollector(registry=registry)
 
     @page.get(

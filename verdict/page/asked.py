@@ -6,10 +6,12 @@ from typing import Any
 
 from verdict.event_log.archive import Altered, Row
 from verdict.event_log.chapters import Fields
+from verdict.model.application import Application
 from verdict.model.message import iso_time
 from verdict.projection.archived_event import archived_event
 from verdict.projection.batch import Delivery
 from verdict.reading.reader import Reader
+from verdict.wire.catalog import catalog_of
 
 MOST = 500  # rows of one kind
 NEWEST = 20_000  # answers that refusals and verdicts are counted among
@@ -85,7 +87,7 @@ def response(row: Mapping[str, Any]) -> Fields:
     }
 
 
-def event(row: Fields) -> Fields:
+def event(application: Application, row: Fields) -> Fields:
     """Return a row of `event_archive` with what was known of its command in place of `metadata`.
 
     `checked`: whether it is told from its bytes, which fit their hash; a mere reader may not see
@@ -95,17 +97,17 @@ def event(row: Fields) -> Fields:
         Altered: They do not fit.
     """
     checked = row["value"] is not None
-    told = row | _archived(row) if checked else row
+    told = row | _archived(application, row) if checked else row
     known = {name: told["metadata"][name] for name in ("command_id", "actor", "source")}
     shown = {name: one for name, one in told.items() if name not in UNSHOWN}
     return shown | known | {"checked": checked}
 
 
-def _archived(row: Fields) -> Fields:
+def _archived(application: Application, row: Fields) -> Fields:
     """Return what the bytes of an event say: somebody may have altered the columns beside them."""
     columns = (row[name] for name in Row._fields[:-2])
     found = Row._make([*columns, bytes(row["value"]), row["hash"]])
-    laid, placed = found.laid(), found.placed()
+    laid, placed = found.laid(), found.placed(catalog_of(application)[found.aggregate_type])
     if isinstance(placed.content, str):
         raise Altered(placed.content)
     told = archived_event(Delivery(*laid[:3], placed.content.event, laid.value))._asdict()

@@ -4,7 +4,6 @@ import json
 from importlib.metadata import version
 from typing import Any
 
-from verdict.application import current
 from verdict.kafka.schema_registry import every_subject
 from verdict.wire.schema_files import SchemaVersion
 from verdict.wire.topics import Topic, Topics
@@ -22,7 +21,7 @@ def asyncapi(topics: Topics) -> str:
     taken = {*topics.every_commands(), *topics.inbound, topics.retry}
     document = {
         "asyncapi": "3.0.0",
-        "info": {"title": current().name, "version": version("verdict-cqrs")},
+        "info": {"title": topics.application.name, "version": version("verdict-cqrs")},
         "defaultContentType": "application/avro",
         "channels": {name: _channel(topic, found.get(name)) for name, topic in every.items()},
         "operations": {name: _operation(name, name in taken) for name in every},

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from verdict.application import Application
+from verdict.model.application import Application
 from verdict.projection.declared import projections
 from verdict.wire.topics import Topics
 
@@ -93,11 +93,11 @@ def _followers(app: Application) -> Iterator[Follower]:
 
 
 def _read_models(app: Application, chosen: Mapping[str, object]) -> Iterator[Follower]:
-    topics, own = Topics(), {one.name for one in app.loaded_read_models}
+    topics, own = Topics(app), {one.name for one in app.loaded_read_models}
     source = {topics.events(name): name for name in app.aggregate_types}
     source |= {topics.named(one.topic): one.topic for one in app.states}
     mailed = None if app.mailing is None else app.mailing.read_model
-    for model in projections(chosen):
+    for model in projections(app, chosen):
         if model.name in own:
             follows = (source[topic] for topic in model.topics(topics) if topic in source)
             what = "read model, mailed weekly" if model.name == mailed else "read model"

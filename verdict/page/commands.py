@@ -16,7 +16,6 @@ from fastapi import FastAPI, Query, Request, Response, Security
 from pydantic import ValidationError
 from uuid_utils import uuid7
 
-from verdict.application import current
 from verdict.client.async_client import AsyncClient
 from verdict.client.errors import NotDelivered, OutcomeUnknown, SendingFailed, TooLarge
 from verdict.configuration.found import kafka_options
@@ -71,6 +70,7 @@ class Commands:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self.application = settings.application
         self._client: AsyncClient | None = None
         self._moving = Lock()
         self._options: dict[str, Any] = {}
@@ -130,7 +130,9 @@ class Commands:
                 self._options = dict(options)
                 servers = options.pop("bootstrap.servers")
                 limit = self._settings.command_limit_bytes
-                self._client = AsyncClient(servers, self._settings.topics, options, limit)
+                self._client = AsyncClient(
+                    self.application, servers, self._settings.topics, options, limit
+                )
             return self._client
 
     async def _leave(self) -> None:
@@ -146,7 +148,7 @@ def _not_sent(status: int, error: Exception, command_id: str) -> Response:
 
 def add_commands(page: FastAPI, commands: Commands) -> None:
     """Let programs send."""
-    for kind in current().aggregate_types:
+    for kind in commands.application.aggregate_types:
         page.add_api_route(
             command_path(kind),
             commands.sending_to(kind),

@@ -1,15 +1,18 @@
 """A flow as a tree: commands, what each caused, and what policies asked for because of it."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
-from verdict.application import current
 from verdict.event_log.chapters import Fields, chapters, doubt
+from verdict.model.application import Application
 from verdict.model.policy import Policy, command_id
 from verdict.page.asked import EVENTS_OF_FLOW, MOST, OF_FLOW, event, response, some
 from verdict.reading.reader import Reader
 
 
-def flow(reader: Reader, correlation_id: str, most: int = MOST) -> tuple[list[Fields], bool]:
+def flow(
+    application: Application, reader: Reader, correlation_id: str, most: int = MOST
+) -> tuple[list[Fields], bool]:
     """Return the commands of a flow that nothing in it asked for, the others below their causes.
 
     And whether there are more commands or events than are told. Each has `response` (null when
@@ -18,16 +21,17 @@ def flow(reader: Reader, correlation_id: str, most: int = MOST) -> tuple[list[Fi
     repetitions are among them.
 
     Args:
+        application: Whose flow.
         reader: Of the read side, which says how far it tells.
         correlation_id: Of the flow.
         most: How many commands, and how many events, the first ones.
     """
     outcomes, more = some(reader, OF_FLOW, most, correlation_id=correlation_id)
     events, more_events = some(reader, EVENTS_OF_FLOW, most, correlation_id=correlation_id)
-    told = [*chapters((), map(response, outcomes), map(event, events))]
+    told = [*chapters((), map(response, outcomes), map(partial(event, application), events))]
     if not more_events:  # else some are only not shown
         told = [one | {"doubt": _doubt(one)} for one in told]
-    return tree(told, current().policies), more or more_events
+    return tree(told, application.policies), more or more_events
 
 
 def lacks(nodes: Iterable[Fields]) -> bool:

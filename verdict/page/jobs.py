@@ -15,6 +15,7 @@ from typing import Any
 from verdict.configuration.loading import settings_alone
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
+from verdict.model.application import Application
 
 SPAWN = multiprocessing.get_context("spawn")  # a fork would have locks of threads that it has not
 PATIENCE_S = 10.0
@@ -44,10 +45,15 @@ class Job:
 
 
 def work(
-    chosen: dict[str, Any], name: str, action: Action, accept_differences: bool, pipe: Connection
+    application: Application,
+    chosen: dict[str, Any],
+    name: str,
+    action: Action,
+    accept_differences: bool,
+    pipe: Connection,
 ) -> None:
     """Do what was asked for, in a process of its own; tell how far it is, and how it ended."""
-    settings = settings_alone(**chosen)
+    settings = settings_alone(application, **chosen)
     try:
         said, well = _done(settings, name, action, accept_differences, _telling(action, pipe))
     except VerdictError as error:
@@ -115,7 +121,8 @@ class Jobs:
                 raise Busy(f"{name}: {last.action} has not ended yet: {last.said}")
             here, there = SPAWN.Pipe(duplex=False)
             # by its values: a class that was made here, the other process would not find
-            asked = (dict(self._settings), name, action, accept_differences, there)
+            application = self._settings.application
+            asked = (application, dict(self._settings), name, action, accept_differences, there)
             process = SPAWN.Process(target=self._do, args=asked, daemon=True)
             process.start()
             self._newest[name], self._processes[name] = Job(action, "starting"), process

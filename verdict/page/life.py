@@ -10,6 +10,7 @@ from verdict.errors import VerdictError
 from verdict.event_log.archive import Archive
 from verdict.event_log.chapters import Fields, chapters, nowhere, place_of
 from verdict.event_log.folding import Moment, folded
+from verdict.model.application import Application
 from verdict.model.message import LARGEST, Message
 from verdict.model.personal import personal_paths
 from verdict.page.asked import (
@@ -26,6 +27,7 @@ from verdict.page.asked import (
     some,
 )
 from verdict.reading.reader import Reader, Sees, reader_of
+from verdict.wire.catalog import catalog_of
 
 MOST_EVENTS = 10_000  # of a page; more is some fault's doing
 LOG = logging.getLogger("verdict.page")
@@ -36,7 +38,11 @@ class NotThere(VerdictError):
 
 
 def life(
-    reader: Reader, aggregate_type: str, aggregate_id: str, most: int = MOST
+    application: Application,
+    reader: Reader,
+    aggregate_type: str,
+    aggregate_id: str,
+    most: int = MOST,
 ) -> tuple[list[Fields], bool]:
     """Return the newest commands to an aggregate, the oldest of them first, with their events.
 
@@ -44,6 +50,7 @@ def life(
     refused since.
 
     Args:
+        application: Whose aggregate it is.
         reader: Of the read side, which says how far it tells and what is masked.
         aggregate_type: Of the aggregate.
         aggregate_id: Its id.
@@ -55,12 +62,17 @@ def life(
     behind = ask(ACCEPTED_SINCE, most, version=events[-1]["version"])[0] if more and events else []
     known = {place_of(one): one for one in (*behind, *reversed(newest))}
     told = sorted(known.values(), key=lambda one: (one["decided_at"], one["offset"]))
-    found = chapters((), map(response, told), map(event, reversed(events)))
+    found = chapters((), map(response, told), map(partial(event, application), reversed(events)))
     return [*found], more or more_events
 
 
 def page_of_life(
-    reader: Reader, aggregate_type: str, aggregate_id: str, most: int, offset: int
+    application: Application,
+    reader: Reader,
+    aggregate_type: str,
+    aggregate_id: str,
+    most: int,
+    offset: int,
 ) -> tuple[list[Fields], bool, bool]:
     """Return so many commands to an aggregate, the oldest of them first, with their events.
 
@@ -68,6 +80,7 @@ def page_of_life(
     if nothing is asked meanwhile, also when the outcome of its command is nowhere.
 
     Args:
+        application: As for `life`.
         reader: As for `life`.
         aggregate_type: Of the aggregate.
         aggregate_id: Its id.
@@ -87,7 +100,9 @@ def page_of_life(
         "version": version(offset) if offset else LARGEST,
     }
     events, cut = some(reader, EVENTS_BETWEEN, MOST_EVENTS, **about, **span)
-    found = [*chapters((), map(response, reversed(newest)), map(event, events))]
+    found = [
+        *chapters((), map(response, reversed(newest)), map(partial(event, application), events))
+    ]
     return found, more, not (more or offset or cut or any(nowhere(found)))
 
 
@@ -117,8 +132,9 @@ def state_at(
     about = f"{aggregate_type} {aggregate_id!r}"
     with reader_of(settings, Sees.AUDITOR) as reader:
         archive = Archive(reader)
-        placed = [*archive.history(aggregate_type, aggregate_id)]
-    places, snapshot = folded(about, placed, Moment(version, until))
+        context = catalog_of(settings.application)[aggregate_type]
+        placed = [*archive.history(context, aggregate_id)]
+    places, snapshot = folded(context.aggregate, about, placed, Moment(version, until))
     if not placed:
         raise NotThere(f"there is no {about}: the archive has no event of it")
     if snapshot.version < (version or 0):

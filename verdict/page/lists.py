@@ -12,12 +12,12 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.background import BackgroundTask
 
-from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.database.time_text import text_of
 from verdict.errors import VerdictError
 from verdict.event_log.archive import Altered
 from verdict.event_log.chapters import Fields
+from verdict.model.application import Application
 from verdict.model.message import epoch_millis
 from verdict.page.asked import EVENT, event, response, some
 from verdict.page.door import sees
@@ -85,10 +85,13 @@ class Listing(NamedTuple):
         return found[:ROWS], "/".join(str(rest[0][name]) for name in names) if rest else None
 
 
-def _commands() -> Listing:
+OF_ID = "aggregate_id = :aggregate_id AND aggregate_type IN ({types})"
+
+
+def _commands(application: Application) -> Listing:
     filters = {
         "aggregate_type": OF_TYPE,
-        "aggregate_id": f"aggregate_id = :aggregate_id AND aggregate_type IN ({types()})",
+        "aggregate_id": OF_ID.format(types=types(application)),
         "command_type": "command_type = :command_type",
         "outcome": "coalesce(reason, status) = :outcome",
         "rule_code": "rule_code = :rule_code",
@@ -99,10 +102,10 @@ def _commands() -> Listing:
     return Listing("SELECT * FROM outcome", filters | BETWEEN, order)
 
 
-def _events(selected: str = EVENT) -> Listing:
+def _events(application: Application, selected: str = EVENT) -> Listing:
     filters = {
         "aggregate_type": OF_TYPE,
-        "aggregate_id": f"aggregate_id = :aggregate_id AND aggregate_type IN ({types()})",
+        "aggregate_id": OF_ID.format(types=types(application)),
         "event_type": "event_type = :event_type",
         "actor": "metadata ->> 'actor' = :actor",
         "correlation_id": "correlation_id = :correlation_id",
@@ -110,9 +113,9 @@ def _events(selected: str = EVENT) -> Listing:
     return Listing(selected, filters | BETWEEN, ("decided_at", "global_position"))
 
 
-def types() -> str:
+def types(application: Application) -> str:
     """Return the types of aggregates as SQL, with which an index that begins with them is used."""
-    return ", ".join(f"'{name}'" for name in current().aggregate_types)
+    return ", ".join(f"'{name}'" for name in application.aggregate_types)
 
 
 def _value(name: str, text: str) -> str:
@@ -129,21 +132,26 @@ def _value(name: str, text: str) -> str:
 
 def add_lists(page: FastAPI, settings: Settings, pages: Pages) -> None:
     """Let people browse."""
+    application = settings.application
 
     def commands(request: Request) -> Response:
         with pages.reader(request) as reader:
-            found, following = _commands().page(reader, request.query_params)
+            found, following = _commands(application).page(reader, request.query_params)
         told = {"found": [response(one) for one in found]}
-        return pages.shown(request, "commands", told | _about(request, _commands(), following))
+        return pages.shown(
+            request, "commands", told | _about(request, _commands(application), following)
+        )
 
     def events(request: Request) -> Response:
         with pages.reader(request) as reader:
-            found, following = _events().page(reader, request.query_params)
-        told = {"found": [_shown(one) for one in found], "most": CSV_ROWS}
-        return pages.shown(request, "events", told | _about(request, _events(), following))
+            found, following = _events(application).page(reader, request.query_params)
+        told = {"found": [_shown(application, one) for one in found], "most": CSV_ROWS}
+        return pages.shown(
+            request, "events", told | _about(request, _events(application), following)
+        )
 
     def download(request: Request) -> Response:
-        statement, values = _events(EXPORTED).query(request.query_params)
+        statement, values = _events(application, EXPORTED).query(request.query_params)
         with reader_of(settings, sees(request, settings)) as reader:
             file = _written(reader, statement, values | {"most": CSV_ROWS})
         return StreamingResponse(
@@ -154,7 +162,7 @@ def add_lists(page: FastAPI, settings: Settings, pages: Pages) -> None:
         )
 
     def aggregates(request: Request, type: str = "", start: str = "") -> Response:
-        kind = type if type in current().aggregate_types else current().aggregate_types[0]
+        kind = type if type in application.aggregate_types else application.aggregate_types[0]
         with pages.reader(request) as reader:
             found, _ = some(reader, _of_type(reader, kind), ROWS + 1, **_bounds(kind, start))
         rest = found[ROWS:]
@@ -186,13 +194,13 @@ def _link(path: str, asked: Mapping[str, str]) -> str:
     return f"{path}?{urlencode(asked)}" if asked else path
 
 
-def _shown(row: Fields) -> Fields:
+def _shown(application: Application, row: Fields) -> Fields:
     """Return an event; one that was altered is shown as its row has it, with the reason."""
     about = {"correlation_id": row["metadata"][CORRELATION], "altered": None}
     try:
-        return event(row) | about
+        return event(application, row) | about
     except Altered as error:
-        return event(row | {"value": None}) | about | {"altered": str(error)}
+        return event(application, row | {"value": None}) | about | {"altered": str(error)}
 
 
 def _of_type(reader: Reader, kind: str) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from verdict.application import current, of_the_application
+from verdict.model.application import Application
 from verdict.model.rule_codes import codes_of
 from verdict.page.health import unready
 from verdict.page.watch import Look
@@ -31,17 +31,18 @@ class Metric(NamedTuple):
 class Standings(Collector):
     """Looks whenever it is asked; it keeps no counts, so a restart loses none."""
 
-    def __init__(self, look: Callable[[], Look]) -> None:
+    def __init__(self, look: Callable[[], Look], application: Application) -> None:
         self._look = look
+        self._metrics = metrics_of(application)
 
     def describe(self) -> Iterator[Family]:
         """Yield the names, without looking."""
-        yield from (_family(metric, ()) for metric in METRICS)
+        yield from (_family(metric, ()) for metric in self._metrics)
 
     def collect(self) -> Iterator[Family]:
         """Yield every metric; what is unknown has no value."""
         look = self._look()
-        for metric in METRICS:
+        for metric in self._metrics:
             yield _family(metric, (one for one in metric.values(look) if one is not None))
 
 
@@ -106,19 +107,6 @@ def _events(look: Look) -> Iterable[Value | None]:
 
 def _answered(look: Look) -> Iterable[Value]:
     return (((outcome,), times) for outcome, times in (look.standing.answered or {}).items())
-
-
-def _refused(look: Look) -> Iterable[Value]:
-    """Count by the codes in the application's rules, so that no rule makes labels without end."""
-    counts = Counter[str]()
-    for code, times in (look.standing.refused or {}).items():
-        counts[code if code in _rule_codes() else OTHER] += times
-    return (((code,), times) for code, times in counts.items())
-
-
-@of_the_application
-def _rule_codes() -> set[str]:
-    return {code for one in current().aggregates for code in codes_of(one)}
 
 
 def _latency(look: Look) -> Iterable[Value]:
@@ -215,13 +203,6 @@ METRICS = (
         _answered,
     ),
     Metric(
-        "verdict_refused_last_minute",
-        "Commands of the last 60 s that a rule refused, by its code; `other`: a code that is not "
-        "in the file of the rules.",
-        ("rule_code",),
-        _refused,
-    ),
-    Metric(
         "verdict_answer_seconds",
         "Within which time that part of the commands of the last 60 s was answered, from Kafka's "
         "time of each to the commit of its answer.",
@@ -255,3 +236,26 @@ METRICS = (
     ),
     Metric("verdict_letters", "Dead letters, `waiting` or `parked`.", ("status",), _letters),
 )
+
+
+def metrics_of(application: Application) -> tuple[Metric, ...]:
+    """Return all metrics of a service that runs an application."""
+    codes = {code for one in application.aggregates for code in codes_of(one)}
+
+    def refused(look: Look) -> Iterable[Value]:
+        """Count by the codes in the rules, so that no rule makes labels without end."""
+        counts = Counter[str]()
+        for code, times in (look.standing.refused or {}).items():
+            counts[code if code in codes else OTHER] += times
+        return (((code,), times) for code, times in counts.items())
+
+    return (
+        *METRICS,
+        Metric(
+            "verdict_refused_last_minute",
+            "Commands of the last 60 s that a rule refused, by its code; `other`: a code that is "
+            "not in the file of the rules.",
+            ("rule_code",),
+            refused,
+        ),
+    )

@@ -16,8 +16,8 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, create_model
 
-from verdict.application import current
 from verdict.configuration.settings import Settings
+from verdict.model.application import Application
 from verdict.model.command_envelope import CommandEnvelope, CommandId, Expectation
 from verdict.model.message import Message
 from verdict.model.personal import personal_paths
@@ -51,12 +51,13 @@ def described(page: FastAPI, settings: Settings) -> Schema:
     models: list[type[BaseModel]] = [Problem, NotLive, NotReady, CommandResponse]
     for kind in models:
         schemas |= _schemas_of(kind)
-    _describe_commands(paths, schemas)
-    _describe_states(schemas)
-    _describe_events(schemas)
+    application = settings.application
+    _describe_commands(application, paths, schemas)
+    _describe_states(application, schemas)
+    _describe_events(application, schemas)
     describe_views(paths, schemas, settings)
     for path in ("/state/{aggregate}/{id}", "/history/{aggregate}/{id}"):
-        set_choices(paths[path]["get"], "aggregate", current().aggregate_types)
+        set_choices(paths[path]["get"], "aggregate", application.aggregate_types)
     _drop_titles([paths, schemas])
     return document
 
@@ -71,10 +72,12 @@ def _schemas_of(kind: type[BaseModel], name: str = "", prefix: str = "") -> dict
     }
 
 
-def _describe_commands(paths: Schema, schemas: dict[str, Schema]) -> None:
-    for kind in current().aggregate_types:
+def _describe_commands(application: Application, paths: Schema, schemas: dict[str, Schema]) -> None:
+    for kind in application.aggregate_types:
         prefix = f"{kind}_command"
-        envelope = _envelope(kind).model_json_schema(ref_template=f"{REFERENCE}{prefix}.{{model}}")
+        envelope = _envelope(application, kind).model_json_schema(
+            ref_template=f"{REFERENCE}{prefix}.{{model}}"
+        )
         schemas |= {f"{prefix}.{name}": one for name, one in envelope.pop("$defs", {}).items()}
         envelope["properties"]["expected_version"] = EXPECTED
         schemas[prefix] = envelope
@@ -82,9 +85,9 @@ def _describe_commands(paths: Schema, schemas: dict[str, Schema]) -> None:
         paths[command_path(kind)]["post"]["requestBody"] = {"required": True, "content": content}
 
 
-def _envelope(kind: str) -> type[BaseModel]:
+def _envelope(application: Application, kind: str) -> type[BaseModel]:
     """Return the envelope of commands with the payloads of one aggregate type."""
-    named = _with_type(current().aggregate(kind).command_types)
+    named = _with_type(application.aggregate(kind).command_types)
     payload: Any = reduce(or_, named)
     return create_model(
         "Command",
@@ -105,11 +108,11 @@ def _with_type(classes: Mapping[str, type[Message]]) -> list[type[Message]]:
     ]
 
 
-def _describe_states(schemas: dict[str, Schema]) -> None:
+def _describe_states(application: Application, schemas: dict[str, Schema]) -> None:
     """Describe a state by the class that the rules use, told apart by the aggregate type."""
     about, mapping = schemas["State"], {}
-    for kind in current().aggregate_types:
-        state: type[Message] = current().aggregate(kind).state
+    for kind in application.aggregate_types:
+        state: type[Message] = application.aggregate(kind).state
         prefix = f"{kind}_state"
         schemas |= _schemas_of(state, f"{prefix}.{state.__name__}", f"{prefix}.")
         _require_all(schemas, prefix)
@@ -156,11 +159,11 @@ def _referred(schema: Any) -> Iterator[str]:
             yield from _referred(part)
 
 
-def _describe_events(schemas: dict[str, Schema]) -> None:
+def _describe_events(application: Application, schemas: dict[str, Schema]) -> None:
     """Describe the payload of an event by the classes of all events."""
     found: list[str] = []
-    for kind in current().aggregate_types:
-        for event in _with_type(current().aggregate(kind).event_types):
+    for kind in application.aggregate_types:
+        for event in _with_type(application.aggregate(kind).event_types):
             name = f"{kind}_event.{event.__name__}"
             schemas |= _schemas_of(event, name, f"{kind}_event.")
             found.append(name)

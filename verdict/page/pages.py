@@ -11,7 +11,6 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.staticfiles import StaticFiles
 
-from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.database.time_text import text_of, wall_clock
 from verdict.errors import Unreachable, VerdictError
@@ -65,12 +64,12 @@ class Pages:
     def shown(self, request: Request, name: str, told: Fields, status: int = 200) -> Response:
         """Return a page."""
         everywhere = {
-            "name": current().name,
+            "name": self._settings.application.name,
             "deployment": self._settings.deployment,
             "verdict_version": version_of("verdict-cqrs"),
             "now": text_of(wall_clock()),
             "path": request.url.path,
-            "aggregates": current().aggregate_types,
+            "aggregates": self._settings.application.aggregate_types,
             "masked": sees(request, self._settings) is Sees.READER,
             "has_token": self._settings.page_token is not None,
         }
@@ -114,7 +113,7 @@ class Pages:
 
     def application(self, request: Request) -> Response:
         """Show who causes what."""
-        causes = causes_in(current(), self._settings.chosen)
+        causes = causes_in(self._settings.application, self._settings.chosen)
         return self.shown(request, "application", {"causes": causes, "picture": picture(causes)})
 
     def life(
@@ -128,10 +127,10 @@ class Pages:
         """Show what was asked of an aggregate, what happened, and two versions side by side."""
         try:
             with self.reader(request) as reader:
-                found, more = life(reader, aggregate, id)
+                found, more = life(self._settings.application, reader, aggregate, id)
         except Altered:  # who sees all of it needs the events too, unchecked; what follows says why
             with reader_of(self._asking, Sees.READER) as reader:
-                found, more = life(reader, aggregate, id)
+                found, more = life(self._settings.application, reader, aggregate, id)
         versions = [event["version"] for chapter in found for event in chapter["events"]]
         last = max(versions, default=0)
         at = last if version is None else version
@@ -151,7 +150,7 @@ class Pages:
     def flow(self, request: Request, id: Text = "") -> Response:
         """Show the tree of a correlation id; an id of something else is searched for."""
         with self.reader(request) as reader:
-            found, more = flow(reader, id) if id else ([], False)
+            found, more = flow(self._settings.application, reader, id) if id else ([], False)
         if id and not found:
             return _searched(id)
         return self.shown(request, "flow", {"id": id, "found": found, "more": more})
@@ -159,7 +158,7 @@ class Pages:
     def why(self, request: Request, id: Text) -> Response:
         """Show why a command ended as it did; an id of something else is searched for."""
         with self.reader(request) as reader:
-            found = why(reader, id)
+            found = why(self._settings.application, reader, id)
         return self.shown(request, "why", {"id": id, "found": found}) if found else _searched(id)
 
     def refusals(self, request: Request, reason: Text = "") -> Response:

@@ -19,7 +19,8 @@ def add_read_models(
     page: FastAPI, settings: Settings, watch: Watch, pages: Pages, jobs: Jobs
 ) -> None:
     """Let people see the versions, and those with the token work on them."""
-    buildable = [name for name, at in declared(settings.chosen).items() if at(FIRST).tables]
+    every = declared(settings.application, settings.chosen).items()
+    buildable = [name for name, at in every if at(FIRST).tables]
 
     def picture() -> dict[str, Any]:
         standing = watch.look().standing

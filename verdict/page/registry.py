@@ -18,7 +18,8 @@ from verdict.configuration.settings import Settings
 from verdict.kafka.schema_registry import CONTENT, Placed, every_subject, is_same
 from verdict.page.answers import Json
 from verdict.page.door import read
-from verdict.wire.schema_files import SchemaVersion, by_id
+from verdict.wire.catalog import catalog_of
+from verdict.wire.schema_files import SchemaVersion
 
 COMPATIBILITY, MODE = "BACKWARD_TRANSITIVE", "READONLY"  # what is read once is read for ever
 NO_SUBJECT, NO_VERSION, NO_SCHEMA = 40401, 40402, 40403  # as clients know them
@@ -92,10 +93,11 @@ class Registry:
 
     def schema(self, id: int, fetchMaxId: bool = False) -> Response:  # noqa: N803  (their name)
         """Answer with the schema of an id."""
-        found = by_id().get(id)
+        known = catalog_of(self._settings.application).schemas.by_id
+        found = known.get(id)
         if found is None:
             return _none(NO_SCHEMA, f"schema id {id} is unknown here")
-        most = {"maxId": max(by_id())} if fetchMaxId else {}
+        most = {"maxId": max(known)} if fetchMaxId else {}
         return Told({"schema": json.dumps(found.schema)} | most)
 
     def placed(self, id: int) -> Response:

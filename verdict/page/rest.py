@@ -73,7 +73,9 @@ class Rest:
     ) -> Response:
         """Answer with the newest commands to an aggregate, the refused too, and their events."""
         with self._reader(request) as reader:
-            found, more, complete = page_of_life(reader, aggregate, id, limit, offset)
+            found, more, complete = page_of_life(
+                self._settings.application, reader, aggregate, id, limit, offset
+            )
         if not (found or offset):
             raise NotThere(f"there is no {aggregate} {id!r}: nothing is known to be asked of it")
         told = [{name: one[name] for name in ("response", "events")} for one in found]
@@ -88,7 +90,7 @@ class Rest:
     def trace(self, request: Request, correlation_id: str, limit: OfFlow = MOST) -> Response:
         """Answer with the tree of a flow, `complete` if nothing is missing or left out."""
         with self._reader(request) as reader:
-            found, more = flow(reader, correlation_id, limit)
+            found, more = flow(self._settings.application, reader, correlation_id, limit)
         if not found:
             raise NotThere(f"no command of the flow {correlation_id!r} is known")
         about = {"correlation_id": correlation_id, "complete": not (more or lacks(found))}
@@ -97,7 +99,7 @@ class Rest:
     def why(self, request: Request, command_id: str) -> Response:
         """Answer with each record of a command, what it met and who was before it."""
         with self._reader(request) as reader:
-            if not (found := why(reader, command_id)):
+            if not (found := why(self._settings.application, reader, command_id)):
                 raise NotThere(f"no command {command_id!r} is known to be answered")
         return Json({"command_id": command_id, "records": found})
 

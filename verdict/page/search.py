@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import RedirectResponse
 
-from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.event_log.chapters import Fields
+from verdict.model.application import Application
 from verdict.model.message import LARGEST
 from verdict.page.asked import rows
 from verdict.page.lists import types
@@ -118,9 +118,9 @@ def add_search(page: FastAPI, settings: Settings, pages: Pages, watch: Watch) ->
 
     def hits(request: Request, id: str) -> list[Hit]:
         with pages.reader(request) as reader:
-            found = [*_hits(reader, id)]
+            found = [*_hits(settings.application, reader, id)]
         with reader_of(settings, Sees.OPERATOR) as reader:  # their ids are no secret
-            return [*found, *_letters(reader, id)]
+            return [*found, *_letters(settings.application, reader, id)]
 
     def search(request: Request, q: Text = "") -> Response:
         found = hits(request, q) or hits(request, q.strip())
@@ -130,7 +130,7 @@ def add_search(page: FastAPI, settings: Settings, pages: Pages, watch: Watch) ->
         told = {
             "q": q.strip(),
             "found": found,
-            "types": current().aggregate_types,
+            "types": settings.application.aggregate_types,
             "behind": max((one.waiting or 0 for one in behind if one), default=0),
         }
         return pages.shown(request, "search", told)
@@ -138,27 +138,27 @@ def add_search(page: FastAPI, settings: Settings, pages: Pages, watch: Watch) ->
     page.add_api_route(HERE, search, include_in_schema=False)
 
 
-def _hits(reader: Reader, id: str) -> Iterator[Hit]:
+def _hits(application: Application, reader: Reader, id: str) -> Iterator[Hit]:
     """Yield what has an id, or lies at a place; a flow only where its command does not show it."""
-    commands = _rows(reader, COMMANDS, id=id)
+    commands = _rows(application, reader, COMMANDS, id=id)
     yield from {COMMANDS.hit(one) for one in commands}
     if not any(one["correlation_id"] == id for one in commands):
-        yield from map(FLOWS.hit, _rows(reader, FLOWS, id=id))
+        yield from map(FLOWS.hit, _rows(application, reader, FLOWS, id=id))
     for source in (AGGREGATES, EVENTS, BLOCKED):
-        yield from map(source.hit, _rows(reader, source, id=id))
+        yield from map(source.hit, _rows(application, reader, source, id=id))
     if (place := _place(id)) is not None:
         for source in BY_PLACE:
-            yield from map(source.hit, _rows(reader, source, id=id, **place))
+            yield from map(source.hit, _rows(application, reader, source, id=id, **place))
 
 
-def _letters(reader: Reader, id: str) -> Iterator[Hit]:
-    yield from map(_letter, _rows(reader, LETTERS, id=id))
+def _letters(application: Application, reader: Reader, id: str) -> Iterator[Hit]:
+    yield from map(_letter, _rows(application, reader, LETTERS, id=id))
     if (place := _place(id)) is not None:
-        yield from map(_letter, _rows(reader, LETTERS_BY_PLACE, **place))
+        yield from map(_letter, _rows(application, reader, LETTERS_BY_PLACE, **place))
 
 
-def _rows(reader: Reader, source: Source, **asked: Any) -> list[Fields]:
-    return rows(reader, source.query.replace("{types}", types()), MOST, **asked)
+def _rows(application: Application, reader: Reader, source: Source, **asked: Any) -> list[Fields]:
+    return rows(reader, source.query.replace("{types}", types(application)), MOST, **asked)
 
 
 def _place(text: str) -> Fields | None:

@@ -28,7 +28,8 @@ def add_topics(page: FastAPI, settings: Settings, pages: Pages) -> None:
 def _drift(settings: Settings) -> list[str]:
     """Return what differs, in words; also what cannot be told, and why."""
     found = [
-        f"the class of {subject} says something else than its file" for subject, _ in missing()
+        f"the class of {subject} says something else than its file"
+        for subject, _ in missing(settings.application)
     ]
     try:
         found += map(str, topic_differences(settings))

@@ -1,14 +1,16 @@
 """Why a command ended as it did: what it met, who was before it, what would have been let in."""
 
+from functools import partial
 from typing import Any
 
 from verdict.event_log.chapters import Fields, doubt
+from verdict.model.application import Application
 from verdict.model.reason import Reason
 from verdict.page.asked import EVENTS_BETWEEN, OF_COMMAND, event, response, rows
 from verdict.reading.reader import Reader
 
 
-def why(reader: Reader, command_id: str) -> list[Fields]:
+def why(application: Application, reader: Reader, command_id: str) -> list[Fields]:
     """Return, of each record of a command, its `response` and why that is so.
 
     `winners` are the events that its sender had not seen, each with the command that caused it;
@@ -16,13 +18,14 @@ def why(reader: Reader, command_id: str) -> list[Fields]:
     agree. It is empty when no such command was answered, as far as the read side has come.
     """
     found = [response(row) for row in rows(reader, OF_COMMAND, command_id=command_id)]
-    return [_explained(reader, one) for one in found]
+    return [_explained(application, reader, one) for one in found]
 
 
-def _explained(reader: Reader, answered: Fields) -> Fields:
+def _explained(application: Application, reader: Reader, answered: Fields) -> Fields:
     refused = answered["reason"] is not None
-    winners = _between(reader, answered, *_unseen(answered))
-    events = _between(reader, answered, answered["from_version"], answered["to_version"])
+    between = partial(_between, application, reader, answered)
+    winners = between(*_unseen(answered))
+    events = between(answered["from_version"], answered["to_version"])
     return {
         "response": answered,
         "met_version": answered["actual_version" if refused else "from_version"],
@@ -56,9 +59,11 @@ def _unseen(answered: Fields) -> tuple[int | None, int | None]:
     return expected if isinstance(expected, int) else 0, answered["actual_version"]
 
 
-def _between(reader: Reader, of: Fields, after: int | None, to: int | None) -> list[Any]:
+def _between(
+    application: Application, reader: Reader, of: Fields, after: int | None, to: int | None
+) -> list[Any]:
     if after is None or to is None or after >= to:
         return []
     whose = {name: of[name] for name in ("aggregate_type", "aggregate_id")}
     found = rows(reader, EVENTS_BETWEEN, after=after, version=to, **whose)
-    return [event(row) for row in found]
+    return [event(application, row) for row in found]

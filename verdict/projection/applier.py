@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
@@ -82,7 +83,7 @@ class Applier:
         self._engine = engine
         self._clock = clock
         self._live = live
-        self._missing = missing
+        self._missing = partial(missing, topics.application)
         self._released = False
         self._failure: Exception | None = None
         self._contested_until = 0.0

@@ -1,9 +1,10 @@
 """Which read models there are: the engine's own, the application's, and aggregates' states."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 
-from verdict.application import current, of_the_application
 from verdict.model.aggregate import Misdeclared
+from verdict.model.application import Application
 from verdict.model.read_model import ReadModel
 from verdict.projection.aggregate_state import state_views
 from verdict.projection.event_archive import event_archive
@@ -16,64 +17,74 @@ FIRST = 1
 
 AtVersion = Callable[[int], Projection]
 
-OF_EVERY_APPLICATION = (
-    ReadModel(name="event_archive", key=("global_position",), at=event_archive),
-    ReadModel(name="outcome", key=("topic", "partition", "offset"), at=outcome),
-    ReadModel(
-        name="policy_rejection",
-        key=("decided_at", "aggregate_type", "aggregate_id", "command_id"),
-        at=policy_rejection,
-    ),
-)
+
+def of_every_application(application: Application) -> tuple[ReadModel, ...]:
+    """Return the read models that the engine brings along."""
+    return (
+        ReadModel(
+            name="event_archive", key=("global_position",), at=partial(event_archive, application)
+        ),
+        ReadModel(name="outcome", key=("topic", "partition", "offset"), at=outcome),
+        ReadModel(
+            name="policy_rejection",
+            key=("decided_at", "aggregate_type", "aggregate_id", "command_id"),
+            at=partial(policy_rejection, application),
+        ),
+    )
 
 
-@of_the_application
-def read_models() -> Mapping[str, ReadModel]:
+def read_models(application: Application) -> Mapping[str, ReadModel]:
     """Return the read models by name, in the order in which a batch updates them.
 
     Raises:
         Misdeclared: The application calls one of its own as the engine calls one.
     """
-    own = {one.name: one for one in OF_EVERY_APPLICATION}
-    states = state_views(current().aggregates)
-    of_application = {one.name: one for one in current().loaded_read_models}
+    own = {one.name: one for one in of_every_application(application)}
+    states = state_views(application.aggregates)
+    of_application = {one.name: one for one in application.loaded_read_models}
     if clash := sorted({*own, *states} & {*of_application}):
         raise Misdeclared(
-            f"{current().name} has a read model {clash[0]!r}, and so has every application: "
+            f"{application.name} has a read model {clash[0]!r}, and so has every application: "
             "rename yours"
         )
     return own | of_application | states
 
 
-def declared(chosen: Mapping[str, object] | None = None) -> Mapping[str, AtVersion]:
+def declared(
+    application: Application, chosen: Mapping[str, object] | None = None
+) -> Mapping[str, AtVersion]:
     """Return the read models, as functions of their version.
 
     Args:
+        application: Whose.
         chosen: The application's settings by name; what is missing has its default.
     """
-    return {name: _at_version(one, chosen or {}) for name, one in read_models().items()}
+    return {name: _at_version(one, chosen or {}) for name, one in read_models(application).items()}
 
 
 def projections(
-    chosen: Mapping[str, object] | None = None, live: Mapping[str, int] | None = None
+    application: Application,
+    chosen: Mapping[str, object] | None = None,
+    live: Mapping[str, int] | None = None,
 ) -> list[Projection]:
     """Return the read models at the versions that readers see.
 
     Args:
+        application: Whose.
         chosen: The application's settings by name; what is missing has its default.
         live: By name; one that is missing has its first version.
     """
     known = live or {}
-    return [at(known.get(name, FIRST)) for name, at in declared(chosen).items()]
+    return [at(known.get(name, FIRST)) for name, at in declared(application, chosen).items()]
 
 
-@of_the_application
-def first_versions() -> Sequence[Projection]:
+@lru_cache(maxsize=16)
+def first_versions(application: Application) -> Sequence[Projection]:
     """Return the read models for who asks what there is: topics, views and their columns.
 
     Nothing is chosen, as that changes rows, and neither topics nor views.
     """
-    return tuple(projections())
+    return tuple(projections(application))
 
 
 def _at_version(read_model: ReadModel, chosen: Mapping[str, object]) -> AtVersion:

@@ -10,7 +10,6 @@ from hashlib import sha256
 
 from pydantic import ValidationError
 
-from verdict.application import current
 from verdict.model.carried_state import CarriedState
 from verdict.model.message import name_rule
 from verdict.model.nul import spell_out_nul, spell_out_nul_in
@@ -19,6 +18,7 @@ from verdict.model.told import kind_and_text
 from verdict.projection.answered import Outcome, answered
 from verdict.projection.batch import Carried, Delivery, Record, Unreadable
 from verdict.projection.rejected_command import RejectedCommand, rejected_command
+from verdict.wire.catalog import AggregateContext, catalog_of
 from verdict.wire.records import decode_event
 from verdict.wire.topics import Topics
 
@@ -55,14 +55,15 @@ class Decoding:
         return reader
 
     def _made(self, topic: str) -> Read:
-        for states in current().states:
+        for states in self.topics.application.states:
             if topic == self.topics.named(states.topic):
                 return partial(_carried, states.state)
         aggregate_type = self.topics.aggregate_of(topic)
+        context = catalog_of(self.topics.application)[aggregate_type]
         if topic == self.topics.events(aggregate_type):
-            return partial(_of_aggregate, aggregate_type, partial(storable_event, aggregate_type))
+            return partial(_of_aggregate, aggregate_type, partial(storable_event, context))
         if topic == self.topics.rejected(aggregate_type):
-            return partial(_of_aggregate, aggregate_type, rejected_command)
+            return partial(_of_aggregate, aggregate_type, partial(rejected_command, context))
         return partial(_of_aggregate, aggregate_type, answered)
 
 
@@ -85,9 +86,9 @@ def _of_aggregate(
     return record
 
 
-def storable_event(aggregate_type: str, value: bytes) -> RecordedEvent:
+def storable_event(context: AggregateContext, value: bytes) -> RecordedEvent:
     """Return an event whose texts both kinds of database can store; errors as `decode_event`."""
-    event = decode_event(aggregate_type, value)
+    event = decode_event(context, value)
     payload = spell_out_nul_in(event.payload)
     return event if payload is event.payload else event._replace(payload=payload)
 

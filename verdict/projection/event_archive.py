@@ -25,13 +25,13 @@ from sqlalchemy import (
     update,
 )
 
-from verdict.application import current
 from verdict.database import sequence
 from verdict.database.instant import InstantType
 from verdict.database.json_field import JsonField
 from verdict.database.json_type import JsonType
 from verdict.database.rows import Rows
 from verdict.database.statements import add_new, is_any_of
+from verdict.model.application import Application
 from verdict.model.personal import personal_paths
 from verdict.model.source import Source
 from verdict.projection import decision
@@ -79,7 +79,9 @@ class EventArchive(Feedless):
 
     def topics(self, topics: Topics) -> Sequence[str]:
         """Return the events topics of all aggregates."""
-        return [topics.events(aggregate_type) for aggregate_type in current().aggregate_types]
+        return [
+            topics.events(aggregate_type) for aggregate_type in topics.application.aggregate_types
+        ]
 
     def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
         """Append the events that are not there yet.
@@ -127,9 +129,7 @@ class EventArchive(Feedless):
                 columns.version,
                 *(columns[name] for name in _Known._fields),
             ).where(
-                columns.aggregate_type.in_(
-                    current().aggregate_types
-                ),  # so that the index can be used
+                columns.aggregate_type.in_({kind for kind, *_ in found}),  # the index needs it
                 is_any_of(connection, columns.aggregate_id, aggregate_ids),
             )
         )
@@ -185,10 +185,12 @@ def _see_that_it_is_the_same(event: ArchivedEvent, known: _Known) -> None:
         )
 
 
-def event_archive(version: int = 1) -> EventArchive:
+def event_archive(application: Application, version: int = 1) -> EventArchive:
     """Return the projection."""
     table = archive_table(MetaData(), version)
-    return EventArchive(table=table, views={"event_archive": _view(table)}, version=version)
+    return EventArchive(
+        table=table, views={"event_archive": _view(application, table)}, version=version
+    )
 
 
 def archive_table(metadata: MetaData, version: int = 1) -> Table:
@@ -219,10 +221,10 @@ def archive_table(metadata: MetaData, version: int = 1) -> Table:
     return table
 
 
-def _view(table: Table) -> View:
+def _view(application: Application, table: Table) -> View:
     """Return what readers see: all of it, but for what is personal unless they may see that."""
     columns = table.c
-    payload = masked(columns.payload, columns.event_type, personal(), columns.value)
+    payload = masked(columns.payload, columns.event_type, personal(application), columns.value)
     shown = {
         "payload": cast(payload, JsonType),
         "metadata": cast(columns.metadata, JsonType),
@@ -253,9 +255,9 @@ def _view(table: Table) -> View:
     )
 
 
-def personal() -> Mapping[str, Paths]:
+def personal(application: Application) -> Mapping[str, Paths]:
     """Return where something personal lies in events, by the type of the event."""
-    every = [current().aggregate(name).event_types for name in current().aggregate_types]
+    every = [one.event_types for one in application.aggregates]
     names = sorted({name for types in every for name in types})
     return {
         name: sorted(

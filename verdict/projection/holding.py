@@ -26,6 +26,7 @@ from sqlalchemy import (
 
 from verdict.database.instant import InstantType
 from verdict.database.statements import put
+from verdict.model.application import Application
 from verdict.model.nul import spell_out
 from verdict.projection.batch import Delivery
 from verdict.projection.projection import Applied, Gap, Projection, Unprojectable
@@ -51,7 +52,7 @@ MOST_AT_FAULT = 1_000  # aggregates; with more of them it is the projection that
 
 AggregateKey = tuple[str, str]
 
-Missing = Callable[[Connection, Projection], Sequence[Delivery]]
+Missing = Callable[[Application, Connection, Projection], Sequence[Delivery]]
 """Returns events that aggregates wait for which the projection holds, in the order of versions.
 
 They begin with the one that an aggregate needs, and lie before the projection's position.
@@ -83,7 +84,9 @@ class TooManyAtFault(Exception):
 Held = Mapping[AggregateKey, Hold]
 
 
-def nothing_missing(connection: Connection, projection: Projection) -> Sequence[Delivery]:
+def nothing_missing(
+    application: Application, connection: Connection, projection: Projection
+) -> Sequence[Delivery]:
     """Fetch nothing, for what follows no events."""
     return ()
 

@@ -20,12 +20,14 @@ from sqlalchemy import (
     select,
 )
 
+from verdict.model.application import Application
 from verdict.model.told import kind_and_text
 from verdict.projection import holding, position
 from verdict.projection.batch import Delivery, Record, Unreadable
 from verdict.projection.decoding import storable_event
 from verdict.projection.event_archive import archive_table
 from verdict.projection.projection import Projection
+from verdict.wire.catalog import catalog_of
 
 MOST = 1_000  # in one batch; what is left comes with the next one
 
@@ -33,10 +35,13 @@ ARCHIVE = archive_table(MetaData())  # it has no other version, as it cannot be 
 ARCHIVED = ARCHIVE.alias("archived")
 
 
-def missing_events(connection: Connection, projection: Projection) -> Sequence[Delivery]:
+def missing_events(
+    application: Application, connection: Connection, projection: Projection
+) -> Sequence[Delivery]:
     """Return archived events that the projection's held aggregates need.
 
     Args:
+        application: Whose events.
         connection: Inside the projection's transaction, in which its position was advanced.
         projection: Whose aggregates.
 
@@ -44,15 +49,19 @@ def missing_events(connection: Connection, projection: Projection) -> Sequence[D
         `MOST` at most, of each aggregate from the needed one on. What cannot be read is there too,
         with the reason.
     """
-    return _fetched(connection, _released(projection))
+    return _fetched(application, connection, _released(projection))
 
 
 def events_of(
-    connection: Connection, projection: Projection, key: holding.AggregateKey
+    application: Application,
+    connection: Connection,
+    projection: Projection,
+    key: holding.AggregateKey,
 ) -> Sequence[Delivery]:
     """Return archived events of one held aggregate, from what it needs on, `MOST` at most.
 
     Args:
+        application: Whose events.
         connection: Inside a transaction that keeps the projection where it is.
         projection: Who holds it, for whatever reason.
         key: Of the aggregate.
@@ -62,12 +71,14 @@ def events_of(
     """
     columns = holding.table.c
     this_one = and_(columns.aggregate_type == key[0], columns.aggregate_id == key[1])
-    return _fetched(connection, _asked(projection, this_one))
+    return _fetched(application, connection, _asked(projection, this_one))
 
 
-def _fetched(connection: Connection, asked: Select[*tuple[Any, ...]]) -> Sequence[Delivery]:
+def _fetched(
+    application: Application, connection: Connection, asked: Select[*tuple[Any, ...]]
+) -> Sequence[Delivery]:
     return [
-        Delivery(row.topic, row.partition, row.offset, archived_record(row), row.value)
+        Delivery(row.topic, row.partition, row.offset, archived_record(application, row), row.value)
         for row in connection.execute(asked)
     ]
 
@@ -135,13 +146,13 @@ def _passed(held: Table, event: FromClause, at: FromClause) -> ColumnElement[boo
     )
 
 
-def archived_record(row: Row[Any]) -> Record | Unreadable:
+def archived_record(application: Application, row: Row[Any]) -> Record | Unreadable:
     """Return what a row of the archive holds, if its hash is that of its value."""
     event = row.aggregate_type, row.aggregate_id, row.version
     if sha256(row.value).hexdigest() != row.hash:
         altered = "its row in event_archive was altered: the hash is not that of the value"
         return Unreadable(altered, event)
     try:
-        return storable_event(row.aggregate_type, row.value)
+        return storable_event(catalog_of(application)[row.aggregate_type], row.value)
     except Exception as error:  # a bug or tampering, for the engine to report with the place
         return Unreadable(kind_and_text(error), event)

@@ -17,7 +17,6 @@ from sqlalchemy import (
     select,
 )
 
-from verdict.application import current
 from verdict.database.instant import InstantType
 from verdict.projection.answered import Outcome
 from verdict.projection.append_projection import AppendProjection
@@ -42,7 +41,9 @@ def _row(record: Record) -> Outcome:
 
 def every_responses(topics: Topics) -> Sequence[str]:
     """Return the responses topics of all aggregates."""
-    return [topics.responses(aggregate_type) for aggregate_type in current().aggregate_types]
+    return [
+        topics.responses(aggregate_type) for aggregate_type in topics.application.aggregate_types
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,8 +23,8 @@ from sqlalchemy import (
     true,
 )
 
-from verdict.application import current
 from verdict.database.instant import InstantType
+from verdict.model.application import Application
 from verdict.projection.append_projection import AppendProjection
 from verdict.projection.batch import Record
 from verdict.projection.described import View, described
@@ -32,7 +32,7 @@ from verdict.projection.rejected_command import RejectedCommand
 from verdict.wire.topics import Topics
 
 
-def policy_rejection(version: int = 1) -> AppendProjection:
+def policy_rejection(application: Application, version: int = 1) -> AppendProjection:
     """Return the projection."""
     table = Table(
         f"policy_rejection_v{version}",
@@ -61,7 +61,7 @@ def policy_rejection(version: int = 1) -> AppendProjection:
         columns=RejectedCommand._fields,
         row=_row,
         follows=_every_rejected,
-        views={"policy_rejection": _shown(table)},
+        views={"policy_rejection": _shown(application, table)},
     )
 
 
@@ -71,14 +71,16 @@ def _row(record: Record) -> RejectedCommand:
 
 
 def _every_rejected(topics: Topics) -> Sequence[str]:
-    return [topics.rejected(aggregate_type) for aggregate_type in current().aggregate_types]
+    return [
+        topics.rejected(aggregate_type) for aggregate_type in topics.application.aggregate_types
+    ]
 
 
-def _shown(table: Table) -> View:
+def _shown(application: Application, table: Table) -> View:
     of = table.c
     shown = (
         of.policy, of.event_id, of.command_id, of.aggregate_type, of.aggregate_id, of.reason,
-        of.rule_code, of.message, _expected(table).label("expected"), of.decided_at,
+        of.rule_code, of.message, _expected(application, table).label("expected"), of.decided_at,
     )  # fmt: skip
     return described(
         select(*shown),
@@ -96,10 +98,10 @@ def _shown(table: Table) -> View:
     )
 
 
-def _expected(table: Table) -> ColumnElement[bool]:
+def _expected(application: Application, table: Table) -> ColumnElement[bool]:
     """Return whether a row is expected: the view says it, so each start can change it."""
     of, expected = table.c, list[ColumnElement[bool]]()
-    for policy in current().policies:
+    for policy in application.policies:
         if names := sorted(policy.expected_rejections):
             either = or_(of.reason.in_(names), of.rule_code.in_(names))
             expected.append(and_(of.policy == policy.name, either))

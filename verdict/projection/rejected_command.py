@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from verdict.model.policy import ACTOR
 from verdict.model.reason import Reason
-from verdict.wire.codec import Undecodable, codec
+from verdict.wire.catalog import AggregateContext
+from verdict.wire.codec import Undecodable, engine_codec
 from verdict.wire.commands import decode_command
 
 IN_BYTES = ACTOR.encode()
@@ -27,17 +28,21 @@ class RejectedCommand(NamedTuple):
     decided_at: int
 
 
-def rejected_command(rejection: bytes) -> RejectedCommand | None:
+def rejected_command(context: AggregateContext, rejection: bytes) -> RejectedCommand | None:
     """Return the row of a rejection; None: the rejected command is not one of a policy.
+
+    Args:
+        context: Of the topic that the rejection is on.
+        rejection: Its bytes.
 
     Raises:
         Undecodable: The bytes are something else, or damaged.
     """
     if IN_BYTES not in rejection:  # most are not, and this is far cheaper than to decode them
         return None
-    fields = codec("rejection").decode(rejection)
+    fields = engine_codec("rejection").decode(rejection)
     try:
-        command = decode_command(fields["aggregate_type"], fields["command_bytes"])
+        command = decode_command(context, fields["command_bytes"])
     except (Undecodable, LookupError):  # what a policy sends can be decoded
         return None
     actor, event_id = command.get("actor"), command.get("causation_id")

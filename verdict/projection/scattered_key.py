@@ -11,6 +11,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    ColumnElement,
     Connection,
     Index,
     MetaData,
@@ -23,11 +24,11 @@ from sqlalchemy import (
     update,
 )
 
-from verdict.application import current
 from verdict.database.rows import Rows
 from verdict.database.statements import append, is_any_of
 from verdict.projection.described import View, described
 
+Aggregate = tuple[str, str]  # type and id
 Place = tuple[str, str, int]  # aggregate type and id, partition
 
 
@@ -60,20 +61,19 @@ def _index_others(table: Table, connection: Connection, **_: object) -> None:
 
 def note(connection: Connection, table: Table, seen: Set[Place]) -> None:
     """Keep on which partitions commands of aggregates were seen; at most three statements."""
-    there = _there(connection, table, {name for _, name, _ in seen})
+    there = _there(connection, table, {place[:2] for place in seen})
     new = sorted(seen - there)
     append(connection, table, Rows(table.c.keys(), [(*place, False) for place in new]))
     several = _several(there | seen) & {place[:2] for place in new}
     if several:
-        _mark_others(connection, table, {name for _, name in several})
+        _mark_others(connection, table, several)
 
 
-def _there(connection: Connection, table: Table, aggregate_ids: Iterable[str]) -> set[Place]:
+def _there(connection: Connection, table: Table, aggregates: Set[Aggregate]) -> set[Place]:
     """Return where commands of these aggregates were so far."""
     of = table.c
     known = select(of.aggregate_type, of.aggregate_id, of.partition).where(
-        of.aggregate_type.in_(current().aggregate_types),  # so that the index can be used
-        is_any_of(connection, of.aggregate_id, aggregate_ids),
+        *_among(connection, table, aggregates),
     )
     return {(kind, name, number) for kind, name, number in connection.execute(known).all()}
 
@@ -84,7 +84,7 @@ def _several(places: Iterable[Place]) -> set[tuple[str, str]]:
     return {aggregate for aggregate, count in counted.items() if count > 1}
 
 
-def _mark_others(connection: Connection, table: Table, aggregate_ids: Iterable[str]) -> None:
+def _mark_others(connection: Connection, table: Table, several: Set[Aggregate]) -> None:
     """Mark all but the least partition of each of these aggregates, whichever came first."""
     known = table.alias()
     lesser = select(known.c.partition).where(
@@ -92,14 +92,21 @@ def _mark_others(connection: Connection, table: Table, aggregate_ids: Iterable[s
         known.c.aggregate_id == table.c.aggregate_id,
         known.c.partition < table.c.partition,
     )
-    touched = is_any_of(connection, table.c.aggregate_id, aggregate_ids)
-    aggregates = table.c.aggregate_type.in_(
-        current().aggregate_types
-    )  # so that the index can be used
+    touched = _among(connection, table, several)
     unmarked = table.c.another.is_(False)
     connection.execute(
-        update(table).where(aggregates, touched, unmarked, lesser.exists()).values(another=True)
+        update(table).where(*touched, unmarked, lesser.exists()).values(another=True)
     )
+
+
+def _among(
+    connection: Connection, table: Table, aggregates: Set[Aggregate]
+) -> tuple[ColumnElement[bool], ...]:
+    """Return what holds for rows of these aggregates; without the types no index would be used."""
+    kinds = {kind for kind, _ in aggregates}
+    ids = {name for _, name in aggregates}
+    of = table.c
+    return of.aggregate_type.in_(kinds), is_any_of(connection, of.aggregate_id, ids)
 
 
 def note_all(connection: Connection, table: Table, outcomes: Table) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.query import Query, query_of
 from verdict.reactions.reaction import Reactions
@@ -23,7 +22,7 @@ def reactions_with(topics: Topics, chosen: Mapping[str, object]) -> Reactions:
         topics: Of the deployment.
         chosen: The application's settings by name; what is missing has its default.
     """
-    application = current()
+    application = topics.application
     policies = [policy.bound(chosen) for policy in application.policies]
     return Reactions(topics, policies, application.notifications, application.inbound)
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
-from verdict.application import current
 from verdict.decision.received import CommandRecord, dead_letter
 from verdict.model.inbound import Inbound, NoCommand
 from verdict.model.notification import Notification
@@ -13,6 +12,7 @@ from verdict.model.policy import Addressed, Policy, commands_of
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.told import told
 from verdict.operator.output import Output
+from verdict.wire.catalog import Catalog, catalog_of
 from verdict.wire.cloud_events import dead_letter_headers, event_headers
 from verdict.wire.codec import HEADER_BYTES
 from verdict.wire.commands import encode_command
@@ -20,7 +20,6 @@ from verdict.wire.exact_json import exact_json
 from verdict.wire.headers import Headers, joined
 from verdict.wire.letter import RETRY_ATTEMPT, RETRY_ATTEMPTS, RETRY_REACTION, RETRY_TOPIC
 from verdict.wire.records import decode_event, encode
-from verdict.wire.schema_files import subjects
 from verdict.wire.topics import COMMAND_TOPIC_BYTES, OUTPUT_BYTES, Topics
 
 JSON = "application/json"
@@ -88,13 +87,23 @@ class Reactions:
         elif topic != self.topics.retry:
             yield from self._because(record, self.topics.aggregate_of(topic), None)
         elif retried in self.names:
-            yield from self._because(record, _aggregate_type(record.value), retried)
+            yield from self._because(record, self._aggregate_type(record.value), retried)
         elif retried is not None:
             known = ", ".join(sorted(self.names))
             error = f"no reaction is named {retried[:NAME_CHARS]!r}: there are {known}"
             # it may have had one, and get it back: then a person sends the letter to it
             nameable = retried.isprintable() and len(retried) <= NAME_CHARS
             yield self._letter(record, error, self._back(record, retried) if nameable else None)
+
+    @property
+    def _catalog(self) -> Catalog:
+        return catalog_of(self.topics.application)
+
+    def _aggregate_type(self, value: bytes | None) -> str:
+        """Return whose event this is, by the schema that it was written with."""
+        subjects = self._catalog.schemas.subjects
+        written = subjects.get(int.from_bytes((value or b"")[1:HEADER_BYTES], "big"))
+        return written.removesuffix("_event") if written else "unknown"
 
     def _because(
         self, record: CommandRecord, aggregate_type: str, only: str | None
@@ -104,7 +113,7 @@ class Reactions:
             yield self._letter(record, "no event: it has no value, or one that was cut", back)
             return
         try:
-            event = decode_event(aggregate_type, record.value)
+            event = decode_event(self._catalog[aggregate_type], record.value)
         except (ValueError, LookupError) as error:
             yield self._letter(record, f"no {aggregate_type} event: {error}", back)
             return
@@ -141,7 +150,9 @@ class Reactions:
         yield self._command(Addressed(what, envelope, payload))
 
     def _asked(self, event: RecordedEvent, policy: Policy) -> Iterator[Output]:
-        yield from map(self._command, commands_of(policy, event, current().aggregate_of))
+        yield from map(
+            self._command, commands_of(policy, event, self.topics.application.aggregate_of)
+        )
 
     def _told(self, event: RecordedEvent, notification: Notification) -> Iterator[Output]:
         if (told := notification.tell(event)) is not None:
@@ -156,7 +167,7 @@ class Reactions:
         return Output(
             self.topics.commands(asked.aggregate_type),
             asked.envelope.aggregate_id.encode(),
-            encode_command(asked.aggregate_type, asked.envelope, asked.payload),
+            encode_command(self._catalog[asked.aggregate_type], asked.envelope, asked.payload),
             "",
             True,
         )
@@ -194,9 +205,3 @@ class Reactions:
             del headers[RETRY_ATTEMPTS]  # which says that it never helps by itself
             headers[RETRY_ATTEMPT] = str(record.attempt)
         return Output(self.topics.dead_letters, letter.key, encode(letter), joined(headers), False)
-
-
-def _aggregate_type(value: bytes | None) -> str:
-    """Return whose event this is, by the schema that it was written with."""
-    written = subjects().get(int.from_bytes((value or b"")[1:HEADER_BYTES], "big"))
-    return written.removesuffix("_event") if written else "unknown"

@@ -28,5 +28,6 @@ def as_built(settings: Settings, name: str) -> Settings:
 
 def with_built(settings: Settings, name: str, built: str) -> Settings:
     """Return the settings with what a projection says that it was built with."""
-    chosen = read_models()[name].built_with(built) if name in read_models() else {}
+    known = read_models(settings.application)
+    chosen = known[name].built_with(built) if name in known else {}
     return settings.model_copy(update=dict(chosen)) if chosen else settings

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
+from verdict.model.application import Application
 from verdict.projection.declared import FIRST, AtVersion, declared
 
 
@@ -22,12 +23,13 @@ def declared_projection(settings: Settings, name: str) -> AtVersion:
     Raises:
         NotDeclared: There is none of that name.
     """
-    known = declared(settings.chosen)
+    known = declared(settings.application, settings.chosen)
     if name not in known:
         raise NotDeclared(name, known)
     return known[name]
 
 
-def row_per_aggregate() -> Mapping[str, tuple[str, ...]]:
+def row_per_aggregate(application: Application) -> Mapping[str, tuple[str, ...]]:
     """Return projection → the aggregate types of which it keeps a row for each aggregate."""
-    return {name: getattr(at(FIRST), "aggregate_types", ()) for name, at in declared().items()}
+    every = declared(application).items()
+    return {name: getattr(at(FIRST), "aggregate_types", ()) for name, at in every}

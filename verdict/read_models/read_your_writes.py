@@ -8,6 +8,7 @@ import time
 from typing import NamedTuple
 
 from verdict.errors import TimedOut, VerdictError
+from verdict.model.application import Application
 from verdict.read_models.declared_projection import NotDeclared, row_per_aggregate
 from verdict.reading.reader import Reader
 from verdict.wire.response import Response
@@ -38,14 +39,14 @@ class NeverShown(VerdictError):
     """The projection does not follow the type, or shows it only after somebody looked after it."""
 
 
-def see_that_it_shows(projection: str, aggregate_type: str) -> None:
+def see_that_it_shows(application: Application, projection: str, aggregate_type: str) -> None:
     """Return when a projection keeps a row for each aggregate of a type.
 
     Raises:
         NeverShown: It does not.
         NotDeclared: There is no such projection.
     """
-    types = row_per_aggregate()
+    types = row_per_aggregate(application)
     if projection not in types:
         raise NotDeclared(projection, types)
     if aggregate_type not in types[projection]:
@@ -57,11 +58,17 @@ def see_that_it_shows(projection: str, aggregate_type: str) -> None:
 
 
 def wait(
-    reader: Reader, projection: str, token: Token, timeout_s: float, stale: bool = False
+    application: Application,
+    reader: Reader,
+    projection: str,
+    token: Token,
+    timeout_s: float,
+    stale: bool = False,
 ) -> bool:
     """Return True as soon as `projection` has applied what `token` stands for.
 
     Args:
+        application: Whose projection it is.
         reader: Of the read side.
         projection: One that keeps a row per aggregate of that type, such as `us_holder`.
         token: Of the response to a command.
@@ -74,7 +81,7 @@ def wait(
             holds the aggregate for a missing event.
         NotDeclared: There is no such projection.
     """
-    see_that_it_shows(projection, token.aggregate_type)
+    see_that_it_shows(application, projection, token.aggregate_type)
     deadline = time.monotonic() + timeout_s
     while True:
         reached = _version(reader, projection, token)

@@ -16,5 +16,5 @@ def views_for(settings: Settings, sees: Sees) -> Mapping[str, View]:
         settings: As for `reader_of`.
         sees: How much.
     """
-    every, role = views_of(first_versions()), role_of(settings, sees)
+    every, role = views_of(first_versions(settings.application)), role_of(settings, sees)
     return {name: every[name] for name in settings.roles.open_to(role, [*every])}

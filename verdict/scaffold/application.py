@@ -41,7 +41,6 @@ def application(name: str, first: str) -> list[Path]:
     texts |= {
         place.folder / "verdict.toml": rendered("verdict.toml", name=name),
         place.file: rendered("application.py", name=name, aggregate=first, imported=imported),
-        package / "tests" / "conftest.py": rendered("conftest.py", name=name),
         **part.files,
     }
     if not (unversioned := place.folder / ".gitignore").exists():

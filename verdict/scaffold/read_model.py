@@ -5,8 +5,8 @@ import sys
 from sqlalchemy.dialects.postgresql.base import RESERVED_WORDS
 from sqlalchemy.dialects.sqlite.base import SQLiteIdentifierPreparer
 
-from verdict.application import UnknownAggregate, current
 from verdict.model.aggregate import Aggregate
+from verdict.model.application import Application, UnknownAggregate
 from verdict.model.message import Message
 from verdict.projection.declared import projections
 from verdict.projection.processor_tables import views_of
@@ -20,10 +20,11 @@ from verdict.scaffold.source import call, imports
 OF_SQL = {*RESERVED_WORDS, *SQLiteIdentifierPreparer.reserved_words}
 
 
-def read_model(place: Place, name: str, of: str | None) -> Part:
+def read_model(application: Application, place: Place, name: str, of: str | None) -> Part:
     """Return a new read model with its tests; the application has to be loaded for it.
 
     Args:
+        application: To which it is added.
         place: Of the application.
         name: Of the read model.
         of: The aggregate whose events it follows; None: the only one that there is.
@@ -33,31 +34,31 @@ def read_model(place: Place, name: str, of: str | None) -> Part:
         VerdictError: There is no such aggregate, or there are several.
     """
     see_that_it_can_be("read model", name)
-    _see_that_readers_can_ask_for(name)
-    followed = _followed(of)
+    _see_that_readers_can_ask_for(application, name)
+    followed = _followed(application, of)
     module, tests = f"{place.package}projections.{name}", f"{place.package}tests.test_{name}"
     files = {
         place.path(module): _projection(name, followed),
-        place.path(tests): _test(name, module, followed),
+        place.path(tests): _test(place, name, module, followed),
     }
     return Part(name, module, "read_models", files)
 
 
-def _see_that_readers_can_ask_for(name: str) -> None:
+def _see_that_readers_can_ask_for(application: Application, name: str) -> None:
     if name in OF_SQL:
         raise NameRefused(f"read model {name!r} cannot have this name: it is a word of SQL")
-    if name in views_of(projections()):
+    if name in views_of(projections(application)):
         raise NameRefused(f"read model {name!r} cannot have this name: there is such a view")
 
 
-def _followed(of: str | None) -> Aggregate[Message]:
-    known = current().aggregate_types
+def _followed(application: Application, of: str | None) -> Aggregate[Message]:
+    known = application.aggregate_types
     if of is None and len(known) == 1:
         of = known[0]
     if of is None:
         raise NameRefused(f"say with --of whose events it follows: there are {', '.join(known)}")
     try:
-        return current().aggregate(of)
+        return application.aggregate(of)
     except UnknownAggregate as error:
         raise NameRefused(str(error)) from error
 
@@ -86,7 +87,8 @@ def _union(followed: Aggregate[Message]) -> tuple[str, list[tuple[str, str]]]:
     return " | ".join(followed.event_types), []
 
 
-def _test(name: str, module: str, followed: Aggregate[Message]) -> str:
+def _test(place: Place, name: str, module: str, followed: Aggregate[Message]) -> str:
+    shown = [(place.module, place.value), (module, name)]
     for event, kind in followed.event_types.items():
         if (fields := example(kind)) is not None:
             return rendered(
@@ -95,6 +97,8 @@ def _test(name: str, module: str, followed: Aggregate[Message]) -> str:
                 aggregate=followed.name,
                 event=event,
                 example=call(event, fields.items()),
-                imports=imports([(module, name), (kind.__module__, event)]),
+                imports=imports([*shown, (kind.__module__, event)]),
+                value=place.value,
             )
-    return rendered("test_read_model_alone.py", name=name, imports=imports([(module, name)]))
+    alone = "test_read_model_alone.py"
+    return rendered(alone, name=name, imports=imports(shown), value=place.value)

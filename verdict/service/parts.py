@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import Protocol
 
-from verdict.application import current
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
 from verdict.decider.coverage import decided
@@ -238,7 +237,7 @@ def reactions_part(stage: Stage) -> Part:
 
 def lake_part(stage: Stage) -> Part:
     """Return what writes the application's lake."""
-    table = current().lake
+    table = stage.settings.application.lake
     assert table is not None, "there is no such role without one"
     return stage.kept_going("lake", lake(stage.ground, stage.settings, table))
 

@@ -45,7 +45,7 @@ def made_read_side(kafka: Kafka, settings: Settings) -> tuple[Engine, Sequence[P
     """
     database = open_database(database_url(settings))
     try:
-        read_models = projections(settings.chosen, live_versions(database))
+        read_models = projections(settings.application, settings.chosen, live_versions(database))
         create_read_side(database, read_models, settings.roles)
         follow_this_log(database, kafka, settings.topics.of_the_log())
     except BaseException:

@@ -2,9 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from verdict.application import current
 from verdict.configuration.cluster import refuse_a_kafka_of_this_machine
 from verdict.configuration.found import running_kafka
 from verdict.configuration.loading import SettingsInvalid
@@ -50,7 +48,9 @@ BROKER = Role(
     spark=False,
     is_there=lambda settings: settings.bootstrap_servers is None,
 )
-LAKE = Role(name="lake", part=lake_part, is_there=lambda _: current().lake is not None)
+LAKE = Role(
+    name="lake", part=lake_part, is_there=lambda settings: settings.application.lake is not None
+)
 READ_MODELS = Role(name="read-models", part=read_models_part, database=True)
 
 ROLES = (
@@ -100,7 +100,10 @@ def everybody(settings: Settings) -> Crew:
     """Return all roles that there are for a deployment, for one process."""
     roles = tuple(role for role in ROLES if role.is_there(settings))
     apart = [(role.name,) for role in ROLES]
-    return Crew(roles, whole_place(settings.data_dir, *apart, *_of_read_models(read_models())))
+    return Crew(
+        roles,
+        whole_place(settings.data_dir, *apart, *_of_read_models(read_models(settings.application))),
+    )
 
 
 def alone(settings: Settings, name: str, chosen: Sequence[str] = ()) -> Crew:
@@ -120,8 +123,8 @@ def alone(settings: Settings, name: str, chosen: Sequence[str] = ()) -> Crew:
             raise SettingsInvalid("the page is no role, it runs by itself: `verdict page`")
         raise SettingsInvalid(f"no role {name!r}: there are {', '.join(r.name for r in ROLES)}")
     if not role.is_there(settings) and role is LAKE:
-        raise SettingsInvalid(f"{current().name} has no lake: there is nothing to run")
-    return Crew((role,), _place(settings.data_dir, role, chosen), tuple(chosen), alone=True)
+        raise SettingsInvalid(f"{settings.application.name} has no lake: there is nothing to run")
+    return Crew((role,), _place(settings, role, chosen), tuple(chosen), alone=True)
 
 
 def with_kafka(settings: Settings, name: str) -> Settings:
@@ -149,16 +152,16 @@ def with_kafka(settings: Settings, name: str) -> Settings:
     )
 
 
-def _place(data_dir: Path, role: Role, chosen: Sequence[str]) -> Place:
+def _place(settings: Settings, role: Role, chosen: Sequence[str]) -> Place:
     if role is not READ_MODELS:
         if chosen:
             raise SettingsInvalid(f"the role {role.name} takes no names: only read-models does")
-        return place_of(data_dir, (role.name,))
-    known = read_models()
+        return place_of(settings.data_dir, (role.name,))
+    known = read_models(settings.application)
     if unknown := [name for name in chosen if name not in known]:
         raise SettingsInvalid(f"no read model {unknown[0]!r}: there are {', '.join(known)}")
     whole = [] if chosen else [(role.name,)]
-    return place_of(data_dir, *whole, *_of_read_models(chosen or known))
+    return place_of(settings.data_dir, *whole, *_of_read_models(chosen or known))
 
 
 def _of_read_models(names: Iterable[str]) -> list[tuple[str, str]]:

@@ -6,32 +6,33 @@ from pathlib import Path
 
 from confluent_kafka import Producer
 
-from verdict.application import current
-from verdict.configuration.loading import settings_class
+from verdict.configuration.loading import settings_alone
 from verdict.decider.recovery.progress import Tell
 from verdict.exactly_once.steps import unobserved
 from verdict.kafka.log import KafkaLog
 from verdict.local.class_archive import recorded
+from verdict.model.application import Application
 from verdict.service.running import Running
 from verdict.spark.session import end_jvm
 
 LOOK_S = 0.2
 
 
-def warm(tell: Tell = unobserved) -> list[Path]:
+def warm(application: Application, tell: Tell = unobserved) -> list[Path]:
     """Let Kafka and Spark live through a start, a record and an end; return what they wrote.
 
     Nothing of what is set is used or touched: a broker and a database of its own, in a folder that
     is removed.
 
     Args:
+        application: That lives so shortly.
         tell: Called with what is being done.
 
     Raises:
         VerdictError: Something is missing, or the service does not start.
     """
     with tempfile.TemporaryDirectory(prefix="verdict-") as folder, recorded() as archives:
-        settings = settings_class().model_construct(data_dir=Path(folder))
+        settings = settings_alone(application, data_dir=Path(folder))
         with Running(settings, tell=tell) as running:
             _let_one_be_refused(running)
         tell("writing the classes down")
@@ -47,7 +48,7 @@ def _let_one_be_refused(running: Running) -> None:
     topics = running.settings.topics
     servers = {"bootstrap.servers": running.service.bootstrap_servers}
     producer = Producer(servers)
-    producer.produce(topics.commands(current().aggregate_types[0]), b"no command", b"warm")
+    producer.produce(topics.every_commands()[0], b"no command", b"warm")
     producer.flush()
     with KafkaLog(servers) as log:
         places = log.places([topics.dead_letters])

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from verdict.application import NoApplication
+from verdict.application_loader import NoApplication
 from verdict.errors import FULL_DISK, Late, Unreachable, VerdictError
 from verdict.exactly_once.errors import DamagedCheckpoint
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from verdict.application import current
 from verdict.errors import Unreachable, VerdictError
+from verdict.model.application import Application
 from verdict.spark.running import own_pool
 
 LOG = logging.getLogger("verdict.spark")
@@ -42,9 +42,11 @@ class Executors:
     Args:
         session: On the cluster.
         shared: The folder that all machines must see.
+        application: Whose rules they run.
     """
 
-    def __init__(self, session: SparkSession, shared: Path) -> None:
+    def __init__(self, session: SparkSession, shared: Path, application: Application) -> None:
+        self._application = application
         self._session = session
         self._master = session.sparkContext.master
         self._shared = shared
@@ -152,17 +154,19 @@ class Executors:
             answers = self._told(file)
         finally:
             file.unlink(missing_ok=True)
-        if differences := sorted({*differing(answer_of(token), answers, self._shared)}):
+        if differences := sorted(
+            {*differing(answer_of(self._application, token), answers, self._shared)}
+        ):
             raise Differing(f"executors of {self._master} do not fit: {'; '.join(differences)}")
         return answers
 
     def _told(self, file: Path) -> dict[Executor, Answer]:
-        context = self._session.sparkContext
+        context, application = self._session.sparkContext, self._application
         tasks = context.defaultParallelism  # as many as run at a time
         try:
             with own_pool(self._session, "probe"):
                 asked = context.parallelize(range(tasks), tasks)
-                return dict(asked.map(lambda _: answer_here(file)).collect())
+                return dict(asked.map(lambda _: answer_here(application, file)).collect())
         except Exception as error:
             last = str(error).strip().splitlines()
             said = next((line for line in last if "Error" in line), last[0] if last else "")
@@ -177,12 +181,12 @@ class Differing(VerdictError):
     """An executor is not what the driver is, and must not work for it."""
 
 
-def answer_of(token: str) -> Answer:
+def answer_of(application: Application, token: str) -> Answer:
     """Return what this process runs."""
     return {
         "Python": platform.python_version(),
         **{package: _version(package) for package in PACKAGES},
-        "rules": f"{current().name} {current().handler_versions}",
+        "rules": f"{application.name} {application.handler_versions}",
         "file": token,
     }
 
@@ -205,13 +209,13 @@ def differing(wanted: Answer, answers: Mapping[Executor, Answer], shared: Path) 
                 yield f"{host} has {what} {found.get(what)}, the driver {ours}"
 
 
-def answer_here(file: Path) -> tuple[Executor, Answer]:
+def answer_here(application: Application, file: Path) -> tuple[Executor, Answer]:
     """Return which executor this is, and what it sees and runs; called there."""
     try:
         token = file.read_text()
     except OSError as error:
         token = type(error).__name__
-    answer = answer_of(token)
+    answer = answer_of(application, token)
     time.sleep(HOLD_S)
     return (socket.gethostname(), os.environ.get("SPARK_LOCAL_DIRS", "")), answer
 

@@ -16,7 +16,7 @@ def until_settled(settings: Settings, patience_s: float = 120.0) -> Iterator[Sta
 
     For tests and scripts beside a running service; it ends after the look that finds so.
 
-        for look in until_settled(load_settings()):
+        for look in until_settled(load_settings(app)):
             print(f"{look.lag} records behind")
 
     Args:

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
-from verdict.application import current
 from verdict.decision.history import fold
 from verdict.decision.recording import StoredEvent
 from verdict.decision.snapshot import Snapshot
+from verdict.model.application import Application
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope, Expectation, Expected, meant
 from verdict.model.message import Event
@@ -28,6 +28,7 @@ from verdict.testing.histories import (
 from verdict.testing.judging import Remembered, verdict_on
 from verdict.testing.outcome import Outcome
 from verdict.testing.shown import Shown
+from verdict.wire.catalog import Catalog, catalog_of
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Given:
     after the one before it, the first at 2026-01-01T12:00:00Z.
     """
 
+    application: Application
     history: tuple[StoredEvent, ...] = ()
     remembered: Remembered = field(default_factory=dict)
     now: int = START
@@ -48,8 +50,8 @@ class Given:
         An event alone happened to `order-1`, if it is one of an order; see `happened`.
         """
         after = self
-        for aggregate_id, event in chain.from_iterable(map(_each, events)):
-            stored = recorded(after.history, aggregate_id, event, after.now)
+        for aggregate_id, event in chain.from_iterable(map(self._each, events)):
+            stored = recorded(self._catalog, after.history, aggregate_id, event, after.now)
             after = replace(after, history=(*after.history, stored), now=after.now + STEP_MS)
         return after
 
@@ -71,7 +73,8 @@ class Given:
             command_id: Default: one that nobody has used.
             deadline: When it must have reached Kafka, in epoch milliseconds; it does so at `now`.
         """
-        aggregate_type = current().aggregate_of(type(command))
+        context = self._catalog.of(type(command))
+        aggregate_type = context.name
         envelope = CommandEnvelope(
             command_id=command_id or f"when-{self.now}",
             aggregate_id=aggregate_id or _first(aggregate_type),
@@ -81,11 +84,12 @@ class Given:
         )
         place = Source(f"{aggregate_type}.commands", 0, (self.now - START) // STEP_MS)
         snapshot = self._snapshot(aggregate_type, envelope.aggregate_id)
-        verdict = verdict_on(envelope, command, place, self.now, snapshot, self.remembered)
+        verdict = verdict_on(context, envelope, command, place, self.now, snapshot, self.remembered)
         for stored in verdict.events:
-            see_that_it_is_kept(stored)
+            see_that_it_is_kept(context, stored)
         known = (aggregate_type, envelope.aggregate_id, envelope.command_id)
         after = Given(
+            self.application,
             (*self.history, *verdict.events),
             {**self.remembered, known: verdict.response} if verdict.remembered else self.remembered,
             self.now + STEP_MS,
@@ -100,7 +104,7 @@ class Given:
             read_model: On a new SQLite file, through its own tables.
             view: Of the read model; default: the one that has its name.
         """
-        return Shown(self.history, read_model, view or read_model.name)
+        return Shown(self.application, self.history, read_model, view or read_model.name)
 
     def answered_by(self, policy: Policy) -> Following[Asked]:
         """Let a policy look at what happened.
@@ -154,6 +158,16 @@ class Given:
             raise AssertionError(f"it is not deleted, the state is {state!r}")
         return self
 
+    @property
+    def _catalog(self) -> Catalog:
+        return catalog_of(self.application)
+
+    def _each(self, event: Event | Happened) -> Iterator[tuple[str, Event]]:
+        if isinstance(event, Happened):
+            yield from ((event.aggregate_id, one) for one in event.events)
+        else:
+            yield _first(self.application.aggregate_of(type(event))), event
+
     def _last(self) -> Snapshot[Any]:
         if not self.history:
             raise AssertionError("nothing has happened")
@@ -163,31 +177,28 @@ class Given:
     def _snapshot(self, aggregate_type: str, aggregate_id: str) -> Snapshot[Any]:
         this = (aggregate_type, aggregate_id)
         return fold(
-            one
-            for one in self.history
-            if (one.event.aggregate_type, one.event.aggregate_id) == this
+            self.application.aggregate(aggregate_type),
+            (
+                one
+                for one in self.history
+                if (one.event.aggregate_type, one.event.aggregate_id) == this
+            ),
         )
 
 
-def given(*events: Event | Happened) -> Given:
+def given(application: Application, *events: Event | Happened) -> Given:
     """Begin a test: let these events have happened, in this order.
 
-        given(placed).when(FillOrder(quantity=10, price_cents=1), expected_version=1).then(filled)
-        given(placed).when(FillOrder(quantity=11, price_cents=1)).then_refused("OVERFILL")
-        given(happened("p-1", opened)).shown_by(us_holder()).then({"client": "ada", "positions": 1})
-        given(recorded).answered_by(award_points).then(Asked("card-1", AwardPoints(...)))
+        given(app, placed).when(FillOrder(quantity=10, price_cents=1)).then(filled)
+        given(app, placed).when(FillOrder(quantity=11, price_cents=1)).then_refused("OVERFILL")
+        given(app, happened("p-1", opened)).shown_by(us_holder()).then({"positions": 1})
+        given(app, recorded).answered_by(award_points).then(Asked("card-1", AwardPoints(...)))
 
     Args:
+        application: Whose rules they are.
         *events: One alone happened to `order-1`, if it is one of an order; see `happened`.
     """
-    return Given().given(*events)
-
-
-def _each(event: Event | Happened) -> Iterator[tuple[str, Event]]:
-    if isinstance(event, Happened):
-        yield from ((event.aggregate_id, one) for one in event.events)
-    else:
-        yield _first(current().aggregate_of(type(event))), event
+    return Given(application).given(*events)
 
 
 def _first(aggregate_type: str) -> str:

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from verdict.application import current
 from verdict.decision.recording import StoredEvent
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.model.source import Source
+from verdict.wire.catalog import AggregateContext, Catalog
 from verdict.wire.records import decode_event, encode_event
 
 START = 1_767_268_800_000  # 2026-01-01T12:00:00Z, in epoch milliseconds
@@ -29,17 +29,19 @@ def happened(aggregate_id: str, *events: Event) -> Happened:
 
 
 def recorded(
-    history: Sequence[StoredEvent], aggregate_id: str, payload: Event, at: int
+    catalog: Catalog, history: Sequence[StoredEvent], aggregate_id: str, payload: Event, at: int
 ) -> StoredEvent:
     """Return an event as its aggregate's next one.
 
     Args:
+        catalog: Of the application.
         history: Of any number of aggregates, in order.
         aggregate_id: To which it happened.
         payload: The event.
         at: When it was decided, in epoch milliseconds.
     """
-    aggregate_type = current().aggregate_of(type(payload))
+    context = catalog.of(type(payload))
+    aggregate_type = context.name
     last = latest(history).get((aggregate_type, aggregate_id))
     version = 1 if last is None else last.event.version + 1
     event = RecordedEvent(
@@ -61,12 +63,12 @@ def recorded(
         previous_hash=b"" if last is None else sha256(last.value).digest(),
         payload=payload,
     )
-    stored = StoredEvent(event, encode_event(event))
-    see_that_it_is_kept(stored)
+    stored = StoredEvent(event, encode_event(context, event))
+    see_that_it_is_kept(context, stored)
     return stored
 
 
-def see_that_it_is_kept(stored: StoredEvent) -> None:
+def see_that_it_is_kept(context: AggregateContext, stored: StoredEvent) -> None:
     """Return when an event is what its bytes give back: a schema that is behind loses fields.
 
     Raises:
@@ -74,7 +76,7 @@ def see_that_it_is_kept(stored: StoredEvent) -> None:
     """
     payload = stored.event.payload
     try:
-        found: object = decode_event(stored.event.aggregate_type, stored.value).payload
+        found: object = decode_event(context, stored.value).payload
     except ValueError as error:
         found = error
     if found != payload:

@@ -10,13 +10,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from uuid_utils import uuid7
 
-from verdict.application import Application, current, using
 from verdict.client.errors import TooLarge
 from verdict.decision.handle import Limits
+from verdict.model.application import Application
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope, Expected, meant
 from verdict.model.source import Source
@@ -28,6 +29,7 @@ from verdict.testing.consequences import Consequences
 from verdict.testing.letters import Letters
 from verdict.testing.log import LogRecord, MemoryLog
 from verdict.testing.read_side import ReadSide, Row
+from verdict.wire.catalog import catalog_of
 from verdict.wire.commands import encode_command
 from verdict.wire.records import decode
 from verdict.wire.response import Response
@@ -48,14 +50,12 @@ class InMemory:
     Read models are brought forward when they are asked; dead letters that are due are tried again
     whenever it is called. Command ids are remembered for ever.
 
-    A process uses one application at a time: close this one before another one is made.
-
-        with app.in_memory() as shop:
+        with InMemory(app) as shop:
             shop.send("order-1", PlaceOrder(client="ada", ...), expected_version=0)
             shop.sql("SELECT * FROM client_recent_order")
 
     Args:
-        application: What runs; default: the one that this process uses.
+        application: What runs.
         settings: Of the application, by name; what is missing has its default.
         clock: Gives the time of each record in epoch milliseconds, as a broker does.
         topics: Of the deployment; default: no prefix.
@@ -65,7 +65,7 @@ class InMemory:
 
     def __init__(
         self,
-        application: Application | None = None,
+        application: Application,
         settings: Mapping[str, object] | None = None,
         *,
         clock: Callable[[], int] = wall_clock,
@@ -74,9 +74,8 @@ class InMemory:
         command_limit_bytes: int = COMMAND_BYTES,
     ) -> None:
         self._parts = ExitStack()
-        if application is not None:
-            self._parts.enter_context(using(application))
-        self.topics = topics or Topics()
+        self._catalog = catalog_of(application)
+        self.topics = replace(topics or Topics(application), application=application)
         self._clock = clock
         self._command_limit = command_limit_bytes
         self._settings = settings or {}
@@ -122,8 +121,9 @@ class InMemory:
             issued_at=self._clock(),
             payload={},
         )
-        aggregate_type = current().aggregate_of(type(command))
-        value = encode_command(aggregate_type, envelope, command)
+        context = self._catalog.of(type(command))
+        aggregate_type = context.name
+        value = encode_command(context, envelope, command)
         if len(value) > self._command_limit:
             about = f"command {envelope.command_id!r} to {aggregate_type} {aggregate_id!r}"
             raise TooLarge(about, len(value), self._command_limit)
@@ -217,7 +217,7 @@ class InMemory:
         """Return the tables, made when somebody needs them first."""
         if self._opened is None:
             folder = self._parts.enter_context(tempfile.TemporaryDirectory(prefix="verdict-"))
-            read_models = projections(self._settings)
+            read_models = projections(self.topics.application, self._settings)
             side = ReadSide(Path(folder), self.topics, read_models, self._clock)
             self._parts.callback(side.close)
             self._opened = side, Letters(side.database, self.topics, self._log, self._clock)

@@ -3,20 +3,21 @@
 from collections.abc import Mapping
 from typing import Any
 
-from verdict.application import current
 from verdict.decision.handle import Limits, Verdict, handle
 from verdict.decision.received import ReceivedCommand, arrived, receive
 from verdict.decision.snapshot import Snapshot
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.source import Source
+from verdict.wire.catalog import AggregateContext
 from verdict.wire.commands import encode_command
 from verdict.wire.response import Response
 
 Remembered = Mapping[tuple[str, str, str], Response]
 
 
-def verdict_on(
+def verdict_on(  # noqa: PLR0913  (what a command meets)
+    context: AggregateContext,
     envelope: CommandEnvelope,
     command: Command,
     place: Source,
@@ -27,6 +28,7 @@ def verdict_on(
     """Return what a service would say to a command; pure.
 
     Args:
+        context: Of the aggregate.
         envelope: Around it, without a payload.
         command: What is asked.
         place: On its commands topic, `order.commands`.
@@ -34,10 +36,9 @@ def verdict_on(
         snapshot: The aggregate before.
         remembered: Responses by (aggregate type, aggregate id, command id).
     """
-    aggregate_type = place.topic.removesuffix(".commands")
-    value = encode_command(aggregate_type, envelope, command)
+    value = encode_command(context, envelope, command)
     key = envelope.aggregate_id.encode()
-    received = receive(aggregate_type, arrived(place, at, key, value, len(value)))
+    received = receive(context, arrived(place, at, key, value, len(value)))
     assert isinstance(received, ReceivedCommand), received
-    earlier = remembered.get((aggregate_type, envelope.aggregate_id, envelope.command_id))
-    return handle(current().aggregate(aggregate_type), snapshot, received, earlier, Limits())
+    earlier = remembered.get((context.name, envelope.aggregate_id, envelope.command_id))
+    return handle(context, snapshot, received, earlier, Limits())

@@ -41,6 +41,7 @@ class Letters:
             retry_topic=topics.retry,
             problem_with=Destinations(topics, (), lambda: log.names).problem_with,
             now=clock,
+            declared=topics.application.backoffs,
         )
 
     def take_in(self) -> None:

@@ -12,11 +12,11 @@ from shlex import join
 
 import psutil
 
-from verdict.application import path_of_the_application
-from verdict.application_name import VARIABLE
+from verdict.application_loader import path_of
 from verdict.configuration.loading import PREFIX, settings_alone
 from verdict.errors import VerdictError
 from verdict.local.jars import IVY_SETTINGS
+from verdict.model.application import Application
 
 VERDICT = str(Path(sys.executable).with_name("verdict"))
 READY = re.compile(r"ready: Kafka (\S+),")
@@ -29,10 +29,10 @@ LAST_WORDS = 5  # lines of its log
 class Service:
     """`verdict up` with Kafka, Spark and SQLite, and verbs that ask it; starting takes a while.
 
-    It is of the application that this process has. No setting comes from outside, so that an
+    No setting comes from outside, so that an
     environment or a `verdict.toml` that names a real Kafka does not get what is for this one.
 
-        with Service(tmp_path) as service, Client(service.bootstrap_servers) as client:
+        with Service(app, tmp_path) as service, Client(app, service.bootstrap_servers) as client:
             client.send("order-1", placed, expected_version=0).wait(timeout_s=60)
             for _ in until_settled(service.settings):
                 pass
@@ -42,19 +42,20 @@ class Service:
     seconds for that. Nothing that it has started is left running.
 
     Args:
+        application: That runs; its process imports it by name.
         data_dir: Its data directory, which stays; its log is `up.log` there.
         settings: What is not to be as by default, by name; it has no page unless `page` is true.
     """
 
-    def __init__(self, data_dir: Path, **settings: str | int) -> None:
+    def __init__(self, application: Application, data_dir: Path, **settings: str | int) -> None:
         settings = {"page": False} | settings
-        self.settings = settings_alone(data_dir=data_dir.absolute(), **settings)
+        self.settings = settings_alone(application, data_dir=data_dir.absolute(), **settings)
         self.ready = ""
         self._up: psutil.Popen | None = None
         self._log = self.settings.data_dir / "up.log"
         named = {f"{PREFIX}{name.upper()}": str(value) for name, value in settings.items()}
         named[f"{PREFIX}DATA_DIR"] = str(self.settings.data_dir)
-        self._environment = _environment(named)
+        self._environment = _environment(path_of(application), named)
 
     def __enter__(self) -> "Service":
         """Return when it takes commands; it has said `ready`.
@@ -165,17 +166,16 @@ def _with_children(process: psutil.Process) -> list[psutil.Process]:
         return []
 
 
-def _environment(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return one in which verbs have these settings, and find the application of this process."""
+def _environment(path: str, settings: Mapping[str, str]) -> dict[str, str]:
+    """Return one in which verbs have these settings, and find the application."""
     foreign = {
         name: value
         for name, value in os.environ.items()
         if not name.upper().startswith(PREFIX) or name == IVY_SETTINGS
     }
-    path = path_of_the_application()
     places = (_folder_of(path), os.environ.get("PYTHONPATH"))
     found = os.pathsep.join(filter(None, places))
-    return foreign | {VARIABLE: path, "PYTHONPATH": found, **settings}
+    return foreign | {f"{PREFIX}APP": path, "PYTHONPATH": found, **settings}
 
 
 def _folder_of(application: str) -> str | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from verdict.decision.recording import StoredEvent
+from verdict.model.application import Application
 from verdict.projection.projection import Projection
 from verdict.testing.differing import failure, told
 from verdict.testing.log import MemoryLog
@@ -20,6 +21,7 @@ Row = Mapping[str, object]
 class Shown:
     """A view of a read model that has seen a history."""
 
+    application: Application
     history: Sequence[StoredEvent]
     read_model: Projection
     view: str
@@ -57,7 +59,7 @@ class Shown:
             AssertionError: An event could not be applied.
         """
         with tempfile.TemporaryDirectory(prefix="verdict-") as folder:
-            side = ReadSide(Path(folder), Topics(), [self.read_model], lambda: 0)
+            side = ReadSide(Path(folder), Topics(self.application), [self.read_model], lambda: 0)
             try:
                 self._see(side)
                 return side.select(f"SELECT * FROM {self.view}")
@@ -65,7 +67,7 @@ class Shown:
                 side.close()
 
     def _see(self, side: ReadSide) -> None:
-        topics = Topics()
+        topics = Topics(self.application)
         log = MemoryLog(topics)
         for one in self.history:
             event = one.event

@@ -25,6 +25,7 @@ from verdict.kafka.log import FINAL, Options, consumer_of
 from verdict.kafka.message_headers import headers_of
 from verdict.tracing.sending import Collector, Sending
 from verdict.tracing.spans import Recorded, span_of_command, span_of_event
+from verdict.wire.catalog import AggregateContext
 
 LOG = logging.getLogger("verdict.tracing")
 AT_ONCE = 500  # records
@@ -43,7 +44,7 @@ class Spans:
     Args:
         options: librdkafka's, `bootstrap.servers` and security among them.
         group: Of consumers, by which Kafka knows how far they have come.
-        topics: Of events, with the type of their aggregates, and of responses, with None.
+        topics: Of events, with their aggregates, and of responses, with None.
         resource: The service, as traces show it.
         collector: Takes the spans.
     """
@@ -52,7 +53,7 @@ class Spans:
         self,
         options: Options,
         group: str,
-        topics: Mapping[str, str | None],
+        topics: Mapping[str, AggregateContext | None],
         resource: Resource,
         collector: Collector,
     ) -> None:
@@ -143,10 +144,10 @@ class Spans:
             headers_of(message) or (),
             message.timestamp()[1],
         )
-        aggregate_type = self._topics[recorded.place.topic]
-        if aggregate_type is None:
+        context = self._topics[recorded.place.topic]
+        if context is None:
             return span_of_command(recorded, self._resource)
-        return span_of_event(recorded, aggregate_type, self._resource)
+        return span_of_event(recorded, context, self._resource)
 
     def _note_how_far(self) -> None:
         """Let Kafka remember it; where it cannot now, what was sent is sent again some day."""

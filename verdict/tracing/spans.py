@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from verdict.model.reason import Reason
 from verdict.model.source import Source
+from verdict.wire.catalog import AggregateContext
 from verdict.wire.cloud_events import TRACE
 from verdict.wire.codec import Undecodable
 from verdict.wire.records import decode, decode_event
@@ -70,7 +71,7 @@ def span_of_command(answer: Recorded, resource: Resource) -> ReadableSpan | None
 
 
 def span_of_event(
-    recorded: Recorded, aggregate_type: str, resource: Resource
+    recorded: Recorded, context: AggregateContext, resource: Resource
 ) -> ReadableSpan | None:
     """Return the span of an event, a child of its command's; None where nobody traces it.
 
@@ -78,17 +79,17 @@ def span_of_event(
 
     Args:
         recorded: The event's record.
-        aggregate_type: Of its topic.
+        context: Of the aggregate that its topic is of.
         resource: Of the deployment.
     """
     sender = _sampled(recorded.headers)
     if sender is None:
         return None
     try:
-        event = decode_event(aggregate_type, recorded.value)
+        event = decode_event(context, recorded.value)
     except (Undecodable, ValidationError):
         return None  # it is a letter
-    parent = _below(sender, event.source)
+    aggregate_type, parent = context.name, _below(sender, event.source)
     known = {
         **_at(recorded.place),
         "verdict.aggregate.type": aggregate_type,

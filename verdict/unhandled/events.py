@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Engine
 
 from verdict.database.time_text import wall_clock
 from verdict.errors import VerdictError
+from verdict.model.application import Application
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection import holding, intervention, versions
 from verdict.projection.batch import Delivery, Unreadable
@@ -47,7 +48,10 @@ class HeldAggregates:
         declared: The projections, as functions of their version.
     """
 
-    def __init__(self, engine: Engine, declared: Mapping[str, AtVersion]) -> None:
+    def __init__(
+        self, application: Application, engine: Engine, declared: Mapping[str, AtVersion]
+    ) -> None:
+        self._application = application
         self._engine = engine
         self._declared = declared
         self._of_states = {name for name, at in declared.items() if not at(FIRST).waits_for_events}
@@ -68,7 +72,7 @@ class HeldAggregates:
             NothingWaits: There is none.
         """
         with snapshot(self._engine) as connection:
-            return waiting_events.one(connection, address, self._of_states)
+            return waiting_events.one(self._application, connection, address, self._of_states)
 
     def edit(self, address: str, document: bytes, by: By) -> str:
         """Let the projection use another payload than the event's, from its next try on.
@@ -161,7 +165,7 @@ class HeldAggregates:
             raise NothingWaits(address)
         if not projection.waits_for_events:
             raise IsState(address, projection, key[0])
-        events = events_of(connection, projection, key)
+        events = events_of(self._application, connection, projection, key)
         event = next((one.record for one in events), None)
         if isinstance(event, Unreadable) and event.event == (*key, hold.version_needed):
             return Item(projection, key, hold, event, None, events)
@@ -197,7 +201,7 @@ class HeldAggregates:
             with self._engine.begin() as connection:
                 projection, key = self._in_charge(connection, address)
                 after = holding.load(connection, projection).get(key)
-                events = events_of(connection, projection, key)
+                events = events_of(self._application, connection, projection, key)
                 if after is None or after.error is not None or not events:
                     break
                 before, after = after, _tried(connection, projection, key, events)

@@ -39,7 +39,9 @@ def kinds(settings: Settings) -> Iterator[list[Unhandled]]:
     with opened(url) as engine:
         try:
             yield [
-                HeldAggregates(engine, declared(settings.chosen)),
+                HeldAggregates(
+                    settings.application, engine, declared(settings.application, settings.chosen)
+                ),
                 StoppingRecords(
                     engine, lambda: KafkaLog(kafka_options(settings)), decide, Decoding(topics)
                 ),

@@ -15,6 +15,7 @@ from verdict.projection.database import snapshot
 from verdict.projection.letter import intervention
 from verdict.projection.letter_status import PARKED
 from verdict.unhandled.kind import By, Facts, NobodyKept, NothingBehind, NothingWaits
+from verdict.wire.catalog import catalog_of
 from verdict.wire.codec import Undecodable
 from verdict.wire.payload import readable_command
 from verdict.wire.topics import Topics
@@ -64,9 +65,9 @@ class ParkedLetters:
     def _payload(self, letter: Letter) -> object:
         if letter.retry_topic in self._topics.every_commands():
             with suppress(Undecodable):
-                return readable_command(
-                    self._topics.aggregate_of(letter.retry_topic), letter.bytes or b""
-                )
+                of = catalog_of(self._topics.application)
+                context = of[self._topics.aggregate_of(letter.retry_topic)]
+                return readable_command(context, letter.bytes or b"")
         return _readable(letter.bytes)
 
     def edit(self, address: str, document: bytes, by: By) -> str:

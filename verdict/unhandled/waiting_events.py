@@ -6,6 +6,7 @@ from typing import Any
 from pydantic_core import from_json
 from sqlalchemy import Connection, Row, Select, and_, or_, select
 
+from verdict.model.application import Application
 from verdict.model.message import iso_time
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection import holding, intervention, versions
@@ -28,10 +29,12 @@ def every(connection: Connection, of_states: Collection[str]) -> Iterator[Facts]
         yield _facts(row, of_states)
 
 
-def one(connection: Connection, address: str, of_states: Collection[str]) -> Facts:
+def one(
+    application: Application, connection: Connection, address: str, of_states: Collection[str]
+) -> Facts:
     """Return an event, as it was decided and as it was replaced, and all that was done about it.
 
-    The arguments are those of `every`, and an item's `id`.
+    The arguments are those of `every`, the application, and an item's `id`.
 
     Raises:
         NothingWaits: There is none.
@@ -60,7 +63,7 @@ def one(connection: Connection, address: str, of_states: Collection[str]) -> Fac
     facts = _facts(row, of_states)
     done_about_it = [_read(dict(made._mapping)) for made in connection.execute(of_it)]
     told = {"replacement": replaced and from_json(replaced), "interventions": done_about_it}
-    return facts | _content(row, facts["error"]) | told
+    return facts | _content(application, row, facts["error"]) | told
 
 
 def parts_of(address: str) -> list[str]:
@@ -134,11 +137,11 @@ def _event_facts(row: Row[Any]) -> Facts:
     }
 
 
-def _content(row: Row[Any], error: str) -> Facts:
+def _content(application: Application, row: Row[Any], error: str) -> Facts:
     """Return the event's payload as it is read today, and why it is none where it is archived."""
     if row.value is None:
         return {"payload": None}
-    record = archived_record(row)
+    record = archived_record(application, row)
     if isinstance(record, Unreadable):
         return {"payload": None, "error": f"{error}; its payload is not shown: {record.error}"}
     assert isinstance(record, RecordedEvent), "events are archived, and nothing else"

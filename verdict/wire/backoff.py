@@ -2,9 +2,8 @@
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from verdict.application import current, of_the_application
 from verdict.model.told import kind_and_text
 from verdict.wire.letter import Letter
 
@@ -15,17 +14,18 @@ FACTOR = re.compile(r"\d{1,6}(?:\.\d{1,6})?", re.ASCII)
 FORMS = "'fixed:1s,10s,1m', 'exponential:1s,2,1h' (first, factor, longest)"
 
 BackOff = Callable[[Letter], float]
+Declared = Mapping[str, BackOff]
 
 
 class NotUnderstood(ValueError):
     """Something that a letter is tried again by makes no sense; says what, and what to do."""
 
 
-@of_the_application
-def back_off(spec: str) -> BackOff:
+def back_off(declared: Declared, spec: str) -> BackOff:
     """Return the function from a letter to the seconds that it waits.
 
     Args:
+        declared: The `backoffs` of the application.
         spec: `fixed:` and the waits of the first, second … retry, the last for all others too;
             `exponential:` and the first wait, the factor and the longest wait; or a name among the
             application's `backoffs`.
@@ -36,7 +36,7 @@ def back_off(spec: str) -> BackOff:
     kind, colon, arguments = spec.partition(":")
     parts = [part.strip() for part in arguments.split(",")]
     if not colon:
-        return _declared(spec)
+        return _declared(declared, spec)
     if kind == "fixed":
         return _fixed([_seconds(part, spec) for part in parts])
     if kind == "exponential" and len(parts) == 3 and FACTOR.fullmatch(parts[1]):
@@ -46,9 +46,9 @@ def back_off(spec: str) -> BackOff:
     raise _unknown(spec)
 
 
-def understood(spec: str) -> str:
+def understood(declared: Declared, spec: str) -> str:
     """Return `spec` if `back_off` takes it; raises as that does."""
-    back_off(spec)
+    back_off(declared, spec)
     return spec
 
 
@@ -86,8 +86,8 @@ def _exponential(first: float, factor: float, longest: float) -> BackOff:
     return wait
 
 
-def _declared(name: str) -> BackOff:
-    found = current().backoffs.get(name)
+def _declared(declared: Declared, name: str) -> BackOff:
+    found = declared.get(name)
     if found is None:
         raise _unknown(name)
     return found

@@ -3,16 +3,13 @@
 This is Confluent's wire format, so its deserializers and every Kafka UI can read the topics.
 """
 
+from functools import cache
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from verdict.application import of_the_application
 from verdict.wire.avro_reader import Reader, avro_reader
 from verdict.wire.avro_writer import avro_writer
-from verdict.wire.schema_files import FIRST_FREE_ID, SchemaVersion, newest, subjects, versions_of
-
-if TYPE_CHECKING:
-    from fastavro.types import Schema
+from verdict.wire.schema_files import ENGINE, FIRST_FREE_ID, SchemaFiles, SchemaVersion
 
 MAGIC = b"\0"
 HEADER_BYTES = 5
@@ -26,12 +23,15 @@ class Codec:
     """Writes the newest schema of one subject and reads all its versions.
 
     Args:
-        subject: The name of a schema in the catalogue, for example `order_event`.
+        subject: The name of a schema in the files, for example `order_event`.
+        schemas: The files.
     """
 
-    def __init__(self, subject: str) -> None:
+    def __init__(self, subject: str, schemas: SchemaFiles) -> None:
         self._subject = subject
-        self._newest = newest(subject)
+        self._schemas = schemas
+        self._older: dict[int, Reader] = {}
+        self._newest = schemas.newest(subject)
         self._prefix = prefix_of(self._newest)
         self._write = avro_writer(self._newest.schema)
         self._read = avro_reader(self._newest.schema)
@@ -60,7 +60,7 @@ class Codec:
         ahead = newer and self._is_ahead(value)
         if value[:HEADER_BYTES] != self._prefix and not ahead:
             written = self._written_with(value)
-            read = self._read_older(written.id)
+            read = self._reader_of(written)
         try:
             fields, end = read(value, HEADER_BYTES)
         except Exception as error:  # any failure here is the fault of bytes that anyone may send
@@ -80,35 +80,21 @@ class Codec:
             or not self._newest.id < (schema_id := schema_id_of(value)) < FIRST_FREE_ID
         ):
             return False
-        return schema_id not in subjects()
+        return schema_id not in self._schemas.subjects
 
-    def _read_older(self, schema_id: int) -> Reader:
+    def _reader_of(self, written: SchemaVersion) -> Reader:
         """Return what reads bytes of an older schema as one of the newest would be."""
-        import fastavro  # which nobody else waits for
-
-        def read(value: bytes, start: int) -> tuple[Any, int]:
-            body = BytesIO(value)
-            body.seek(start)
-            fields: Any = fastavro.schemaless_reader(
-                body,
-                _parsed(schema_id),
-                _parsed(self._newest.id),
-                return_record_name=True,
-                return_record_name_override=_has_optional_record(schema_id),
-            )
-            choices = _without_choice(schema_id)
-            fields.update({field: (name, fields[field]) for field, name in choices.items()})
-            return fields, body.tell()
-
-        return read
+        if (found := self._older.get(written.id)) is None:
+            found = self._older[written.id] = _older_reader(written, self._newest)
+        return found
 
     def _written_with(self, value: bytes) -> SchemaVersion:
         if len(value) < HEADER_BYTES or value[:1] != MAGIC:
             raise Undecodable("value has no Confluent header: a zero byte and a 4-byte schema id")
         schema_id = schema_id_of(value)
-        if (version := versions_of(self._subject).get(schema_id)) is not None:
+        if (version := self._schemas.versions_of(self._subject).get(schema_id)) is not None:
             return version
-        if (other := subjects().get(schema_id)) is None:
+        if (other := self._schemas.subjects.get(schema_id)) is None:
             raise Undecodable(
                 f"schema id {schema_id} is unknown here (newer, or of another application)"
             )
@@ -125,36 +111,38 @@ def schema_id_of(value: bytes) -> int:
     return int.from_bytes(value[1:HEADER_BYTES], "big")
 
 
-@of_the_application
-def codec(subject: str) -> Codec:
-    """Return the codec of a subject, made once per process."""
-    return Codec(subject)
+@cache
+def engine_codec(subject: str) -> Codec:
+    """Return the codec of what every application has on its topics, such as `response`."""
+    return Codec(subject, ENGINE)
 
 
-@of_the_application
-def _parsed(schema_id: int) -> "Schema":
-    """Parse a schema without its logical types: times stay integers, which is much faster."""
-    import fastavro
+def _older_reader(written: SchemaVersion, newest: SchemaVersion) -> Reader:
+    import fastavro  # which nobody else waits for
 
-    return fastavro.parse_schema(_plain(_schema(schema_id)))
+    # without logical types: times stay integers, which is much faster
+    theirs, ours = (fastavro.parse_schema(_plain(one.schema)) for one in (written, newest))
+    has_optional = optional_record(written.schema)
+    choices = {} if not has_optional else _without_choice(theirs)
+
+    def read(value: bytes, start: int) -> tuple[Any, int]:
+        body = BytesIO(value)
+        body.seek(start)
+        fields: Any = fastavro.schemaless_reader(
+            body,
+            theirs,
+            ours,
+            return_record_name=True,
+            return_record_name_override=has_optional,
+        )
+        fields.update({field: (name, fields[field]) for field, name in choices.items()})
+        return fields, body.tell()
+
+    return read
 
 
-@of_the_application
-def _has_optional_record(schema_id: int) -> bool:
-    return optional_record(_schema(schema_id))
-
-
-def _schema(schema_id: int) -> dict[str, Any]:
-    return versions_of(subjects()[schema_id])[schema_id].schema
-
-
-@of_the_application
-def _without_choice(schema_id: int) -> dict[str, str]:
+def _without_choice(schema: Any) -> dict[str, str]:
     """Return field → the record's name where a union has one record and fastavro leaves it out."""
-    schema = _parsed(schema_id)
-    assert isinstance(schema, dict)
-    if not _has_optional_record(schema_id):
-        return {}
     return {
         field["name"]: field["type"][0]["name"]
         for field in schema["fields"]

@@ -1,4 +1,4 @@
-"""Write the schema files: `verdict schemas write` after a class has changed.
+"""Write the schema files: those of an application by `verdict schemas write`, ours by this module.
 
 Files and ids are append-only. A changed class gets a new version under a new id, and the old file
 stays, because its bytes lie in Kafka for ever.
@@ -10,9 +10,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from verdict.application import current
 from verdict.errors import VerdictError
 from verdict.model.aggregate import Aggregate
+from verdict.model.application import Application
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.recorded_event import RecordedEvent
 from verdict.wire.avro_schema import RecordSchema, Schema
@@ -24,13 +24,11 @@ from verdict.wire.marker import Marker
 from verdict.wire.response import Rejection, Response
 from verdict.wire.schema_files import (
     FIRST_FREE_ID,
+    SchemaFiles,
     SchemaVersion,
-    by_id,
     of_the_aggregates,
     of_the_engine,
-    read_by_id,
     versions_in,
-    versions_of,
 )
 
 SHARED = {
@@ -50,16 +48,15 @@ def wanted_of_the_engine() -> Iterator[tuple[str, Schema]]:
         yield subject, RecordSchema("verdict", {}).record(record)
 
 
-def wanted_of_the_aggregates() -> Iterator[tuple[str, Schema]]:
+def wanted_of_the_aggregates(application: Application) -> Iterator[tuple[str, Schema]]:
     """Yield (subject, schema) of the commands and events of the application."""
-    application = current()
     for name in application.aggregate_types:
         yield from _of_aggregate(application.aggregate(name), f"{application.namespace}.{name}")
 
 
-def missing() -> list[tuple[str, Schema]]:
+def missing(application: Application) -> list[tuple[str, Schema]]:
     """Return what differs from the newest schema of its subject in the files."""
-    return [*missing_of_the_engine(), *missing_of_the_aggregates()]
+    return [*missing_of_the_engine(), *missing_of_the_aggregates(application)]
 
 
 def missing_of_the_engine() -> list[tuple[str, Schema]]:
@@ -67,9 +64,11 @@ def missing_of_the_engine() -> list[tuple[str, Schema]]:
     return _changed(wanted_of_the_engine(), versions_in(of_the_engine()))
 
 
-def missing_of_the_aggregates() -> list[tuple[str, Schema]]:
+def missing_of_the_aggregates(application: Application) -> list[tuple[str, Schema]]:
     """Return what differs from the files of the application."""
-    return _changed(wanted_of_the_aggregates(), versions_in(of_the_aggregates()))
+    return _changed(
+        wanted_of_the_aggregates(application), versions_in(of_the_aggregates(application))
+    )
 
 
 class NotReadable(VerdictError):
@@ -85,14 +84,14 @@ class UnknownSubject(VerdictError):
         super().__init__(f"no schema is called {subject!r}: there are {', '.join(known)}")
 
 
-def see_that_all_can_be_read() -> None:
+def see_that_all_can_be_read(schemas: SchemaFiles) -> None:
     """Return if the newest schema of each subject reads what all older ones wrote.
 
     Raises:
         NotReadable: One does not; says which, and why.
     """
-    for subject in sorted({one.subject for one in by_id().values()}):
-        *older, newest = sorted(versions_of(subject).values(), key=lambda one: one.version)
+    for subject in sorted({one.subject for one in schemas.by_id.values()}):
+        *older, newest = sorted(schemas.versions_of(subject).values(), key=lambda one: one.version)
         _see_that_it_reads(newest.subject, newest.schema, older)
 
 
@@ -122,7 +121,7 @@ def _unless_unpublished(subject: str, version: int) -> str:
     )
 
 
-def see_that_all_are_written() -> None:
+def see_that_all_are_written(application: Application) -> None:
     """Return if each class has a file that says what it says; else its new fields would get lost.
 
     Raises:
@@ -130,8 +129,8 @@ def see_that_all_are_written() -> None:
         NotReadable: One cannot read what an older one wrote.
         SchemaIdClash: One id stands for two schemas.
     """
-    see_that_all_can_be_read()
-    if changed := sorted(subject for subject, _ in missing()):
+    see_that_all_can_be_read(SchemaFiles(application))
+    if changed := sorted(subject for subject, _ in missing(application)):
         raise VerdictError(
             f"{', '.join(changed)} changed since the schema files were written: run `verdict "
             "schemas write`"
@@ -174,10 +173,13 @@ def write_those_of_the_engine() -> Iterator[Path]:
         yield place / append(place, subject, schema, next_id)
 
 
-def write_those_of_the_aggregates(unpublished: Collection[str] = ()) -> Iterator[Path]:
+def write_those_of_the_aggregates(
+    application: Application, unpublished: Collection[str] = ()
+) -> Iterator[Path]:
     """Write a new version of every schema of the application that differs; yield the files.
 
     Args:
+        application: Whose.
         unpublished: Subjects whose newest version never wrote a record; it is replaced.
 
     Raises:
@@ -185,11 +187,11 @@ def write_those_of_the_aggregates(unpublished: Collection[str] = ()) -> Iterator
         SchemaIdClash: One id stands for two schemas already; nothing is written.
         NotReadable: One would not read what an older one wrote; nothing is written.
     """
-    wanted = dict(wanted_of_the_aggregates())
+    wanted = dict(wanted_of_the_aggregates(application))
     if unknown := sorted({*unpublished} - wanted.keys()):
         raise UnknownSubject(unknown[0], sorted(wanted))
-    place = _folder(of_the_aggregates())
-    every = sorted(read_by_id().values(), key=lambda one: one.version)
+    place = _folder(of_the_aggregates(application))
+    every = sorted(SchemaFiles(application).by_id.values(), key=lambda one: one.version)
     last = {one.subject: one for one in every}
     replaced = [last[one] for one in unpublished if one in last and last[one].schema != wanted[one]]
     kept = [one for one in every if one not in replaced]
@@ -216,8 +218,8 @@ def _remove(place: Path, version: SchemaVersion) -> None:
 
 
 def main() -> None:
-    """Write a new version of every schema that differs from its class, the engine's first."""
-    for file in (*write_those_of_the_engine(), *write_those_of_the_aggregates()):
+    """Write a new version of every schema of the engine that differs from its class."""
+    for file in write_those_of_the_engine():
         print(f"wrote {file}")
 
 

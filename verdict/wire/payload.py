@@ -4,10 +4,10 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from verdict.application import current
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.message import Event
 from verdict.model.nul import nul_in
+from verdict.wire.catalog import AggregateContext
 from verdict.wire.commands import decode_command
 from verdict.wire.readable import readable, readable_fields
 
@@ -40,17 +40,17 @@ def payload_from(kind: type[Event], document: str | bytes) -> Event:
     return payload
 
 
-def readable_command(aggregate_type: str, value: bytes) -> dict[str, Any]:
+def readable_command(context: AggregateContext, value: bytes) -> dict[str, Any]:
     """Return a command with its envelope; one that is not well-formed as it was sent.
 
     Raises:
         Undecodable: It is no command at all.
     """
-    sent = decode_command(aggregate_type, value)
+    sent = decode_command(context, value)
     try:
         fields = readable_fields(CommandEnvelope.model_validate(sent))
         payload = dict(sent["payload"])
-        kind = current().aggregate(aggregate_type).command_types[payload.pop("type")]
+        kind = context.aggregate.command_types[payload.pop("type")]
         return fields | {"payload": readable(kind.model_validate(payload))}
     except Exception:  # it was refused by its class, or by a bug in that
         return sent

@@ -1,12 +1,11 @@
 """What verdict writes, to bytes and back: events, responses, rejections, dead letters, markers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from verdict.application import current, of_the_application
 from verdict.model.command_envelope import Expectation
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import Event
@@ -14,13 +13,13 @@ from verdict.model.reason import Reason
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 from verdict.wire.avro_pieces import write_bytes
-from verdict.wire.avro_reader import row_reader
-from verdict.wire.codec import HEADER_BYTES, Undecodable, codec, prefix_of
+from verdict.wire.catalog import AggregateContext
+from verdict.wire.codec import HEADER_BYTES, Undecodable, engine_codec, prefix_of
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.decision import DamagedAggregate, Decision, Kind
 from verdict.wire.marker import Marker, ShardState
 from verdict.wire.response import Rejection, Response, Status
-from verdict.wire.schema_files import newest
+from verdict.wire.schema_files import ENGINE
 
 Record = TypeVar("Record", Response, Rejection, DeadLetter, Decision, Marker)
 
@@ -44,7 +43,7 @@ SUBJECTS: dict[type, str] = {
 
 def encode(record: Response | Rejection | DeadLetter | Decision | Marker) -> bytes:
     """Return the framed bytes of `record`; equal records give equal bytes."""
-    return codec(SUBJECTS[type(record)]).encode(record)
+    return engine_codec(SUBJECTS[type(record)]).encode(record)
 
 
 def rejected_with(response: bytes, command: bytes) -> bytes:
@@ -54,7 +53,8 @@ def rejected_with(response: bytes, command: bytes) -> bytes:
         response: Framed, of the newest schema.
         command: The whole value of the command's record.
     """
-    return prefix_of(newest(SUBJECTS[Rejection])) + response[HEADER_BYTES:] + write_bytes(command)
+    prefix = prefix_of(ENGINE.newest(SUBJECTS[Rejection]))
+    return prefix + response[HEADER_BYTES:] + write_bytes(command)
 
 
 def decode(kind: type[Record], value: bytes) -> Record:
@@ -63,7 +63,7 @@ def decode(kind: type[Record], value: bytes) -> Record:
     Raises:
         Undecodable: The bytes are something else, or damaged.
     """
-    return _made(kind, codec(SUBJECTS[kind]).decode(value))
+    return _made(kind, engine_codec(SUBJECTS[kind]).decode(value))
 
 
 def response_fields(value: bytes) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def response_fields(value: bytes) -> dict[str, Any]:
     Raises:
         Undecodable: The bytes are something else, or damaged.
     """
-    found = codec(SUBJECTS[Response]).decode(value)
+    found = engine_codec(SUBJECTS[Response]).decode(value)
     for name, members in NAMED:
         text = found[name]
         if text.__class__ is str and text not in members:
@@ -89,57 +89,32 @@ def decode_response(value: bytes) -> Response:
     Raises:
         Undecodable: The bytes are something else, or damaged.
     """
-    return _made(Response, codec(SUBJECTS[Response]).decode(value, newer=True))
+    return _made(Response, engine_codec(SUBJECTS[Response]).decode(value, newer=True))
 
 
-def encode_event(event: RecordedEvent) -> bytes:
+def encode_event(context: AggregateContext, event: RecordedEvent) -> bytes:
     """Return the framed bytes of `event`; equal events give equal bytes."""
-    return codec(f"{event.aggregate_type}_event").encode(event)
+    return context.events.encode(event)
 
 
-def decode_event(aggregate_type: str, value: bytes) -> RecordedEvent:
+def decode_event(context: AggregateContext, value: bytes) -> RecordedEvent:
     """Return the event in `value`.
 
     Raises:
-        Undecodable: The bytes are no event of `aggregate_type`, or damaged.
+        Undecodable: The bytes are no event of the aggregate, or damaged.
         ValidationError: The event breaks the rules that its class states today.
     """
-    sound = _newest_event(aggregate_type)(value)
-    if sound is not None:
+    if (sound := context.read_event(value)) is not None:
         return sound
     # of an older schema; or the codec has the words for what is wrong
-    found = codec(f"{aggregate_type}_event").decode(value)
+    found = context.events.decode(value)
     name, payload = found["payload"]
-    return _around(found, _event_type(aggregate_type, name).model_validate(payload))
+    return _around(found, context.event_type(name).model_validate(payload))
 
 
-@of_the_application
-def _newest_event(aggregate_type: str) -> Callable[[bytes], RecordedEvent | None]:
-    """Return what reads sound events of the newest schema, whose fields are those of the class."""
-    version = newest(f"{aggregate_type}_event")
-    if [field["name"] for field in version.schema["fields"]] != [*RecordedEvent._fields]:
-        raise TypeError(f"the fields of {aggregate_type}_event are not those of RecordedEvent")
-    read = row_reader(version.schema, {"source": Source})
-    prefix, new = prefix_of(version), tuple.__new__
-
-    def event(value: bytes) -> RecordedEvent | None:
-        if not value.startswith(prefix):
-            return None
-        try:
-            (*fields, (name, payload)), end = read(value, HEADER_BYTES)
-        except Exception:
-            return None
-        if end != len(value):
-            return None
-        checked = _event_type(aggregate_type, name).model_validate(payload)
-        return new(RecordedEvent, (*fields, checked))
-
-    return event
-
-
-def event_around(payload: Event, aggregate_type: str, value: bytes) -> RecordedEvent:
+def event_around(context: AggregateContext, payload: Event, value: bytes) -> RecordedEvent:
     """Return the event in `value`, which was written of `payload` by this process."""
-    return _around(codec(f"{aggregate_type}_event").decode(value), payload)
+    return _around(context.events.decode(value), payload)
 
 
 def _around(found: dict[str, Any], payload: Event) -> RecordedEvent:
@@ -192,8 +167,3 @@ def _named(found: dict[str, Any]) -> bool:
     except KeyError:  # of a newer release, or of nobody
         return False
     return True
-
-
-@of_the_application
-def _event_type(aggregate_type: str, fullname: str) -> type[Event]:
-    return current().aggregate(aggregate_type).event_types[fullname.rpartition(".")[2]]

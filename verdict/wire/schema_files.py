@@ -7,12 +7,13 @@ meaning: those below `FIRST_FREE_ID` are the engine's, and of the first applicat
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any, NamedTuple
 
-from verdict.application import current, of_the_application
 from verdict.errors import ABSENT, VerdictError
+from verdict.model.application import Application
 from verdict.wire.bounds import check_bounded
 
 FIRST_FREE_ID = 1000
@@ -51,18 +52,18 @@ def of_the_engine() -> Traversable:
     return files("verdict.wire") / "avro"
 
 
-def of_the_aggregates() -> Traversable:
-    """Return where the application keeps the schema files of its aggregates.
+def of_the_aggregates(application: Application) -> Traversable:
+    """Return where an application keeps the schema files of its aggregates.
 
     Raises:
         VerdictError: It names a package that is not there.
     """
-    package = current().schemas
+    package = application.schemas
     try:
         return files(package) / "avro"
     except (ImportError, TypeError) as error:
         raise VerdictError(
-            f"{current().name} keeps its schemas in the package {package!r}, which cannot be "
+            f"{application.name} keeps its schemas in the package {package!r}, which cannot be "
             f"imported ({error}): mend `schemas` of the application"
         ) from error
 
@@ -113,58 +114,74 @@ def _content(file: Traversable) -> Any:
         ) from error
 
 
-@of_the_application
-def by_id() -> dict[int, SchemaVersion]:
-    """Return every known schema version by id, as the files were when it was asked first.
+class SchemaFiles:
+    """The schema versions that bytes may be written with: the engine's and an application's.
 
-    Raises:
-        SchemaIdClash, SchemaFileDamaged, UnboundedSchema: As for `read_by_id`.
+    A file is read once, when it is needed first.
+
+    Args:
+        application: Whose files there are besides the engine's; None: no others.
     """
-    return read_by_id()
+
+    def __init__(self, application: Application | None) -> None:
+        self._application = application
+        self._versions: dict[str, dict[int, SchemaVersion]] = {}
+
+    @cached_property
+    def by_id(self) -> dict[int, SchemaVersion]:
+        """Every schema version by id.
+
+        Raises:
+            SchemaIdClash: One id is used twice.
+            SchemaFileDamaged: A file is missing, or no JSON.
+            UnboundedSchema: A few hostile bytes of one of them could end this process.
+        """
+        return _sound([*self._engine, *self._aggregates])
+
+    @cached_property
+    def subjects(self) -> dict[int, str]:
+        """Whose schema each id is; of two that share one, the one that had it first."""
+        every = [*self._engine, *self._aggregates]
+        return {entry.id: entry.subject for entry in reversed(every)}
+
+    def versions_of(self, subject: str) -> dict[int, SchemaVersion]:
+        """Return the schema versions of one subject by id; damage to others does no harm.
+
+        Raises:
+            SchemaIdClash, SchemaFileDamaged, UnboundedSchema: As for `by_id`.
+        """
+        if (found := self._versions.get(subject)) is None:
+            found = self._versions[subject] = self._read(subject)
+        return found
+
+    def newest(self, subject: str) -> SchemaVersion:
+        """Return the schema that `subject` is written with.
+
+        Raises:
+            NoSchema: There is no schema of this subject.
+        """
+        if not (found := self.versions_of(subject).values()):
+            raise NoSchema(f"no schema for {subject!r}: run `verdict schemas write`")
+        return max(found, key=lambda version: version.version)
+
+    def _read(self, subject: str) -> dict[int, SchemaVersion]:
+        # what the engine writes must not wait for an application to be mended
+        if subject in {entry.subject for entry in self._engine}:
+            return _sound(self._engine, subject)
+        return _sound([*self._engine, *self._aggregates], subject)
+
+    @cached_property
+    def _engine(self) -> list[Entry]:
+        return [*entries_in(of_the_engine())]
+
+    @cached_property
+    def _aggregates(self) -> list[Entry]:
+        if self._application is None:
+            return []
+        return [*entries_in(of_the_aggregates(self._application))]
 
 
-def read_by_id() -> dict[int, SchemaVersion]:
-    """Return every known schema version by id, as the files are now.
-
-    Raises:
-        SchemaIdClash: One id is used twice.
-        SchemaFileDamaged: A file is missing, or no JSON.
-        UnboundedSchema: A few hostile bytes of one of them could end this process.
-    """
-    return _sound([*entries_in(of_the_engine()), *entries_in(of_the_aggregates())])
-
-
-@of_the_application
-def subjects() -> dict[int, str]:
-    """Return whose schema each id is; of two that share one, the one that had it first."""
-    every = [*entries_in(of_the_engine()), *entries_in(of_the_aggregates())]
-    return {entry.id: entry.subject for entry in reversed(every)}
-
-
-@of_the_application
-def versions_of(subject: str) -> dict[int, SchemaVersion]:
-    """Return the schema versions of one subject by id; what is wrong with others stops nobody.
-
-    Raises:
-        SchemaIdClash, SchemaFileDamaged, UnboundedSchema: As for `read_by_id`.
-    """
-    # what the engine writes must not wait for an application to be mended
-    engine = [*entries_in(of_the_engine())]
-    if subject in {entry.subject for entry in engine}:
-        return _sound(engine, subject)
-    return _sound([*engine, *entries_in(of_the_aggregates())], subject)
-
-
-@of_the_application
-def newest(subject: str) -> SchemaVersion:
-    """Return the schema that `subject` is written with.
-
-    Raises:
-        NoSchema: There is no schema of this subject.
-    """
-    if not (found := versions_of(subject).values()):
-        raise NoSchema(f"no schema for {subject!r}: run `verdict schemas write`")
-    return max(found, key=lambda version: version.version)
+ENGINE = SchemaFiles(None)
 
 
 def _sound(entries: Iterable[Entry], subject: str | None = None) -> dict[int, SchemaVersion]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from verdict.application import current
+from verdict.model.application import Application
 
 FOREVER = "-1"
 OUTPUT_BYTES = 4 * 2**20  # an output may carry a whole command and more: twice Kafka's default
@@ -40,11 +40,13 @@ class Topics:
     """The topics of one deployment.
 
     Args:
+        application: Whose aggregates, notifications and inbound topics they are for.
         deployment: Names the markers topic and every transactional id.
         prefix: Stands before every topic name.
         partitions: Of each of an aggregate's four topics.
     """
 
+    application: Application
     deployment: str = "verdict"
     prefix: str = ""
     partitions: int = PARTITIONS
@@ -81,12 +83,12 @@ class Topics:
     @property
     def states(self) -> list[str]:
         """The topics on which others carry states."""
-        return [self.named(one.topic) for one in current().states]
+        return [self.named(one.topic) for one in self.application.states]
 
     @property
     def inbound(self) -> list[str]:
         """The topics on which other systems write what becomes commands."""
-        return [self.named(one.topic) for one in current().inbound]
+        return [self.named(one.topic) for one in self.application.inbound]
 
     @property
     def markers(self) -> str:
@@ -114,7 +116,7 @@ class Topics:
 
     def every_commands(self) -> list[str]:
         """Return the commands topics of all aggregates, sorted."""
-        return [self.commands(aggregate_type) for aggregate_type in current().aggregate_types]
+        return [*map(self.commands, self.application.aggregate_types)]
 
     def outputs(self) -> dict[str, int]:
         """Return the topics that verdict alone writes to, and to how many partitions of each.
@@ -135,7 +137,7 @@ class Topics:
 
     def all(self) -> Iterator[Topic]:
         """Yield what must exist, with the settings that must hold."""
-        for aggregate_type in current().aggregate_types:
+        for aggregate_type in self.application.aggregate_types:
             yield Topic(self.commands(aggregate_type), self.partitions, _commands())
             yield Topic(self.events(aggregate_type), self.partitions, _output())
             yield Topic(self.responses(aggregate_type), self.partitions, _output())
@@ -147,7 +149,7 @@ class Topics:
             yield Topic(name, self.partitions, _states(), ours=False)
         for name in self.inbound:
             yield Topic(name, self.partitions, _commands(), ours=False)
-        for name in dict.fromkeys(one.topic for one in current().notifications):
+        for name in dict.fromkeys(one.topic for one in self.application.notifications):
             yield Topic(self.named(name), self.partitions, _output())
         yield Topic(self.markers, 1, _markers())
         yield Topic(self.decisions, 1, _output())

@@ -12,6 +12,7 @@ from urllib.request import urlopen
 import pytest
 
 from commands.order import ModifyOrder
+from tests.application import APPLICATION
 from tests.e2e.deployment import ROOT, VERDICT, await_ready, stop
 from tests.ports import free_ports
 from verdict.client.client import Client
@@ -20,7 +21,7 @@ from verdict.configuration.loading import load_settings
 from verdict.kafka.acls import Role
 from verdict.wire.topics import Topics
 
-TOPICS = Topics("guarded", "shop-", partitions=1)
+TOPICS = Topics(APPLICATION, "guarded", "shop-", partitions=1)
 PLANTED = "hunter2"
 PASSWORD = f'{PLANTED} is "quoted"; \\ and {{braced}}'
 KEY_PASSWORD = f"{PLANTED} opens the key"
@@ -130,12 +131,12 @@ def options_of(settings: Environment) -> dict[str, str]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in settings.items():
             patch.setenv(name, value)
-        return librdkafka_options(load_settings())
+        return librdkafka_options(load_settings(APPLICATION))
 
 
 def modify_by_client(settings: Environment) -> None:
     servers = settings["VERDICT_BOOTSTRAP_SERVERS"]
-    with Client(servers, TOPICS, config=options_of(settings)) as client:
+    with Client(APPLICATION, servers, TOPICS, config=options_of(settings)) as client:
         outcome = client.send("o-1", ModifyOrder(quantity=5), expected_version=1).wait(WAIT_S)
     assert (outcome.status, outcome.to_version) == ("ACCEPTED", 2)
 

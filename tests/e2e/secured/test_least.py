@@ -17,12 +17,12 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs h
 
 from commands.order import ModifyOrder
 from commands.position import ClosePosition
+from tests.application import APPLICATION
 from tests.client.conftest import PARTITIONS, TYPES, Responder
 from tests.e2e.secured.broker import Secured
 from tests.e2e.secured.conftest import allow, binding
 from tests.e2e.secured.life import Environment, as_role, options_of
 from tests.tiers import the_first_of
-from verdict.application import current
 from verdict.client.client import Client
 from verdict.client.errors import SendingFailed
 from verdict.errors import VerdictError
@@ -37,7 +37,7 @@ from verdict.wire.topics import Topics
 
 pytestmark = [pytest.mark.kafka, pytest.mark.process, pytest.mark.timeout(300)]
 
-LEAST = Topics("least", "least-", partitions=PARTITIONS)
+LEAST = Topics(APPLICATION, "least", "least-", partitions=PARTITIONS)
 SECONDS = 10
 REFUSED = (VerdictError, SendingFailed, KafkaException, Broken)
 Act = Callable[[dict[str, Any]], object]
@@ -61,7 +61,9 @@ def look(options: dict[str, Any]) -> None:
 
 
 def send(options: dict[str, Any], own_replies: bool = False) -> None:
-    with Client(options["bootstrap.servers"], LEAST, options, own_replies=own_replies) as client:
+    with Client(
+        APPLICATION, options["bootstrap.servers"], LEAST, options, own_replies=own_replies
+    ) as client:
         for command in (ModifyOrder(quantity=1), ClosePosition()):
             client.send("a", command, expected_version="ANY").wait(SECONDS)
 
@@ -162,7 +164,7 @@ def disown(servers: str) -> None:
 
 def is_looked_at(acl: Acl) -> bool:
     """Leave out other aggregates: what is allowed on their topics is the same, name by name."""
-    others = set(current().aggregate_types) - set(TYPES)
+    others = set(APPLICATION.aggregate_types) - set(TYPES)
     return not any(acl.name.startswith(f"{LEAST.prefix}{other}.") for other in others)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.application import APPLICATION
 from tests.e2e.secured.broker import Secured
 from tests.e2e.secured.life import PLANTED, READS, Environment, as_role, verdict
 from verdict.event_log.subscription import subscribe
@@ -52,7 +53,7 @@ def test_a_subscriber_follows_events(
     for name, value in as_role(Role.SUBSCRIBER, settings).items():
         monkeypatch.setenv(name, value)
 
-    with subscribe("order") as subscription:
+    with subscribe(APPLICATION, "order") as subscription:
         first = next(iter(subscription.events()))
 
     assert (first.event.aggregate_id, first.event.version) == ("o-1", 1)

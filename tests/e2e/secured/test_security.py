@@ -9,6 +9,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from commands.order import ModifyOrder
+from tests.application import APPLICATION
 from tests.e2e.certificates import authority
 from tests.e2e.secured.broker import Secured
 from tests.e2e.secured.life import PLACE, PLANTED, TOPICS, Environment, options_of, verdict
@@ -150,7 +151,7 @@ def test_a_refusal_ends_the_waiting(settings: Environment) -> None:
     with pytest.raises(KafkaException):
         list_topics(admin, HOUR_S, last_failure)
     with (
-        Client(servers, TOPICS, config=wrong) as client,
+        Client(APPLICATION, servers, TOPICS, config=wrong) as client,
         pytest.raises(KafkaUnavailable, match="SASL authentication error") as refused,
     ):
         client.send("o-1", ModifyOrder(quantity=5), expected_version=1)

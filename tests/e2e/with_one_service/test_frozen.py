@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from commands.order import ModifyOrder, PlaceOrder
+from tests.application import APPLICATION
 from tests.e2e.deployment import Deployment
 from verdict.client.client import Client
 
@@ -32,7 +33,7 @@ def test_a_batch_that_does_not_end_is_said_and_a_worker_that_is_killed_costs_not
     service: "subprocess.Popen[str]", deployment: Deployment
 ) -> None:
     """G-05, G-06: first the Python workers are frozen, later they are killed."""
-    with Client(deployment.bootstrap_servers, deployment.topics) as c:
+    with Client(APPLICATION, deployment.bootstrap_servers, deployment.topics) as c:
         assert python_workers(service)  # `ready` came after the operator was tried
         c.send("frozen", PLACE, expected_version=0).wait(WAIT_S)
         deployment.await_read_side()

@@ -11,6 +11,7 @@ from confluent_kafka import KafkaError, Message, Producer
 from commands.order import DeleteOrder, FillOrder, ModifyOrder, PlaceOrder
 from commands.position import ClosePosition, OpenPosition
 from projections.us_exchanges import US_EXCHANGES
+from tests.application import APPLICATION
 from tests.containment import assert_contained
 from tests.e2e.deployment import Deployment
 from tests.hostile import HEADERS, KINDS, Sent
@@ -35,7 +36,7 @@ PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_p
 
 
 def client(deployment: Deployment) -> Client:
-    return Client(deployment.bootstrap_servers, topics=deployment.topics)
+    return Client(APPLICATION, deployment.bootstrap_servers, topics=deployment.topics)
 
 
 def both(deployment: Deployment, first: list, second: list) -> list[tuple[Response, Response]]:  # type: ignore[type-arg]
@@ -98,7 +99,9 @@ def test_of_two_producers_with_one_expected_version_exactly_one_wins(
 @pytest.mark.proves("C-03", "C-12")
 def test_of_many_tasks_that_race_for_one_version_the_first_wins(deployment: Deployment) -> None:
     async def race() -> list[Response]:
-        async with AsyncClient(deployment.bootstrap_servers, deployment.topics) as sender:
+        async with AsyncClient(
+            APPLICATION, deployment.bootstrap_servers, deployment.topics
+        ) as sender:
             sends = (sender.send("crowd", PLACE, 0, timeout_s=WAIT_S) for _ in range(RACES))
             return await asyncio.gather(*sends)
 

@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from schemas.position import PositionTransferred
+from tests.application import APPLICATION
 from tests.page.browser.chromium import launched
 from tests.page.conftest import TOKEN, Looked
 from tests.page.filled import ODD
@@ -70,7 +71,7 @@ def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, filled: Path) -> Iter
                 served.callback(held(tmp_path).close)
             if how == BROKEN:
                 break_all(tmp_path, looked)
-            settings = settings_alone(data_dir=tmp_path, page_token=TOKEN, page_port=0)
+            settings = settings_alone(APPLICATION, data_dir=tmp_path, page_token=TOKEN, page_port=0)
             return Site(served.enter_context(serving.Serving(settings)).url[:-1], looked)
 
         yield begin

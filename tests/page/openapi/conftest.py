@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.application import APPLICATION
 from tests.page.conftest import TOKEN, Looked
 from verdict.configuration.loading import settings_alone
 from verdict.page import serving
@@ -18,7 +19,7 @@ from verdict.page.openapi import described
 @pytest.fixture(scope="session")
 def document() -> Any:
     """What a page says at `/openapi.json`."""
-    settings = settings_alone()
+    settings = settings_alone(APPLICATION)
     return json.loads(json.dumps(described(page_of(settings), settings)))
 
 
@@ -27,6 +28,6 @@ def served(filled: Path) -> Iterator[str]:
     """Return the address of a page that is served, without a slash at its end."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(serving, "page_of", partial(page_of, look=Looked()))
-        settings = settings_alone(data_dir=filled, page_token=TOKEN, page_port=0)
+        settings = settings_alone(APPLICATION, data_dir=filled, page_token=TOKEN, page_port=0)
         with serving.Serving(settings) as page:
             yield page.url[:-1]

@@ -13,15 +13,16 @@ from starlette.testclient import TestClient
 
 from commands.order import DeleteOrder
 from compose.application import app
+from tests.application import APPLICATION
 from tests.page.conftest import BEARER, TOKEN, Opened, Page
 from tests.page.filled import FLOW, LATE, ODD, PLACE, fill
 from verdict import Application
-from verdict.application import current, using
 from verdict.configuration.loading import settings_alone
 from verdict.page.application import page_of
 from verdict.page.failures import FAILED
 from verdict.page.openapi import described
 from verdict.page.problem import ERROR
+from verdict.testing import InMemory
 from verdict.wire.readable import readable
 
 SCHEMAS = "#/components/schemas/"
@@ -112,8 +113,8 @@ def test_what_it_refers_to_is_there_and_nothing_else(document: Any) -> None:
 
 
 def test_it_knows_every_command_event_and_state(document: Any) -> None:
-    for kind in current().aggregate_types:
-        aggregate = current().aggregate(kind)
+    for kind in APPLICATION.aggregate_types:
+        aggregate = APPLICATION.aggregate(kind)
         known = {f"{kind}_command.{name}" for name in aggregate.command_types}
         known |= {f"{kind}_event.{name}" for name in aggregate.event_types}
         known |= {f"{kind}_state.{aggregate.state.__name__}", f"{kind}_state", f"{kind}_command"}
@@ -174,7 +175,7 @@ def test_the_description_is_not_true_of_everything(shown: TestClient, document: 
 
 @pytest.mark.proves("U-04")
 def test_a_command_is_answered_with_what_is_described(document: Any) -> None:
-    with app.in_memory() as memory:
+    with InMemory(app) as memory:
         outcomes = [memory.send("o-1", PLACE, expected) for expected in (0, 7)]
         outcomes += [memory.send("o-2", DeleteOrder(), "EXISTS"), memory.send("o-1", PLACE, "ANY")]
     post = document["paths"]["/commands/order"]["post"]
@@ -267,9 +268,9 @@ def test_a_registry_s_errors_stay_as_its_clients_read_them(
 
 
 def test_an_application_of_nothing_is_described_too() -> None:
-    with using(Application(name="none", aggregates=(), schemas="schemas", namespace="none")):
-        settings = settings_alone()
-        document = described(page_of(settings), settings)
+    nothing = Application(name="none", aggregates=(), schemas="schemas", namespace="none")
+    settings = settings_alone(nothing)
+    document = described(page_of(settings), settings)
 
     assert "/state/{aggregate}/{id}" in document["paths"]
     assert {*REFERRED.findall(json.dumps(document))} <= document["components"]["schemas"].keys()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.application import APPLICATION
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
 from verdict.errors import VerdictError
@@ -51,12 +52,12 @@ def holders(reader: Reader) -> Completed:
     return completed(Content(reader, "us_holder", ("client",)), RESOLVED)
 
 
-@pytest.mark.parametrize("name", declared())
+@pytest.mark.parametrize("name", declared(APPLICATION))
 def test_every_read_model_has_a_key_of_columns_of_its_view(name: str, reader: Reader) -> None:
     columns = reader.select(f"SELECT * FROM {name}").columns
 
-    assert set(read_models()[name].key) <= set(columns)
-    assert name in declared()[name](FIRST).views
+    assert set(read_models(APPLICATION)[name].key) <= set(columns)
+    assert name in declared(APPLICATION)[name](FIRST).views
 
 
 def test_rows_come_by_key_then_the_marker_with_their_number_and_checksum(

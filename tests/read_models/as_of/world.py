@@ -9,10 +9,11 @@ from typing import Any
 
 from confluent_kafka import Message, Producer
 
-from compose.settings import BusinessSettings
+from tests.application import APPLICATION
 from tests.projection.event_log import EventLog
 from tests.projection.read_side import ReadSide
 from tests.topics import create, drop
+from verdict.configuration.loading import load_settings
 from verdict.exactly_once.decider_query import NAME
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
@@ -51,11 +52,12 @@ class World:
     """
 
     def __init__(self, broker: EmbeddedBroker, name: str, url: str, folder: Path) -> None:
-        self.topics = Topics(name, f"{name}.", PARTITIONS)
+        self.topics = Topics(APPLICATION, name, f"{name}.", PARTITIONS)
         self.options = {"bootstrap.servers": broker.bootstrap_servers}
         self.events = EventLog(PARTITIONS)
         self.read_side = ReadSide(url)
-        self.settings = BusinessSettings(
+        self.settings = load_settings(
+            APPLICATION,
             deployment=name,
             topic_prefix=f"{name}.",
             partitions=PARTITIONS,

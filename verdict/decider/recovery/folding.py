@@ -15,7 +15,6 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from verdict.application import current
 from verdict.decider.recovery.bounds import HOUR_MS, remembered_since
 from verdict.decider.recovery.histories import DECISION, EVENT, RESPONSE, Stored
 from verdict.decider.recovery.outcomes import Memory, Unanswered
@@ -133,7 +132,9 @@ class Folding:
         return (
             records.repartition(tasks, "aggregate_type", "key")
             .sortWithinPartitions("aggregate_type", "key", "rank", "partition", "offset")
-            .mapInArrow(partial(folded, memory, self._taken), FOLDED_SCHEMA)
+            .mapInArrow(
+                partial(folded, self._topics.application, memory, self._taken), FOLDED_SCHEMA
+            )
         )
 
     def _records(self, bounds: Spans, quarantines: Quarantines, archived: Path | None) -> DataFrame:
@@ -171,7 +172,7 @@ class Folding:
     def _topic_of(self, rank: int) -> dict[str, str]:
         """Return the aggregate type of each topic of events, or of responses."""
         topic = self._topics.events if rank == EVENT else self._topics.responses
-        return {topic(name): name for name in current().aggregate_types}
+        return {topic(name): name for name in self._topics.application.aggregate_types}
 
     def _stored(self, bounds: Spans, rank: int, archived: Path | None = None) -> DataFrame:
         """Return the columns of `Stored` for the committed records of all aggregate types."""

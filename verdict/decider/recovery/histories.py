@@ -14,13 +14,15 @@ from typing import Any, NamedTuple
 from verdict.decider.recovery.outcomes import Memory, derived, is_remembered
 from verdict.decision.history import Broken, fold
 from verdict.decision.recording import StoredEvent
-from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
+from verdict.decision.snapshot import Snapshot, encode_snapshot
 from verdict.kafka.offsets import at
+from verdict.model.application import Application
 from verdict.model.command_envelope import aggregate_id_rule
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 from verdict.model.told import told
 from verdict.operator.shard_state import Entry, outcome_key, snapshot_key
+from verdict.wire.catalog import AggregateContext, catalog_of
 from verdict.wire.codec import Undecodable
 from verdict.wire.decision import DamagedAggregate, Decision, Kind
 from verdict.wire.records import decode, decode_event
@@ -91,26 +93,31 @@ class End(NamedTuple):
     last_hash: bytes | None
 
 
-def fold_histories(records: Iterable[Stored], memory: Memory) -> Iterator[Folded]:
+def fold_histories(
+    application: Application, records: Iterable[Stored], memory: Memory
+) -> Iterator[Folded]:
     """Yield the entries of the decider's state, byte for byte as the operator would store them.
 
     Args:
+        application: Whose records they are.
         records: By aggregate, each one's by rank, partition and offset.
         memory: What is known of all responses together.
     """
+    catalog = catalog_of(application)
     for (aggregate_type, key), of_one in groupby(records, key=attrgetter("aggregate_type", "key")):
         name = _id_of(key)
         if name is None:
             yield from _of_nobody(of_one)
         else:
-            yield from _History(aggregate_type, name, memory).fold(of_one)
+            yield from _History(catalog[aggregate_type], name, memory).fold(of_one)
 
 
 class _History:
     """Folds the records of one aggregate; holds one event and one state at a time."""
 
-    def __init__(self, aggregate_type: str, name: str, memory: Memory) -> None:
-        self._identity = aggregate_type, name
+    def __init__(self, context: AggregateContext, name: str, memory: Memory) -> None:
+        self._context = context
+        self._identity = context.name, name
         self._memory = memory
         self._quarantine: Decision | None = None
         self._end: End | None = None  # as responses say
@@ -136,14 +143,16 @@ class _History:
                     self._quarantine = decode(Decision, one.value or b"")
                 else:
                     yield from self._take_response(one)
-        snapshot, problem = self._fold_events(events)
-        problem = problem or self._contradiction(snapshot)
-        if problem is not None:
-            yield self._damaged(problem)
+        try:
+            snapshot = self._fold_events(events)
+            self._check(snapshot)
+            whole = self._whole(snapshot)
+        except Broken as broken:
+            yield self._damaged(broken)
             return
         yield from self._derived
         if snapshot.version or self._quarantine:
-            yield self._whole(snapshot)
+            yield whole
 
     def _take_response(self, stored: Stored) -> Iterator[Folded]:
         if stored.passed_over:
@@ -175,18 +184,18 @@ class _History:
                 self._untold.append(range(self._told + 1, start + 1))
             self._told = max(self._told, end)
 
-    def _fold_events(self, events: Iterator[Stored]) -> tuple[Snapshot[Any], Broken | None]:
+    def _fold_events(self, events: Iterator[Stored]) -> Snapshot[Any]:
         try:
-            return fold(self._counted(events)), None
-        except Broken as broken:
-            problem = broken
+            return fold(self._context.aggregate, self._counted(events))
         except Exception as error:  # whatever a damaged record makes its reader raise
-            problem = Broken(f"the record at {self._place} cannot be read: {told(error)}")
-        problem.version = problem.version or self._greatest + 1
-        for one in events:  # they tell how far the history went
-            with suppress(Exception):
-                self._look_at(one)
-        return NEVER_EXISTED, problem
+            place, version = self._place, self._greatest + 1
+            for one in events:  # they tell how far the history went
+                with suppress(Exception):
+                    self._look_at(one)
+            self._place = place
+            if isinstance(error, Broken):
+                raise Broken(str(error), error.version or version) from error
+            raise Broken(f"the record at {place} cannot be read: {told(error)}", version) from error
 
     def _counted(self, events: Iterable[Stored]) -> Iterator[StoredEvent]:
         for one in events:
@@ -225,7 +234,7 @@ class _History:
         return any(event.version in versions for versions in self._untold)
 
     def _event_in(self, stored: Stored) -> StoredEvent:
-        event = decode_event(stored.aggregate_type, stored.value or b"")
+        event = decode_event(self._context, stored.value or b"")
         if (event.aggregate_type, event.aggregate_id) != self._identity:
             raise Broken(
                 f"the record at {stored.place} holds an event of {event.aggregate_type} "
@@ -233,28 +242,33 @@ class _History:
             )
         return StoredEvent(event, stored.value or b"")
 
-    def _contradiction(self, snapshot: Snapshot[Any]) -> Broken | None:
-        """Return what responses, skips and an earlier quarantine say against the folded history."""
+    def _check(self, snapshot: Snapshot[Any]) -> None:
+        """Hold the folded history against responses, skips and an earlier quarantine.
+
+        Raises:
+            Broken: One of them contradicts it.
+        """
         found, end = snapshot.version, self._end or End(0, None)
         if end.version > found:
-            return Broken(
+            raise Broken(
                 f"its last response tells of version {end.version}, and events end with version "
                 f"{found}",
                 found + 1,
             )
         must_be_told = self._memory.whole or self._end is not None
         if found > end.version and must_be_told and not self._unanswered:
-            return Broken(
+            raise Broken(
                 f"events end with version {found}, and its last response tells of version "
                 f"{end.version}: verdict did not write the events after that",
                 end.version + 1,
             )
         if found == end.version and end.last_hash not in (None, snapshot.last_hash):
-            return Broken(f"version {found}, the last one, was altered", found)
-        return self._not_without_skipped(snapshot) or self._not_lifted(snapshot)
+            raise Broken(f"version {found}, the last one, was altered", found)
+        self._check_skipped(snapshot)
+        self._check_lifted(snapshot)
 
-    def _not_without_skipped(self, snapshot: Snapshot[Any]) -> Broken | None:
-        """Return why skipped events leave a gap at the end, which no later event shows."""
+    def _check_skipped(self, snapshot: Snapshot[Any]) -> None:
+        """Raise Broken if skipped events leave a gap at the end, which no later event shows."""
         is_confirmed = self._end == End(snapshot.version, snapshot.last_hash)
         for place, version in self._skipped:
             if version is not None and version <= snapshot.version:
@@ -262,21 +276,22 @@ class _History:
             # readers took a version only if those before it were there
             is_far = version is not None and version > snapshot.version + len(self._skipped)
             if not (is_confirmed and (version is None or is_far)):
-                return Broken(f"the event at {place} is skipped", snapshot.version + 1)
-        return None
+                raise Broken(f"the event at {place} is skipped", snapshot.version + 1)
 
-    def _not_lifted(self, snapshot: Snapshot[Any]) -> Broken | None:
-        """Return why a quarantine stays; all that was known of must be there again."""
+    def _check_lifted(self, snapshot: Snapshot[Any]) -> None:
+        """Raise Broken if not all is there again that was known of before the quarantine."""
         known = self._quarantine.aggregate if self._quarantine else None
-        if known is None or snapshot.version >= known.last_version:
-            return None
-        return Broken(known.error, known.version)
+        if known is not None and snapshot.version < known.last_version:
+            raise Broken(known.error, known.version)
 
     def _whole(self, snapshot: Snapshot[Any]) -> Folded:
         lifted = None
         if self._quarantine is not None:
             lifted = replace(self._quarantine, kind=Kind.LIFTED)
-        return self._folded(snapshot, lifted)
+        try:
+            return self._folded(snapshot, lifted)
+        except (ValueError, TypeError) as error:
+            raise Broken(f"its state cannot be stored: {told(error)}", snapshot.version) from error
 
     def _damaged(self, problem: Broken) -> Folded:
         known = self._quarantine.aggregate if self._quarantine else None
@@ -289,7 +304,8 @@ class _History:
         )
         decision = None
         if known is None or aggregate.last_version > known.last_version:
-            place = self._skipped[0][0] if self._skipped else self._place
+            skipped = (place for place, of in self._skipped if of in (None, version))
+            place = next(skipped, self._place)
             decision = Decision(
                 source=place, until=place.offset, who="", why="", decided_at=0,
                 kind=Kind.QUARANTINED, aggregate=aggregate,
@@ -297,9 +313,9 @@ class _History:
         return self._folded(Snapshot(version, quarantined=True), decision)
 
     def _folded(self, snapshot: Snapshot[Any], decision: Decision | None) -> Folded:
-        aggregate_type, name = self._identity
-        entry = Entry(snapshot_codec(aggregate_type).encode(snapshot))
-        return Folded(name.encode(), snapshot_key(*self._identity), entry, decision=decision)
+        entry = Entry(encode_snapshot(self._context, snapshot))
+        key = self._identity[1].encode()
+        return Folded(key, snapshot_key(*self._identity), entry, decision=decision)
 
 
 def _of_nobody(records: Iterable[Stored]) -> Iterator[Folded]:

@@ -14,7 +14,6 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from verdict.application import current
 from verdict.decider.generation import newest_generation
 from verdict.decider.recovery.outcomes import Unanswered
 from verdict.errors import VerdictError
@@ -119,7 +118,7 @@ def _answered(ground: Ground, topics: Topics, kept: Spans) -> list[tuple[str, in
 
 def _answers(ground: Ground, topics: Topics, kept: Spans) -> DataFrame:
     """Return topic, partition and offset of the commands that have an answer."""
-    answers = [topics.dead_letters, *map(topics.responses, current().aggregate_types)]
+    answers = [topics.dead_letters, *map(topics.responses, topics.application.aggregate_types)]
     records = stored(
         ground.spark, ground.source, subscribe=",".join(answers), includeHeaders="true"
     )

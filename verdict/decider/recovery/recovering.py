@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from enum import StrEnum, auto
 
-from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.database.time_text import wall_clock
 from verdict.decider.coverage import decided, forgotten, left_over, refuse_gone
@@ -134,7 +133,9 @@ def recover_outdated(ground: Foundation, settings: Settings, tell: Tell) -> None
 def _why_outdated(ground: Foundation, settings: Settings) -> str | None:
     marker, topics = ground.marker, settings.topics
     known = set[str]() if marker is None else decided(marker, topics)
-    if outdated := generation_of(settings.durable_dir, marker).outdated(known):
+    if outdated := generation_of(settings.durable_dir, marker).outdated(
+        settings.application, known
+    ):
         return f"the rules store {', '.join(outdated)} in another format, or it is not stored"
     if marker is None:
         return None
@@ -177,7 +178,7 @@ def _decided(
         VerdictError: What is asked for cannot be skipped, or Kafka dropped undecided commands.
     """
     topics, kafka = settings.topics, ground.kafka
-    names = current().aggregate_types
+    names = topics.application.aggregate_types
     folded = [*map(topics.events, names), *map(topics.responses, names)]
     # no recovery needs these: the reactions pass over what others sent, the audit what is rejected
     others = [*topics.inbound, topics.retry, *map(topics.rejected, names)]
@@ -217,7 +218,9 @@ def _seeded(
     with told(tell, "recovering", counts):
         seeded = seeding.write(*asked)
     on_step(RecoveryStep.FOLDED)
-    generation.complete(aggregates=seeded.aggregates, remembered=seeded.remembered)
+    generation.complete(
+        settings.application, aggregates=seeded.aggregates, remembered=seeded.remembered
+    )
     on_step(RecoveryStep.SEEDED)
     kinds = Counter(one.kind for one in seeded.decisions)
     recovered = Recovered(

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.decider.generation import Generation
 from verdict.decider.recovery.archived import lay_archived, require_archived
@@ -70,7 +69,7 @@ class Seeding:
     """
 
     def __init__(self, ground: Ground, settings: Settings, new: Marker, counts: Counts) -> None:
-        topics, names = settings.topics, current().aggregate_types
+        topics, names = settings.topics, settings.application.aggregate_types
         events = [*map(topics.events, names)]
         self._bounds = bounds_of(ground.kafka, [*events, *map(topics.responses, names)])
         self._events = {place: one for place, one in self._bounds.items() if place.topic in events}

@@ -8,6 +8,7 @@ from pyspark import Accumulator
 
 from verdict.decider.recovery.histories import EVENT, RESPONSE, Folded, Stored, fold_histories
 from verdict.decider.recovery.outcomes import Memory
+from verdict.model.application import Application
 from verdict.operator.shard_state import FOR_EVER
 from verdict.wire.records import encode
 
@@ -40,11 +41,12 @@ class Taken(NamedTuple):
 
 
 def folded(
-    memory: Memory, taken: Taken, batches: Iterable[pa.RecordBatch]
+    application: Application, memory: Memory, taken: Taken, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Fold the records of one task, holding a batch of them at a time.
 
     Args:
+        application: Whose records they are.
         memory: What is known of all responses together.
         taken: Is told how many records were read, and aggregates folded.
         batches: With the columns of `Stored`.
@@ -53,7 +55,7 @@ def folded(
         Batches of `FOLDED_SCHEMA`.
     """
     gathered: list[tuple[object, ...]] = []
-    for one in fold_histories(_records(batches, taken), memory):
+    for one in fold_histories(application, _records(batches, taken), memory):
         gathered.append(row_of(one))
         if one.entry is not None and one.entry.keep_ms == FOR_EVER:
             taken.aggregates.add(1)

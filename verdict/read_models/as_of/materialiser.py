@@ -104,7 +104,8 @@ class Materialiser:
                 fill(engine, self._projection, records, resolved)
             with Reader(url, [*self._projection.views]) as reader:
                 name = self._projection.name
-                yield Content(reader, name, read_models()[name].key), resolved
+                key = read_models(self._settings.application)[name].key
+                yield Content(reader, name, key), resolved
 
     def _log(self) -> AbstractContextManager[KafkaLog]:
         return honouring(self._kafka.settings, self._settings.topics)
@@ -146,8 +147,9 @@ def _engine(url: str) -> Iterator[Engine]:
 def _changing(settings: Settings, name: str) -> Projection:
     projection = declared_projection(settings, name)(FIRST)
     if not projection.tables:
+        key = read_models(settings.application)[name].key[0]
         raise VerdictError(
             f"{name} holds what came in the order in which it came, and never changes: ask "
-            f'`verdict sql "select * from {name} where {read_models()[name].key[0]} <= …"`'
+            f'`verdict sql "select * from {name} where {key} <= …"`'
         )
     return projection

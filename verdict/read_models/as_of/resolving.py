@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 
-from verdict.application import current
 from verdict.database.time_text import wall_clock
 from verdict.errors import Unreachable
 from verdict.event_log.event_log import EventLog
@@ -133,7 +132,7 @@ class Resolver:
 
     def _commands(self) -> list[str]:
         """Return the topics of the commands that what is followed came of."""
-        kinds = {name: self._of(name) for name in current().aggregate_types}
+        kinds = {name: self._of(name) for name in self._topics.application.aggregate_types}
         return [
             self._topics.commands(name)
             for name, outputs in kinds.items()
@@ -149,4 +148,4 @@ class Resolver:
         }
 
     def _holds_events(self, topic: str) -> bool:
-        return topic in map(self._topics.events, current().aggregate_types)
+        return topic in map(self._topics.events, self._topics.application.aggregate_types)

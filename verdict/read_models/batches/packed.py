@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from verdict.application import current, of_the_application
+from verdict.model.application import Application
 from verdict.model.carried_state import CarriedState
-from verdict.model.message import Event, made_of
+from verdict.model.message import made_of
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 from verdict.projection.answered import Outcome
@@ -45,10 +45,12 @@ def packed(deliveries: Iterable[Delivery]) -> Iterator[bytes]:
         yield pickle.dumps(some, pickle.HIGHEST_PROTOCOL)
 
 
-def unpacked(chunk: bytes) -> Iterator[Delivery]:
+def unpacked(application: Application, chunk: bytes) -> Iterator[Delivery]:
     """Yield the deliveries in a chunk, which a task of our own packed: nothing else is safe."""
     for topic, partition, offset, kind, values, row in pickle.loads(chunk):
-        yield new(Delivery, (topic, partition, offset, RESTORE[kind](values), None, row))
+        yield new(
+            Delivery, (topic, partition, offset, RESTORE[kind](application, values), None, row)
+        )
 
 
 def _row(delivery: Delivery) -> tuple[Any, ...]:
@@ -70,17 +72,12 @@ def _event_row(event: RecordedEvent) -> tuple[Any, ...]:
     return plain, type(payload).__name__, payload.__dict__
 
 
-def _event(values: tuple[Any, ...]) -> RecordedEvent:
+def _event(application: Application, values: tuple[Any, ...]) -> RecordedEvent:
     plain, name, payload = values
-    kind = _event_type(plain[TYPE], name)
+    kind = application.aggregate(plain[TYPE]).event_types[name]
     source = Source(*plain[SOURCE:BEHIND])
     whole = (*plain[:SOURCE], source, *plain[BEHIND:], made_of(kind, payload))
     return new(RecordedEvent, whole)
-
-
-@of_the_application
-def _event_type(aggregate_type: str, name: str) -> type[Event]:
-    return current().aggregate(aggregate_type).event_types[name]
 
 
 def _carried_row(carried: Carried) -> tuple[Any, ...]:
@@ -90,11 +87,11 @@ def _carried_row(carried: Carried) -> tuple[Any, ...]:
     return carried.key, type(state).__name__, state.model_dump_json()
 
 
-def _carried(values: tuple[Any, ...]) -> Carried:
+def _carried(application: Application, values: tuple[Any, ...]) -> Carried:
     key, name, state = values
     if name is None:
         return Carried(key, state)
-    return Carried(key, current().state_types[name].model_validate_json(state))
+    return Carried(key, application.state_types[name].model_validate_json(state))
 
 
 VALUES: dict[type, Callable[[Any], tuple[Any, ...]]] = {
@@ -103,9 +100,9 @@ VALUES: dict[type, Callable[[Any], tuple[Any, ...]]] = {
     Carried: _carried_row,
     Unreadable: lambda unreadable: (unreadable.error,),
 }
-RESTORE: dict[str, Callable[[Any], Record | Unreadable | None]] = {
+RESTORE: dict[str, Callable[[Application, Any], Record | Unreadable | None]] = {
     RecordedEvent.__name__: _event,
-    type(None).__name__: lambda values: None,
+    type(None).__name__: lambda application, values: None,
     Carried.__name__: _carried,
-    Unreadable.__name__: lambda values: Unreadable(*values),
+    Unreadable.__name__: lambda application, values: Unreadable(*values),
 }

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import chain
 from uuid import uuid4
 
@@ -112,8 +113,9 @@ class KafkaBatches:
             else:
                 raise
         else:
+            unpack = partial(unpacked, self._topics.application)
             with collector_paused():
-                yield Batch(chain.from_iterable(map(unpacked, chunks)), spans)
+                yield Batch(chain.from_iterable(map(unpack, chunks)), spans)
 
     def _with_any_time(self, clients: Kafka, spans: Spans) -> Iterator[Batch]:
         """Yield what a batch holds that Spark's reader cannot read; few records at a time."""

@@ -1,24 +1,17 @@
 """An application, as one value: all that the engine runs and knows of a business.
 
-A process uses one application. Nobody hands it down: Spark's workers, a record's codec and the
-command line ask for `current`, which finds it by its path, `MODULE:NAME`.
+Whoever starts something hands it down; nothing looks for it.
 """
 
-import os
+import dataclasses
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache, cached_property
-from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from functools import cached_property
+from typing import Any
 
 from pydantic import BaseModel
 
-from verdict.application_name import IN_A_CHECKOUT, VARIABLE, named
-from verdict.errors import VerdictError
 from verdict.model.aggregate import Aggregate, Misdeclared
 from verdict.model.carried_state import CarriedState, StateTopic
 from verdict.model.inbound import Inbound
@@ -28,13 +21,7 @@ from verdict.model.message import Message
 from verdict.model.notification import Notification
 from verdict.model.policy import Policy
 from verdict.model.read_model import ReadModel
-from verdict.model.told import told
 from verdict.model.verb import Verb
-
-if TYPE_CHECKING:
-    from verdict.testing.in_memory import InMemory
-
-Found = TypeVar("Found", bound=Callable[..., Any])
 
 
 class UnknownAggregate(LookupError):
@@ -42,20 +29,6 @@ class UnknownAggregate(LookupError):
 
     def __init__(self, name: str, known: tuple[str, ...]) -> None:
         super().__init__(f"no aggregate {name!r}: there are {', '.join(known) or 'none'}")
-
-
-class NoApplication(VerdictError):
-    """There is no application where this process looks for one, or it cannot be loaded."""
-
-    exit_code = 2
-
-
-class UnknownApplication(NoApplication):
-    """What is named as the application is no application, or not there."""
-
-
-class NoneHere(NoApplication):
-    """Nobody says which application is wanted, and this folder has none."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -99,8 +72,10 @@ class Application:
     mail_addresses: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
     settings: type[BaseModel] | None = None
     verbs: tuple[Verb, ...] = ()
+    module: str = field(init=False, repr=False)  # that makes it: a worker imports it from there
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "module", _calling_module())
         self._see_that_names_differ("aggregate", [one.name for one in self.aggregates])
         # a letter names the one of them that is to be tried again
         self._see_that_names_differ(
@@ -120,24 +95,6 @@ class Application:
     def aggregate_types(self) -> tuple[str, ...]:
         """The names of its aggregates, sorted."""
         return tuple(sorted(one.name for one in self.aggregates))
-
-    def in_memory(
-        self,
-        settings: Mapping[str, object] | None = None,
-        *,
-        clock: Callable[[], int] | None = None,
-    ) -> "InMemory":
-        """Run it in this process, on SQLite, without Kafka and Spark; see `InMemory`.
-
-        For tests, notebooks and small tools: it is gone with the process.
-
-        Args:
-            settings: Its settings by name; what is missing has its default.
-            clock: Gives the time of each record in epoch milliseconds; default: this machine's.
-        """
-        from verdict.testing.in_memory import InMemory, wall_clock
-
-        return InMemory(self, settings, clock=clock or wall_clock)
 
     def aggregate(self, name: str) -> Aggregate[Any]:
         """Return the aggregate of this name.
@@ -161,7 +118,7 @@ class Application:
         except KeyError:
             raise LookupError(
                 f"{kind.__name__} belongs to no aggregate of {self.name}: add it to the commands "
-                f"or events of one, or name the application that has it in {VARIABLE}"
+                "or events of one, or use the application that has it"
             ) from None
 
     @cached_property
@@ -253,130 +210,14 @@ class Application:
                 )
 
 
+def _calling_module() -> str:
+    """Return the module that makes an application, found as `namedtuple` and `TypeVar` find it."""
+    frame = sys._getframe(1)
+    while frame.f_back and frame.f_globals["__name__"] in (__name__, dataclasses.__name__):
+        frame = frame.f_back
+    return str(frame.f_globals["__name__"])
+
+
 def _classes_of(aggregate: Aggregate[Any]) -> Iterator[type[Message]]:
     yield from aggregate.command_types.values()
     yield from aggregate.event_types.values()
-
-
-_in_use: list[Application] = []
-_forget: list[Callable[[], None]] = []
-_handed_down: list[str] = []  # put into the environment by this process, for its children
-
-
-def current() -> Application:
-    """Return the application of this process; the first to ask loads it.
-
-    Raises:
-        NoApplication: There is none, or it cannot be loaded.
-        Misdeclared: It cannot be as it is declared.
-    """
-    if not _in_use:
-        _in_use.append(load(path_of_the_application()))
-    return _in_use[-1]
-
-
-@contextmanager
-def using(application: Application) -> Iterator[Application]:
-    """Let this process, not its children, use another application for a while."""
-    _in_use.append(application)
-    _forget_what_followed()
-    try:
-        yield application
-    finally:
-        _in_use.remove(application)
-        _forget_what_followed()
-
-
-def of_the_application(function: Found) -> Found:
-    """Remember what a function returns, which depends on the application, while that is used."""
-    remembering = cache(function)
-    _forget.append(remembering.cache_clear)
-    return cast(Found, remembering)
-
-
-def _forget_what_followed() -> None:
-    for forget in _forget:
-        forget()
-
-
-def name_application(path: str) -> None:
-    """Let this process and its children use another application, as `MODULE:NAME`."""
-    _hand_down(path)
-    _in_use.clear()
-    _forget_what_followed()
-
-
-def is_handed_down() -> bool:
-    """Tell whether the environment names the application because this process put it there."""
-    return os.environ.get(VARIABLE) in _handed_down
-
-
-def _hand_down(path: str) -> None:
-    if os.environ.get(VARIABLE) != path:  # else somebody has named it so already
-        os.environ[VARIABLE] = path
-        _handed_down.append(path)
-
-
-def path_of_the_application() -> str:
-    """Return which application is wanted, as `MODULE:NAME`.
-
-    Raises:
-        NoneHere: None is set, and this is no checkout of one.
-    """
-    if wanted := named():
-        return wanted
-    _look_here()
-    if _is_here(IN_A_CHECKOUT.partition(":")[0]):
-        return IN_A_CHECKOUT
-    raise NoneHere(
-        f"there is no application: {Path.cwd()} has no compose/application.py; name yours as "
-        f"MODULE:NAME with --app, {VARIABLE} or `app` in verdict.toml, or write one with "
-        "`verdict new application NAME`"
-    )
-
-
-def load(path: str) -> Application:
-    """Import an application, from the working directory too, and let child processes find it.
-
-    Args:
-        path: `MODULE:NAME`.
-
-    Raises:
-        UnknownApplication: There is none at `path`.
-        NoApplication: It cannot be loaded; says where it fails.
-        Misdeclared: It cannot be as it is declared.
-    """
-    module, colon, name = path.partition(":")
-    if not (module and colon and name) or not all(map(str.isidentifier, module.split("."))):
-        raise UnknownApplication(f"{path!r} names no application: write it as MODULE:NAME")
-    _look_here()
-    try:
-        found = getattr(import_module(module), name, None)
-    except VerdictError:
-        raise
-    except Exception as error:  # somebody else's code
-        is_missing = isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(
-            f"{error.name}."
-        )
-        kind = UnknownApplication if is_missing else NoApplication
-        raise kind(f"the application {path} cannot be loaded: {told(error)}") from error
-    if not isinstance(found, Application):
-        what = "is not there" if found is None else f"is a {type(found).__name__}"
-        raise UnknownApplication(f"{path} {what}: it must be a verdict.Application")
-    _hand_down(path)
-    return found
-
-
-def _look_here() -> None:
-    """Let modules be found in the working directory, as for `python -m`."""
-    if (here := str(Path.cwd())) not in sys.path:
-        sys.path.insert(0, here)
-
-
-def _is_here(module: str) -> bool:
-    """Tell whether the working directory has a module; one that is installed may have its name."""
-    try:
-        spec = find_spec(module)
-    except ModuleNotFoundError:  # not even its package
-        return False
-    return bool(spec and spec.origin and Path(spec.origin).is_relative_to(Path.cwd()))
