@@ -11,13 +11,13 @@ from confluent_kafka import Producer
 from pyarrow.dataset import dataset
 
 from commands.order import ModifyOrder, PlaceOrder
+from tests.application import APPLICATION, decode_event
 from tests.reactions.tills import earned, recorded, sales, shipped
 from verdict.client.client import Client
 from verdict.errors import VerdictError
 from verdict.kafka.log import KafkaLog
 from verdict.standing.settling import until_settled
 from verdict.testing import Service
-from verdict.wire.records import decode_event
 from verdict.wire.response import Response
 
 pytestmark = [
@@ -39,7 +39,7 @@ Row = dict[str, object]
 
 
 def small(data: Path) -> Service:
-    return Service(data, partitions=2, shards=1, cores=2)
+    return Service(APPLICATION, data, partitions=2, shards=1, cores=2)
 
 
 def place(client: Client, number: int) -> Response:
@@ -96,14 +96,14 @@ class Before(NamedTuple):
 
 def lived(data: Path, older: Path) -> Before:
     """Let a service decide, keep the folders of its events, and let it decide more."""
-    with small(data) as service, Client(service.bootstrap_servers) as client:
+    with small(data) as service, Client(APPLICATION, service.bootstrap_servers) as client:
         for number in range(ORDERS):
             place(client, number)
         sell(service, DAY[:8])
         settle(service)
     for one in partitions(data):
         shutil.copytree(one, older / one.name)
-    with small(data) as service, Client(service.bootstrap_servers) as client:
+    with small(data) as service, Client(APPLICATION, service.bootstrap_servers) as client:
         last = place(client, ORDERS)
         for number in range(0, ORDERS, 2):
             more = client.send(f"o-{number}", ModifyOrder(quantity=20), expected_version=1)
@@ -127,7 +127,7 @@ def test_no_accepted_event_is_lost_in_a_power_failure_of_the_embedded_kafka(
 
     small(data).verb("recover", "--restore-events", "--why", "the power failed")
 
-    with small(data) as service, Client(service.bootstrap_servers) as client:
+    with small(data) as service, Client(APPLICATION, service.bootstrap_servers) as client:
         again = place(client, ORDERS)
         assert (again.duplicate, again.event_ids) == (True, before.last.event_ids)
         modified = client.send("o-1", ModifyOrder(quantity=30), expected_version=1)

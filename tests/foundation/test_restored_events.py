@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
+from tests.application import decode_event, encode_event
 from tests.audit.books import PLACE, Books, Written
 from verdict.errors import VerdictError
 from verdict.event_log.decisions import read_decisions
@@ -24,7 +25,7 @@ from verdict.kafka.log import KafkaLog
 from verdict.local.broker import EmbeddedBroker
 from verdict.wire.decision import Kind
 from verdict.wire.marker import Marker
-from verdict.wire.records import decode_event, encode, encode_event
+from verdict.wire.records import encode
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(300)]
 WISH = Wish(who="ann", why="the power failed", at=1_700_000_000_000)

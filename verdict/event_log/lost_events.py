@@ -5,13 +5,13 @@ from hashlib import sha256
 
 from sqlalchemy import Connection, Engine
 
-from verdict.application import current
 from verdict.event_log import archived_places
 from verdict.event_log.placed import event_in, laid
 from verdict.event_log.restoration import EventPlace, Restoration, compare
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
 from verdict.projection.database import snapshot
+from verdict.wire.catalog import AggregateContext, catalog_of
 from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
@@ -27,24 +27,26 @@ def compared(engine: Engine, kafka: Kafka, topics: Topics) -> dict[Partition, Re
     Raises:
         Unreachable: Kafka or the database does not answer, or a transaction stays open.
     """
-    found = {}
+    found, catalog = {}, catalog_of(topics.application)
     with KafkaLog(kafka.settings) as log, snapshot(engine) as connection:
-        places = log.places(map(topics.events, current().aggregate_types))
+        places = log.places(map(topics.events, topics.application.aggregate_types))
         log.await_settled(places, "events cannot be restored")
         for place, kept in log.bounds(places).items():
             start, archived = _from_first_lost(connection, log, place, kept)
             if archived:
-                aggregate_type = topics.aggregate_of(place.topic)
-                there = _kept(log, aggregate_type, place, Span(start, kept.end))
+                context = catalog[topics.aggregate_of(place.topic)]
+                there = _kept(log, context, place, Span(start, kept.end))
                 found[place] = compare(start, archived, there)
     return found
 
 
-def _kept(log: KafkaLog, aggregate_type: str, place: Partition, span: Span) -> Iterator[EventPlace]:
+def _kept(
+    log: KafkaLog, context: AggregateContext, place: Partition, span: Span
+) -> Iterator[EventPlace]:
     for record in map(laid, log.read({place: span})):
         value, key = record.value or b"", (record.key or b"").decode(errors="replace")
-        event = event_in(aggregate_type, key, value)
-        identity = None if isinstance(event, str) else (aggregate_type, key, event.event.version)
+        event = event_in(context, key, value)
+        identity = None if isinstance(event, str) else (context.name, key, event.event.version)
         yield EventPlace(identity, sha256(value).hexdigest(), record.offset)
 
 

@@ -45,6 +45,7 @@ from verdict.kafka.offsets import Offsets, by_topic
 from verdict.model.source import Source
 from verdict.projection import position
 from verdict.projection.database import failing_in_words, snapshot
+from verdict.wire.catalog import Catalog, catalog_of
 from verdict.wire.cloud_events import event_headers
 from verdict.wire.decision import Decision, Kind
 from verdict.wire.records import decode_event
@@ -108,6 +109,7 @@ class _Restoring:
     ) -> None:
         self._settings = settings
         self._topics: Topics = settings.topics
+        self._catalog = catalog_of(settings.application)
         self._kafka = kafka
         self._engine = engine
         self._positions = positions
@@ -164,7 +166,7 @@ class _Restoring:
                 missing = {event.offset for event in one.missing}
                 for event in archived_places.stored_from(connection, place, one.archived[0].offset):
                     if event.offset in missing:
-                        yield _record(place, event)
+                        yield _record(self._catalog, place, event)
 
     def _record(self, found: Restorations, wish: Wish) -> None:
         """Write down who restored what, unless that was done before the run was interrupted."""
@@ -223,7 +225,7 @@ def _check_conflicts(found: Restorations) -> None:
         )
 
 
-def _record(place: Partition, event: StoredEvent) -> Record:
+def _record(catalog: Catalog, place: Partition, event: StoredEvent) -> Record:
     """Return the record of an archived event.
 
     Raises:
@@ -236,7 +238,7 @@ def _record(place: Partition, event: StoredEvent) -> Record:
             f"{event.hash[:16]}…; restore the row from a backup of the database"
         )
     try:
-        headers = event_headers(decode_event(event.aggregate_type, event.value))
+        headers = event_headers(decode_event(catalog[event.aggregate_type], event.value))
     except ValueError as error:  # of rules that its class states today, perhaps
         LOG.warning("%s:%s is appended without headers: %s", place, event.offset, error)
         headers = {}
