@@ -3,6 +3,7 @@
 import pytest
 import typer
 
+from tests.cli.conftest import Run
 from verdict.cli.deciding_person import MOST_CHARACTERS, decided_by
 
 
@@ -22,3 +23,10 @@ def test_a_reason_is_kept_on_one_line() -> None:
 def test_what_could_not_be_kept_or_shown_is_refused(who: str, why: str, said: str) -> None:
     with pytest.raises(typer.BadParameter, match=said):
         decided_by(who, why)
+
+
+def test_events_are_restored_for_a_reason_only(run: Run) -> None:
+    refused = run("recover", "--restore-events")
+
+    assert refused.exit_code == 2
+    assert "say why" in refused.stderr

@@ -49,7 +49,7 @@ def test_the_marker_keeps_the_ids_of_kafka_and_of_the_topics_that_it_speaks_of(
 
 
 def test_what_several_remember_is_named_once_with_all_else() -> None:
-    """Who renews topics had one round for each marker."""
+    """Else an operator would learn of one topic after the other."""
     found = Identity("here", {"b": "3"})
 
     def remembered(whose: str, **ids: str) -> Remembered:

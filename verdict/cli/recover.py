@@ -1,10 +1,11 @@
 """`verdict recover`: the decider's state, rebuilt from Kafka; the service must be stopped."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from enum import StrEnum, auto
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -21,11 +22,13 @@ from verdict.errors import VerdictError
 from verdict.event_log.passing import NO_WISH, Wish
 from verdict.exactly_once.query import lake_query
 from verdict.exactly_once.steps import unobserved
-from verdict.foundation.foundation import lay_foundation, lay_without_spark
+from verdict.foundation.foundation import lay_foundation, lay_without_spark, leave
 from verdict.foundation.known_markers import refuse_another_log
-from verdict.foundation.place import DECIDER, whole_place
-from verdict.foundation.renewed_topics import renew_topics
-from verdict.kafka.offsets import Offsets, shown
+from verdict.foundation.place import whole_place
+from verdict.foundation.recreated_topics import recreate_topics
+from verdict.foundation.restored_events import restore_events
+from verdict.kafka.access import Kafka
+from verdict.kafka.offsets import shown
 from verdict.model.source import Source
 from verdict.processing.beginning import begin_as_owner, begin_without_marker
 from verdict.reactions.query import reactions_of, reactions_query
@@ -64,11 +67,10 @@ class Anew(StrEnum):
     OWNER = auto()
 
 
-Renew = Annotated[
-    list[str] | None,
-    typer.Option(metavar="TOPIC", help="Put a new one in its place; may be given several times."),
+RestoreEvents = Annotated[
+    bool,
+    typer.Option("--restore-events", help="Append archived events again that Kafka has lost."),
 ]
-ALL_WITH_A_MARKER = ((DECIDER,), (Anew.REACTIONS,), (Anew.LAKE,))
 Begin = Annotated[
     Anew | None,
     typer.Option(help="Let one whose marker is lost begin anew instead; the state stays."),
@@ -81,7 +83,7 @@ def recover_command(  # noqa: PLR0913  (each an option of the command line)
     skip: Skip = None,
     quarantine: Quarantine = False,
     begin: Begin = None,
-    renew: Renew = None,
+    restore: RestoreEvents = False,
     why: WhyIfAny = None,
     by: Who = None,
     json: Json = False,
@@ -108,24 +110,25 @@ def recover_command(  # noqa: PLR0913  (each an option of the command line)
     does so at the first events that Kafka holds; remove its folder before. `owner` writes down
     anew that the topics are this deployment's, where that cannot be read any more.
 
-    A topic that was deleted for good stops every start. A new one in its place begins at the
-    offsets up to which the former was read; what only that held is gone. Topics of events,
-    responses and states cannot be renewed.
+    A Kafka that does not flush may lose the end of its topics in a power failure. With
+    `--restore-events` the events that the archive has are first appended to their topics again,
+    with the same bytes, and all positions are corrected; that is on record. A rejection that is
+    lost stays lost.
+
+    A topic of commands, dead letters, rejections, retries or notifications that was deleted is
+    created again, on record; what only it held is lost. A deleted topic of events or responses is
+    refused: restore it from a backup.
     """
     settings = settings_of()
-    recovers = bool(skip or quarantine or shards)
-    if renew:
-        wish = _alone(recovers or begin is not None, why, by, "--renew")
-        begins = renew_alone(settings, renew, wish)
-        if json:
-            show_json({"renewed": begins})
-        note(f"new topics begin at {shown(begins)}; start the service with `verdict up`")
-        return
+    recovers = bool(skip or quarantine or shards or restore)
     if begin is not None:
         _begun(settings, begin, _alone(recovers, why, by, "--begin"), json=json)
         return
     wish = _wish(skip or [], quarantine, why, by)
-    recovered = recover_alone(settings, shards, wish=wish)
+    if restore and why is None:
+        raise typer.BadParameter("say why", param_hint="--why")
+    mend = partial(_mend, by=_by(by, why or "needed by `verdict recover`"), restore=restore)
+    recovered = recover_alone(settings, shards, wish=wish, mend=mend)
     if json:
         show_json(recovered.facts())
     note(f"recovered {recovered}; start the service again with `verdict up`")
@@ -177,6 +180,14 @@ def _by(by: str | None, why: str) -> Wish:
     return Wish(who=person.who, why=person.why or "", at=wall_clock())
 
 
+def _mend(settings: Settings, kafka: Kafka, by: Wish, restore: bool) -> None:
+    """Bring back what the log lacks, before it is compared with what is known of it."""
+    for name in recreate_topics(settings, kafka, by):
+        note(f"{name} was deleted and is created again; what only it held is lost")
+    if restore:
+        note(str(restore_events(settings, kafka, by)))
+
+
 def own_alone(settings: Settings, wish: Wish) -> None:
     """Write down that the topics are this deployment's.
 
@@ -188,18 +199,6 @@ def own_alone(settings: Settings, wish: Wish) -> None:
         ground = lay_without_spark(settings, parts, place, owned=False)
         refuse_another_log(settings, ground.kafka)  # else the next start would be refused
         begin_as_owner(ground.kafka, settings.topics, wish)
-
-
-def renew_alone(settings: Settings, names: Sequence[str], wish: Wish) -> Offsets:
-    """Put new topics in the place of those that are gone; no Spark is needed for that.
-
-    Raises:
-        VerdictError: Something is missing or does not fit.
-    """
-    with ExitStack() as parts:
-        place = whole_place(settings.data_dir, *ALL_WITH_A_MARKER)
-        ground = lay_without_spark(settings, parts, place, owned=False)
-        return renew_topics(settings, ground.kafka, names, wish)
 
 
 def begin_alone(settings: Settings, who: Anew, wish: Wish) -> Marker:
@@ -223,6 +222,7 @@ def recover_alone(
     shards: int | None,
     on_step: OnRecoveryStep = unobserved,
     wish: Wish = NO_WISH,
+    mend: Callable[[Settings, Kafka], None] = leave,
 ) -> Recovered:
     """Start what a recovery needs, recover with progress on stderr, and stop all of it.
 
@@ -231,5 +231,5 @@ def recover_alone(
     """
     with ExitStack() as parts:
         tell = parts.enter_context(progress("starting Kafka and Spark"))
-        ground = lay_foundation(settings, parts)
+        ground = lay_foundation(settings, parts, mend=mend)
         return recover(ground, settings, shards, tell, on_step, wish)

@@ -16,17 +16,17 @@ from verdict.errors import EnvironmentIncomplete, Unreachable
 from verdict.kafka.access import Kafka
 from verdict.kafka.log_identity import (
     AnotherLog,
+    Identities,
     Identity,
     Remembered,
     require_same_ids,
     require_same_log,
 )
-from verdict.projection import decision, followed, position, quarantined
+from verdict.projection import followed, position
 from verdict.projection.database import failing_in_words, opened, snapshot
 from verdict.projection.event_archive import archive_table
 from verdict.projection.layout import tables_schema
 from verdict.reading.reader import reader_of
-from verdict.wire.decision import Decision
 from verdict.wire.spans import Partition
 
 ARCHIVE = archive_table(MetaData())
@@ -41,14 +41,13 @@ Archived = Mapping[Partition, tuple[int, str]]
 
 
 class Filled(NamedTuple):
-    """How far a read side was filled, from which topics, and the decisions that it has copied."""
+    """How far a read side was filled, and from which topics."""
 
     reached: position.Positions
     noted: followed.Followed
-    decisions: list[Decision]
 
 
-NOT_FILLED = Filled({}, followed.Followed(frozenset(), {}), [])
+NOT_FILLED = Filled({}, followed.Followed(frozenset(), {}))
 
 
 def follow_this_log(engine: Engine, kafka: Kafka, topics: Collection[str]) -> None:
@@ -127,8 +126,20 @@ def refuse_another_filling(
     """Return if what a database was filled with is of these topics; raises as above."""
     whose = f"the read side {shown(parse(database_url(settings)))}"
     topics = settings.topics.of_the_log()
-    reached, noted, _ = filling
+    reached, noted = filling
     require_same_log(kafka, [remembered(whose, noted, topics, reached, archived or {})])
+
+
+def check_same_topics(settings: Settings, kafka: Kafka, filling: Filled) -> None:
+    """Return if a database was filled from these topics, however far they go now.
+
+    Raises:
+        AnotherLog: It was filled from another cluster, or from topics that are no more.
+        Unreachable: Kafka does not answer.
+    """
+    whose = f"the read side {shown(parse(database_url(settings)))}"
+    known = remembered(whose, filling.noted, settings.topics.of_the_log())
+    require_same_ids([known], Identities(kafka).identity(known.ids.topic_ids))
 
 
 def refuse_another_read_side(settings: Settings, kafka: Kafka) -> None:
@@ -199,6 +210,8 @@ def _last_archived(settings: Settings) -> Archived:
     with database_if_any(settings) as engine:
         if engine is None or not has_archive(engine):
             return {}
+        if not has_archive(engine):
+            return {}
         with failing_in_words(engine), snapshot(engine) as connection:
             return _last_in(connection)
 
@@ -224,15 +237,7 @@ def _filled(connection: Connection) -> Filled:
     return Filled(
         position.furthest(connection) if _has(connection, position.table) else {},
         followed.load(connection) if _has(connection, followed.table) else NOT_FILLED.noted,
-        _decisions(connection),
     )
-
-
-def _decisions(connection: Connection) -> list[Decision]:
-    """Return those that were copied, quarantines too; a database may lack the tables."""
-    found = decision.load(connection) if _has(connection, decision.table) else []
-    has = _has(connection, quarantined.table)
-    return [*found, *(quarantined.load(connection) if has else ())]
 
 
 def _has(connection: Connection, table: Table) -> bool:

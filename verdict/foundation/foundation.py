@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -59,13 +59,23 @@ class WithoutSpark:
     broker: EmbeddedBroker | None
 
 
-def lay_foundation(settings: Settings, parts: ExitStack, place: Place | None = None) -> Foundation:
+def leave(settings: Settings, kafka: Kafka) -> None:
+    """Leave the topics as they are."""
+
+
+def lay_foundation(
+    settings: Settings,
+    parts: ExitStack,
+    place: Place | None = None,
+    mend: Callable[[Settings, Kafka], None] = leave,
+) -> Foundation:
     """Lock a place, start Spark and, unless there is one, Kafka; check the topics.
 
     Args:
         settings: All that can be chosen.
         parts: Takes what must be stopped, in reverse order.
         place: Whose; unset: the whole data directory.
+        mend: Brings back what the topics lack, before they are checked.
 
     Raises:
         VerdictError: Something is missing, in use, or does not fit.
@@ -84,6 +94,7 @@ def lay_foundation(settings: Settings, parts: ExitStack, place: Place | None = N
     if settings.kafka_security_protocol != "PLAINTEXT" or settings.spark_kafka:
         see_that_spark_gets_in(spark, java_options(settings) | {"bootstrap.servers": servers})
     kafka = _kafka(settings, servers)
+    mend(settings, kafka)
     return Foundation(
         spark=spark,
         kafka=kafka,

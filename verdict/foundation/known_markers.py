@@ -22,8 +22,7 @@ def refuse_another_log(settings: Settings, kafka: Kafka) -> None:
     """Return if the topics are those that each marker of the deployment speaks of.
 
     Raises:
-        AnotherLog: Some are gone, or others now; all that any marker knows are named, so that
-            they can be renewed at once.
+        AnotherLog: Some are gone, or others now; all that any marker knows are named.
         Unreachable: Kafka does not answer.
     """
     markers = [(query, readable_marker(kafka, query)) for query in queries_of(settings)]

@@ -21,24 +21,21 @@ from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import Offsets, at, by_topic
 from verdict.wire.spans import Partition, Span
 
-SHOWN = 12  # topics: whoever renews them has to name each
+SHOWN = 12  # topics
 A_NEW_LOG = (
     "Check bootstrap_servers. A topic's id comes back with the files of its brokers only: start "
-    "the Kafka that has it, from a backup if need be. If it is gone for good, a new one can stand "
-    "in its place, unless events, responses or states were on it: `verdict recover --renew TOPIC "
-    "--why …`; else begin a new log beside this one, with a topic_prefix, a data_dir and a "
-    "database_url of its own"
+    "the Kafka that has it, from a backup if need be. If it is gone for good, `verdict recover` "
+    "creates it again, unless events, responses or states were on it; else begin a new log beside "
+    "this one, with a topic_prefix, a data_dir and a database_url of its own"
 )
 LOST = (
     "Nothing was changed. If this is the wrong Kafka or the wrong database, start with the two "
-    "that belong together (bootstrap_servers, database_url). If Kafka has lost records, as "
-    "one that does not flush may in a power failure, keep this database: its archive still has the "
-    "missing events, with their bytes and hashes. Then do one of three things: bring back Kafka's "
-    "directory (of the embedded Kafka: `broker` in the data directory) from a replica or a backup "
-    "that goes as far; or restore Kafka and this database together from one backup, without what "
-    "came after it; or begin a new log, with a topic_prefix, a data_dir and a database_url that "
-    "were never used, and read what was before in this database. An empty database on this Kafka "
-    "is no way out: the offsets of the missing events would be given a second time"
+    "that belong together (bootstrap_servers, database_url). If Kafka has lost records, as one "
+    "that does not flush may in a power failure, run `verdict recover --restore-events --why …`: "
+    "it appends the lost events again from the archive in this database. To bring back Kafka's "
+    "directory (of the embedded Kafka: `broker` in the data directory) from a backup that goes as "
+    "far is better still. Never go on with an empty database: versions and offsets of the lost "
+    "events would be given a second time"
 )
 
 

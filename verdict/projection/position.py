@@ -1,6 +1,6 @@
 """How far a projection has come: the truth, in the same transaction as its rows."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from sqlalchemy import (
@@ -12,9 +12,11 @@ from sqlalchemy import (
     Select,
     Table,
     Text,
+    case,
     delete,
     func,
     select,
+    update,
 )
 
 from verdict.database import statements
@@ -121,6 +123,31 @@ def advance(
     moved = [{**identity, **place._asdict(), "next_offset": ends[place]} for place in sorted(ends)]
     put(connection, table, moved)
     return loaded | dict(ends)
+
+
+def every(connection: Connection) -> list[tuple[str, int, Partition, int]]:
+    """Return who has read which partition up to where: name, version, partition, next offset."""
+    of = table.c
+    rows = connection.execute(
+        select(of.projection, of.version, of.topic, of.partition, of.next_offset)
+    )
+    return [(name, version, Partition(*place), at) for name, version, *place, at in rows]
+
+
+def move(connection: Connection, place: Partition, to: Callable[[int], int]) -> None:
+    """Let everybody who has read a partition go on at another offset.
+
+    Args:
+        connection: In a transaction; nobody advances a position meanwhile.
+        place: The partition.
+        to: The new next offset for the one that somebody has.
+    """
+    here = (table.c.topic == place.topic) & (table.c.partition == place.partition)
+    offsets = connection.scalars(select(table.c.next_offset).where(here).distinct()).all()
+    # each row once: a row that has moved must not be taken for one that has to
+    moved = case({offset: to(offset) for offset in offsets}, value=table.c.next_offset)
+    if offsets:
+        connection.execute(update(table).where(here).values(next_offset=moved))
 
 
 def forget(connection: Connection, projection: Follower) -> None:

@@ -1,0 +1,165 @@
+"""G-01: `recover` creates a deleted topic again, unless the state is made from it."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import Engine
+
+from tests.foundation.world import World
+from verdict.configuration.found import database_url
+from verdict.errors import VerdictError
+from verdict.event_log.decisions import read_decisions
+from verdict.event_log.followed_log import follow_this_log
+from verdict.event_log.passing import Wish
+from verdict.exactly_once.restart import restart_from_progress
+from verdict.foundation.ensured_topics import ensured_topics
+from verdict.foundation.known_markers import queries_of
+from verdict.foundation.recreated_topics import recreate_topics
+from verdict.kafka.log import KafkaLog
+from verdict.kafka.log_identity import AnotherLog
+from verdict.model.source import Source
+from verdict.processing.beginning import begin_without_marker
+from verdict.projection import position
+from verdict.projection.database import create_read_side, open_database
+from verdict.projection.letter_status import FOLLOWER
+from verdict.wire.decision import Kind
+from verdict.wire.spans import Partition
+
+pytestmark = pytest.mark.kafka
+WISH = Wish(who="ann", why="a script of ours", at=1_700_000_000_000)
+
+
+@pytest.fixture
+def database(world: World) -> Iterator[Engine]:
+    engine = open_database(database_url(world.settings))
+    create_read_side(engine, [])
+    follow_this_log(engine, world.kafka, world.settings.topics.of_the_log())
+    yield engine
+    engine.dispose()
+
+
+def has_read(engine: Engine, topic: str, offset: int) -> None:
+    with engine.begin() as connection:
+        known = position.load(connection, FOLLOWER)
+        position.advance(connection, FOLLOWER, known, {Partition(topic, 0): offset})
+
+
+def recreate(world: World) -> list[str]:
+    return recreate_topics(world.settings, world.kafka, WISH)
+
+
+def end(world: World, topic: str) -> int:
+    with KafkaLog(world.kafka.settings, 30) as log:
+        return log.bounds([Partition(topic, 0)])[Partition(topic, 0)].end
+
+
+@pytest.mark.proves("G-01")
+def test_new_dead_letters_get_offsets_that_nobody_has_read(world: World, database: Engine) -> None:
+    letters = world.settings.topics.dead_letters
+    world.write(letters, *[b"letter"] * 7)
+    has_read(database, letters, 5)
+    world.delete(letters)
+    with pytest.raises(AnotherLog, match="`verdict recover` creates it again"):
+        ensured_topics(world.settings, world.kafka)
+
+    assert recreate(world) == [letters]
+
+    ensured_topics(world.settings, world.kafka)
+    follow_this_log(database, world.kafka, world.settings.topics.of_the_log())
+    first = end(world, letters)
+    world.write(letters, b"the next")
+    assert first >= 5
+    assert world.records(letters) == [(first, b"the next", [("name", b"the next")])]
+    [decided] = read_decisions(world.kafka.settings, world.settings.topics)
+    assert (decided.kind, decided.source) == (Kind.ACCEPTED, Source(letters, 0, 0))
+    assert (decided.who, decided.until) == ("ann", 0)
+    assert decided.why == f"{letters} was deleted and is created again: a script of ours"
+
+
+@pytest.mark.proves("G-01")
+def test_commands_that_are_sent_before_the_new_topic_is_ready_are_decided(
+    world: World, database: Engine
+) -> None:
+    """A sender writes again as soon as there is a topic by that name."""
+    commands = world.settings.topics.commands("order")
+    world.has_decided(commands, 4)
+    world.deleted_and_created(commands, b"one", b"two")
+
+    assert recreate(world) == [commands]
+
+    ensured_topics(world.settings, world.kafka)
+    assert world.marker().offsets[commands] == [4]
+    undecided = [record for record in world.records(commands) if record[0] >= 4]
+    assert [value for _, value, _ in undecided] == [b"one", b"two"]
+    assert [headers for *_, headers in undecided] == [[("name", b"one")], [("name", b"two")]]
+
+
+def test_what_nothing_follows_any_more_continues_above_where_that_was_left(
+    world: World, database: Engine
+) -> None:
+    """Should it be followed again, its first records would be passed over."""
+    topics, kafka = world.settings.topics, world.kafka
+    [reactions] = [one for one in queries_of(world.settings) if one.name == "reactions"]
+    sold = topics.named("POS")
+    world.write(sold, b"sale", b"sale", b"sale")
+    begin_without_marker(reactions, kafka, topics, WISH, at_the_ends=True)
+    fewer = tuple(one for one in reactions.inputs if one != sold)
+    restart_from_progress(replace(reactions, inputs=fewer), kafka).close()
+    world.delete(sold)
+
+    assert recreate(world) == [sold]
+
+    with closing(restart_from_progress(reactions, kafka)) as again:
+        assert again.marker.offsets[sold] == [3]
+    assert end(world, sold) >= 3
+
+
+@pytest.mark.long
+def test_one_that_was_interrupted_is_done_again(world: World, database: Engine) -> None:
+    """Killed before anybody was told, there is a topic that continues where it should."""
+    commands = world.settings.topics.commands("position")
+    world.has_decided(commands, 3)
+    ids, cluster = dict(world.marker().topic_ids), world.marker().cluster_id
+    world.delete(commands)
+    recreate(world)
+    world.knows_again(cluster, ids)
+
+    assert recreate(world) == [commands]
+
+    ensured_topics(world.settings, world.kafka)
+    assert world.records(commands) == []
+    assert recreate(world) == []
+
+
+def test_without_a_progress_record_nobody_knows_how_far_a_topic_was_read(
+    world: World, database: Engine
+) -> None:
+    """A new topic would begin at 0, and every offset be given a second time."""
+    marker, topics = world.marker(), world.settings.topics
+    world.forget_marker()
+    world.delete(topics.commands("order"))
+
+    with pytest.raises(VerdictError, match=r"order\.commands is gone, and so is the progress"):
+        recreate(world)
+
+    assert not world.has(topics.commands("order"))
+    world.remember(marker)
+    assert recreate(world) == [topics.commands("order")]
+
+
+def test_what_the_state_is_made_from_is_refused_and_nothing_is_changed(
+    world: World, database: Engine
+) -> None:
+    """The last one: nothing brings these topics back."""
+    topics = world.settings.topics
+    gone = topics.events("invoice"), topics.responses("loyalty")
+    for topic in (*gone, topics.retry):
+        world.delete(topic)
+
+    said = rf"{gone[0]}, {gone[1]} are deleted, .* Restore it from a backup"
+    with pytest.raises(VerdictError, match=said):
+        recreate(world)
+
+    assert not world.has(topics.retry)

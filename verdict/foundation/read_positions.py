@@ -1,0 +1,56 @@
+"""How far anybody has read the topics, and under which ids: progress records and the database."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from verdict.configuration.settings import Settings
+from verdict.event_log.followed_log import Filled, filled
+from verdict.exactly_once.markers import readable_marker
+from verdict.exactly_once.query import Query
+from verdict.foundation.known_markers import queries_of
+from verdict.kafka.access import Kafka
+from verdict.kafka.offsets import each
+from verdict.wire.marker import Marker
+from verdict.wire.spans import Partition
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPositions:
+    """What is known of topics apart from the topics themselves."""
+
+    markers: Sequence[tuple[Query, Marker]]
+    read_side: Filled
+
+    def topic_ids(self, cluster_id: str | None) -> Mapping[str, frozenset[str]]:
+        """Return the ids that each topic of a cluster had; several after an interrupted change."""
+        known: dict[str, frozenset[str]] = {}
+        for _, marker in self.markers:
+            if marker.cluster_id == cluster_id:
+                _add(known, marker.topic_ids)
+        if self.read_side.noted.clusters == {cluster_id}:
+            _add(known, self.read_side.noted.topic_ids)
+        return known
+
+    def reached(self) -> dict[Partition, int]:
+        """Return the greatest next offset that anybody has of each partition."""
+        reached = dict(self.read_side.reached)
+        for _, marker in self.markers:
+            for place, offset in each(marker.read):
+                reached[place] = max(reached.get(place, 0), offset)
+        return reached
+
+
+def read_positions(settings: Settings, kafka: Kafka) -> ReadPositions:
+    """Return the progress records that can be read, and what the database says.
+
+    Raises:
+        Unreachable: Kafka or the database does not answer.
+    """
+    found = ((query, readable_marker(kafka, query, wait=True)) for query in queries_of(settings))
+    markers = [(query, marker) for query, marker in found if marker is not None]
+    return ReadPositions(markers, filled(settings))
+
+
+def _add(known: dict[str, frozenset[str]], ids: Mapping[str, str]) -> None:
+    for name, topic_id in ids.items():
+        known[name] = known.get(name, frozenset()) | {topic_id}
