@@ -309,7 +309,7 @@ class TestWhatCannotBeApplied:
         assert error.startswith("record position.events:")
         assert error.endswith(
             ":1: PositionAdjusted, version 3 of position 'p-1': ZeroDivisionError: a bug "
-            "(tests/projection/test_release.py, line 290)"
+            "(tests/projection/test_release.py, line 291)"
         )  # of the event behind the gap
 
     @pytest.mark.proves("A-05")

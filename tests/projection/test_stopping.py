@@ -80,7 +80,7 @@ def test_an_aggregate_that_cannot_be_applied_waits_with_the_error_and_the_others
         (
             "p-1", 2, 4,
             "record position.events:0:1: PositionAdjusted, version 2 of position 'p-1': "
-            "ZeroDivisionError: a\\0bug (tests/projection/test_stopping.py, line 45)",
+            "ZeroDivisionError: a\\0bug (tests/projection/test_stopping.py, line 46)",
         )
     ]  # fmt: skip
     assert [r.message.split(": ")[0] for r in caplog.records if r.levelname == "ERROR"] == [

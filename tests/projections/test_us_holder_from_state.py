@@ -195,7 +195,7 @@ def test_what_the_code_cannot_apply_is_held_too(new_database: NewDatabase) -> No
     shown = Shown(read_side)
 
     assert shown.after(("1", ("mallory", "NYSE")), ("2", ("ada", "NYSE"))) == [("ada", 1)]
-    assert "py, line 190); the next" in read_side.select(HELD)[0][-1]
+    assert "py, line 191); the next" in read_side.select(HELD)[0][-1]
 
     read_side.projections[NAME] = us_holder_from_state()
     mended = compared(read_side, NAME, shown.log.deliveries)
