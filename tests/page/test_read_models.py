@@ -12,6 +12,7 @@ import pytest
 from tests.application import APPLICATION
 from tests.page.conftest import TOKEN, Opened
 from verdict.configuration.loading import load_settings
+from verdict.model.application import Application
 from verdict.page.jobs import Action, Busy, Job, Jobs
 
 HTML = {"accept": "text/html"}
@@ -19,7 +20,12 @@ WAIT_S = 60
 
 
 def says_and_waits(
-    chosen: dict[str, Any], name: str, action: Action, accept: bool, pipe: Connection
+    application: Application,
+    chosen: dict[str, Any],
+    name: str,
+    action: Action,
+    accept: bool,
+    pipe: Connection,
 ) -> None:
     """Tell something, and go on when somebody lets it."""
     pipe.send(Job(action, f"{name} is half done, {accept}"))
@@ -29,7 +35,12 @@ def says_and_waits(
 
 
 def lingers(
-    chosen: dict[str, Any], name: str, action: Action, accept: bool, pipe: Connection
+    application: Application,
+    chosen: dict[str, Any],
+    name: str,
+    action: Action,
+    accept: bool,
+    pipe: Connection,
 ) -> None:
     """Say that it is done, and end when somebody lets it."""
     pipe.send(Job(action, "done", ended=True))
@@ -38,7 +49,14 @@ def lingers(
         time.sleep(0.01)
 
 
-def dies(chosen: dict[str, Any], name: str, action: Action, accept: bool, pipe: Connection) -> None:
+def dies(
+    application: Application,
+    chosen: dict[str, Any],
+    name: str,
+    action: Action,
+    accept: bool,
+    pipe: Connection,
+) -> None:
     """End as what the system kills does."""
     pipe.send(Job(action, "half way"))
     os._exit(9)

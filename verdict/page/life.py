@@ -135,6 +135,8 @@ def state_at(
         Unreachable: The read side cannot be asked.
     """
     about = f"{aggregate_type} {aggregate_id!r}"
+    if aggregate_type not in (known := settings.application.aggregate_types):
+        raise NotThere(f"there is no aggregate {aggregate_type!r}: there are {', '.join(known)}")
     with reader_of(settings, Sees.AUDITOR) as reader:
         archive = Archive(reader)
         context = catalog_of(settings.application)[aggregate_type]
