@@ -8,21 +8,20 @@ from aggregates.position import position
 from commands.point_of_sale import point_of_sale
 from commands.policies.award_points import award_points
 from compose.settings import BusinessSettings
+from projections.client_overview import client_overview
+from projections.client_recent_order import client_recent_order
 from projections.outbound.invoice_line import invoice_line
 from projections.outbound.loyalty_notification import loyalty_notification
 from projections.outbound.shipment import shipment
-from projections.outbound.weekly_mail import weekly_mail
+from projections.program_tally import program_tally
+from projections.us_holder import us_holder
+from projections.us_holder_from_state import us_holder_from_state
 from schemas.share_holding import share_holders
-from verdict import Application, ReadModel, Verb
+from verdict import Application, Verb
 
-DEMO = "compose.demo.verb"  # loaded when it is called: it imports all of the engine
-
-
-def read_models() -> tuple[ReadModel, ...]:
-    """Return the read models, which bring SQLAlchemy with them: who asks for none is quicker."""
-    from compose.read_models import READ_MODELS
-
-    return READ_MODELS
+# modules of verbs: loaded when they are called, as they import much of the engine
+DEMO = "compose.demo.verb"
+MAIL = "projections.outbound.weekly_mail.verb"
 
 
 app = Application(
@@ -30,13 +29,21 @@ app = Application(
     aggregates=(enrolment, invoice, loyalty, order, position),
     schemas="schemas",
     namespace="verdict",
-    read_models=read_models,
+    read_models=(
+        us_holder,
+        us_holder_from_state,
+        client_recent_order,
+        program_tally,
+        client_overview,
+    ),
     policies=(award_points,),
     notifications=(shipment, loyalty_notification),
     inbound=(point_of_sale,),
     states=(share_holders,),
     lake=invoice_line,
-    mailing=weekly_mail,
     settings=BusinessSettings,
-    verbs=(Verb("demo", "Show the whole path on throw-away data.", "Run", DEMO, alone=True),),
+    verbs=(
+        Verb("demo", "Show the whole path on throw-away data.", "Run", DEMO, alone=True),
+        Verb("mail", "Record the mails of a week; send them.", "Read side", MAIL),
+    ),
 )

@@ -7,11 +7,12 @@ from pydantic import BeforeValidator, Field
 from pydantic_settings import NoDecode
 
 from commands.policies.award_points import FACTOR
+from projections.outbound.weekly_mail.settings import MailSettings
 from projections.us_exchanges import US_EXCHANGES
-from verdict import Settings, listed
+from verdict import listed
 
 
-class BusinessSettings(Settings):
+class BusinessSettings(MailSettings):
     """The settings of this application."""
 
     us_exchanges: Annotated[tuple[str, ...], NoDecode, BeforeValidator(listed)] = Field(

@@ -22,6 +22,8 @@ MEANS = {
     "`aggregate_id`; `details` names the fields.",
     Reason.UNKNOWN_TYPE: "The aggregate has no such command.",
     Reason.COMMAND_ID_REUSED: "The id was used for another command to this aggregate.",
+    Reason.QUARANTINED: "The history of the aggregate is damaged: an operator has to bring its "
+    "events back.",
     Reason.EXPIRED: "It reached Kafka after its `deadline`.",
     Reason.VERSION_CONFLICT: "The aggregate is not at the version that the sender has seen: "
     "`actual_version` and `actual_state` say where it is.",

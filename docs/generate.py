@@ -15,14 +15,14 @@ from compose.application import app
 from compose.settings import BusinessSettings
 from docs.errors import catalogue
 from verdict.cli.connection import PANEL
-from verdict.cli.schema_words import type_of
+from verdict.cli.describe import type_of
 from verdict.cli.send import REJECTED
 from verdict.cli.verbs import VERBS, loaded
 from verdict.configuration.loading import settings_alone
 from verdict.errors import EnvironmentIncomplete, TimedOut, Unreachable, VerdictError
 from verdict.page.application import page_of
 from verdict.page.commands import ANSWERS
-from verdict.page.metrics import metrics_of
+from verdict.page.metrics import METRICS
 from verdict.projection.declared import projections
 from verdict.projection.described import about_view, columns_of
 from verdict.projection.processor_tables import views_of
@@ -292,7 +292,7 @@ def _page() -> Iterator[str]:
     yield ""
     yield from table(
         ("metric", "labels", "meaning"),
-        ((f"`{one.name}`", ", ".join(one.labels), one.about) for one in metrics_of(app)),
+        ((f"`{one.name}`", ", ".join(one.labels), one.about) for one in METRICS),
     )
 
 

@@ -18,12 +18,15 @@ from commands.policies.award_points import award_points
 from commands.position import ClosePosition, OpenPosition
 from compose.application import app
 from projections.outbound.shipment import shipment
+from projections.program_tally import program_tally
+from projections.us_holder_from_state import us_holder_from_state
 from tests.decision.desk import PLACE
 from tests.documents import ROOT
-from verdict import Application, Event, Misdeclared, ReadModel
+from verdict import Application, Event, Misdeclared
 from verdict.application_loader import NoApplication, load_application
 from verdict.cli.main import app as cli
 from verdict.projection.declared import read_models
+from verdict.projections import TableProjection
 from verdict.testing import InMemory
 from verdict.wire.catalog import catalog_of
 from verdict.wire.topics import Topics
@@ -62,8 +65,23 @@ SHOP = Application(name="shop", namespace="shop", schemas="schemas", aggregates=
             "aggregate 'order' do: take another one",
         ),
         (
-            {"read_models": (ReadModel(name="a", key=("b",), at=dict),) * 2},
+            {
+                "read_models": (
+                    TableProjection(name="a", key=("b",), factory=lambda version=1: None),
+                )
+                * 2
+            },
             "shop has two of the read model 'a': rename one of them",
+        ),
+        (
+            {"read_models": (program_tally,)},
+            "'program_tally' speaks of the aggregate 'enrolment', which shop does not have: there "
+            "are order",
+        ),
+        (
+            {"read_models": (us_holder_from_state,), "settings": app.settings},
+            "'us_holder_from_state' follows the topic 'share-holders', which is not among the "
+            "states of shop: add it there",
         ),
     ],
 )
@@ -88,7 +106,7 @@ def test_an_aggregate_that_cannot_be_is_named() -> None:
 
 
 def test_a_read_model_cannot_have_the_name_of_one_that_every_application_has() -> None:
-    taken = ReadModel(name="outcome", key=("a",), at=dict)
+    taken = TableProjection(name="outcome", key=("a",), factory=lambda version=1: None)
 
     with pytest.raises(Misdeclared, match="shop has a read model 'outcome', and so has every appl"):
         read_models(replace(SHOP, read_models=(taken,)))

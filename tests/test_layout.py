@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 
 import verdict
+import verdict.projections
 import verdict.testing
 from tests.application import APPLICATION
 from tests.documents import PAGES
@@ -57,7 +58,7 @@ FLOORS = [
     "letters",
     "unhandled",
     "standing",
-    "mail",
+    "projections",
     "tracing",
     "testing",
     "service",
@@ -65,8 +66,10 @@ FLOORS = [
     "page",
     "cli",
 ]
+FACES = (verdict, verdict.projections, verdict.testing)
 OURS = {*MAY_IMPORT, "verdict", "tests", "bootstrap"}
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "base", "manager", "core", "misc"}
+PUBLIC = {"verdict", "verdict.projections", "verdict.testing"}
 INFRASTRUCTURE = {"pyspark", "confluent_kafka", "sqlalchemy", "pandas", "pyarrow", "lmdb"}
 OF_A_BUSINESS = re.compile(
     r"(?<![A-Za-z])(US|POS|PRIME|NASDAQ|us_holders?|invoices?|loyalty|enrolments?|tickers?"
@@ -269,7 +272,7 @@ def engine_s_imports(name: str, code: str) -> set[str]:
     nodes = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.ImportFrom)]
     found = {node.module or "" for node in nodes}
     engine = {one for one in found if one.partition(".")[0] == "verdict"}
-    return {f"{name} imports {one}" for one in engine - {"verdict", "verdict.testing"}}
+    return {f"{name} imports {one}" for one in engine - PUBLIC}
 
 
 def test_an_application_imports_the_public_face_of_the_engine_alone() -> None:
@@ -317,7 +320,7 @@ def raised_by(name: str, public: object) -> Iterator[str]:
             yield from (f"{name} raises {raised}" for raised in names.split(", "))
 
 
-@pytest.mark.parametrize("face", [verdict, verdict.testing], ids=lambda face: face.__name__)
+@pytest.mark.parametrize("face", FACES, ids=lambda face: face.__name__)
 def test_what_the_public_face_raises_is_public(face: ModuleType) -> None:
     """Who is told of an exception can catch it by its name; pydantic's own is known by its."""
     known = {*face.__all__, *verdict.__all__, *dir(builtins), "ValidationError"}

@@ -32,7 +32,7 @@ class Refusing:
 sys.meta_path.insert(0, Refusing())
 """
 LIGHT_VERBS = (
-    "send", "tail", "history", "trace", "why", "state", "sql", "status", "letters",
+    "send", "tail", "history", "trace", "why", "state", "sql", "status", "blocked",
     "schemas", "acls", "config", "topics", "mail", "materialise",
 )  # fmt: skip
 
@@ -68,6 +68,20 @@ print(encode_command(catalog_of(app)["order"], envelope, CancelOrder())[:1])
 
 
 @pytest.mark.process
+def test_who_declares_a_projection_loads_no_database_no_kafka_and_no_spark() -> None:
+    script = """
+import compose.application
+from verdict.projections import Groups, Latest, Rows
+print(len(compose.application.app.read_models), compose.application.app.read_models[0].settings)
+heavy = {"sqlalchemy", "confluent_kafka", "pyspark"}
+print(sorted(heavy & {*sys.modules}))
+"""
+    ran = run(script)
+
+    assert (ran.stdout, ran.stderr) == ("5 ('us_exchanges',)\n[]\n", "")
+
+
+@pytest.mark.process
 def test_who_asks_which_views_there_are_loads_no_dialect() -> None:
     """Two of SQLAlchemy's take a tenth of a verb; a table that names one loads it."""
     script = """
@@ -94,10 +108,11 @@ def test_who_reads_a_file_loads_nothing_that_writes_databases(tmp_path: Path) ->
 from pydantic import SecretStr
 from compose.application import app
 from verdict import load_settings
-from verdict.cli.verbs import loaded, verb_of
+from verdict.cli.verbs import VERBS, loaded
 from verdict.reading.reader import reader_of
 from verdict.standing.read_side import read_side_beside
-for name in ("history", "sql", "state", "status", "tail", "trace", "why"): loaded(verb_of(name))
+for verb in VERBS:
+    if verb.name in ("history", "sql", "state", "status", "tail", "trace", "why"): loaded(verb)
 url = SecretStr({url!r})
 settings = load_settings(app).model_copy(update={{"database_url": url}})
 print(len(read_side_beside(None, settings).projections) > 5)
@@ -130,8 +145,9 @@ print(sorted({"pyspark", "pandas", "confluent_kafka"} & set(sys.modules)))
 @pytest.mark.process
 def test_verbs_that_ask_and_send_need_nothing_of_a_service() -> None:
     loading = f"""
-from verdict.cli.verbs import loaded, verb_of
-for name in {LIGHT_VERBS!r}: loaded(verb_of(name))
+from verdict.cli.verbs import VERBS, application_verbs, loaded
+verbs = {{verb.name: verb for verb in (*VERBS, *application_verbs())}}
+for name in {LIGHT_VERBS!r}: loaded(verbs[name])
 """
     assert run(loading).stderr == ""
 

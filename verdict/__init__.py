@@ -1,6 +1,7 @@
 """Event-sourced CQRS on Kafka, Spark and SQL: every command gets exactly one verdict.
 
-What services and applications import of verdict; for tests there is `verdict.testing`. A name is
+What services and applications import of verdict; for projections there is `verdict.projections`,
+for tests `verdict.testing`. A name is
 loaded when it is asked for: who sends commands waits for no SQL, and nobody here for Spark.
 """
 
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from verdict.application_loader import NoApplication, load_application
+    from verdict.cli.options import settings_of
     from verdict.client.async_client import AsyncClient
     from verdict.client.client import Client
     from verdict.client.errors import (
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from verdict.configuration.loading import SettingsInvalid, load_settings
     from verdict.configuration.settings import Settings
     from verdict.configuration.values import listed
-    from verdict.database.instant import InstantType
     from verdict.errors import EnvironmentIncomplete, TimedOut, Unreachable, VerdictError
     from verdict.event_log.archive import Altered
     from verdict.event_log.event_log import Gone
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from verdict.model.inbound import Inbound, NoCommand
     from verdict.model.lake_table import LakeColumn, LakeTable
     from verdict.model.life_cycle import LifeCycle
-    from verdict.model.mailing import Mailing, Receiver, Written
     from verdict.model.message import (
         LARGEST,
         Cents,
@@ -53,20 +53,11 @@ if TYPE_CHECKING:
     from verdict.model.notification import Notification
     from verdict.model.personal import Personal, masked
     from verdict.model.policy import Asked, Policy
-    from verdict.model.read_model import ReadModel
     from verdict.model.reason import Reason
     from verdict.model.recorded_event import RecordedEvent
     from verdict.model.refused import Refused
     from verdict.model.source import Source
     from verdict.model.verb import Verb
-    from verdict.projection.change_feed import ChangeFeed, feed_table, feed_view
-    from verdict.projection.described import described
-    from verdict.projection.membership import Membership
-    from verdict.projection.newest import Newest, newest_table
-    from verdict.projection.row_projection import RowProjection, version_view
-    from verdict.projection.state_projection import StateProjection
-    from verdict.projection.stored_rows import row_table, row_table_of_types
-    from verdict.projection.tally import CountedGroups, Tally
     from verdict.read_models.declared_projection import NotDeclared
     from verdict.read_models.read_your_writes import NeverShown, Token, wait
     from verdict.reading.reader import Reader, Sees, reader_of
@@ -80,26 +71,24 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CREATING", "EXISTING", "LARGEST", "REOPENING", "Aggregate", "AggregateId", "Altered",
-    "Application", "Asked", "AsyncClient", "CarriedState", "Cents", "ChangeFeed", "Client",
-    "Command", "CommandEnvelope", "CountedGroups", "EnvironmentIncomplete", "Event",
-    "Expectation", "Followed", "Forked", "Gone", "Inbound", "Instant", "InstantType",
-    "KafkaUnavailable", "LakeColumn", "LakeTable", "Letter", "LifeCycle", "Mailing",
-    "Membership", "Message", "Misdeclared", "Name", "NeverShown", "Newest", "NoApplication",
+    "Application", "Asked", "AsyncClient", "CarriedState", "Cents", "Client", "Command",
+    "CommandEnvelope", "EnvironmentIncomplete", "Event", "Expectation", "Followed", "Forked",
+    "Gone", "Inbound", "Instant", "KafkaUnavailable", "LakeColumn", "LakeTable", "Letter",
+    "LifeCycle", "Message", "Misdeclared", "Name", "NeverShown", "NoApplication",
     "NoCommand", "NotAdmitted", "NotDeclared", "NotDelivered", "NotForReaders", "Notification",
-    "OutcomeUnknown", "Pending", "Personal", "Place", "Policy", "Positive", "ReadModel",
-    "Reader", "Reason", "Receiver", "RecordedEvent", "Refused", "Rejected", "Response",
-    "ResponseUnreadable", "ResponsesUnreadable", "RowProjection", "Sees", "SendingFailed",
-    "Settings", "SettingsInvalid", "Source", "Standing", "StateProjection", "StateTopic",
-    "Status", "Subscription", "Tally", "Text", "TimedOut", "Token", "TooLarge", "Topics",
-    "UnknownAggregate", "Unreachable", "Verb", "VerdictError", "Written", "described",
-    "feed_table", "feed_view", "iso_time", "listed", "load_application", "load_settings",
-    "masked", "newest_table", "reader_of", "row_table", "row_table_of_types", "standing_of",
-    "subscribe", "until_settled", "version_view", "wait",
+    "OutcomeUnknown", "Pending", "Personal", "Place", "Policy", "Positive", "Reader", "Reason",
+    "RecordedEvent", "Refused", "Rejected", "Response",
+    "ResponseUnreadable", "ResponsesUnreadable", "Sees", "SendingFailed", "Settings",
+    "SettingsInvalid", "Source", "Standing", "StateTopic", "Status", "Subscription", "Text",
+    "TimedOut", "Token", "TooLarge", "Topics", "UnknownAggregate", "Unreachable", "Verb",
+    "VerdictError", "iso_time", "listed", "load_application", "load_settings", "masked",
+    "reader_of", "settings_of", "standing_of", "subscribe", "until_settled", "wait",
 ]  # fmt: skip
 
 # type checkers read what is above, Python loads what it is asked for from here; a test compares
 HOMES = {
     "verdict.application_loader": "NoApplication load_application",
+    "verdict.cli.options": "settings_of",
     "verdict.client.async_client": "AsyncClient",
     "verdict.client.client": "Client",
     "verdict.client.errors": "Forked KafkaUnavailable NotDelivered OutcomeUnknown"
@@ -108,7 +97,6 @@ HOMES = {
     "verdict.configuration.loading": "SettingsInvalid load_settings",
     "verdict.configuration.settings": "Settings",
     "verdict.configuration.values": "listed",
-    "verdict.database.instant": "InstantType",
     "verdict.errors": "EnvironmentIncomplete TimedOut Unreachable VerdictError",
     "verdict.event_log.archive": "Altered",
     "verdict.event_log.event_log": "Gone",
@@ -121,25 +109,15 @@ HOMES = {
     "verdict.model.inbound": "Inbound NoCommand",
     "verdict.model.lake_table": "LakeColumn LakeTable",
     "verdict.model.life_cycle": "LifeCycle",
-    "verdict.model.mailing": "Mailing Receiver Written",
     "verdict.model.message": "LARGEST Cents Event Instant Message Name Positive Text iso_time",
     "verdict.model.notification": "Notification",
     "verdict.model.personal": "Personal masked",
     "verdict.model.policy": "Asked Policy",
-    "verdict.model.read_model": "ReadModel",
     "verdict.model.reason": "Reason",
     "verdict.model.recorded_event": "RecordedEvent",
     "verdict.model.refused": "Refused",
     "verdict.model.source": "Source",
     "verdict.model.verb": "Verb",
-    "verdict.projection.change_feed": "ChangeFeed feed_table feed_view",
-    "verdict.projection.described": "described",
-    "verdict.projection.membership": "Membership",
-    "verdict.projection.newest": "Newest newest_table",
-    "verdict.projection.row_projection": "RowProjection version_view",
-    "verdict.projection.state_projection": "StateProjection",
-    "verdict.projection.stored_rows": "row_table row_table_of_types",
-    "verdict.projection.tally": "CountedGroups Tally",
     "verdict.read_models.declared_projection": "NotDeclared",
     "verdict.read_models.read_your_writes": "NeverShown Token wait",
     "verdict.reading.reader": "Reader Sees reader_of",

@@ -16,7 +16,7 @@ from verdict.configuration.loading import load_settings
 from verdict.decision.handle import Limits
 from verdict.decision.received import CommandRecord
 from verdict.event_log.placed import laid
-from verdict.exactly_once.decider_query import NAME
+from verdict.exactly_once.query import DECIDER
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.local.broker import EmbeddedBroker
@@ -133,7 +133,7 @@ class Books:
                     (o.topic, o.key, o.value, partition_of(o.key or b"", places[o.topic]))
                     for o in outputs
                 ),
-                (self.topics.markers, NAME.encode(), encode(self._marker()), 0),
+                (self.topics.markers, DECIDER.encode(), encode(self._marker()), 0),
             ]
         )
 
@@ -162,7 +162,7 @@ class Books:
 
     def _marker(self) -> Marker:
         return Marker(
-            query=NAME,
+            query=DECIDER,
             owner="test",
             generation=1,
             query_id=None,

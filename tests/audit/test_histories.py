@@ -1,5 +1,4 @@
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator
 from hashlib import sha256
 
 import pytest
@@ -16,12 +15,10 @@ from verdict.event_log.placed import Placed
 from verdict.model.message import Event
 from verdict.model.source import Source
 from verdict.wire.passed_over import NOTHING_PASSED_OVER, PassedOver
-from verdict.wire.spans import Partition
 
 OPENED = PositionOpened(client="ada", ticker="AAPL", exchange="NASDAQ", amount=1)
 OFFSET = 10
 COMMANDS = "position.commands"
-EVENTS = Partition("position.events", 0)
 
 
 def history(*payloads: Event) -> list[Placed]:
@@ -36,20 +33,9 @@ def history(*payloads: Event) -> list[Placed]:
     return found
 
 
-def audited(
-    *events: Placed,
-    said: tuple[int, bytes | None] | None = None,
-    passed: Sequence[int] = (),
-    lost: int = 0,
-) -> list[Finding]:
-    """Return what is found.
-
-    Offsets of `passed` are passed over, each by a decision of its own. Versions up to `lost` are
-    accepted as lost.
-    """
-    decided = PassedOver.of((*EVENTS, offset, offset + 1) for offset in passed)
-    passed_over = partial(decided.count, EVENTS)
-    histories = Histories("position", said is not None, passed_over, lambda name: lost)
+def audited(*events: Placed, said: tuple[int, bytes | None] | None = None) -> list[Finding]:
+    """Return what is found."""
+    histories = Histories("position", said is not None)
     found = [finding for event in events for finding in histories.take(event)]
     if said is not None:
         version, digest = said
@@ -83,34 +69,6 @@ def test_what_is_wrong_names_the_event_and_what_it_was_compared_with() -> None:
     assert told(audited(first, said=(1, b"\1" * 32))) == [(Check.LAST_HASH, 1, 11)]
     assert told(audited(first, said=(2, None))) == [(Check.VERSIONS, 2, 1)]
     assert told(audited(first, second, said=(1, None))) == [(Check.VERSIONS, 2, 12)]
-
-
-@pytest.mark.proves("C-17")
-def test_versions_at_places_that_people_passed_over_are_no_finding() -> None:
-    first, second, third = history(OPENED, PositionClosed(), OPENED)
-
-    assert audited(first, third, passed=[12]) == []
-    assert audited(second, third, passed=[11, 11]) == []
-    assert audited(first, second, said=(3, b"\1" * 32), passed=[13]) == []
-    assert told(audited(third, passed=[12])) == [(Check.VERSIONS, 3, 13)], "two are missing"
-    assert told(audited(first, third, passed=[10, 14])) == [(Check.VERSIONS, 3, 13)]
-    assert told(audited(first, said=(2, None), passed=[11])) == [(Check.VERSIONS, 2, 1)]
-
-
-def test_one_place_that_was_passed_over_excuses_one_version_of_all_aggregates() -> None:
-    decided = PassedOver.of([(*EVENTS, 13, 14)])
-    histories = Histories("position", True, partial(decided.count, EVENTS))
-    for number, name in enumerate(["p-1", "p-2", "p-3"]):
-        response = ACCEPTED.model_copy(
-            update={"aggregate_id": name, "to_version": 1, "last_hash": b"x"}
-        )
-        histories.answer(response, Source("position.responses", 0, number))
-
-    [finding] = histories.close()
-
-    assert finding.check is Check.VERSIONS
-    assert "3 versions of 'p-1', 'p-2', 'p-3' are missing" in finding.what
-    assert "pass over 1 places in their partition only: 2 at least" in finding.what
 
 
 def outcomes(
@@ -190,29 +148,9 @@ def test_events_of_a_command_that_kafka_has_dropped_need_its_outcome() -> None:
     ]
 
 
-@pytest.mark.proves("C-17")
-def test_versions_of_an_aggregate_that_is_lost_are_no_finding_and_later_ones_are() -> None:
-    one, _, three, four = history(OPENED, PositionClosed(), OPENED, PositionClosed())
-
-    assert audited(one, three, lost=2) == []
-    assert audited(one, three, lost=1) != []
-    assert audited(one, four, lost=2) != []
-    assert audited(one, said=(2, b"a hash"), lost=2) == []
-
-
-@pytest.mark.parametrize("kept", [0, 1])
-def test_last_events_that_people_accepted_as_lost_are_no_finding(kept: int) -> None:
-    events = history(OPENED, PositionClosed())[:kept]
-
-    assert audited(*events, said=(2, b"a hash"), lost=2) == []
-    assert audited(*events, said=(2, b"a hash"), lost=1) != []
-
-
 def test_who_never_existed_and_was_told_so_misses_nothing() -> None:
-    """It was said to lack 0 versions at places that people passed over."""
-    histories = Histories("position", True, lambda span: 5)
+    histories = Histories("position", True)
     refused = ACCEPTED.model_copy(update={"aggregate_id": "p-9", "to_version": 0})
     histories.answer(refused, Source("position.responses", 0, 1))
 
     assert [*histories.close()] == []
-    assert not histories.decided

@@ -100,7 +100,7 @@ def alter(books: Books) -> None:
             "UPDATE event_archive_v1 SET payload = replace(payload, 'ada', 'eve') "
             + where.format("payload"),
             "DELETE FROM event_archive_v1 " + where.format("row"),
-            "UPDATE us_holder_position_v1 SET exchange = 'LON' WHERE aggregate_id = 'held'",
+            "UPDATE us_holder_row_v1 SET exchange = 'LON' WHERE aggregate_id = 'held'",
             "UPDATE us_holder_v1 SET positions = 7 WHERE client = 'ada'",
             "UPDATE client_overview_v1 SET open_positions = 7 WHERE client = 'ada'",
             "UPDATE outcome_v1 SET status = 'REJECTED', decided_at = '2026-11-21T12:00:00.007Z' "
@@ -250,7 +250,7 @@ def test_rows_of_read_models_that_are_not_their_fold_are_named(found: Found) -> 
 
     assert position.aggregate_type == "position", "the table has no column that says so"
     assert position.what == (
-        "us_holder, us_holder_position_v1 held: exchange is 'LON', by the log 'NYSE'"
+        "us_holder, us_holder_row_v1 held: exchange is 'LON', by the log 'NYSE'"
     )
     assert of_groups == [
         "us_holder, us_holder_v1 ada: positions is 7, by the log 1",

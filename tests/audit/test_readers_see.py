@@ -21,6 +21,7 @@ from verdict.audit.views import altered
 from verdict.configuration.loading import load_settings
 from verdict.event_log.event_log import EventLog
 from verdict.projection.database import snapshot
+from verdict.projection.kind_tables import compile_projection
 from verdict.projection.processor_tables import views_of
 from verdict.read_models.as_of.filling import Records
 from verdict.wire.topics import Topics
@@ -31,7 +32,7 @@ MALLORY = "CREATE VIEW us_holder AS SELECT 'mallory' AS client, 7 AS positions, 
 @pytest.fixture
 def read_side(new_database: NewDatabase) -> Iterator[ReadSide]:
     """Return one in which `ada` came, left and came again, and `bob` came."""
-    read_side, log = ReadSide(new_database(), [us_holder()]), Happened()
+    read_side, log = ReadSide(new_database(), [compile_projection(us_holder)]), Happened()
     applier = read_side.applier("us_holder")
     for name, *payloads in (
         ("p-1", opened("ada")),
@@ -97,14 +98,17 @@ def test_a_view_that_was_replaced_or_dropped_is_named(
 
     looked = Looked()
     with snapshot(read_side.engine) as connection:
-        said = [one.what for one in altered(connection, views_of([us_holder()]), looked)]
+        said = [
+            one.what
+            for one in altered(connection, views_of([compile_projection(us_holder)]), looked)
+        ]
 
     assert [one.split(":")[0] for one in said] == [
         "the view letter is missing",
         "the view us_holder does not show what this version of verdict lets it show",
     ]
     assert "mallory" in said[1]
-    assert looked.at["views"] == len(views_of([us_holder()]))
+    assert looked.at["views"] == len(views_of([compile_projection(us_holder)]))
 
 
 @pytest.mark.both_databases

@@ -10,11 +10,11 @@ from sqlalchemy import Connection, func, select
 from tests.application import APPLICATION
 from tests.bench.settings import settings_for
 from tests.bench.workload import Sent, fill
+from tests.letters.running import RunningRetry
 from tests.postgresql import server
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_check import TopicAdmin
-from verdict.letters.retrying import Retrying
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import projections
 from verdict.projection.letter import table
@@ -49,7 +49,7 @@ def _gone_round(servers: str, folder: Path, name: str, url: str, count: int) -> 
     create_read_side(engine, projections(APPLICATION))
     kafka = Kafka(settings={"bootstrap.servers": servers})
     began = time.perf_counter()
-    retrying = Retrying(
+    retrying = RunningRetry(
         engine,
         kafka,
         settings.topics,
@@ -59,7 +59,7 @@ def _gone_round(servers: str, folder: Path, name: str, url: str, count: int) -> 
     )
     retrying.start()
     try:
-        retrying.await_ready(lambda: None)
+        retrying.await_ready()
         taken_in_s = time.perf_counter() - began
         with engine.connect() as connection, KafkaLog({"bootstrap.servers": servers}) as log:
             while _sent(log, settings.topics.retry) < count or _kept(connection):

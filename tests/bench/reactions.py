@@ -21,13 +21,13 @@ from tests.bench.workload import Sent, fill
 from tests.projection.event_log import AN_EVENT
 from verdict.configuration.settings import Settings
 from verdict.decider.running import Deciding
-from verdict.exactly_once.decider_query import NAME as DECIDER
+from verdict.exactly_once.query import DECIDER as DECIDER
 from verdict.foundation.foundation import lay_foundation
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.model.policy import commands_of
 from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.processing.processor import Processor
-from verdict.reactions.query import NAME as REACTIONS
+from verdict.reactions.query import DECIDER as REACTIONS
 from verdict.reactions.running import reacting
 
 CARDS = 10_000
@@ -85,7 +85,7 @@ def _decided(settings: Settings, count: int) -> Result:
     with ExitStack() as parts:
         ground = lay_foundation(settings, parts)
         deciding = Deciding(ground, settings)
-        parts.callback(deciding.stop)
+        parts.callback(deciding.close)
         deciding.start()
         return _measured(query_named(ground.spark, DECIDER), count, deciding)
 

@@ -22,7 +22,7 @@ from tests.bench.workload import PLAIN, Sent, command, commands, fill
 from tests.hostile import hostile
 from verdict.configuration.settings import Settings
 from verdict.decider.running import Deciding
-from verdict.exactly_once.decider_query import NAME
+from verdict.exactly_once.query import DECIDER
 from verdict.foundation.foundation import Foundation, lay_foundation
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_check import TopicAdmin
@@ -122,7 +122,7 @@ def filled(
 def _whole(settings: Settings, count: int) -> Result:
     """Decide, with the projections running beside: what `verdict up` does."""
     with Running(settings) as running:
-        query = query_named(running.spark, NAME)
+        query = query_named(running.spark, DECIDER)
         return _measured(query, count, running.check)
 
 
@@ -176,9 +176,9 @@ def decided(settings: Settings, count: int) -> Result:
     with ExitStack() as parts:
         ground = lay_foundation(settings, parts)
         deciding = Deciding(ground, settings)
-        parts.callback(deciding.stop)
+        parts.callback(deciding.close)
         deciding.start()
-        query = query_named(ground.spark, NAME)
+        query = query_named(ground.spark, DECIDER)
         return _measured(query, count, deciding.check)
 
 

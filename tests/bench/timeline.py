@@ -15,7 +15,7 @@ from tests.bench.latency import schedule, send
 from tests.bench.progress import query_named
 from tests.bench.settings import settings_for
 from verdict.configuration.settings import Settings
-from verdict.exactly_once.decider_query import NAME
+from verdict.exactly_once.query import DECIDER
 from verdict.exactly_once.steps import Step
 from verdict.service.running import Running
 
@@ -59,7 +59,7 @@ def _measured(servers: str, settings: Settings, due: list[float]) -> list[dict[s
         send(servers, settings.topics.commands("order"), due)
         batches = [
             Batch(datetime.fromisoformat(one.timestamp).timestamp(), one.durationMs)
-            for one in query_named(running.spark, NAME).recentProgress
+            for one in query_named(running.spark, DECIDER).recentProgress
             if one.numInputRows
         ]
     return [_parts(batch, moments) for batch in batches[len(batches) // 2 :]]

@@ -30,18 +30,16 @@ def books(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.mark.parametrize("setting", [None, PARTITIONS, PARTITIONS + 3])
 @pytest.mark.parametrize("name", ["one", "two"])
-def test_a_history_is_whole_whatever_the_setting_says(
-    history: Run, monkeypatch: pytest.MonkeyPatch, name: str, setting: int | None
+def test_a_state_is_that_of_all_events_whatever_the_setting_says(
+    history: Run, run: Run, monkeypatch: pytest.MonkeyPatch, name: str, setting: int | None
 ) -> None:
     if setting is not None:
         monkeypatch.setenv("VERDICT_PARTITIONS", str(setting))
 
-    found = history(name, "--json")
+    found = run("state", "order", name, "--json")
 
     assert found.exit_code == 0, found.stderr
-    asked = ["PlaceOrder", "CancelOrder"] if name == "one" else ["PlaceOrder"]
-    assert [one["response"]["command_type"] for one in found.lines] == asked
-    assert all(one["events"] for one in found.lines)
+    assert [one["version"] for one in found.lines] == [2 if name == "one" else 1]
 
 
 @pytest.mark.proves("U-02")

@@ -43,17 +43,26 @@ def told(folder: Path, *calls: list[str]) -> list[str]:
 @pytest.mark.process
 def test_help_and_new_need_no_application(broken: Path) -> None:
     helped = [[verb.name, "--help"] for verb in VERBS]
-    others = [["--help"], ["--version"], ["new", "aggregate", "box"]]
+    others = [["--version"], ["new", "aggregate", "box"]]
     said = [line for line in told(broken, *helped, *others) if line.startswith(("!", "verdict"))]
 
     assert said == [f"! {' '.join(call)} 0" for call in (*helped, *others)]
 
 
 @pytest.mark.process
+def test_help_says_that_the_verbs_of_a_broken_application_are_not_listed(broken: Path) -> None:
+    said = [line for line in told(broken, ["--help"]) if line.startswith(("!", "verdict"))]
+
+    assert said[0].startswith("verdict: the application shop.compose.application:app cannot be")
+    assert said[0].endswith(": its verbs are not listed")
+    assert said[1:] == ["! --help 0"]
+
+
+@pytest.mark.process
 def test_who_needs_it_is_told_where_it_is_broken(broken: Path) -> None:
     calls = [
         *(["describe"], ["up"], ["schemas", "write"], ["new", "read-model", "b"], ["s"]),
-        *(["acls"], ["topics", "check"]),  # which are about what the application declares
+        *(["acls"], ["topics", "check"], ["status"], ["sql"], ["config", "show"]),
     ]
     said = told(broken, *calls)
 
@@ -64,33 +73,6 @@ def test_who_needs_it_is_told_where_it_is_broken(broken: Path) -> None:
         "cannot import name 'NoSuchThing' from 'verdict'"
     }
     assert all("(shop/aggregates/parcel.py, line 5)" in line for line in reason)
-
-
-@pytest.mark.process
-def test_who_can_tell_something_without_it_does(broken: Path) -> None:
-    """It is said in a note, and a setting of the application is not taken for a wrong one."""
-    file = broken / "verdict.toml"
-    file.write_text(file.read_text() + "of_the_application_alone = 1\n")
-    answered = [["config", "show"], ["sql"], ["sql", "outcome"]]
-    said = told(broken, *answered, ["letters", "list"], ["status"], ["describe"])
-
-    notes = [line for line in said if "what is shown without it is what the engine" in line]
-    assert [line for line in said if line.startswith("!")] == [
-        *(f"! {' '.join(call)} 0" for call in answered),
-        "! letters list 5",  # there is no read side yet
-        "! status 5",
-        "! describe 2",
-    ]
-    assert len(notes) == 5
-    assert all("ImportError: cannot import name 'NoSuchThing'" in line for line in notes)
-
-
-@pytest.mark.process
-def test_who_watches_is_told_that_the_application_is_broken(broken: Path) -> None:
-    command = [sys.executable, "-c", SCRIPT, json.dumps([["status", "--json"]])]
-    ran = subprocess.run(command, cwd=broken, env=os.environ, capture_output=True, text=True)
-
-    assert "NoSuchThing" in json.loads(ran.stdout)["problems"][0]
 
 
 @pytest.mark.process

@@ -10,7 +10,7 @@ from verdict.cli.logged import tell_messages_alone
 def test_what_rules_raise_is_said_without_its_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`letters evict` showed three of them to who had done what was advised."""
+    """`blocked skip` showed three of them to who had done what was advised."""
     monkeypatch.setattr(logging, "lastResort", logging.StreamHandler())
     log = logging.Logger("a verb")
     tell_messages_alone()

@@ -1,4 +1,4 @@
-"""The verbs of an application in `verdict --help`, which does not run its modules."""
+"""The verbs of an application are listed and run like those of the engine."""
 
 from pathlib import Path
 
@@ -6,56 +6,65 @@ import pytest
 
 from tests.cli.conftest import Run
 from verdict.cli.application import VARIABLE
-from verdict.cli.own_verbs import verbs_by_text
-from verdict.model.verb import Verb
 
-LISTED = """
-raise RuntimeError("nobody runs this")
-shop = Application(
+COUNT = """
+import typer
+
+app = typer.Typer()
+
+
+@app.command()
+def count() -> None:
+    typer.echo("3 parcels")
+"""
+
+
+SHOP = """
+from verdict import Application, Verb
+
+app = Application(
     name="shop",
+    aggregates=(),
+    schemas="",
+    namespace="",
     verbs=(
-        Verb("count", "Count parcels.", "Run", COUNT),
-        verdict.Verb(panel="Own", module="m", summary="Weigh them.", name="weigh"),
-        Verb("by-name", SUMMARY, "Run", "m"),
-        computed(),
-        Verb("up", "Not the engine's.", "Run", "m"),
+        Verb("count", "Count parcels.", "Run", "count_parcels"),
+        Verb("weigh", "Weigh parcels.", "Own", "missing.weigh"),
+        Verb("up", "Not the engine's.", "Run", "count_parcels"),
     ),
 )
 """
 
 
 @pytest.fixture
-def module(environment: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the file of the application that is named, in the working directory."""
-    monkeypatch.setenv(VARIABLE, "theirs.application:shop")
-    (environment / "theirs").mkdir()
-    return environment / "theirs" / "application.py"
+def shop(environment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Name an application with three verbs; the module of one of them is missing."""
+    module = f"shop_of_{environment.name}"  # no other test loads it
+    monkeypatch.syspath_prepend(environment)
+    (environment / "count_parcels.py").write_text(COUNT)
+    (environment / f"{module}.py").write_text(SHOP)
+    monkeypatch.setenv(VARIABLE, f"{module}:app")
 
 
-def test_verbs_are_listed_as_the_text_spells_them(module: Path, run: Run) -> None:
-    module.write_text(LISTED)
-
-    assert verbs_by_text() == [
-        Verb("count", "Count parcels.", "Run", ""),
-        Verb("weigh", "Weigh them.", "Own", ""),
-        Verb("up", "Not the engine's.", "Run", ""),
-    ]
+@pytest.mark.usefixtures("shop")
+def test_help_lists_them_without_their_modules_and_the_engine_s_come_first(run: Run) -> None:
     shown = run("--help").stdout
+
     assert "Count parcels." in shown
+    assert "Weigh parcels." in shown
     assert "Not the engine's" not in shown
+    assert shown.index("Run broker, decider") < shown.index("Count parcels.")
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "shop = application()", "shop = Application(verbs=all_verbs)", "other = 1", "def (", "\0"],
-)
-def test_of_any_other_text_help_is_silent(module: Path, run: Run, text: str) -> None:
-    module.write_text(text)
-
-    assert verbs_by_text() == []
-    assert run("--help").exit_code == 0
+@pytest.mark.usefixtures("shop")
+def test_they_take_the_options_of_every_verb(run: Run) -> None:
+    assert run("count").stdout == "3 parcels\n"
+    assert "--data-dir" in run("count", "--help").stdout
 
 
-def test_an_application_that_is_not_there_leaves_help_as_it_is(module: Path, run: Run) -> None:
-    assert verbs_by_text() == []
-    assert run("--help").exit_code == 0
+@pytest.mark.usefixtures("shop")
+def test_a_misspelled_one_is_suggested(run: Run) -> None:
+    refused = run("weig")
+
+    assert refused.exit_code == 2
+    assert "Did you mean 'weigh'?" in refused.stderr

@@ -125,40 +125,6 @@ def test_tail_names_what_is_wrong_with_its_arguments(
     assert problem in " ".join(found.stderr.replace("│", " ").split())
 
 
-def test_history_joins_each_command_with_its_verdict_and_events(story: Run) -> None:
-    found = story("history", "order", ORDER, "--json")
-
-    assert "from the beginning" in found.stderr
-    told = [
-        (
-            chapter["command"]["payload"]["type"],
-            chapter["response"]["reason"],
-            [event["version"] for event in chapter["events"]],
-        )
-        for chapter in found.lines
-        if not chapter["response"]["duplicate"]
-    ]
-    assert told == [
-        ("PlaceOrder", None, [1]),
-        ("FillOrder", "BUSINESS_RULE", []),
-        ("FillOrder", None, [2, 3]),
-        ("DeleteOrder", None, [4]),
-    ]
-
-
-def test_history_for_people_tells_why_something_was_refused(story: Run) -> None:
-    shown = story("history", "order", ORDER).stdout
-
-    assert "REJECTED BUSINESS_RULE: cannot fill 9: 5 of 5 are open" in " ".join(shown.split())
-
-
-def test_history_of_nothing_says_so(verdict: Run) -> None:
-    found = verdict("history", "order", "never-asked")
-
-    assert (found.exit_code, found.stdout) == (1, "")
-    assert "there is no order 'never-asked': nothing that is known was asked of it" in found.stderr
-
-
 def test_state_is_folded_from_the_events(story: Run) -> None:
     [now] = story("state", "order", ORDER, "--json").lines
     [then] = story("state", "order", ORDER, "--at-version", "3", "--json").lines

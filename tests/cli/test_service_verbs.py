@@ -172,7 +172,7 @@ def test_status_tells_of_commands_that_senders_put_on_several_partitions(
         "aggregates": 2,
         "first": {"aggregate_type": "order", "aggregate_id": "o-2", "partitions": 2},
     }
-    assert "2 aggregates have commands on several partitions, the first: order 'o-2' on 2" in page
+    assert "commands have commands on several partitions, the first: order 'o-2' on 2" in page
     assert "partitioner=murmur2_random" in page
 
 
@@ -200,7 +200,7 @@ def test_status_tells_of_letters_that_nobody_tries_again(
     assert (status["letters"]["waiting"], status["letters"]["parked"]) == (0, 1)
     assert "letters" not in {p["projection"] for p in status["projections"]}
     assert "letters 0 waiting, 1 parked, lag" in page
-    assert "1 letters are parked, nobody tries them again" in page
+    assert "1 dead letters are parked, and are not tried again" in page
 
 
 def test_status_without_a_service_ends_with_5_and_says_how_to_start(run: Run) -> None:

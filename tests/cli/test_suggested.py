@@ -7,18 +7,15 @@ from typing import Any
 
 import pytest
 
-from tests.application import APPLICATION
+from projections.outbound.weekly_mail.week import parse_week
 from tests.cli.conftest import Run
 from verdict.cli.positions import parse_from
 from verdict.configuration.values import topic_or_prefix
 from verdict.database.address import file_of
-from verdict.mail.addresses import addresses
-from verdict.mail.share import parse_share
-from verdict.mail.week import parse_week
 from verdict.model.message import epoch_millis
 from verdict.read_models.as_of.moment import parse_as_of
 from verdict.scaffold.names import see_that_it_can_be
-from verdict.unhandled.records import place_of
+from verdict.unhandled.records import place_of, range_of
 from verdict.wire.backoff import understood
 
 SUCH_AS = r"such as ([^\s,]+)"
@@ -58,8 +55,6 @@ def test_a_time_without_a_zone_is_suggested_with_one(time: str) -> None:
         (file_of, "no url"),
         (topic_or_prefix, "a b"),
         (parse_week, "W47"),
-        (parse_share, "3/1"),
-        (partial(addresses, APPLICATION), "nobody"),
         (partial(understood, {}), "soon"),
         (named, "A b"),
     ],
@@ -80,6 +75,7 @@ def test_what_is_suggested_is_accepted(parse: Parse, wrong: str) -> None:
     ("verb", "parse"),
     [
         (("recover", "--why", "x", "--skip", "here"), place_of),
+        (("skip", "here", "--why", "x"), range_of),
         (("tail", "events", "--from", "2024-01-01Z"), parse_from),
         (("state", "order", "x", "--at", "noon"), epoch_millis),
         (("materialise", "us_holder", "--to", "-", "--as-of", "noon"), parse_as_of),

@@ -59,7 +59,7 @@ def test_what_is_mistyped_ends_with_2_and_what_is_wrong(run: Run, verb: tuple[st
 @pytest.mark.process
 def test_an_application_that_is_not_there_ends_every_verb_with_2(tmp_path: Path) -> None:
     """In a process of its own: an application's name is handed down to others."""
-    verbs = (["status"], ["config", "show"], ["sql"], ["letters", "list"], ["describe"])
+    verbs = (["status"], ["config", "show"], ["sql"], ["blocked", "list"], ["describe"])
     names = ("nosuch:app", "nosuch", "os:path", "os:nosuch", "compose.nosuch:app", "..:app")
     calls = [[*verb, "--app", name] for verb in verbs for name in names]
     script = (
@@ -88,7 +88,6 @@ def test_what_is_not_there_ends_with_1_and_is_named(verdict: Run) -> None:
     not_there = [
         ("state", "order", "nosuch"),
         ("state", "order", "nosuch", "--at-version", "3"),
-        ("history", "order", "nosuch"),
         ("state", "order", "nosuch", "--at", "2999-01-01T00:00:00Z"),
     ]
     for verb in not_there:
@@ -112,7 +111,7 @@ def test_a_deployment_that_is_not_there_ends_with_1_and_is_named(verdict: Run) -
         ("verify",),
         ("sql", "SELECT 1"),
         ("projection", "list"),
-        ("letters", "list"),
+        ("blocked", "list"),
         ("tail", "events", "--no-follow"),
         ("state", "order", "x"),
         ("history", "order", "x"),

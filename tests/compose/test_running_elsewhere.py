@@ -13,7 +13,7 @@ from tests.documents import ROOT, Document
 from verdict.configuration.loading import settings_alone
 from verdict.configuration.settings import Settings
 from verdict.errors import EnvironmentIncomplete
-from verdict.page.metrics import metrics_of
+from verdict.page.metrics import METRICS
 
 COMPOSE = ROOT / "compose"
 DEPLOYING = Document("docs/deploying.md")
@@ -125,7 +125,7 @@ def test_systemd_starts_again_all_but_what_a_person_must_change() -> None:
     [*(rule["expr"] for rule in RULES), *(t["expr"] for one in PANELS for t in one["targets"])],
 )
 def test_what_is_asked_of_prometheus_is_a_metric_with_these_labels(asked: str) -> None:
-    known = {metric.name: {*metric.labels} for metric in metrics_of(APPLICATION)}
+    known = {metric.name: {*metric.labels} for metric in METRICS}
     names = {*NAMED.findall(re.sub(r'"[^"]*"', "", asked))}
 
     assert names <= {*known, "process_resident_memory_bytes"}

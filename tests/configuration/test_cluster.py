@@ -12,9 +12,8 @@ from verdict.configuration.cluster import cluster_options, refuse_a_kafka_of_thi
 from verdict.configuration.found import Service, announce
 from verdict.configuration.loading import SettingsInvalid, load_settings
 from verdict.errors import EnvironmentIncomplete
-from verdict.exactly_once.lake_query import lake_dir
 from verdict.operator.local_copy import executor_folder
-from verdict.service.roles import alone, with_kafka
+from verdict.service.role_set import alone, with_kafka
 from verdict.spark.location import on_disk
 from verdict.storage.object_store import hadoop_options
 
@@ -176,7 +175,7 @@ def test_what_all_machines_share_may_be_in_an_object_store(named: str) -> None:
     assert settings.in_object_store
     assert str(settings.durable_dir / "decider") == f"{named.rstrip('/')}/decider"
     assert on_disk(settings.durable_dir / "decider") == f"{named.rstrip('/')}/decider"
-    assert lake_dir(settings) == Path("/data/lake")
+    assert settings.lake_folder == Path("/data/lake")
 
 
 @pytest.mark.parametrize("named", ["s3://bucket/x", "s3a://UP", "s3a://bucket/a b", "s3a://b//x"])

@@ -29,6 +29,7 @@ from verdict.projection.database import (
     see_that_it_is_the_same,
     snapshot,
 )
+from verdict.projection.kind_tables import compile_projection
 from verdict.wire.topics import Topics
 
 ROUNDS, AT_ONCE = 30, 8
@@ -184,7 +185,7 @@ def read(engine: Engine) -> None:
 def test_a_projection_stops_and_is_not_taken_for_one_at_fault(tmp_path: Path) -> None:
     path = tmp_path / "verdict.db"
     url, log = f"sqlite:///{path}", EventLog()
-    read_side = ReadSide(url, [us_holder()])
+    read_side = ReadSide(url, [compile_projection(us_holder)])
     applier = read_side.applier("us_holder")
     log.add("p-1", opened("ada"))
     restore(path)

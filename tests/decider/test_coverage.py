@@ -6,8 +6,8 @@ import pytest
 
 from tests.application import APPLICATION
 from verdict.decider.coverage import AggregateGone, decided, left_over, refuse_gone
-from verdict.exactly_once.decider_query import decider_query
-from verdict.exactly_once.owner import genesis
+from verdict.exactly_once.fencing import genesis
+from verdict.exactly_once.query import decider_query
 from verdict.wire.marker import Marker
 from verdict.wire.topics import Topics
 

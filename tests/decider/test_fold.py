@@ -1,32 +1,30 @@
 """What recovery makes of events and responses is what the operator's state holds."""
 
-from collections.abc import Iterable, Iterator
-from hashlib import sha256
-from itertools import pairwise
+import re
+from collections.abc import Iterable
+from itertools import groupby
 from operator import attrgetter
 from random import Random
+from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from schemas.position import PositionAdjusted, PositionClosed, PositionOpened
-from tests.application import APPLICATION, decode_event, decode_snapshot, encode_event
+from tests.application import APPLICATION, decode_event, encode_event
 from tests.decision.desk import command_record
-from tests.decision.test_history import OPENED
-from tests.decision.test_history import stored as recorded_history
 from tests.model import Model, Record
 from tests.traffic import Traffic
 from verdict.decider.recovery.bounds import HOUR_MS, remembered_since
-from verdict.decider.recovery.histories import Folded, Stand, Stored, snapshots
-from verdict.decider.recovery.outcomes import outcomes
+from verdict.decider.recovery.histories import EVENT, RESPONSE, Stored, fold_histories
+from verdict.decider.recovery.outcomes import Memory
 from verdict.decision.handle import Limits
-from verdict.model.message import Event
+from verdict.model.source import Source
 from verdict.operator.batch import ShardBatch
 from verdict.operator.output import Output
-from verdict.operator.shard_state import DictState, Entry
-from verdict.wire.records import decode
+from verdict.operator.shard_state import FOR_EVER, DictState, Entry
+from verdict.wire.decision import DamagedAggregate, Decision, Kind
+from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
+from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
 TOPICS = Topics(APPLICATION)
@@ -54,29 +52,51 @@ def decided(log: Iterable[Record], limits: Limits) -> tuple[DictState, list[Outp
     return state, outputs
 
 
-def stored(outputs: Iterable[Output], kind: str) -> list[Stored]:
-    """Return what Kafka would hold on the topics of one kind, by aggregate, in order.
+def stored(outputs: Iterable[Output]) -> list[Stored]:
+    """Return what Kafka would hold of events and responses, in the order of a recovery.
 
     The n-th record of all has the time n.
     """
+    ranks = {"events": EVENT, "responses": RESPONSE}
     found = [
         Stored(
-            TOPICS.aggregate_of(out.topic), out.topic, 0, offset, out.key or b"", out.value, offset
+            TOPICS.aggregate_of(out.topic), ranks[kind], out.topic, 0, offset, out.key, out.value,
+            timestamp=offset,
         )
         for offset, out in enumerate(outputs)
-        if out.topic.endswith(kind)
-    ]
-    return sorted(found, key=attrgetter("aggregate_type", "key", "offset"))
+        if (kind := out.topic.rpartition(".")[2]) in ranks
+    ]  # fmt: skip
+    return sorted(found, key=ORDER)
 
 
-def entries(folded: Iterable[Folded]) -> dict[bytes, Entry]:
+ORDER = attrgetter("aggregate_type", "key", "rank", "partition", "offset")
+MEMORY = Memory(Limits(), since=0, decided=ALL)
+
+
+def entries(records: Iterable[Stored], memory: Memory = MEMORY) -> dict[bytes, Entry]:
     """Return what was recovered; nothing may be at fault."""
     found: dict[bytes, Entry] = {}
-    for one in sorted(folded, key=lambda one: one.of.offset):
-        assert one.fault is None
-        if one.entry is not None:
-            found[one.key] = one.entry
+    for one in sorted(fold_histories(APPLICATION, records, memory), key=attrgetter("offset")):
+        assert (one.fault, one.decision) == (None, None)
+        assert one.entry is not None
+        found[one.key] = one.entry
     return found
+
+
+def damaged(records: Iterable[Stored], memory: Memory = MEMORY) -> DamagedAggregate:
+    """Return the only aggregate whose history is damaged."""
+    [decision] = [
+        one.decision for one in fold_histories(APPLICATION, records, memory) if one.decision
+    ]
+    assert decision.kind is Kind.QUARANTINED
+    assert decision.aggregate is not None
+    return decision.aggregate
+
+
+def faults(records: Iterable[Stored]) -> list[str]:
+    return [
+        one.fault for one in fold_histories(APPLICATION, records, MEMORY) if one.fault is not None
+    ]
 
 
 @pytest.mark.proves("C-17")
@@ -85,25 +105,20 @@ def test_the_recovered_entries_are_those_of_the_operator(seed: int) -> None:
     limits = Limits(memory_ms=60 * 60 * 1000)
     state, outputs = decided(traffic(seed, 300), limits)
 
-    found = entries(snapshots(APPLICATION, stored(outputs, ".events")))
-    found |= entries(
-        outcomes(APPLICATION, stored(outputs, ".responses"), limits, since=0, decided=ALL)
-    )
-
-    assert found == state.entries
+    assert entries(stored(outputs), MEMORY._replace(limits=limits)) == state.entries
 
 
 def test_outcomes_from_before_a_time_are_not_recovered() -> None:
     _, outputs = decided(traffic(1, 100), Limits())
-    responses = stored(outputs, ".responses")
+    records = stored(outputs)
 
-    every, late = (
-        entries(outcomes(APPLICATION, responses, Limits(), since, ALL)) for since in (0, 120)
-    )
+    every, late = (entries(records, MEMORY._replace(since=since)) for since in (0, 120))
 
-    ids = {decode(Response, one.value).command_id for one in responses if one.timestamp >= 120}
+    young = [one for one in records if one.rank == RESPONSE and one.timestamp >= 120]
+    ids = {decode(Response, one.value or b"").command_id for one in young}
     assert late.items() < every.items()
-    assert {decode(Response, entry.value).command_id for entry in late.values()} <= ids
+    remembered = [one for one in late.values() if one.keep_ms != FOR_EVER]
+    assert {decode(Response, one.value).command_id for one in remembered} <= ids
 
 
 NINE_DAYS = tuple(hour / 24 for hour in range(24 * 9))
@@ -137,349 +152,174 @@ def test_one_leap_of_a_clock_costs_half_a_day_of_what_is_remembered(
     assert since == (0 if hours_remembered is None else (10_000 - hours_remembered) * HOUR_MS)
 
 
-def test_a_snapshot_says_how_far_events_go_and_a_response_how_far_they_went() -> None:
-    _, outputs = decided(traffic(2, 200), Limits())
-    responses = stored(outputs, ".responses")
-
-    folded = {one.key: one.stand for one in snapshots(APPLICATION, stored(outputs, ".events"))}
-    said: dict[bytes, Stand] = {}
-    for one in outcomes(APPLICATION, responses, Limits(), since=0, decided=ALL):
-        if one.stand is not None and one.stand >= said.get(one.key, one.stand):
-            said[one.key] = one.stand
-
-    assert folded == {key: stand for key, stand in said.items() if stand.version}
-
-
-@pytest.fixture(scope="module")
-def events() -> list[Stored]:
-    """All events of some traffic, by aggregate."""
-    _, outputs = decided(traffic(7, 200), Limits())
-    return stored(outputs, ".events")
-
-
-def faults(folded: Iterable[Folded]) -> list[str]:
-    return [one.fault for one in folded if one.fault is not None]
-
-
-def followed(events: list[Stored]) -> Iterator[int]:
-    """Yield where an event is followed by another one of its aggregate."""
-    for at, (one, other) in enumerate(pairwise(events)):
-        if (one.aggregate_type, one.key) == (other.aggregate_type, other.key):
-            yield at
-
-
-def test_a_missing_event_is_named_by_the_one_behind_it(events: list[Stored]) -> None:
-    at = next(followed(events))
-    behind = events[at + 1]
-
-    found = faults(snapshots(APPLICATION, [*events[:at], *events[at + 1 :]]))
-
-    assert len(found) == 1
-    assert found[0].startswith(f"{behind.topic}:0:{behind.offset}, aggregate {behind.key!r}")
-    assert "follows version" in found[0]
-
-
-def by_aggregate(folded: Iterable[Folded]) -> dict[tuple[str, bytes], Folded]:
-    return {(one.of.aggregate_type, one.of.key): one for one in folded}
-
-
-@pytest.mark.proves("C-17")
-def test_where_one_is_passed_over_the_next_event_counts_whatever_came_before(
-    events: list[Stored],
-) -> None:
-    """G-03: of an event that nobody can read a person decides, and the versions go on."""
-    at = next(at for at in followed(events) if at - 1 in {*followed(events)})
-    whole = by_aggregate(snapshots(APPLICATION, events))
-    damaged = events[at]._replace(value=b"garbage", passed_over=True)
-
-    found = by_aggregate(snapshots(APPLICATION, [*events[:at], damaged, *events[at + 1 :]]))
-
-    assert found.keys() == whole.keys()
-    assert [one.fault for one in found.values() if one.fault] == []
-    which = damaged.aggregate_type, damaged.key
-    ends = [one[which].entry for one in (found, whole)]
-    mended, sound = (decode_snapshot(which[0], entry.value) for entry in ends if entry is not None)
-    assert (mended.version, mended.last_hash) == (sound.version, sound.last_hash)
-
-
-def of_one(events: list[Stored]) -> list[Stored]:
-    """Return the events of an aggregate that has three at least."""
-    one = next(one for at, one in enumerate(events) if {at, at + 1} <= {*followed(events)})
-    return [each for each in events if each[0] == one[0] and each.key == one.key]
-
-
-@pytest.mark.proves("C-17", "C-04")
-@given(st.data())
-def test_whatever_is_passed_over_no_version_is_forgotten(
-    events: list[Stored], data: st.DataObject
-) -> None:
-    """A fault names what is missing then; or what is told goes up to the last one."""
-    history = of_one(events)
-    words = data.draw(st.lists(st.booleans(), min_size=len(history), max_size=len(history)))
-    decided = zip(history, words, strict=True)
-
-    found = [*snapshots(APPLICATION, [each._replace(passed_over=over) for each, over in decided])]
-
-    told = max((abs(one.stand.version) for one in found if one.stand), default=0)
-    assert faults(found) != [] or told == len(history)
-    entry = [one.stand.version for one in found if one.entry and one.stand]
-    last = len(history) - 1 - words[::-1].index(False) if False in words else -1
-    assert faults(found) != [] or entry == ([last + 1] if last >= 0 else [])
-
-
-@pytest.mark.proves("C-17", "C-04")
-@pytest.mark.parametrize("left", [1, 2])
-def test_an_event_behind_a_hole_tells_of_its_version_where_no_response_does(
-    events: list[Stored], left: int
-) -> None:
-    """A version below zero, so that any response knows better."""
-    history = of_one(events)
-    behind = [each._replace(passed_over=True) for each in history[-left:]]
-
-    [found] = snapshots(APPLICATION, behind)
-    assert (found.entry, found.stand and found.stand.version) == (None, -len(history))
-
-
-@pytest.mark.proves("C-17", "C-04")
-@pytest.mark.parametrize("hidden", [(1,), (0,), (0, 1)])
-def test_a_good_event_behind_what_nobody_can_read_tells_of_its_version(
-    events: list[Stored], hidden: tuple[int, ...]
-) -> None:
-    """All of them are passed over, and perhaps the responses too."""
-    history = of_one(events)
-    last = max(hidden) + 1
-    over = [
-        one._replace(passed_over=at in {*hidden, last}, value=b"?" if at in hidden else one.value)
-        for at, one in enumerate(history)
-    ]
-
-    told = [one.stand and one.stand.version for one in snapshots(APPLICATION, over[: last + 1])]
-    assert last + 1 in told
-    if over[last + 1 :]:
-        assert faults(snapshots(APPLICATION, over)) != []
-
-
-@pytest.mark.proves("C-17", "C-04")
-def test_of_two_that_are_passed_over_with_one_version_either_may_lead_on(
-    events: list[Stored],
-) -> None:
-    history = of_one(events)
-    forged = decode_event(history[1].aggregate_type, history[1].value)._replace(actor="mallory")
-    stray = history[1]._replace(value=encode_event(forged))
-    over = [one._replace(passed_over=True) for one in (stray, *history[1:])]
-
-    told, _ = snapshots(APPLICATION, [history[0], *over])
-
-    assert told.stand is not None
-    assert told.stand.version == len(history)
-
-
-@pytest.mark.proves("C-17")
-def test_where_the_rules_fail_behind_what_nobody_can_read_it_counts_as_deleted() -> None:
-    """Once that is accepted: else no recovery at all would come to its end."""
-    opened, adjusted, closed = OPENED, PositionAdjusted(amount=7), PositionClosed()
-    history = [
-        Stored("position", "position.events", 0, one.event.version, b"order-1", one.value)
-        for one in recorded_history(opened, closed, opened, adjusted, adjusted)
-    ]
-    over = [history[0], history[1], history[2]._replace(value=b"?", passed_over=True), *history[3:]]
-
-    [refused] = snapshots(APPLICATION, over)
-    assert refused.fault is not None
-    assert "the rules fail at version 4" in refused.fault
-    [found] = snapshots(APPLICATION, [one._replace(behind_hole=True) for one in over])
-    assert (found.fault, found.lost) == (None, 5)
-    assert found.entry is not None
-    kept = decode_snapshot("position", found.entry.value)
-    assert (kept.version, kept.state) == (5, None)
-
-
-@pytest.mark.proves("C-17", "C-04")
-@pytest.mark.parametrize("left", [0, 1, 3])
-def test_behind_what_is_lost_an_event_that_is_passed_over_tells_of_its_version(left: int) -> None:
-    """However many of the lost ones are there again, and whatever hash the decider knew of them."""
-    history = [
-        Stored("position", "position.events", 0, one.event.version, b"order-1", one.value)
-        for one in recorded_history(OPENED, PositionAdjusted(amount=7), PositionClosed(), OPENED)
-    ]
-    over = history[3]._replace(passed_over=True)
-
-    told, *_ = snapshots(APPLICATION, [*history[:left], over], {("position", "order-1"): 3})
-
-    assert (told.entry, told.stand and told.stand.version) == (None, 4)
-
-
-@pytest.mark.proves("C-17")
-def test_what_nobody_can_read_hides_no_good_event_beside_it(events: list[Stored]) -> None:
-    """Both are passed over: the good one is missing, and the state would be one that never was."""
-    history = of_one(events)
-    garbage = history[1]._replace(value=b"garbage", passed_over=True)
-    good = history[1]._replace(passed_over=True)
-
-    [alone] = snapshots(APPLICATION, [history[0], garbage, *history[2:]])
-    both = [
-        snapshots(APPLICATION, [history[0], *each, *history[2:]])
-        for each in ((garbage, good), (good, garbage))
-    ]
-
-    assert alone.fault is None
-    assert [bool(faults(found)) for found in both] == [True, True]
-
-
-@pytest.mark.proves("C-17")
-def test_where_a_version_is_there_twice_both_places_are_named(events: list[Stored]) -> None:
-    history = of_one(events)
-    forged = decode_event(history[1].aggregate_type, history[1].value)._replace(actor="mallory")
-    stray = history[1]._replace(value=encode_event(forged), offset=history[1].offset - 1)
-
-    [found] = snapshots(APPLICATION, [history[0], stray, *history[1:]])
-
-    assert found.fault is not None
-    assert str(history[1].offset) in found.fault
-    assert f"version 2 is there twice, first at {stray.topic}:0:{stray.offset}" in found.fault
-
-
-@pytest.mark.proves("C-17")
-def test_of_two_events_with_one_version_the_stray_one_is_passed_over(events: list[Stored]) -> None:
-    """The chain tells which of them verdict wrote, wherever the other one lies."""
-    history = of_one(events)
-    [whole] = snapshots(APPLICATION, history)
-    first = decode_event(history[1].aggregate_type, history[1].value)
-    value = encode_event(first._replace(actor="mallory"))
-    stray = history[1]._replace(value=value, passed_over=True)
-
-    before, behind = [history[0], stray, *history[1:]], [*history[:2], stray, *history[2:]]
-
-    for with_stray in (before, behind, [*history, stray]):
-        [found] = snapshots(APPLICATION, with_stray)
-        assert (found.fault, found.entry, found.stand) == (None, whole.entry, whole.stand)
-    [genuine, *_] = snapshots(
-        APPLICATION, [history[0], stray._replace(passed_over=False), *history[2:]]
+HISTORY = next(  # all records of an aggregate with three events, each of a command of its own
+    found
+    for _, of_one in groupby(
+        stored(decided(traffic(7, 200), Limits())[1]), key=attrgetter("aggregate_type", "key")
     )
-    assert genuine.fault is not None
+    for found in [[*of_one]]
+    if sum(one.rank == EVENT for one in found) == 3
+    and all(
+        decode_event(one.aggregate_type, one.value or b"").count == 1
+        for one in found
+        if one.rank == EVENT
+    )
+)
+RESPONSES = [one for one in HISTORY if one.rank == RESPONSE]
+EVENTS = [one for one in HISTORY if one.rank == EVENT]
+FIRST, SECOND, THIRD = EVENTS
+TOPIC, KEY = FIRST.topic, FIRST.key
 
 
-@pytest.mark.proves("C-17")
+def forged(event: Stored, **changed: Any) -> Stored:
+    """Return a record with another event than verdict wrote."""
+    found = decode_event(event.aggregate_type, event.value or b"")
+    return event._replace(value=encode_event(found._replace(actor="mallory", **changed)))
+
+
+def skipped(event: Stored) -> Stored:
+    return event._replace(passed_over=True)
+
+
+@pytest.mark.proves("C-16", "C-17")
 @pytest.mark.parametrize(
-    ("behind", "lost", "state"),
+    ("events", "version", "error"),
     [
-        ([PositionAdjusted(amount=9)], 3, None),
-        ([OPENED], 2, OPENED),
-        ([PositionAdjusted(amount=9), PositionClosed(), OPENED], 4, OPENED),
-        ([OPENED, PositionClosed()], 2, None),
+        ([FIRST, THIRD], 2, "version 3 follows version 1"),
+        ([FIRST, SECOND], 3, "its last response tells of version 3, and events end with version 2"),
+        ([], 1, "its last response tells of version 3, and events end with version 0"),
+        ([FIRST, forged(SECOND), THIRD], 3, r"version 3 carries the hash .* one was altered"),
+        ([FIRST, SECOND, forged(THIRD)], 3, "version 3, the last one, was altered"),
+        ([*EVENTS, forged(SECOND)], 2, "version 2 is there twice with different bytes"),
+        ([FIRST, SECOND._replace(value=b"garbage"), THIRD], 2, f"{TOPIC}:0:.* cannot be read"),
+        ([FIRST, SECOND._replace(value=None), THIRD], 2, f"{TOPIC}:0:.* cannot be read"),
+        ([*EVENTS, forged(THIRD, aggregate_id="another")], 4, "holds an event of .* 'another'"),
+        ([FIRST, skipped(SECOND), THIRD], 2, "version 3 follows version 1"),
     ],
 )
-def test_behind_a_hole_nobody_knows_what_an_aggregate_was(
-    behind: list[Event], lost: int, state: PositionOpened | None
+def test_a_damaged_history_is_named_with_the_first_damaged_version(
+    events: list[Stored], version: int, error: str
 ) -> None:
-    """Though the rules might go on: with a state that never was."""
-    told = recorded_history(OPENED, PositionAdjusted(amount=7), *behind)
-    placed = [
-        Stored("position", "position.events", 0, one.event.version, b"order-1", one.value)
-        for one in told
-    ]
-    behind_hole = [one._replace(behind_hole=True) for one in [placed[0], *placed[2:]]]
+    found = damaged([*RESPONSES, *events])
 
-    [found] = snapshots(APPLICATION, behind_hole)
-
-    assert (found.fault, found.lost) == (None, lost)
-    assert found.entry is not None
-    kept = decode_snapshot("position", found.entry.value)
-    anew = None if state is None else APPLICATION.aggregate("position").evolve(None, state)
-    assert (kept.version, kept.state) == (len(told), anew)
-    later = [one._replace(behind_hole=False) for one in behind_hole]
-    [again] = snapshots(APPLICATION, later, {("position", "order-1"): lost})
-    assert again.entry == found.entry
-    [of_another] = snapshots(APPLICATION, later, {("position", "order-2"): lost})
-    assert of_another.fault is not None
+    assert (found.aggregate_type, found.aggregate_id.encode()) == (FIRST.aggregate_type, KEY)
+    assert (found.version, found.last_version) == (version, 3)
+    assert re.search(error, found.error), found.error
 
 
 @pytest.mark.proves("C-17")
-@pytest.mark.parametrize("left", [1, 2])
-def test_who_began_anew_as_if_deleted_is_folded_from_there(left: int) -> None:
-    """Whether the events are there or not: as the decider has gone on, and the chain with it."""
-    placed = [
-        Stored("position", "position.events", 0, one.event.version, b"order-1", one.value)
-        for one in recorded_history(OPENED, PositionAdjusted(amount=7), OPENED)
-    ]
-    history = [*placed[:left], placed[2]]
+def test_a_skip_excuses_the_damage_that_it_causes_and_no_other() -> None:
+    """Who skips an event has decided about its aggregate; the place tells."""
+    stray = skipped(forged(SECOND)._replace(offset=SECOND.offset + 1))
 
-    [found] = snapshots(APPLICATION, history, {("position", "order-1"): 2})
-
-    assert (found.fault, found.lost) == (None, 0)
-    assert found.entry is not None
-    kept = decode_snapshot("position", found.entry.value)
-    anew = APPLICATION.aggregate("position").evolve(None, OPENED)
-    assert (kept.version, kept.state) == (3, anew)
-    assert kept.last_hash == sha256(placed[2].value).digest()
-    if left == 1:
-        [refused] = snapshots(APPLICATION, history)
-        assert refused.fault is not None
-
-
-@pytest.mark.proves("C-17")
-def test_what_answers_a_command_that_is_not_decided_says_that_the_marker_is_older() -> None:
-    """C-01: else that command would be answered a second time."""
-    responses = stored(decided(traffic(1, 100), Limits())[1], ".responses")
-    last = max((decode(Response, one.value) for one in responses), key=lambda one: one.source)
-    place = last.source
-    older = {topic: [*ends] for topic, ends in ALL.items()}
-    older[place.topic][place.partition] = place.offset
-
-    [fault] = faults(outcomes(APPLICATION, responses, Limits(), 0, older))
-
-    assert f"answers {place}, and the decider's marker" in fault
-    assert f"decided up to {place.offset}: it is an older copy" in fault
-
-
-def test_a_response_that_was_deleted_is_named_as_one_that_cannot_be_read() -> None:
-    tombstone = Stored("order", "order.responses", 0, 7, b"order-1", None)  # type: ignore[arg-type]
-
-    (found,) = outcomes(APPLICATION, [tombstone], Limits(), 0, ALL)
-
-    assert found.fault is not None
-    assert found.fault.startswith("order.responses:0:7, aggregate b'order-1': ")
-    assert [*outcomes(APPLICATION, [tombstone._replace(passed_over=True)], Limits(), 0, ALL)] == []
-
-
-def test_what_is_no_event_is_passed_over_as_if_it_were_not_there(events: list[Stored]) -> None:
-    strange = [
-        Stored("order", "order.events", 0, 10_000, b"nobody", b"garbage", passed_over=True),
-        Stored("order", "order.events", 0, 10_001, None, None, passed_over=True),  # type: ignore[arg-type]
-    ]
-    with_strange = sorted([*events, *strange], key=lambda one: (one.aggregate_type, one.key or b""))
-
-    assert entries(snapshots(APPLICATION, with_strange)) == entries(snapshots(APPLICATION, events))
-
-
-def test_an_altered_event_breaks_the_chain_of_hashes(events: list[Stored]) -> None:
-    """C-16: whoever alters an event and writes it soundly is found by the next one."""
-    at = next(followed(events))
-    event = decode_event(events[at].aggregate_type, events[at].value)
-    altered = encode_event(event._replace(correlation_id="somebody else's"))
-
-    found = faults(
-        snapshots(
-            APPLICATION, [*events[:at], events[at]._replace(value=altered), *events[at + 1 :]]
+    caused, other = (
+        next(
+            one.decision
+            for one in fold_histories(APPLICATION, [*RESPONSES, *events], MEMORY)
+            if one.decision
         )
+        for events in ([FIRST, skipped(SECOND), THIRD], [FIRST, SECOND, stray])
     )
 
-    assert len(found) == 1
-    assert "one was altered" in found[0]
+    assert caused.source == SECOND.place
+    assert other.source != stray.place
 
 
-def test_an_event_under_the_key_of_another_aggregate_is_named(events: list[Stored]) -> None:
-    found = faults(snapshots(APPLICATION, [events[0]._replace(key=b"another")]))
+@pytest.mark.proves("C-17")
+def test_a_damaged_history_is_that_of_one_aggregate_only() -> None:
+    _, outputs = decided(traffic(7, 200), Limits())
+    records = stored(outputs)
+    lost = next(one for one in records if one.rank == EVENT)
 
-    assert len(found) == 1
-    assert "holds an event of" in found[0]
+    found = [*fold_histories(APPLICATION, [one for one in records if one != lost], MEMORY)]
+
+    whole = entries(records)
+    [other] = [one.key for one in found if one.entry != whole.get(one.key)]
+    assert [one.key for one in found if one.decision] == [other]
 
 
-def test_what_cannot_be_decoded_is_named_and_the_others_are_folded(events: list[Stored]) -> None:
-    garbage = events[0]._replace(key=b"", value=b"garbage")
+@pytest.mark.parametrize(
+    "events", [[*EVENTS, SECOND], [FIRST, THIRD, SECOND], [*EVENTS, skipped(forged(SECOND))]]
+)
+@pytest.mark.proves("C-17")
+def test_an_event_may_come_again_or_late(events: list[Stored]) -> None:
+    assert entries([*RESPONSES, *events]) == entries(HISTORY)
 
-    found = list(snapshots(APPLICATION, [garbage, *events]))
 
-    assert len(faults(found)) == 1
-    assert len(found) == 1 + len({(one.aggregate_type, one.key) for one in events})
-    assert len(faults(outcomes(APPLICATION, [garbage], Limits(), 0, ALL))) == 1
+@pytest.mark.proves("C-17")
+def test_garbage_is_skipped_without_a_quarantine_if_a_response_tells_of_the_last_event() -> None:
+    garbage = skipped(THIRD._replace(value=b"garbage", offset=10_000))
+
+    assert entries([*HISTORY, garbage]) == entries(HISTORY)
+    assert damaged([*RESPONSES, FIRST, SECOND, garbage]).version == 3
+    assert damaged([garbage]).version == 1
+
+
+@pytest.mark.proves("C-16", "C-17")
+def test_an_event_without_a_response_is_believed_if_the_response_to_its_command_is_lost() -> None:
+    """Then the outcome of its command follows from the event."""
+    event = decode_event(THIRD.aggregate_type, THIRD.value or b"")
+    told = [one for one in RESPONSES if decode(Response, one.value or b"").to_version != 3]
+    place, offset = Partition.of(event.source), event.source.offset
+    lacking = MEMORY._replace(unanswered={place: [Span(offset, offset + 1)]})
+
+    found = entries([*told, *EVENTS], lacking)
+
+    assert found.keys() == entries(HISTORY).keys()
+    outcomes = [decode(Response, one.value) for one in found.values() if one.keep_ms != FOR_EVER]
+    [derived] = [one for one in outcomes if one.command_id == event.command_id]
+    assert (derived.status, derived.from_version, derived.to_version) == ("ACCEPTED", 2, 3)
+    assert (derived.event_ids, derived.source) == ([event.event_id], event.source)
+    error = damaged([*told, *EVENTS]).error
+    assert "tells of version 2: verdict did not write the events after that" in error
+
+
+@pytest.mark.proves("C-17")
+def test_a_quarantine_is_lifted_when_all_that_was_known_of_is_there_again() -> None:
+    def quarantined(last_version: int) -> Stored:
+        aggregate = DamagedAggregate(
+            FIRST.aggregate_type, (KEY or b"").decode(), 2, last_version, "one is missing"
+        )
+        made = Decision(
+            source=Source(TOPIC, 0, 1), until=1, who="ada", why="a disk", decided_at=5,
+            kind=Kind.QUARANTINED, aggregate=aggregate,
+        )  # fmt: skip
+        return Stored(FIRST.aggregate_type, 0, TOPIC, 0, 1, KEY, encode(made))
+
+    *_, lifted = fold_histories(APPLICATION, [quarantined(3), *HISTORY], MEMORY)
+    *_, stays = fold_histories(APPLICATION, [quarantined(4), *HISTORY], MEMORY)
+    [alone] = fold_histories(APPLICATION, [quarantined(3)], MEMORY)
+
+    assert lifted.decision is not None
+    assert lifted.decision.kind is Kind.LIFTED
+    assert lifted.entry == entries(HISTORY)[lifted.key]
+    assert (stays.decision, alone.decision) == (None, None), "it is on record already"
+    assert stays.entry != lifted.entry
+    assert alone.key == lifted.key
+
+
+@pytest.mark.parametrize(
+    ("record", "fault"),
+    [
+        (RESPONSES[0]._replace(value=b"garbage"), "no Confluent header"),
+        (RESPONSES[0]._replace(value=None), "no Confluent header"),
+        (FIRST._replace(key=None), "no aggregate can have this key"),
+        (FIRST._replace(key=b"\xff"), "no aggregate can have this key"),
+    ],
+)
+@pytest.mark.proves("C-17")
+def test_a_record_of_no_history_must_be_skipped(record: Stored, fault: str) -> None:
+    [found] = [one for one in faults([record]) if fault in one]
+
+    assert found.startswith(f"{record.topic}:0:{record.offset}, aggregate {record.key!r}")
+    assert faults([skipped(record)]) == []
+
+
+@pytest.mark.proves("C-17")
+def test_a_response_to_a_command_that_is_not_decided_is_a_fault() -> None:
+    undecided = MEMORY._replace(decided={})
+
+    found = [one.fault for one in fold_histories(APPLICATION, HISTORY, undecided) if one.fault]
+
+    assert len(found) == len(RESPONSES)
+    assert "decided up to 0" in found[0]

@@ -2,10 +2,11 @@
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.application import APPLICATION
 from tests.decision.desk import PLACE, command
-from verdict.decider.recovery.missing import ANSWER, sources
+from verdict.decider.recovery.missing import ANSWER, ANSWERED, gaps, sources
 from verdict.decision.received import dead_letter
 from verdict.model.source import Source
 from verdict.wire.cloud_events import DEAD_LETTER
@@ -54,3 +55,19 @@ def test_the_letter_of_a_command_says_that_it_was_decided() -> None:
 )
 def test_a_letter_of_somebody_else_says_nothing(value: bytes | None, kind: bytes | None) -> None:
     assert answered(value, kind) == []
+
+
+@pytest.mark.proves("C-17")
+def test_commands_without_an_answer_are_between_and_after_those_with_one(
+    spark: SparkSession,
+) -> None:
+    rows = [(COMMANDS, 0, offset) for offset in (3, 0, 3, 2)]
+    ends = {Partition(COMMANDS, 0): 6, Partition(COMMANDS, 1): 2, Partition(COMMANDS, 2): 0}
+
+    found = gaps(spark.createDataFrame(rows, ANSWERED), ends)
+
+    assert found == {
+        Partition(COMMANDS, 0): [Span(1, 2), Span(4, 6)],
+        Partition(COMMANDS, 1): [Span(0, 2)],
+        Partition(COMMANDS, 2): [],
+    }

@@ -3,19 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from confluent_kafka import Producer
 
-from tests.application import APPLICATION
-from tests.topics import create, drop
 from verdict.errors import VerdictError
 from verdict.event_log.decisions import passed_over
-from verdict.event_log.passing import NO_WISH, Log, Wish, about_lost, planned, refuse_lost
-from verdict.kafka.access import Kafka
-from verdict.local.broker import EmbeddedBroker
+from verdict.event_log.passing import NO_WISH, Log, Wish, planned
 from verdict.model.source import Source
-from verdict.wire.decision import DROPPED, Decision, Lost
+from verdict.wire.decision import Decision, Kind
 from verdict.wire.spans import Partition, Span
-from verdict.wire.topics import Topics
 
 COMMANDS, EVENTS = "order.commands", "order.events"
 DECIDED = {COMMANDS: [10, 20]}
@@ -26,8 +20,9 @@ LOG = Log(
 )
 
 
-def asks(*places: Source, accept_lost: bool = False) -> Wish:
-    return Wish(places=places, accept_lost=accept_lost, who="ada", why="a bomb", at=5)
+def asks(*places: Source, until: int | None = None) -> Wish:
+    stretches = [(one, until or one.offset + 1) for one in places]
+    return Wish(places=stretches, who="ada", why="a bomb", at=5)
 
 
 def decision(source: Source, until: int) -> Decision:
@@ -102,14 +97,15 @@ def test_what_cannot_be_passed_over_is_refused_with_the_reason(place: Source, pr
 
 
 @pytest.mark.proves("C-17")
-def test_commands_that_kafka_dropped_are_named_until_somebody_accepts_that() -> None:
+def test_commands_that_kafka_dropped_are_named_until_somebody_skips_them() -> None:
     dropped = Log(commands=[COMMANDS], begins={COMMANDS: [13, 20], EVENTS: [0, 0]}, ends=LOG.ends)
 
     with pytest.raises(
-        VerdictError, match=r"order.commands:0 from offset 10 to 12; .*--accept-lost"
+        VerdictError,
+        match=r"order.commands:0 from offset 10 to 12; .*--skip order.commands:0:10-13 ",
     ):
         planned(DECIDED, dropped, NO_WISH, [])
-    plan = planned(DECIDED, dropped, asks(accept_lost=True), [])
+    plan = planned(DECIDED, dropped, asks(Source(COMMANDS, 0, 10), until=13), [])
 
     assert plan.decisions == [decision(Source(COMMANDS, 0, 10), 13)]
     assert plan.jumped == [(COMMANDS, 0, 10, 13, True, "ada: a bomb")]
@@ -123,54 +119,15 @@ def test_commands_that_kafka_dropped_are_named_until_somebody_accepts_that() -> 
 
 
 @pytest.mark.proves("C-17")
-def test_what_kafka_has_dropped_counts_where_an_archive_has_it_again() -> None:
-    """The archive was only away when somebody accepted that it was lost."""
-    log = Log(
-        commands=[COMMANDS],
-        begins={COMMANDS: [10, 20], EVENTS: [0, 5]},
-        ends=LOG.ends,
-        archived={EVENTS: [0, 3]},
-    )
+def test_only_a_skip_passes_records_over() -> None:
+    made = [
+        replace(decision(Source(COMMANDS, 0, 10), 13), kind=kind)
+        for kind in Kind
+        if kind is not Kind.SKIPPED
+    ]
 
-    plan = planned(DECIDED, log, asks(Source(EVENTS, 0, 1), accept_lost=True), [])
-    without = passed_over(plan.decisions)
-
-    dropped = replace(decision(Source(EVENTS, 1, 3), 5), lost=DROPPED)
-    assert plan.decisions == [decision(Source(EVENTS, 0, 1), 2), dropped]
-    assert planned(DECIDED, log, NO_WISH, plan.decisions).decisions == []
-    assert without.count(Partition(EVENTS, 1), Span(0, 10)) == 2
-    assert without.condition() == (
-        f"(topic = '{EVENTS}' AND partition = 0 AND offset >= 1 AND offset < 2)"
-    )
-    assert without.lost == {}
-
-
-@pytest.mark.proves("C-17")
-def test_what_is_lost_is_said_once_in_the_words_of_who_accepted_it() -> None:
-    place, one, other = Source(EVENTS, 1, 8), Lost("order", "o-1", 7), Lost("order", "o-2", 1)
-    hole = decision(place, place.offset)
-
-    [made] = about_lost([(place, one)], asks(accept_lost=True), [])
-    assert made == replace(hole, lost=one)
-    assert about_lost([(place, one)], NO_WISH, [made]) == []
-    with pytest.raises(AssertionError, match="o-2"):
-        about_lost([(place, one), (place, other)], NO_WISH, [made])
-
-
-@pytest.mark.proves("C-17")
-def test_a_start_that_lacks_undecided_commands_is_refused(broker: EmbeddedBroker) -> None:
-    """Else the service says `ready`, and ends when Spark looks for them."""
-    servers, topics = broker.bootstrap_servers, Topics(APPLICATION, "lost", "lost-", partitions=1)
-    topic, other = topics.commands("order"), topics.commands("position")
-    create(servers, topics, [topic, other])
-    producer = Producer({"bootstrap.servers": servers})
-    for name in (topic, topic, topic, other):
-        producer.produce(name, b"{}", b"order-1")
-    assert producer.flush(30) == 0
-    drop(servers, topic, {0: 2})
-    drop(servers, other, {0: 1})
-    kafka = Kafka(settings={"bootstrap.servers": servers})
-
-    refuse_lost(kafka, [topic, other], {topic: [2]})
-    with pytest.raises(VerdictError, match=r"lost-order.commands:0 from offset 1 to 1; their"):
-        refuse_lost(kafka, [topic, other], {topic: [1]})
+    assert planned(DECIDED, LOG, NO_WISH, made).jumped == []
+    assert passed_over(made).spans == {}
+    assert passed_over([*made, decision(Source(COMMANDS, 0, 10), 13)]).spans == {
+        Partition(COMMANDS, 0): (Span(10, 13),)
+    }

@@ -2,10 +2,9 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from confluent_kafka import Message, Producer
@@ -26,17 +25,17 @@ from tests.decision.desk import PLACE, command
 from verdict.configuration.loading import load_settings
 from verdict.configuration.settings import Settings
 from verdict.decider.generation import Generation
-from verdict.decider.recovery.folding import BrokenHistory
 from verdict.decider.recovery.recovering import RecoveryStep, recover
+from verdict.decider.recovery.seeding import DamagedHistoriesError, UnusableRecordsError
 from verdict.decision.handle import Limits
 from verdict.decision.received import dead_letter
+from verdict.decision.snapshot import Snapshot
 from verdict.errors import VerdictError
-from verdict.event_log.copied_decisions import copied_decisions
 from verdict.event_log.decisions import read_decisions
 from verdict.event_log.passing import Wish, read_log, see_that_records_are_there
 from verdict.exactly_once.checkpoint import FRESH
-from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.markers import read_marker
+from verdict.exactly_once.query import decider_query
 from verdict.foundation.foundation import Foundation
 from verdict.kafka.access import Kafka
 from verdict.kafka.topic_check import TopicAdmin
@@ -44,9 +43,9 @@ from verdict.local.broker import EmbeddedBroker
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.source import Source
 from verdict.operator.batch import ShardBatch
-from verdict.operator.shard_state import FOR_EVER, DictState
+from verdict.operator.shard_state import FOR_EVER, DictState, named
 from verdict.wire.cloud_events import dead_letter_headers
-from verdict.wire.decision import Lost
+from verdict.wire.decision import DamagedAggregate, Kind
 from verdict.wire.headers import joined, pairs
 from verdict.wire.records import encode
 
@@ -54,13 +53,13 @@ NewGround = Callable[[Settings], Foundation]
 COMPACTED_S = 60
 Headers = Sequence[tuple[str, str | bytes | None]]
 CANCELLED = {"type": "CancelOrder"}
+RESPONSE_TELLS = "its last response tells of version 1, and events end with version 0"
 
 
 class Compacted(NamedTuple):
-    """Books of which Kafka lost some, the first place behind the hole, a generation of before."""
+    """Books of which Kafka lost some, and a generation from before that."""
 
     books: Books
-    place: Source
     before: int
 
 
@@ -104,12 +103,13 @@ def test_what_verdict_did_not_write_is_named_and_nothing_goes_on_from_there(
     strange = write(ground, topics.events("order"), b"garbage")
     tombstone = write(ground, topics.responses("order"), None)
 
-    with pytest.raises(BrokenHistory, match="histories in Kafka do not hold together") as refused:
+    with pytest.raises(UnusableRecordsError, match=f"1 records cannot be used: {tombstone}"):
         recover(ground, settings)
+    with pytest.raises(DamagedHistoriesError, match=rf"order 'order-1' .*\(at {strange}\)"):
+        recover(ground, settings, wish=wish(skip=Source(topics.responses("order"), 0, 0)))
 
-    named = strange, tombstone, "--skip TOPIC:PARTITION:OFFSET"
-    assert [text for text in named if text not in str(refused.value)] == []
     assert read_marker(ground.kafka, decider_query(topics, 2), wait=True).marker is None
+    assert read_decisions({"bootstrap.servers": ground.servers}, topics) == []
 
 
 @pytest.mark.long
@@ -167,65 +167,41 @@ def test_events_that_kafka_has_dropped_come_from_the_archive(
     assert not [*folder.glob("archived*")]
 
 
-@pytest.mark.proves("C-17")
+@pytest.mark.proves("C-17", "C-04")
 @pytest.mark.long
-def test_events_that_nobody_has_are_named_until_somebody_accepts_that(
+def test_an_aggregate_without_its_events_is_quarantined_until_they_are_back(
     new_ground: NewGround, broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
+    """Only on the word of an operator, on record; the others go on."""
     books = Books(broker, "nowhere", tmp_path / "data")
     books.ask("order", "o-1", BOUGHT)
     books.ask("order", "o-2", BOUGHT)
     books.settle()
-    ground, settings, topic = (
-        new_ground(books.settings),
-        books.settings,
-        books.topics.events("order"),
-    )
-    books.drop(topic, books.partition("o-1"), 1)
-    books.close()
-    (settings.data_dir / "verdict.db").unlink()
-
-    with pytest.raises(VerdictError, match=f"no archive has them: {topic}:. from offset 0 to 0;"):
-        recover(ground, settings)
-    accepted = Wish(accept_lost=True, who="ada", why="the disk is gone", at=5)
-    assert recover(ground, settings, wish=accepted).aggregates == 2
-    again = recover(ground, settings)  # it is on record
-    assert again.aggregates == 2
-    entries = snapshots(ground, settings, again.generation)
-    kept = {key[-3:]: decode_snapshot("order", one) for key, one in entries.items()}
-    assert {name: (one.version, one.life_cycle) for name, one in kept.items()} == {
-        b"o-1": (1, LifeCycle.DELETED),
-        b"o-2": (1, LifeCycle.ACTIVE),
-    }
-
-
-@pytest.mark.proves("C-17")
-@pytest.mark.long
-def test_read_models_forget_what_the_decider_has_for_deleted(
-    new_ground: NewGround, broker: EmbeddedBroker, tmp_path: Path
-) -> None:
-    """They had shown it before the archive lost it, too."""
-    books = Books(broker, "forgotten", tmp_path / "data")
-    books.ask("order", "o-1", BOUGHT)
-    books.ask("order", "o-2", BOUGHT)
-    books.settle()
+    ground, settings = new_ground(books.settings), books.settings
+    before = recover(ground, settings)
     books.drop(books.topics.events("order"), books.partition("o-1"), 1)
-    with books.read_side.engine.begin() as connection:
-        connection.exec_driver_sql("DELETE FROM event_archive_v1 WHERE aggregate_id = 'o-1'")
-    ground = new_ground(books.settings)
+    away = without_archive(settings, tmp_path)
 
-    accepted = Wish(accept_lost=True, who="ada", why="the disk is gone", at=5)
-    recover(ground, books.settings, wish=accepted)
-    recover(ground, books.settings)
-    copied_decisions(books.options, books.topics, books.read_side.engine)
-    books.project()
+    with pytest.raises(DamagedHistoriesError, match=r"1 aggregates .*: order 'o-1' from version 1"):
+        recover(ground, away)
+    assert recover(ground, away, wish=wish(quarantine=True)).quarantined == 1
+    again = recover(ground, away)  # it is on record
+    kept = decoded(ground, settings, again.generation)
+    assert (again.aggregates, again.quarantined, again.lifted) == (2, 0, 0)
+    assert kept == {"o-1": Snapshot(1, quarantined=True), "o-2": kept["o-2"]}
+    assert kept["o-2"].life_cycle is LifeCycle.ACTIVE
 
-    shown = books.read_side.select("SELECT id, version FROM order_state")
-    reached = books.read_side.select("SELECT aggregate_id, version FROM order_state_version")
+    after = recover(ground, settings)
     decided = read_decisions(books.options, books.topics)
     books.close()
-    assert (shown, sorted(reached)) == ([("o-2", 1)], [("o-1", 1), ("o-2", 1)])
-    assert [one.lost for one in decided if one.lost] == [Lost("order", "o-1", 1)]
+    assert after.lifted == 1
+    both = (snapshots(ground, settings, one.generation) for one in (before, after))
+    assert next(both) == next(both)
+    of_it = DamagedAggregate("order", "o-1", 1, 1, RESPONSE_TELLS)
+    assert [(one.kind, one.who, one.aggregate) for one in decided] == [
+        (Kind.QUARANTINED, "ada", of_it),
+        (Kind.LIFTED, "verdict", of_it),
+    ]
 
 
 @pytest.mark.proves("C-17")
@@ -241,95 +217,43 @@ def test_nothing_is_passed_over_where_there_is_no_record(
     books.drop(topic, books.partition("o-1"), last)
     log = read_log(kafka, [], [topic])
     places = [Source(topic, books.partition("o-1"), one) for one in (first, last, last + 1)]
-    archived = replace(log, archived={topic: [last] * PARTITIONS})
     books.close()
 
-    see_that_records_are_there(kafka, archived, places[:2])
-    with pytest.raises(VerdictError, match=f"Kafka has dropped {places[0]}"):
-        see_that_records_are_there(kafka, log, places)
+    stretches = [(one, one.offset + 1) for one in places]
+    see_that_records_are_there(kafka, log, stretches[:2])
     with pytest.raises(VerdictError, match=f"there is no record at {places[2]}: Kafka uses"):
-        see_that_records_are_there(kafka, archived, places)
+        see_that_records_are_there(kafka, log, stretches)
 
 
 @pytest.mark.proves("C-17", "C-04")
 @pytest.mark.long
-def test_a_good_event_that_is_passed_over_is_lost_or_stays(
+def test_who_skips_an_event_quarantines_its_aggregate(
     new_ground: NewGround, broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
-    """Readers have seen its version, which is never given again, and a refusal changes nothing."""
+    """Readers have seen its version, which is never given again."""
     books = Books(broker, "goodone", tmp_path / "data")
     books.ask("order", "o-1", BOUGHT, {"type": "ModifyOrder", "quantity": 5})
     books.ask("order", "o-2", BOUGHT)
     books.settle()
     ground, topic = new_ground(books.settings), books.topics.events("order")
-    before = recover(ground, books.settings)
     place = Source(topic, books.partition("o-1"), books.records(topic, "o-1")[-1][0])
-    skip = Wish(places=[place], who="ada", why="as it says", at=5)
 
-    with pytest.raises(BrokenHistory, match=r"o-1: .* tells of version 2 .* end with version 1"):
-        recover(ground, books.settings, wish=skip)
-    again = recover(ground, books.settings)
-    both = (seeded(ground, books.settings, one.generation) for one in (before, again))
-    assert next(both) == next(both)
-    recovered = recover(
-        ground, books.settings, wish=replace(skip, accept_lost=True, why="as I say")
-    )
-    copied_decisions(books.options, books.topics, books.read_side.engine)
-    books.project()
+    recovered = recover(ground, books.settings, wish=wish(skip=place))
 
-    found = snapshots(ground, books.settings, recovered.generation).items()
-    [entry] = [value for key, value in found if b"o-1" in key]
-    assert decode_snapshot("order", entry)[:2] == (2, None)
-    assert books.read_side.select("SELECT id, version FROM order_state") == [("o-2", 1)]
+    kept = decoded(ground, books.settings, recovered.generation)
     decided = read_decisions(books.options, books.topics)
     books.close()
-    said = [(one.why, one.lost) for one in decided]
-    assert said == [("as I say", None), ("as I say", Lost("order", "o-1", 2))]
-
-
-@pytest.mark.proves("C-17")
-@pytest.mark.long
-def test_what_is_accepted_of_one_aggregate_is_of_no_other_and_of_nothing_later(
-    new_ground: NewGround, broker: EmbeddedBroker, tmp_path: Path
-) -> None:
-    """Be it on the same partition, and before the end that events had then."""
-    books = Books(broker, "ofone", tmp_path / "data")
-    others = (f"o-{number}" for number in count(2))
-    other = next(one for one in others if books.partition(one) == books.partition("o-1"))
-    books.ask("order", "o-1", BOUGHT)
-    books.ask("order", other, BOUGHT, {"type": "ModifyOrder", "quantity": 5})
-    books.settle()
-    ground, topic = new_ground(books.settings), books.topics.events("order")
-    books.drop(topic, books.partition("o-1"), 2)
-
-    def lose(name: str, version: int) -> None:
-        with books.read_side.engine.begin() as connection:
-            connection.exec_driver_sql(
-                "DELETE FROM event_archive_v1 WHERE aggregate_id = ? AND version = ?",
-                (name, version),
-            )
-
-    lose("o-1", 1)
-    accepted = Wish(accept_lost=True, who="ada", why="o-1 is gone", at=5)
-    recover(ground, books.settings, wish=accepted)
-    lose(other, 1)
-    with pytest.raises(BrokenHistory, match=f"'{other}'.* version 2 follows version 0"):
-        recover(ground, books.settings)
-    more = Wish(accept_lost=True, who="bea", why="so is the other", at=6)
-    recover(ground, books.settings, wish=more)
-    decided = read_decisions(books.options, books.topics)
-    books.close()
-
-    assert [(one.who, one.lost) for one in decided if one.lost] == [
-        ("ada", Lost("order", "o-1", 1)),
-        ("bea", Lost("order", other, 2)),
+    assert kept["o-1"] == Snapshot(2, quarantined=True)
+    assert kept["o-2"].version == 1
+    assert [(one.kind, one.who, one.source) for one in decided] == [
+        (Kind.SKIPPED, "ada", place),
+        (Kind.QUARANTINED, "ada", place),
     ]
-    assert [one for one in decided if one.source.offset == one.until and not one.lost] == []
 
 
 @pytest.mark.proves("C-17", "C-04")
 @pytest.mark.long
-def test_an_acceptance_that_comes_to_no_end_leaves_nothing_behind(
+def test_a_quarantine_that_comes_to_no_end_leaves_nothing_behind(
     new_ground: NewGround, broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
     """The archive, which was only away, has all: none of it may be given a second time."""
@@ -340,16 +264,14 @@ def test_an_acceptance_that_comes_to_no_end_leaves_nothing_behind(
     before = recover(ground, settings)
     for number, (_, end) in enumerate(books.bounds(books.topics.events("order"))):
         books.drop(books.topics.events("order"), number, end)
-    elsewhere = SecretStr(f"sqlite:///{tmp_path / 'away.db'}")
-    away = settings.model_copy(update={"database_url": elsewhere})
-    accepted = Wish(accept_lost=True, who="bob", why="the wrong database", at=5)
+    away = without_archive(settings, tmp_path)
 
     def killed(step: RecoveryStep) -> None:
         if step is RecoveryStep.SEEDED:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        recover(ground, away, wish=accepted, on_step=killed)
+        recover(ground, away, wish=wish(quarantine=True), on_step=killed)
     assert read_decisions(books.options, books.topics) == []
     after = recover(ground, settings)
     books.close()
@@ -359,11 +281,11 @@ def test_an_acceptance_that_comes_to_no_end_leaves_nothing_behind(
 
 @pytest.mark.proves("C-17")
 @pytest.mark.thorough
-def test_events_that_kafka_has_compacted_come_from_the_archive_or_stay_a_hole_on_record(
+def test_events_that_kafka_has_compacted_come_from_the_archive_or_quarantine_their_aggregate(
     new_ground: NewGround, compacted: Compacted
 ) -> None:
     """In no case is an aggregate set back to a version that it had: its next would be a second."""
-    books, place, before = compacted
+    books, before = compacted
     ground, settings = new_ground(books.settings), books.settings
     after = recover(ground, settings)
     was, found = (snapshots(ground, settings, number) for number in (before, after.generation))
@@ -371,17 +293,11 @@ def test_events_that_kafka_has_compacted_come_from_the_archive_or_stay_a_hole_on
 
     books.close()
     (settings.data_dir / "verdict.db").unlink()
-    with pytest.raises(BrokenHistory, match=f"{place}, .* version 3 follows version 0"):
+    with pytest.raises(DamagedHistoriesError, match=r"'o-1' from version 1 .* follows version 0"):
         recover(ground, settings)
-    skip = Wish(places=[place], who="ada", why="as it says", at=5)
-    with pytest.raises(BrokenHistory, match=r"tells of version 3 .* no event of it is there"):
-        recover(ground, settings, wish=skip)
-    accepted = Wish(accept_lost=True, who="ada", why="nobody has them", at=5)
-    assert recover(ground, settings, wish=accepted).aggregates == after.aggregates
+    assert recover(ground, settings, wish=wish(quarantine=True)).aggregates == after.aggregates
     again = recover(ground, settings)  # it is on record
-    [entry] = [snapshots(ground, settings, again.generation)[key] for key in was if b"o-1" in key]
-    kept = decode_snapshot("order", entry)
-    assert (kept.version, kept.life_cycle) == (3, LifeCycle.DELETED)
+    assert decoded(ground, settings, again.generation)["o-1"] == Snapshot(1, quarantined=True)
 
 
 @pytest.fixture
@@ -395,8 +311,7 @@ def compacted(new_ground: NewGround, tmp_path: Path) -> Iterator[Compacted]:
         before = recover(new_ground(books.settings), books.settings)
         topic = books.topics.events("order")
         compact(books, topic, "o-1")
-        [(offset, _)] = books.records(topic, "o-1")
-        yield Compacted(books, Source(topic, books.partition("o-1"), offset), before.generation)
+        yield Compacted(books, before.generation)
 
 
 def compact(books: Books, topic: str, name: str) -> None:
@@ -419,6 +334,24 @@ def compact(books: Books, topic: str, name: str) -> None:
     while len(books.records(topic, name)) > 1:
         assert time.monotonic() < deadline, "nothing is compacted"
         time.sleep(0.1)
+
+
+def without_archive(settings: Settings, folder: Path) -> Settings:
+    """Return settings with a database that is not there."""
+    elsewhere = SecretStr(f"sqlite:///{folder / 'away.db'}")
+    return settings.model_copy(update={"database_url": elsewhere})
+
+
+def wish(skip: Source | None = None, *, quarantine: bool = False) -> Wish:
+    """Return what an operator asks for."""
+    places = [(skip, skip.offset + 1)] if skip else []
+    return Wish(places=places, quarantine=quarantine, who="ada", why="the disk is gone", at=5)
+
+
+def decoded(ground: Foundation, settings: Settings, generation: int) -> dict[str, Snapshot[Any]]:
+    """Return the orders of a seed by their ids."""
+    found = snapshots(ground, settings, generation)
+    return {named(key)[1]: decode_snapshot("order", value) for key, value in found.items()}
 
 
 def snapshots(ground: Foundation, settings: Settings, generation: int) -> dict[bytes, bytes]:

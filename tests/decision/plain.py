@@ -178,6 +178,7 @@ class Asked:
             late = self.record.timestamp
         checks: list[tuple[bool, Callable[[], Rejected]]] = [
             (earlier is not None, lambda: self._reused(earlier)),
+            (before.quarantined, lambda: self._quarantined(before)),
             (late > 0, lambda: self._expired(late)),
             *self._checks_of_the_stand(before),
         ]
@@ -216,6 +217,14 @@ class Asked:
             Reason.COMMAND_ID_REUSED,
             f"command id {self.envelope.command_id!r} was already used for a "
             f"{earlier.command_type} at {iso_time(earlier.decided_at)}: send a new id",
+        )
+
+    def _quarantined(self, before: Snapshot[Any]) -> Rejected:
+        return Rejected(
+            Reason.QUARANTINED,
+            f"{self.name} is quarantined: its history is damaged from version {before.version} "
+            "on; send the command again when the quarantine is lifted",
+            {"version": before.version},
         )
 
     def _expired(self, late: int) -> Rejected:
@@ -292,22 +301,22 @@ class Asked:
         return found, last_hash
 
     def _refused(self, before: Snapshot[Any], rejected: Rejected) -> Response:
-        return self._response(
-            before,
-            {
-                "status": Status.REJECTED,
-                "from_version": before.version,
-                "to_version": before.version,
-                "event_ids": [],
-                "reason": rejected.reason,
-                "message": rejected.message,
-                "details": rejected.details,
-                "actual_version": before.version,
-                "actual_state": before.life_cycle,
-                "retriable": rejected.reason.retriable,
-                "last_hash": before.last_hash,
-            },
+        known = dict.fromkeys(
+            ("from_version", "to_version", "actual_version", "actual_state", "last_hash")
         )
+        refused = {
+            "status": Status.REJECTED,
+            "event_ids": [],
+            "reason": rejected.reason,
+            "message": rejected.message,
+            "details": rejected.details,
+            "retriable": rejected.reason.retriable,
+        }
+        if before.quarantined:
+            return self._response(before, refused | known | {"expected_version": None})
+        known |= dict.fromkeys(("from_version", "to_version", "actual_version"), before.version)
+        known |= {"actual_state": before.life_cycle, "last_hash": before.last_hash}
+        return self._response(before, refused | known)
 
     def _response(self, before: Snapshot[Any], more: dict[str, Any]) -> Response:
         about = {

@@ -196,7 +196,15 @@ def test_a_command_that_a_bug_keeps_from_being_read_stops_nobody_else(
 ) -> None:
     kind: Any = type("CancelOrder", (broken,), {"__module__": __name__})
     rules = replace(order, commands=PlaceOrder | kind)
-    shop = replace(app, aggregates=(rules,), policies=(), notifications=(), inbound=(), lake=None)
+    shop = replace(
+        app,
+        aggregates=(rules,),
+        policies=(),
+        notifications=(),
+        inbound=(),
+        read_models=(),
+        lake=None,
+    )
     record = as_json({"type": "CancelOrder", "cause": "slow"})
     if as_avro:
         value = encode_command("order", ENVELOPE, CancelOrder(cause="slow"))

@@ -5,6 +5,7 @@ from commands.position import ClosePosition
 from tests.decision.desk import FILL_ALL, MODIFY, OPEN, PLACE, after, command, judge
 from tests.traffic import START
 from verdict.decision.handle import Limits
+from verdict.decision.snapshot import Snapshot
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.reason import Reason
 from verdict.wire.response import Status
@@ -20,6 +21,41 @@ def test_the_deadline_is_checked_before_the_version() -> None:
     asked = command(MODIFY, 99, at=1, deadline=START)
 
     assert judge(asked, PLACED).response.reason is Reason.EXPIRED
+
+
+@pytest.mark.proves("C-17")
+def test_a_quarantined_aggregate_rejects_every_new_command_before_all_other_checks() -> None:
+    asked = command(MODIFY, 99, at=1, deadline=START)
+
+    verdict = judge(asked, Snapshot(3, quarantined=True))
+
+    answer = verdict.response
+    assert (answer.reason, answer.retriable, verdict.remembered) == (
+        Reason.QUARANTINED,
+        True,
+        False,
+    )
+    assert answer.message is not None
+    assert "its history is damaged from version 3 on" in answer.message
+    assert answer.command_digest == asked.digest
+    unknown = (
+        answer.from_version, answer.to_version, answer.expected_version, answer.actual_version,
+        answer.actual_state, answer.last_hash,
+    )  # fmt: skip
+    assert unknown == (None,) * 6
+
+
+@pytest.mark.proves("C-06", "C-17")
+def test_a_known_command_id_is_answered_though_its_aggregate_is_quarantined() -> None:
+    asked = command(PLACE)
+    first = judge(asked).response
+    other = command(MODIFY, command_id=first.command_id)
+
+    again = judge(asked, Snapshot(3, quarantined=True), earlier=first).response
+    reused = judge(other, Snapshot(3, quarantined=True), earlier=first).response
+
+    assert again == first.model_copy(update={"duplicate": True})
+    assert (reused.reason, reused.to_version) == (Reason.COMMAND_ID_REUSED, None)
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ def snapshots(
         state=st.none() | states,
         last_hash=HASHES,
         decided_at=INSTANTS,
+        quarantined=st.just(False),
     )
 
 
@@ -59,6 +60,12 @@ def test_nothing_but_the_version_hash_and_time_is_left_of_a_deleted_aggregate() 
     assert deleted.life_cycle is LifeCycle.DELETED
     assert deleted.state is None
     assert len(encode_snapshot("order", deleted)) == 1 + 8 + 8 + 1 + 1 + 32
+
+
+def test_of_a_quarantined_aggregate_the_first_damaged_version_is_kept() -> None:
+    quarantined = Snapshot[Any](7, quarantined=True)
+
+    assert decode_snapshot("order", encode_snapshot("order", quarantined)) == quarantined
 
 
 def test_an_aggregate_is_a_few_dozen_bytes() -> None:

@@ -50,5 +50,5 @@ def test_the_words_of_an_error_lead_to_what_operators_are_told() -> None:
     entries = dict(one.split("\n", 1) for one in "\n".join(catalogue()).split("\n### ")[1:])
 
     where = "operating.md#it-does-not-start-or-has-ended"
-    assert f"[`… was taken over by owner …`](../{where})" in entries["TakenOver"]
+    assert f"[`… was fenced by owner …`](../{where})" in entries["FencedError"]
     assert sum("(../operating.md#" in entry for entry in entries.values()) > 10

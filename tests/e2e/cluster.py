@@ -52,8 +52,8 @@ class Cluster:
         self._start("master", {}, [], f"{DEPLOY}.master.Master", "--port", str(port))
         _await_listening(port)
 
-    def worker(self, *hidden: Path) -> psutil.Popen:
-        """Add a worker of one core that does not see into these folders either.
+    def worker(self) -> psutil.Popen:
+        """Add a worker of one core.
 
         It registers in its own time; what it is given to do runs in processes that it starts.
         """
@@ -63,7 +63,7 @@ class Cluster:
         return self._start(
             name,
             self._environment,
-            _in_a_namespace([*self._hidden, *hidden]),
+            _in_a_namespace(self._hidden),
             f"{DEPLOY}.worker.Worker",
             *size,
             self.url,

@@ -28,8 +28,8 @@ from tests.model import Model, Record, fold
 from tests.traffic import Traffic
 from verdict.decider.generation import Generation, generation_of
 from verdict.exactly_once.checkpoint import checkpoint_position
-from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.markers import Seen, read_marker
+from verdict.exactly_once.query import decider_query
 from verdict.exactly_once.steps import Step
 from verdict.kafka.access import Kafka
 from verdict.kafka.offsets import same

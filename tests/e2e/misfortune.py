@@ -12,13 +12,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from projections.us_holder import OpenPosition, evolve, us_holder
+from projections.us_holder import Position, evolve, us_holder
 from schemas.position import PositionRelisted
 from tests.application import APPLICATION
 from verdict.configuration.loading import load_settings
 from verdict.errors import VerdictError
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.declared import AtVersion, declared
+from verdict.projection.kind_tables import compile_projection
 from verdict.projection.projection import Projection
 from verdict.read_models import declared_projection
 from verdict.read_models.versions.rebuilder import Rebuilder
@@ -26,7 +27,7 @@ from verdict.read_models.versions.rebuilder import Rebuilder
 BUG = "bug"
 
 
-def deaf(position: OpenPosition | None, recorded: RecordedEvent) -> OpenPosition | None:
+def deaf(position: Position | None, recorded: RecordedEvent[Any]) -> Position | None:
     """Return the position after an event, where it was listed before."""
     return (
         position if isinstance(recorded.payload, PositionRelisted) else evolve(position, recorded)
@@ -35,7 +36,7 @@ def deaf(position: OpenPosition | None, recorded: RecordedEvent) -> OpenPosition
 
 def buggy(exchanges: Collection[str], version: int) -> Projection:
     """Return the first version as it is, and later ones with the bug."""
-    right = us_holder(exchanges, version)
+    right = compile_projection(us_holder, version, us_exchanges=exchanges)
     return right if version == 1 else replace(right, evolve=deaf)
 
 

@@ -17,8 +17,8 @@ from tests.e2e.paused import pause
 from tests.e2e.test_recover import recovered
 from tests.wire.examples import COMMANDS
 from verdict.client.client import Client
-from verdict.exactly_once.lake_query import lake_query
 from verdict.exactly_once.markers import read_marker
+from verdict.exactly_once.query import lake_query
 from verdict.kafka.access import Kafka
 from verdict.local.broker import EmbeddedBroker
 from verdict.testing.service import end_with_all_they_started
@@ -170,16 +170,6 @@ def test_storage_that_is_not_shared_is_refused(machines: Machines) -> None:
     said = machines.deployment.said()
     assert f"does not see what was written to {hidden} (shared_dir)" in said
     assert machines.deployment.seen().marker is None
-
-
-def test_a_worker_that_comes_later_and_does_not_share_is_named(machines: Machines) -> None:
-    machines.cluster.worker()
-    shared = machines.folder / "shared"
-    with machines.decider() as decider:
-        machines.cluster.worker(shared)
-        assert decider.running().wait(QUIET_S) == 1
-
-        assert f"does not see what was written to {shared} (sh" in machines.deployment.said()
 
 
 def test_rows_of_a_lake_that_no_worker_shares_are_missed_and_its_marker_stays(

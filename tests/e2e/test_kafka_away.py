@@ -41,7 +41,7 @@ def test_a_kafka_that_is_away_for_longer_than_any_client_waits_is_waited_for(
         deployment.await_read_side()
         said = deployment.said()
     print(said)
-    assert "the decider goes on" in said
+    assert "component decider runs again" in said
     deployment.assert_as_the_model_says()
 
 

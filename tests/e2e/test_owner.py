@@ -102,7 +102,7 @@ def test_a_service_whose_state_is_rebuilt_elsewhere_stops_and_the_other_goes_on(
         recovered = other.cli("recover")
         assert recovered.returncode == 0, recovered.stderr
         assert former.wait(ENDS_S) == 1
-        assert "was taken over by" in said(first)
+        assert "was fenced by" in said(first)
         assert "verdict recover" in said(first)
     refused = first.cli("up")
     assert refused.returncode == 1
@@ -148,7 +148,7 @@ def assert_taken_over(former: "subprocess.Popen[str]", deployment: Deployment, *
     """The service ends, and says who has taken over and what to do."""
     assert former.wait(ENDS_S) == 1
     [last] = [line for line in said(deployment).splitlines() if line.startswith("verdict: ")]
-    assert "was taken over by owner" in last
+    assert "was fenced by owner" in last
     assert f"(pid {by} on " in last
     assert "stop that one and start on its data directory" in last
 

@@ -58,11 +58,11 @@ def test_people_read_postgresql_as_they_read_sqlite(
 
     postgresql.execute(LET_GO, make_url(database).database or "")
     with deployment.traffic(seed=1):
-        eventually(lambda: "the projections started again" in deployment.said())
+        eventually(lambda: "component projections runs again" in deployment.said())
     deployment.await_quiet()
     deployment.await_read_side()
 
-    assert "commands are decided meanwhile; trying again every 5 s" in deployment.said()
+    assert "component projections stopped, trying again every 5 s" in deployment.said()
     deployment.assert_as_the_model_says()
     responses = [one for one in deployment.published() if one.topic.endswith(".responses")]
     assert deployment.sql("SELECT count(*) FROM outcome") == [[len(responses)]]

@@ -17,7 +17,7 @@ from tests.e2e.deployment import ASK_AGAIN_S, Deployment
 from tests.reactions.running import behind, read_all
 from tests.reactions.tills import PERSONAL, Sale, earned, recorded, shipped, totals
 from verdict.configuration.loading import load_settings
-from verdict.exactly_once.lake_query import lake_query
+from verdict.exactly_once.query import lake_query
 from verdict.kafka.access import Kafka
 from verdict.reactions.query import reactions_of, reactions_query
 

@@ -12,11 +12,20 @@ from sqlalchemy import Engine, text
 
 from tests.application import APPLICATION
 from verdict.configuration.loading import load_settings
-from verdict.event_log import followed_log
-from verdict.event_log.followed_log import beyond, follow_this_log, refuse_another_database
-from verdict.event_log.followed_topics import refuse_other_topics
+from verdict.event_log.followed_log import (
+    follow_this_log,
+    refuse_another_database,
+    remembered,
+)
+from verdict.kafka import log_identity
 from verdict.kafka.access import Kafka
-from verdict.kafka.identity import AnotherLog, Identities, Identity
+from verdict.kafka.log_identity import (
+    AnotherLog,
+    Identities,
+    Identity,
+    beyond,
+    require_same_ids,
+)
 from verdict.local.broker import EmbeddedBroker
 from verdict.projection import followed, position
 from verdict.projection.database import create_read_side, open_database
@@ -27,7 +36,7 @@ TOPIC = "followed-log"
 
 
 def test_a_position_behind_the_end_is_named_with_both_numbers() -> None:
-    reached = {Partition("a", 0): 5, Partition("a", 1): 7, Partition("b", 0): 9}
+    reached = {Partition("a", 0): 5, Partition("a", 1): 7}
 
     assert beyond(reached, {"a": [5, 6]}) == [
         "a:1 was read up to offset 7, and Kafka has it up to 6 only"
@@ -35,18 +44,26 @@ def test_a_position_behind_the_end_is_named_with_both_numbers() -> None:
     assert beyond(reached, {"a": [5]}) == [
         "a:1 was read up to offset 7, and Kafka has it up to 0 only"
     ]
-    assert beyond(reached, {}) == []
+    assert beyond(reached, {"a": [5, 7]}) == []
 
 
 def test_topics_may_come_and_go_but_not_all_at_once() -> None:
-    noted = {"here"}, {"a.events": "1", "b.events": "2"}
+    noted = followed.Followed(frozenset({"here"}), {"a.events": "1", "b.events": "2"})
     found = Identity("here", {"a.events": "1", "c.events": "3"})
 
-    refuse_other_topics("it", *noted, ["a.events", "c.events"], found)
+    require_same_ids([remembered("it", noted, ["a.events", "c.events"])], found)
     with pytest.raises(AnotherLog, match=r"filled from a\.events .* to follow c\.events"):
-        refuse_other_topics("it", *noted, ["c.events"], found)
+        remembered("it", noted, ["c.events"])
     with pytest.raises(AnotherLog, match=r"b\.events had the id 2 and is gone"):
-        refuse_other_topics("it", *noted, ["b.events"], found)
+        require_same_ids([remembered("it", noted, ["b.events"])], found)
+
+
+def test_positions_in_topics_that_are_not_followed_any_more_do_not_matter() -> None:
+    noted = followed.Followed(frozenset(), {})
+
+    found = remembered("it", noted, ["a"], {Partition("a", 0): 5, Partition("b", 0): 9})
+
+    assert found.reached == {Partition("a", 0): 5}
 
 
 class OnlyTheirs:
@@ -70,7 +87,7 @@ class OnlyTheirs:
 def test_a_database_is_refused_while_the_topics_are_not_there_yet(
     noted: dict[str, str], reached: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(followed_log, "Identities", OnlyTheirs)
+    monkeypatch.setattr(log_identity, "Identities", OnlyTheirs)
     nowhere, url = Kafka(settings={}), f"sqlite:///{tmp_path / 'theirs.db'}"
     settings = load_settings(
         APPLICATION, data_dir=tmp_path, topic_prefix="m-", database_url=SecretStr(url)

@@ -8,7 +8,7 @@ import pytest
 from tests.audit.books import PLACE, Books
 from verdict.event_log.followed_log import refuse_another_database
 from verdict.kafka.access import Kafka
-from verdict.kafka.identity import AnotherLog
+from verdict.kafka.log_identity import AnotherLog
 from verdict.local.broker import EmbeddedBroker
 
 ALTERED = "UPDATE event_archive_v1 SET value = ? WHERE aggregate_id = 'o-1' AND version = 1"

@@ -286,7 +286,7 @@ def test_a_record_that_is_no_event_is_named_and_passed_over_once_that_is_decided
         subscription = Subscription(reader, log, followable.topics)
         found = []
         with pytest.raises(
-            VerdictError, match=f"{garbage} cannot be read .* letters evict {garbage}"
+            VerdictError, match=f"{garbage} cannot be read .*verdict skip {garbage}"
         ):
             found += [*subscription.events(follow=False)]
     made = Decision(source=place, until=place.offset + 1, who="ada", why="a test", decided_at=0)

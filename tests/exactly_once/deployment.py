@@ -10,15 +10,15 @@ from confluent_kafka.cimpl import NewTopic
 from tests.topics import create_new, drop
 from verdict.exactly_once.batch import Batch, OutputRecord
 from verdict.exactly_once.checkpoint import FRESH, CheckpointPosition
+from verdict.exactly_once.fencing import claim_query
 from verdict.exactly_once.markers import read_marker
-from verdict.exactly_once.owner import take_over
 from verdict.exactly_once.publisher import Publisher
 from verdict.exactly_once.query import Query
 from verdict.exactly_once.steps import OnStep, unobserved
 from verdict.exactly_once.transactions import Transactions
 from verdict.kafka.access import Kafka
-from verdict.kafka.identity import Identities
 from verdict.kafka.log import KafkaLog
+from verdict.kafka.log_identity import Identities
 from verdict.wire.marker import Marker
 
 BATCH_SIZE = 10  # commands
@@ -97,10 +97,10 @@ class Deployment:
         for producer in self._fencing:
             producer.close()
 
-    def take_over(
+    def claim(
         self, checkpoint: CheckpointPosition = FRESH, on_step: OnStep = unobserved
     ) -> Publisher:
-        publisher = take_over(self.query, self.kafka, checkpoint, on_step)
+        publisher = claim_query(self.query, self.kafka, checkpoint, on_step)
         self._publishers.append(publisher)
         return publisher
 

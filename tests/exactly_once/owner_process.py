@@ -16,7 +16,7 @@ def main(bootstrap_servers: str, name: str, deadly: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     deployment = Deployment(bootstrap_servers, name)
-    publisher = deployment.take_over(on_step=die)
+    publisher = deployment.claim(on_step=die)
     publisher.publish(deployment.batch(0), deployment.outputs(0))
 
 

@@ -8,7 +8,7 @@ from tests.application import APPLICATION
 from tests.exactly_once.deployment import Deployment, values
 from tests.topics import grow
 from verdict.event_log.decisions import read_decisions, write_decisions
-from verdict.exactly_once.stateless import begin_anew
+from verdict.exactly_once.restart import restart_from_progress
 from verdict.model.source import Source
 from verdict.wire.decision import Decision
 from verdict.wire.topics import Topics
@@ -20,12 +20,12 @@ def test_outputs_and_markers_stay_in_the_first_partitions(deployment: Deployment
     servers = str(deployment.kafka.settings["bootstrap.servers"])
     counts = {deployment.events: 2, deployment.query.markers: 1}
     deployment.kafka = replace(deployment.kafka, outputs=counts)
-    owner = deployment.take_over()
+    owner = deployment.claim()
     owner.publish(deployment.batch(0), deployment.outputs(0))
     for topic, count in counts.items():
         grow(servers, topic, count + 2)
     owner.publish(deployment.batch(1), deployment.outputs(1))
-    again = deployment.take_over(deployment.checkpoint(1, committed=True))
+    again = deployment.claim(deployment.checkpoint(1, committed=True))
     again.publish(deployment.batch(2), deployment.outputs(2))
 
     written = {deployment.events: {0, 1}, deployment.query.markers: {0}}
@@ -46,14 +46,14 @@ def test_a_partition_that_is_added_to_an_input_begins_with_its_first_record(
 ) -> None:
     servers = str(deployment.kafka.settings["bootstrap.servers"])
     query = replace(deployment.another("reactions"), outputs=())
-    begin_anew(query, deployment.kafka).close()
+    restart_from_progress(query, deployment.kafka).close()
     deployment.send(deployment.commands, b"before", partition=1)
     grow(servers, deployment.commands, 4)
     for value in (b"dropped", b"kept"):
         deployment.send(deployment.commands, value, partition=3)
     deployment.delete(deployment.commands, 3, 1)
 
-    again = begin_anew(query, deployment.kafka)
+    again = restart_from_progress(query, deployment.kafka)
     again.close()
 
     assert again.marker.offsets == {deployment.commands: [0, 0, 0, 1]}
@@ -64,12 +64,12 @@ def test_what_others_dropped_before_it_was_read_is_said_and_the_rest_is_read(
     deployment: Deployment, caplog: pytest.LogCaptureFixture
 ) -> None:
     query = replace(deployment.another("reactions"), outputs=())
-    begin_anew(query, deployment.kafka).close()
+    restart_from_progress(query, deployment.kafka).close()
     for value in (b"dropped", b"dropped", b"kept"):
         deployment.send(deployment.commands, value, partition=1)
     deployment.delete(deployment.commands, 1, 2)
 
-    again = begin_anew(query, deployment.kafka)
+    again = restart_from_progress(query, deployment.kafka)
     again.close()
 
     assert again.marker.offsets == {deployment.commands: [0, 2]}

@@ -7,11 +7,11 @@ import pytest
 from tests.exactly_once.deployment import Deployment, values
 from verdict.exactly_once.belonging import belonging
 from verdict.exactly_once.checkpoint import FRESH
-from verdict.exactly_once.claim import write_marker
-from verdict.exactly_once.stateless import begin_anew
+from verdict.exactly_once.fencing import write_marker
+from verdict.exactly_once.restart import restart_from_progress
 from verdict.exactly_once.steps import Step
 from verdict.foundation.log_watch import LogWatch
-from verdict.kafka.identity import AnotherLog, Identity, changes, refuse_changes
+from verdict.kafka.log_identity import AnotherLog, Identity, Remembered, changes, require_same_ids
 from verdict.wire.marker import Marker
 
 
@@ -37,7 +37,7 @@ def test_each_thing_that_is_another_is_named_with_both_ids() -> None:
 def test_the_marker_keeps_the_ids_of_kafka_and_of_the_topics_that_it_speaks_of(
     deployment: Deployment,
 ) -> None:
-    owner = deployment.take_over()
+    owner = deployment.claim()
     owner.publish(deployment.batch(0), deployment.outputs(0))
 
     marker = deployment.marker()
@@ -50,15 +50,25 @@ def test_the_marker_keeps_the_ids_of_kafka_and_of_the_topics_that_it_speaks_of(
 
 def test_what_several_remember_is_named_once_with_all_else() -> None:
     """Who renews topics had one round for each marker."""
-    gone = "a.events had the id 1 and is gone"
-    said = {"the marker of decider": [gone, "b had"], "the lake's": [], "the read side": [gone]}
+    found = Identity("here", {"b": "3"})
 
+    def remembered(whose: str, **ids: str) -> Remembered:
+        return Remembered(whose=whose, ids=Identity("here", ids))
+
+    gone, another = "a had the id 1 and is gone", "b had the id 2 and has 3"
     with pytest.raises(
         AnotherLog,
-        match=f"^the marker of decider and the read side belong to another log: {gone}; b had. ",
+        match=f"^the marker of decider and the read side belong to another log: {gone}; {another}",
     ):
-        refuse_changes(said)
-    refuse_changes({"the marker of decider": []})
+        require_same_ids(
+            [
+                remembered("the marker of decider", a="1", b="2"),
+                remembered("the lake's", b="3"),
+                remembered("the read side", a="1"),
+            ],
+            found,
+        )
+    require_same_ids([remembered("the marker of decider", b="3")], found)
 
 
 @pytest.mark.proves("G-01")
@@ -67,7 +77,7 @@ def test_a_topic_that_was_created_anew_is_refused_before_the_owner_is_disturbed(
     deployment: Deployment, recreated: str
 ) -> None:
     steps: list[Step] = []
-    owner = deployment.take_over(on_step=steps.append)
+    owner = deployment.claim(on_step=steps.append)
     owner.publish(deployment.batch(0), deployment.outputs(0))
     topic = f"{deployment.name}.{recreated}"
     [was] = deployment.ids([topic]).values()
@@ -76,13 +86,13 @@ def test_a_topic_that_was_created_anew_is_refused_before_the_owner_is_disturbed(
 
     [now] = deployment.ids([topic]).values()
     with pytest.raises(AnotherLog, match=f"{topic} had the id {was} and has {now}"):
-        deployment.take_over(deployment.checkpoint(0, committed=True))
+        deployment.claim(deployment.checkpoint(0, committed=True))
     assert deployment.marker() == owner.marker  # nobody has claimed it
 
 
 @pytest.mark.proves("G-01")
 def test_a_topic_that_is_created_anew_under_the_owner_gets_nothing(deployment: Deployment) -> None:
-    owner = deployment.take_over()
+    owner = deployment.claim()
     owner.publish(deployment.batch(0), deployment.outputs(0))
 
     deployment.recreate(deployment.events)
@@ -94,7 +104,7 @@ def test_a_topic_that_is_created_anew_under_the_owner_gets_nothing(deployment: D
 
 
 def test_a_topic_that_is_deleted_under_the_owner_is_named(deployment: Deployment) -> None:
-    owner = deployment.take_over()
+    owner = deployment.claim()
 
     deployment.remove(deployment.commands)
 
@@ -117,22 +127,22 @@ def test_a_topic_that_is_created_anew_is_noticed_though_nothing_is_published(
 
 @pytest.mark.proves("G-01")
 def test_a_marker_of_another_cluster_is_refused(deployment: Deployment) -> None:
-    owner = deployment.take_over()
+    owner = deployment.claim()
     foreign = replace(owner.marker, cluster_id="elsewhere")
     write_marker(deployment.fence(), deployment.query, deployment.kafka, foreign).close()
 
     with pytest.raises(AnotherLog, match=r"cluster's id was elsewhere and is .*bootstrap_servers"):
-        deployment.take_over()
+        deployment.claim()
 
 
 @pytest.mark.proves("G-01")
 def test_a_marker_without_ids_adopts_them_with_the_next_claim(deployment: Deployment) -> None:
-    former = deployment.take_over()
+    former = deployment.claim()
     former.publish(deployment.batch(0), deployment.outputs(0))
     older = replace(former.marker, cluster_id=None, topic_ids={})
     write_marker(deployment.fence(), deployment.query, deployment.kafka, older).close()
 
-    owner = deployment.take_over(deployment.checkpoint(0, committed=True))
+    owner = deployment.claim(deployment.checkpoint(0, committed=True))
 
     assert owner.marker.topic_ids == former.marker.topic_ids
     owner.publish(deployment.batch(1), deployment.outputs(1))
@@ -140,20 +150,20 @@ def test_a_marker_without_ids_adopts_them_with_the_next_claim(deployment: Deploy
 
 
 def test_a_query_without_state_goes_on_in_its_own_topics_only(deployment: Deployment) -> None:
-    first = begin_anew(deployment.query, deployment.kafka)
+    first = restart_from_progress(deployment.query, deployment.kafka)
     first.close()
-    begin_anew(deployment.query, deployment.kafka).close()  # its marker is carried along
+    restart_from_progress(deployment.query, deployment.kafka).close()  # its marker is carried along
 
     deployment.recreate(deployment.commands)
 
     with pytest.raises(AnotherLog, match="created anew"):
-        begin_anew(deployment.query, deployment.kafka)
+        restart_from_progress(deployment.query, deployment.kafka)
 
 
 def test_topics_that_are_new_are_adopted_and_those_of_no_interest_are_kept(
     deployment: Deployment,
 ) -> None:
-    marker = deployment.take_over(FRESH).marker
+    marker = deployment.claim(FRESH).marker
     known = {deployment.commands: marker.topic_ids[deployment.commands], "left.events": "gone"}
 
     found = belonging(replace(marker, topic_ids=known), deployment.query, deployment.kafka)

@@ -56,7 +56,7 @@ def test_a_commit_that_times_out_is_settled_by_the_marker(
         if step is Step.IN_DOUBT:
             resume(own_broker)
 
-    publisher = deployment.take_over(on_step=pause_during_the_commit)
+    publisher = deployment.claim(on_step=pause_during_the_commit)
 
     assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
 
@@ -82,7 +82,7 @@ def test_a_connection_lost_during_the_commit_is_settled_by_the_marker(
             pause(own_broker)
             restarting.start()
 
-    publisher = deployment.take_over(on_step=kill_during_the_commit)
+    publisher = deployment.claim(on_step=kill_during_the_commit)
 
     assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
 
@@ -100,7 +100,7 @@ def test_when_kafka_stays_away_the_owner_stops_and_the_next_start_finds_out(
         if step is Step.BEFORE_COMMIT:
             pause(own_broker)
 
-    publisher = deployment.take_over(on_step=pause_for_good)
+    publisher = deployment.claim(on_step=pause_for_good)
 
     with pytest.raises(Unreachable, match=own_broker.bootstrap_servers):
         publisher.publish(deployment.batch(0), deployment.outputs(0))
@@ -108,7 +108,7 @@ def test_when_kafka_stays_away_the_owner_stops_and_the_next_start_finds_out(
     resume(own_broker)
     # a broker that has slept so long registers anew before it answers
     deployment.kafka = replace(deployment.kafka, transaction_timeout_s=60.0)
-    next_owner = deployment.take_over(deployment.checkpoint(0, committed=False))
+    next_owner = deployment.claim(deployment.checkpoint(0, committed=False))
     next_owner.publish(deployment.batch(0), deployment.outputs(0))
     assert deployment.visible() == values(0)
 
@@ -125,7 +125,7 @@ def test_an_owner_paused_past_the_transaction_timeout_goes_on_when_nobody_took_o
         if step is Step.BEFORE_COMMIT and Step.IN_DOUBT not in steps:
             await_abort(deployment)
 
-    publisher = deployment.take_over(on_step=oversleep)
+    publisher = deployment.claim(on_step=oversleep)
 
     assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
 

@@ -30,7 +30,7 @@ def test_killed_while_taking_over_the_next_start_is_an_ordinary_one(
 ) -> None:
     kill_at(step, deployment)
 
-    publisher = deployment.take_over(FRESH)
+    publisher = deployment.claim(FRESH)
 
     assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
     assert deployment.visible() == values(0)
@@ -44,7 +44,7 @@ def test_killed_before_the_commit_nothing_is_visible_and_the_batch_is_published_
 ) -> None:
     kill_at(step, deployment)
 
-    publisher = deployment.take_over(deployment.checkpoint(0, committed=False))
+    publisher = deployment.claim(deployment.checkpoint(0, committed=False))
 
     assert publisher.marker.batch_id == -1
     assert deployment.visible() == []  # and nothing is open that would hide what follows
@@ -57,7 +57,7 @@ def test_killed_before_the_commit_nothing_is_visible_and_the_batch_is_published_
 def test_killed_after_the_commit_the_batch_is_skipped(deployment: Deployment) -> None:
     kill_at(Step.COMMITTED, deployment)
 
-    publisher = deployment.take_over(deployment.checkpoint(0, committed=False))
+    publisher = deployment.claim(deployment.checkpoint(0, committed=False))
 
     assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.SKIPPED
     next_batch: list[OutputRecord] = deployment.outputs(1)

@@ -8,10 +8,10 @@ import pytest
 
 from tests.exactly_once.deployment import Deployment
 from verdict.errors import Unreachable, VerdictError
-from verdict.exactly_once.fit import NO_BATCH
+from verdict.exactly_once.fencing import genesis
 from verdict.exactly_once.markers import first_offsets, holds_records, read_marker
-from verdict.exactly_once.owner import genesis
 from verdict.exactly_once.query import Query
+from verdict.exactly_once.resume import NO_BATCH
 from verdict.exactly_once.transactions import Transactions
 from verdict.kafka.access import Kafka
 from verdict.wire.records import encode
@@ -40,7 +40,7 @@ def test_there_is_no_marker_at_first(deployment: Deployment) -> None:
 def test_the_last_marker_of_a_query_is_found_however_far_back_it_lies(
     deployment: Deployment, neighbour: Transactions
 ) -> None:
-    deployment.take_over().close()
+    deployment.claim().close()
     neighbour.begin()
     write(neighbour, deployment, deployment.another("mail"), range(1000))
     neighbour.flush()
@@ -77,7 +77,7 @@ def test_an_uncommitted_marker_does_not_count(
 def test_a_marker_behind_the_open_transaction_of_another_query_is_waited_for(
     deployment: Deployment, neighbour: Transactions
 ) -> None:
-    owner = deployment.take_over()
+    owner = deployment.claim()
     neighbour.begin()
     write(neighbour, deployment, deployment.another("mail"), range(1))
     neighbour.flush()
@@ -97,13 +97,13 @@ def test_a_start_does_not_take_a_marker_for_the_newest_that_only_hides_it(
     deployment: Deployment, neighbour: Transactions
 ) -> None:
     neighbour.begin()
-    owner = deployment.take_over()
+    owner = deployment.claim()
     write(neighbour, deployment, deployment.another("mail"), range(1))
     neighbour.flush()
     owner.publish(deployment.batch(0), deployment.outputs(0))
 
     with ThreadPoolExecutor() as threads:
-        starting = threads.submit(deployment.take_over, deployment.checkpoint(0, committed=True))
+        starting = threads.submit(deployment.claim, deployment.checkpoint(0, committed=True))
         neighbour.commit()
 
         assert starting.result().marker.batch_id == 0

@@ -17,7 +17,7 @@ from tests.exactly_once.proxy import Fault, Proxy
 from tests.tiers import the_first_of
 from verdict.errors import Unreachable
 from verdict.exactly_once.batch import OutputRecord
-from verdict.exactly_once.errors import NotPublished, TakenOver
+from verdict.exactly_once.errors import FencedError, NotPublished
 from verdict.exactly_once.publisher import Outcome
 from verdict.exactly_once.steps import OnStep, Step
 from verdict.local.broker import EmbeddedBroker
@@ -80,7 +80,7 @@ def test_a_batch_is_published_once_whatever_the_network_loses(
     moment: Step,
 ) -> None:
     steps: list[Step] = []
-    publisher = proxied_deployment.take_over(on_step=failing(network, fault, moment, steps))
+    publisher = proxied_deployment.claim(on_step=failing(network, fault, moment, steps))
 
     assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
 
@@ -94,7 +94,7 @@ def test_a_slow_network_costs_time_only(
     deployment: Deployment, proxied_deployment: Deployment, network: Proxy, moment: Step
 ) -> None:
     steps: list[Step] = []
-    publisher = proxied_deployment.take_over(on_step=failing(network, Fault.DELAY, moment, steps))
+    publisher = proxied_deployment.claim(on_step=failing(network, Fault.DELAY, moment, steps))
 
     assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
 
@@ -119,7 +119,7 @@ def test_a_commit_that_arrives_when_the_next_transaction_is_open_does_not_end_it
             assert deployment.visible() == []
         steps.append(step)
 
-    publisher = proxied_deployment.take_over(on_step=hold_the_commit)
+    publisher = proxied_deployment.claim(on_step=hold_the_commit)
 
     assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
 
@@ -143,7 +143,7 @@ def test_when_the_network_stays_broken_the_owner_stops_and_the_next_start_finds_
         if step is Step.BEFORE_COMMIT:
             network.fail(fault)
 
-    publisher = proxied_deployment.take_over(on_step=fail_for_good)
+    publisher = proxied_deployment.claim(on_step=fail_for_good)
     outputs = Outputs(deployment.outputs(0))
     kept = weakref.ref(outputs)
 
@@ -153,7 +153,7 @@ def test_when_the_network_stays_broken_the_owner_stops_and_the_next_start_finds_
     del outputs
     gc.collect()
     assert kept() is None, "somebody keeps the records of every batch in doubt"
-    next_owner = deployment.take_over(deployment.checkpoint(0, committed=False))
+    next_owner = deployment.claim(deployment.checkpoint(0, committed=False))
     assert next_owner.publish(deployment.batch(0), deployment.outputs(0)) is outcome
     assert deployment.visible() == values(0)
 
@@ -167,15 +167,15 @@ def test_an_owner_that_was_cut_off_and_replaced_stops_when_it_is_back(
         if step is Step.BEFORE_COMMIT:
             network.fail(fault)
         if step is Step.IN_DOUBT:
-            owner = deployment.take_over(deployment.checkpoint(0, committed=False))
+            owner = deployment.claim(deployment.checkpoint(0, committed=False))
             owner.publish(deployment.batch(0), deployment.outputs(0))
             owner.publish(deployment.batch(1), deployment.outputs(1))
             owner.close()
             network.heal()
 
-    former = proxied_deployment.take_over(on_step=while_cut_off)
+    former = proxied_deployment.claim(on_step=while_cut_off)
 
-    with pytest.raises(TakenOver, match="taken over by"):
+    with pytest.raises(FencedError, match="fenced by"):
         former.publish(deployment.batch(0), deployment.outputs(0))
 
     assert deployment.visible() == values(0, 1)
@@ -187,16 +187,16 @@ def test_who_has_claimed_a_query_goes_on_though_nobody_told_him(
     deployment: Deployment, proxied_deployment: Deployment, network: Proxy, fault: Fault
 ) -> None:
     """Else both would stop: the former owner finds the claim in the marker."""
-    former = deployment.take_over()
+    former = deployment.claim()
     steps: list[Step] = []
 
     def on_step(step: Step) -> None:
         failing(network, fault, Step.CLAIM_SENT, steps)(step)
         if step is Step.IN_DOUBT:
-            with pytest.raises(TakenOver):
+            with pytest.raises(FencedError):
                 former.publish(deployment.batch(0), deployment.outputs(0, wording="!"))
 
-    owner = proxied_deployment.take_over(on_step=on_step)
+    owner = proxied_deployment.claim(on_step=on_step)
 
     assert Step.IN_DOUBT in steps
     assert owner.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
@@ -208,7 +208,7 @@ def test_who_did_not_claim_in_time_stops_and_the_former_owner_goes_on(
     deployment: Deployment, proxied_deployment: Deployment, network: Proxy, fault: Fault
 ) -> None:
     """Also when his commit arrives later."""
-    former = deployment.take_over()
+    former = deployment.claim()
 
     def on_step(step: Step) -> None:
         if step is Step.CLAIM_SENT:
@@ -218,7 +218,7 @@ def test_who_did_not_claim_in_time_stops_and_the_former_owner_goes_on(
             network.heal()
 
     with pytest.raises(NotPublished, match=re.escape(former.marker.owner)):
-        proxied_deployment.take_over(on_step=on_step)
+        proxied_deployment.claim(on_step=on_step)
 
     assert former.publish(deployment.batch(1), deployment.outputs(1)) is Outcome.PUBLISHED
     assert deployment.visible() == values(0, 1)
@@ -238,7 +238,7 @@ def test_a_short_outage_in_a_commit_is_not_taken_for_success(
             network.fail(fault)
             threading.Thread(target=heal_after_a_loss, args=[network]).start()
 
-    publisher = proxied_deployment.take_over(on_step=short_outage)
+    publisher = proxied_deployment.claim(on_step=short_outage)
 
     assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
 

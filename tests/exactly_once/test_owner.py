@@ -11,7 +11,7 @@ import pytest
 from tests.exactly_once.deployment import Deployment, values
 from tests.tiers import the_first_of
 from verdict.exactly_once.checkpoint import FRESH
-from verdict.exactly_once.errors import Misfit, NotPublished, TakenOver
+from verdict.exactly_once.errors import CheckpointMismatchError, FencedError, NotPublished
 from verdict.exactly_once.publisher import Outcome
 from verdict.exactly_once.steps import Step
 
@@ -22,7 +22,7 @@ def test_the_first_start_writes_a_marker_at_the_first_commands_that_kafka_holds(
     deployment.send(deployment.commands, b"deleted", partition=0)
     deployment.delete(deployment.commands, partition=0, before=1)
 
-    marker = deployment.take_over().marker
+    marker = deployment.claim().marker
 
     assert marker == deployment.marker()
     assert (marker.generation, marker.batch_id, marker.query_id) == (1, -1, None)
@@ -32,8 +32,8 @@ def test_the_first_start_writes_a_marker_at_the_first_commands_that_kafka_holds(
 def test_events_without_a_marker_refuse_the_start(deployment: Deployment) -> None:
     deployment.send(deployment.events, b"event")
 
-    with pytest.raises(Misfit, match="outputs exist, and no marker"):
-        deployment.take_over()
+    with pytest.raises(CheckpointMismatchError, match="outputs exist, and no marker"):
+        deployment.claim()
 
     assert deployment.marker() is None
 
@@ -49,9 +49,9 @@ def test_after_a_crash_in_the_first_transaction_the_start_is_no_different(
             raise Crash
 
     with pytest.raises(Crash):
-        deployment.take_over(on_step=crash).publish(deployment.batch(0), deployment.outputs(0))
+        deployment.claim(on_step=crash).publish(deployment.batch(0), deployment.outputs(0))
 
-    publisher = deployment.take_over(deployment.checkpoint(0, committed=False))
+    publisher = deployment.claim(deployment.checkpoint(0, committed=False))
     assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
 
 
@@ -60,7 +60,7 @@ def test_a_misfit_is_refused_before_the_owner_is_disturbed(
     deployment: Deployment, checkpoint: str
 ) -> None:
     steps: list[Step] = []
-    owner = deployment.take_over(on_step=steps.append)
+    owner = deployment.claim(on_step=steps.append)
     for batch_id in range(2):
         owner.publish(deployment.batch(batch_id), deployment.outputs(batch_id))
     misfit = {
@@ -69,8 +69,8 @@ def test_a_misfit_is_refused_before_the_owner_is_disturbed(
         "other shards": replace(deployment.checkpoint(1, committed=True), shards=5),
     }[checkpoint]
 
-    with pytest.raises(Misfit, match="verdict recover"):
-        deployment.take_over(misfit)
+    with pytest.raises(CheckpointMismatchError, match="verdict recover"):
+        deployment.claim(misfit)
 
     owner.publish(deployment.batch(2), deployment.outputs(2))
     assert deployment.visible() == values(0, 1, 2)
@@ -78,14 +78,14 @@ def test_a_misfit_is_refused_before_the_owner_is_disturbed(
 
 
 def test_the_former_owner_is_fenced_and_told_by_whom(deployment: Deployment) -> None:
-    former = deployment.take_over()
+    former = deployment.claim()
     former.publish(deployment.batch(0), deployment.outputs(0))
 
-    owner = deployment.take_over(deployment.checkpoint(0, committed=True))
+    owner = deployment.claim(deployment.checkpoint(0, committed=True))
     owner.publish(deployment.batch(1), deployment.outputs(1))
 
     for _ in range(2):  # also when Spark hands the batch over again
-        with pytest.raises(TakenOver, match=f"taken over by owner {re.escape(owner.marker.owner)}"):
+        with pytest.raises(FencedError, match=f"fenced by owner {re.escape(owner.marker.owner)}"):
             former.publish(deployment.batch(1), deployment.outputs(1, wording="!"))
     owner.publish(deployment.batch(2), deployment.outputs(2))
     assert deployment.visible() == values(0, 1, 2)
@@ -97,14 +97,14 @@ def test_an_owner_that_was_paused_in_its_transaction_stops_and_leaves_nothing(
 ) -> None:
     def while_paused(step: Step) -> None:
         if step is moment:
-            owner = deployment.take_over()
+            owner = deployment.claim()
             owner.publish(deployment.batch(0), deployment.outputs(0))
             owner.publish(deployment.batch(1), deployment.outputs(1))
             owner.close()
 
-    former = deployment.take_over(on_step=while_paused)
+    former = deployment.claim(on_step=while_paused)
 
-    with pytest.raises(TakenOver):
+    with pytest.raises(FencedError):
         former.publish(deployment.batch(0), deployment.outputs(0, wording="!"))
 
     assert deployment.visible() == values(0, 1)
@@ -113,14 +113,14 @@ def test_an_owner_that_was_paused_in_its_transaction_stops_and_leaves_nothing(
 def test_an_owner_that_is_fenced_but_not_replaced_goes_on_and_the_other_stops(
     deployment: Deployment,
 ) -> None:
-    owner = deployment.take_over()
+    owner = deployment.claim()
 
     def meanwhile(step: Step) -> None:
         if step is Step.INITIALISED:
             owner.publish(deployment.batch(0), deployment.outputs(0))
 
-    with pytest.raises(Misfit):  # the marker has moved on since it was read first
-        deployment.take_over(on_step=meanwhile)
+    with pytest.raises(CheckpointMismatchError):  # the marker has moved on since it was read first
+        deployment.claim(on_step=meanwhile)
     owner.publish(deployment.batch(1), deployment.outputs(1))
 
     assert deployment.visible() == values(0, 1)
@@ -131,27 +131,27 @@ def test_of_two_that_start_at_once_the_last_to_initialise_stays(deployment: Depl
 
     def meanwhile(step: Step) -> None:
         if step is Step.INITIALISED:
-            later.append(deployment.take_over())
+            later.append(deployment.claim())
 
     with pytest.raises(NotPublished, match=r"could not be claimed .*fenced"):
-        deployment.take_over(on_step=meanwhile)
+        deployment.claim(on_step=meanwhile)
 
     assert later[0].publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
     assert deployment.visible() == values(0)
 
 
 def test_an_owner_whose_marker_was_deleted_stops(deployment: Deployment) -> None:
-    owner = deployment.take_over()
+    owner = deployment.claim()
     deployment.send(deployment.query.markers, None, b"decider")
     deployment.fence()
 
-    with pytest.raises(Misfit, match="the marker of decider is gone"):
+    with pytest.raises(CheckpointMismatchError, match="the marker of decider is gone"):
         owner.publish(deployment.batch(0), deployment.outputs(0))
 
 
 def test_two_queries_share_the_markers_topic(deployment: Deployment) -> None:
     mail = deployment.beside("mail")
-    publishers = [deployment.take_over(), mail.take_over()]
+    publishers = [deployment.claim(), mail.claim()]
     for publisher in publishers:
         publisher.publish(deployment.batch(0), deployment.outputs(0))
 
@@ -169,11 +169,11 @@ def test_a_former_owner_that_wakes_up_before_it_initialises_again_stops_and_the_
         if step is Step.BEFORE_COMMIT and not taking_over:
             taking_over.append(deployment.fence())
         if step is Step.STILL_OWNER:
-            taking_over.append(deployment.take_over())
+            taking_over.append(deployment.claim())
 
-    former = deployment.take_over(on_step=meanwhile)
+    former = deployment.claim(on_step=meanwhile)
 
-    with pytest.raises(TakenOver):
+    with pytest.raises(FencedError):
         former.publish(deployment.batch(0), deployment.outputs(0, wording="!"))
 
     owner = taking_over[-1]
@@ -184,10 +184,10 @@ def test_a_former_owner_that_wakes_up_before_it_initialises_again_stops_and_the_
 def test_who_was_replaced_is_told_where_the_owner_runs_and_what_to_do(
     deployment: Deployment,
 ) -> None:
-    former = deployment.take_over()
-    owner = deployment.take_over()
+    former = deployment.claim()
+    owner = deployment.claim()
 
-    with pytest.raises(TakenOver, match=r"stop that one and start on its data directory") as told:
+    with pytest.raises(FencedError, match=r"stop that one and start on its data directory") as told:
         former.publish(deployment.batch(0), deployment.outputs(0))
 
     assert owner.marker.owner in str(told.value)

@@ -8,14 +8,14 @@ from confluent_kafka import Consumer, TopicPartition
 
 from tests.exactly_once.deployment import Deployment, values
 from verdict.exactly_once.batch import OutputRecord
-from verdict.exactly_once.errors import Misfit, NotPublished, ReplayDiffers
+from verdict.exactly_once.errors import CheckpointMismatchError, NotPublished, ReplayDiffers
 from verdict.exactly_once.publisher import Outcome
 from verdict.exactly_once.steps import Step
 from verdict.wire.headers import joined
 
 
 def test_a_batch_becomes_visible_with_its_marker_and_group_offsets(deployment: Deployment) -> None:
-    publisher = deployment.take_over()
+    publisher = deployment.claim()
 
     assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
 
@@ -28,7 +28,7 @@ def test_a_batch_becomes_visible_with_its_marker_and_group_offsets(deployment: D
 
 
 def test_keys_headers_and_absent_values_arrive_as_they_are(deployment: Deployment) -> None:
-    publisher = deployment.take_over()
+    publisher = deployment.claim()
     sent = [
         OutputRecord(
             deployment.events, b"\xff\x00", b"value", joined({"ce_id": "1", "ce_type": "ö"})
@@ -50,7 +50,7 @@ def test_keys_headers_and_absent_values_arrive_as_they_are(deployment: Deploymen
 def test_batches_follow_each_other_and_each_starts_where_the_marker_ends(
     deployment: Deployment,
 ) -> None:
-    publisher = deployment.take_over()
+    publisher = deployment.claim()
     for batch_id in range(3):
         publisher.publish(deployment.batch(batch_id), deployment.outputs(batch_id))
 
@@ -58,7 +58,7 @@ def test_batches_follow_each_other_and_each_starts_where_the_marker_ends(
 
 
 def test_a_batch_without_output_moves_the_marker(deployment: Deployment) -> None:
-    publisher = deployment.take_over()
+    publisher = deployment.claim()
 
     assert publisher.publish(deployment.batch(0), []) is Outcome.PUBLISHED
 
@@ -68,9 +68,9 @@ def test_a_batch_without_output_moves_the_marker(deployment: Deployment) -> None
 
 
 def test_a_replay_is_computed_but_not_published_again(deployment: Deployment) -> None:
-    deployment.take_over().publish(deployment.batch(0), deployment.outputs(0))
+    deployment.claim().publish(deployment.batch(0), deployment.outputs(0))
     steps: list[Step] = []
-    publisher = deployment.take_over(deployment.checkpoint(0, committed=False), steps.append)
+    publisher = deployment.claim(deployment.checkpoint(0, committed=False), steps.append)
 
     assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.SKIPPED
 
@@ -89,9 +89,9 @@ def test_a_replay_is_computed_but_not_published_again(deployment: Deployment) ->
 def test_a_replay_with_another_output_stops_and_names_both_versions_of_the_rules(
     deployment: Deployment,
 ) -> None:
-    deployment.take_over().publish(deployment.batch(0), deployment.outputs(0))
+    deployment.claim().publish(deployment.batch(0), deployment.outputs(0))
     deployment.query = replace(deployment.query, handler_version="rules-2")
-    publisher = deployment.take_over(deployment.checkpoint(0, committed=False))
+    publisher = deployment.claim(deployment.checkpoint(0, committed=False))
 
     with pytest.raises(ReplayDiffers, match=r"rules-1, but its replay by rules-2"):
         publisher.publish(deployment.batch(0), deployment.outputs(0, wording="!"))
@@ -100,9 +100,9 @@ def test_a_replay_with_another_output_stops_and_names_both_versions_of_the_rules
 
 
 def test_new_rules_may_start_at_the_next_batch(deployment: Deployment) -> None:
-    deployment.take_over().publish(deployment.batch(0), deployment.outputs(0))
+    deployment.claim().publish(deployment.batch(0), deployment.outputs(0))
     deployment.query = replace(deployment.query, handler_version="rules-2")
-    publisher = deployment.take_over(deployment.checkpoint(0, committed=True))
+    publisher = deployment.claim(deployment.checkpoint(0, committed=True))
 
     publisher.publish(deployment.batch(1), deployment.outputs(1))
 
@@ -110,9 +110,9 @@ def test_new_rules_may_start_at_the_next_batch(deployment: Deployment) -> None:
 
 
 def test_a_batch_from_elsewhere_is_not_published(deployment: Deployment) -> None:
-    publisher = deployment.take_over()
+    publisher = deployment.claim()
 
-    with pytest.raises(Misfit, match="does not continue where the marker ends"):
+    with pytest.raises(CheckpointMismatchError, match="does not continue where the marker ends"):
         publisher.publish(deployment.batch(1), deployment.outputs(1))
 
     assert deployment.visible() == []
@@ -123,7 +123,7 @@ def test_a_batch_from_elsewhere_is_not_published(deployment: Deployment) -> None
 def test_a_record_that_the_broker_refuses_fails_its_whole_transaction(
     deployment: Deployment,
 ) -> None:
-    publisher = deployment.take_over()
+    publisher = deployment.claim()
     too_large = OutputRecord(deployment.query.markers, b"k", os.urandom(2 << 20))  # limit 1 MiB
 
     with pytest.raises(NotPublished, match=r"(?s)too large.*decider.*batch 0|batch 0.*too large"):
@@ -140,7 +140,7 @@ def test_a_record_that_the_broker_refuses_fails_its_whole_transaction(
 def test_a_record_that_the_client_refuses_fails_its_whole_transaction(
     deployment: Deployment,
 ) -> None:
-    publisher = deployment.take_over()
+    publisher = deployment.claim()
     too_large = OutputRecord(deployment.events, b"k", b"x" * (5 << 20))
 
     with pytest.raises(NotPublished, match="batch 0"):
@@ -158,7 +158,7 @@ def test_a_bug_while_publishing_leaves_nothing_behind_and_the_next_try_succeeds(
         if step is Step.TRANSACTION_OPEN and failing:
             raise ZeroDivisionError
 
-    publisher = deployment.take_over(on_step=fail_once)
+    publisher = deployment.claim(on_step=fail_once)
     with pytest.raises(ZeroDivisionError):
         publisher.publish(deployment.batch(0), deployment.outputs(0))
     assert deployment.visible() == []
@@ -170,7 +170,7 @@ def test_a_bug_while_publishing_leaves_nothing_behind_and_the_next_try_succeeds(
 
 @pytest.mark.proves("C-14")
 def test_100_000_records_are_one_transaction(deployment: Deployment) -> None:
-    publisher = deployment.take_over()
+    publisher = deployment.claim()
     outputs = [
         OutputRecord(deployment.events, b"%d" % (number % 1000), b"%d" % number)
         for number in range(100_000)
@@ -182,7 +182,7 @@ def test_100_000_records_are_one_transaction(deployment: Deployment) -> None:
 
 
 def test_records_of_almost_4_mib_are_published(deployment: Deployment) -> None:
-    publisher = deployment.take_over()
+    publisher = deployment.claim()
     large = OutputRecord(deployment.events, b"k", bytes(range(256)) * (16_000))
 
     publisher.publish(deployment.batch(0), [large, large])
@@ -193,7 +193,7 @@ def test_records_of_almost_4_mib_are_published(deployment: Deployment) -> None:
 def test_a_full_queue_is_waited_for(deployment: Deployment) -> None:
     settings = {**deployment.kafka.settings, "queue.buffering.max.messages": 10}
     deployment.kafka = replace(deployment.kafka, settings=settings)
-    publisher = deployment.take_over()
+    publisher = deployment.claim()
     outputs = [
         OutputRecord(deployment.events, b"%d" % number, b"%d" % number) for number in range(200)
     ]

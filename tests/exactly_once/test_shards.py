@@ -7,13 +7,12 @@ import pytest
 
 from tests.application import APPLICATION
 from verdict.exactly_once.batch import Batch, Move, OutputRecord, digest
-from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.errors import ForeignState, ReplayDiffers
-from verdict.exactly_once.fit import Action
-from verdict.exactly_once.lake_query import lake_query
-from verdict.exactly_once.owner import genesis
+from verdict.exactly_once.fencing import genesis
 from verdict.exactly_once.publisher import Publisher
-from verdict.exactly_once.shards import EMPTY, UNKNOWN, refuse_foreign_states, states_after
+from verdict.exactly_once.query import decider_query, lake_query
+from verdict.exactly_once.resume import Action
+from verdict.exactly_once.shards import EMPTY, UNKNOWN, check_states, states_after
 from verdict.exactly_once.steps import unobserved
 from verdict.exactly_once.transactions import Transactions
 from verdict.kafka.access import Kafka
@@ -45,7 +44,7 @@ def batch(*moves: Move) -> Batch:
 def test_a_batch_that_begins_where_the_marker_ends_moves_its_shards_and_no_other() -> None:
     moving = batch(Move(1, MARKER.shard_states[1], NEXT))
 
-    refuse_foreign_states(MARKER, moving, Action.PUBLISH)
+    check_states(MARKER, moving, Action.PUBLISH)
 
     assert states_after(MARKER, moving) == [MARKER.shard_states[0], NEXT]
     assert states_after(MARKER, batch()) == MARKER.shard_states
@@ -61,7 +60,7 @@ def test_a_state_that_is_not_the_markers_is_refused_with_both_named(found: Shard
     moving = batch(Move(0, MARKER.shard_states[0], NEXT), Move(1, found, NEXT))
 
     with pytest.raises(ForeignState) as refused:
-        refuse_foreign_states(MARKER, moving, Action.PUBLISH)
+        check_states(MARKER, moving, Action.PUBLISH)
 
     said = str(refused.value)
     assert f"shard 1 is at entry {found.sequence} with the digest {found.digest.hex()[:16]}" in said
@@ -73,24 +72,24 @@ def test_a_replay_of_what_is_published_must_end_where_the_marker_does() -> None:
     before = ShardState(6, b"z" * 32)
     right = batch(Move(0, before, MARKER.shard_states[0]))
 
-    refuse_foreign_states(MARKER, right, Action.SKIP)
+    check_states(MARKER, right, Action.SKIP)
     with pytest.raises(
         ForeignState, match="comes by the replay of this batch to entry 10"
     ) as refused:
-        refuse_foreign_states(MARKER, batch(Move(0, before, NEXT)), Action.SKIP)
+        check_states(MARKER, batch(Move(0, before, NEXT)), Action.SKIP)
     assert "command_memory_hours was changed since: then start once with" in str(refused.value)
 
 
 def test_what_nobody_knows_yet_is_taken_as_it_is_shard_by_shard() -> None:
     moving = batch(Move(1, ShardState(3, b"q" * 32), NEXT))
 
-    refuse_foreign_states(NEW, moving, Action.PUBLISH)
+    check_states(NEW, moving, Action.PUBLISH)
     known = replace(NEW, shard_states=states_after(NEW, moving))
 
     assert known.shard_states == [UNKNOWN, NEXT]
-    refuse_foreign_states(known, batch(Move(0, NEXT, NEXT), Move(1, NEXT, NEXT)), Action.PUBLISH)
+    check_states(known, batch(Move(0, NEXT, NEXT), Move(1, NEXT, NEXT)), Action.PUBLISH)
     with pytest.raises(ForeignState):
-        refuse_foreign_states(known, batch(Move(1, MARKER.shard_states[1], NEXT)), Action.PUBLISH)
+        check_states(known, batch(Move(1, MARKER.shard_states[1], NEXT)), Action.PUBLISH)
 
 
 @pytest.mark.parametrize("previous", [None, MARKER], ids=["of all", "of a generation"])
@@ -99,9 +98,9 @@ def test_a_first_marker_knows_that_each_shard_begins_empty(previous: Marker | No
     moving = batch(Move(2, EMPTY, NEXT))
 
     assert first.shard_states == [ShardState(0, bytes(32))] * 3
-    refuse_foreign_states(first, moving, Action.PUBLISH)
+    check_states(first, moving, Action.PUBLISH)
     with pytest.raises(ForeignState, match=r"shard 1 is at entry 10 .* says entry 0 with"):
-        refuse_foreign_states(first, batch(Move(1, NEXT, NEXT)), Action.PUBLISH)
+        check_states(first, batch(Move(1, NEXT, NEXT)), Action.PUBLISH)
     assert states_after(first, moving) == [EMPTY, EMPTY, NEXT]
 
 

@@ -13,11 +13,11 @@ from verdict.errors import VerdictError
 from verdict.event_log.decisions import read_decisions, write_decisions
 from verdict.event_log.followed_log import follow_this_log
 from verdict.event_log.passing import Wish
-from verdict.exactly_once.stateless import begin_anew
+from verdict.exactly_once.restart import restart_from_progress
 from verdict.foundation.ensured_topics import ensured_topics
 from verdict.foundation.known_markers import queries_of
 from verdict.foundation.renewed_topics import renew_topics
-from verdict.kafka.identity import AnotherLog
+from verdict.kafka.log_identity import AnotherLog
 from verdict.model.source import Source
 from verdict.processing.beginning import begin_without_marker
 from verdict.projection import decision, position
@@ -135,12 +135,12 @@ def test_what_nothing_follows_any_more_begins_where_that_was_left(
     world.write(sold, b"sale", b"sale", b"sale")
     begin_without_marker(reactions, kafka, topics, WISH, at_the_ends=True)
     fewer = tuple(one for one in reactions.inputs if one != sold)
-    begin_anew(replace(reactions, inputs=fewer), kafka).close()
+    restart_from_progress(replace(reactions, inputs=fewer), kafka).close()
     world.delete(sold)
 
     assert renew(world, sold) == {sold: [3]}
 
-    with closing(begin_anew(reactions, kafka)) as again:
+    with closing(restart_from_progress(reactions, kafka)) as again:
         assert again.marker.offsets[sold] == [3]
 
 

@@ -11,11 +11,11 @@ from tests.application import APPLICATION
 from verdict.configuration.loading import settings_alone
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.checkpoint import FRESH
-from verdict.exactly_once.decider_query import decider_query
-from verdict.exactly_once.owner import take_over
+from verdict.exactly_once.fencing import claim_query
+from verdict.exactly_once.query import decider_query
 from verdict.foundation.foundation import WithoutSpark, lay_without_spark
 from verdict.foundation.place import place_of
-from verdict.kafka.identity import AnotherLog
+from verdict.kafka.log_identity import AnotherLog
 from verdict.kafka.topic_differences import TopicsDiffer
 
 pytestmark = [pytest.mark.kafka, pytest.mark.process, pytest.mark.thorough]
@@ -48,7 +48,7 @@ def test_the_embedded_broker_runs_where_a_topic_is_gone_and_others_are_refused(
     settings = settings_alone(APPLICATION, data_dir=tmp_path, partitions=1)
     with ExitStack() as parts:
         laid = lay(settings, "broker", parts)
-        take_over(decider_query(settings.topics, 1), laid.kafka, FRESH).close()
+        claim_query(decider_query(settings.topics, 1), laid.kafka, FRESH).close()
         admin = AdminClient({"bootstrap.servers": laid.servers})
         admin.delete_topics([settings.topics.dead_letters])[settings.topics.dead_letters].result(30)
 

@@ -10,10 +10,9 @@ from confluent_kafka.cimpl import NewTopic
 from tests.application import APPLICATION
 from verdict.configuration.loading import load_settings
 from verdict.exactly_once.checkpoint import FRESH
-from verdict.exactly_once.claim import write_marker
-from verdict.exactly_once.decider_query import decider_query
+from verdict.exactly_once.fencing import claim_query, write_marker
 from verdict.exactly_once.markers import read_marker
-from verdict.exactly_once.owner import take_over
+from verdict.exactly_once.query import decider_query
 from verdict.exactly_once.transactions import Transactions
 from verdict.foundation.ensured_topics import ensured_topics
 from verdict.kafka.access import Kafka
@@ -33,18 +32,18 @@ class World:
         self._query = decider_query(self.settings.topics, 1)
         self._admin = AdminClient({**self.kafka.settings, "log_level": 0})
         ensured_topics(self.settings, self.kafka)
-        owner = take_over(self._query, self.kafka, FRESH)
+        owner = claim_query(self._query, self.kafka, FRESH)
         owner.close()
         self._marker = owner.marker
 
-    def knows(self, aggregate_type: str, *, ids: bool = True) -> None:
-        """Let the marker know one aggregate only, with the ids of its topics or without."""
+    def knows(self, aggregate_type: str) -> None:
+        """Let the marker know one aggregate only, with the ids of its topics."""
         of = set(self.settings.topics.beside(self.settings.topics.events(aggregate_type)))
         known, offsets = self._marker.topic_ids.items(), self._marker.offsets.items()
         self.remember(
             replace(
                 self._marker,
-                topic_ids={name: id for name, id in known if ids * name in of},
+                topic_ids={name: id for name, id in known if name in of},
                 offsets={name: at for name, at in offsets if name in of},
             )
         )

@@ -65,7 +65,7 @@ def test_a_reader_goes_on_behind_what_cannot_be_unpacked_once_it_is_passed_over(
     with KafkaLog(kafka.settings) as log:
         with pytest.raises(VerdictError, match=TOPIC):
             [*log.read(whole)]
-        log.jumped = PassedOver.of([(TOPIC, 2, 0, 1)])
+        log.passed_over = PassedOver.of([(TOPIC, 2, 0, 1)])
 
         assert [message.value() for message in log.read(whole)] == [b"a"]
         assert [*log.read({Partition(TOPIC, 2): Span(0, 1)})] == []

@@ -18,8 +18,8 @@ from tests.projection.event_log import EventLog
 from tests.topics import create
 from verdict.configuration.loading import load_settings
 from verdict.event_log.passing import Wish
-from verdict.exactly_once.lake_query import lake_query
 from verdict.exactly_once.markers import read_marker
+from verdict.exactly_once.query import lake_query
 from verdict.exactly_once.steps import OnStep, unobserved
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog

@@ -11,7 +11,7 @@ from projections.outbound.invoice_line import COLUMNS
 from tests.lake.shop import PERSONAL, Shop, follow
 from tests.tiers import the_first_of
 from verdict.errors import VerdictError
-from verdict.exactly_once.errors import Misfit, UnreadableMarker
+from verdict.exactly_once.errors import CheckpointMismatchError, UnreadableMarker
 from verdict.exactly_once.steps import OnStep, Step
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode
@@ -173,7 +173,9 @@ def test_files_and_marker_must_belong_together(shop: Shop) -> None:
     kept = shop.data_dir / "kept"
 
     shop.table.rename(kept)
-    with pytest.raises(Misfit, match=r"ends at 0, its marker at 5 .* remove the folder, then run"):
+    with pytest.raises(
+        CheckpointMismatchError, match=r"ends at 0, its marker at 5 .* remove the folder, then run"
+    ):
         shop.catch_up()
     shop.write_marker(b"garbage")
     with pytest.raises(UnreadableMarker, match=r"run `verdict recover --begin lake --why …`"):
@@ -181,7 +183,9 @@ def test_files_and_marker_must_belong_together(shop: Shop) -> None:
     shop.write_marker(None)
     shop.table.rmdir()
     kept.rename(shop.table)
-    with pytest.raises(Misfit, match="holds batches up to 5, and no marker says so"):
+    with pytest.raises(
+        CheckpointMismatchError, match="holds batches up to 5, and no marker says so"
+    ):
         shop.catch_up()
 
     rmtree(shop.table)
@@ -200,7 +204,7 @@ def test_a_lake_from_before_is_not_gone_on_with(shop: Shop) -> None:
     rmtree(shop.table)
     backup.rename(shop.table)
 
-    with pytest.raises(Misfit, match="ends at 5, its marker at 10"):
+    with pytest.raises(CheckpointMismatchError, match="ends at 5, its marker at 10"):
         shop.catch_up()
 
 

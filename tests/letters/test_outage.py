@@ -8,9 +8,8 @@ import pytest
 
 from tests.exactly_once.proxy import Fault, Proxy
 from tests.letters.desk import Desk, headers_of, until
+from tests.letters.running import RunningRetry
 from tests.postgresql import LET_GO, Server
-from verdict.letters import worker
-from verdict.letters.retrying import Retrying
 from verdict.local.broker import EmbeddedBroker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
@@ -30,71 +29,76 @@ def sqlite_desk(broker: EmbeddedBroker, tmp_path: Path) -> Iterator[Desk]:
 def test_letters_wait_while_kafka_is_away_and_a_lost_answer_repeats_the_same_ids(
     sqlite_desk: Desk,
     network: Proxy,
-    monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """R-05."""
-    monkeypatch.setattr(worker, "RETRY_S", 0.5)
     desk = sqlite_desk
     kafka = replace(
         desk.kafka,
         settings={"bootstrap.servers": network.address},
         transaction_timeout_s=SHORT_S,
     )
-    retrying = Retrying(
-        desk.engine, kafka, desk.topics, attempts=3, backoff="fixed:0s", poll_s=0.05
+    retrying = RunningRetry(
+        desk.engine, kafka, desk.topics, retry_s=0.5, attempts=3, backoff="fixed:0s", poll_s=0.05
     )
     retrying.start()
     try:
-        retrying.await_ready(lambda: None)
+        retrying.await_ready()
         network.fail_in_a_commit(Fault.DROP_REPLIES)
         desk.put([b"a", b"b"], at=LONG_AGO)
-        until(lambda: "the dispatch of letters waits" in caplog.text, lambda: None)
+        until(lambda: "component dispatch of letters stopped" in caplog.text, retrying.check)
         network.fail(Fault.BLACK_HOLE)
         desk.put([b"c"], at=LONG_AGO)
-        until(lambda: caplog.text.count("the dispatch of letters waits") > 1, lambda: None)
+        until(
+            lambda: caplog.text.count("component dispatch of letters stopped") > 1, retrying.check
+        )
         network.heal()
-        until(lambda: b"c" in {m.value() for m in desk.retries()}, lambda: None)
-        until(lambda: desk.rows() == [], lambda: None)
+        until(lambda: b"c" in {m.value() for m in desk.retries()}, retrying.check)
+        until(lambda: desk.rows() == [], retrying.check)
+        again = "component dispatch of letters runs again"
+        until(lambda: again in caplog.text, retrying.check)
     finally:
         network.heal()
         retrying.stop()
 
     sent = {(m.value(), headers_of(m)["retry_id"]) for m in desk.retries()}
     assert sorted(value or b"" for value, _ in sent) == [b"a", b"b", b"c"]  # one id each
-    assert "the dispatch of letters goes on" in caplog.text
 
 
 @pytest.mark.proves("R-05")
 def test_letters_wait_while_the_database_is_away(
     postgresql_desk: Desk,
     postgresql: Server,
-    monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """R-05: its connections end, and for a while nobody is let in."""
-    monkeypatch.setattr(worker, "RETRY_S", 0.1)
     desk = postgresql_desk
-    retrying = Retrying(
-        desk.engine, desk.kafka, desk.topics, attempts=3, backoff="fixed:0s", poll_s=0.05
+    retrying = RunningRetry(
+        desk.engine,
+        desk.kafka,
+        desk.topics,
+        retry_s=0.1,
+        attempts=3,
+        backoff="fixed:0s",
+        poll_s=0.05,
     )
     database = desk.url.rpartition("/")[2].partition("?")[0]
     retrying.start()
     try:
-        retrying.await_ready(lambda: None)
+        retrying.await_ready()
         postgresql.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS false")
         postgresql.execute(LET_GO.replace("current_database()", f"'{database}'"))
         desk.put([b"a", b"b"], at=LONG_AGO)
-        until(lambda: said("waits", caplog), lambda: None)
+        until(lambda: said("stopped", caplog), retrying.check)
         postgresql.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS true")
-        until(lambda: len(desk.retries()) == 2, lambda: None)
-        until(lambda: desk.rows() == [], lambda: None)
+        until(lambda: len(desk.retries()) == 2, retrying.check)
+        until(lambda: desk.rows() == [], retrying.check)
+        until(lambda: said("runs again", caplog), retrying.check)
     finally:
         postgresql.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS true")
         retrying.stop()
 
     assert sorted(m.value() or b"" for m in desk.retries()) == [b"a", b"b"]
-    assert said("goes on", caplog)
 
 
 def said(what: str, caplog: pytest.LogCaptureFixture) -> bool:
@@ -104,4 +108,4 @@ def said(what: str, caplog: pytest.LogCaptureFixture) -> bool:
     wakes when the database is back, has noticed nothing and says nothing.
     """
     parts = ("intake of letters", "dispatch of letters")
-    return all(f"the {part} {what}" in caplog.text for part in parts)
+    return all(f"component {part} {what}" in caplog.text for part in parts)

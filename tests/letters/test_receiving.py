@@ -96,7 +96,7 @@ def test_what_came_with_a_key_that_was_cut_does_not_go_back() -> None:
     assert (row["status"], row["due_at"]) == ("PARKED", None)
     assert row["error"] == (
         "order.commands:0:1: a\\0bug; only 1024 of 3000000 bytes of its key are kept, and no "
-        "aggregate has such an id: send it again under its own id and evict this"
+        "aggregate has such an id: send it again under its own id and skip this"
     )
 
 

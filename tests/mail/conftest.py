@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import NewDatabase
-from tests.mail.desk import Desk
 from tests.mail.post_office import PostOffice, open_office
+from tests.mail.workers import Workers
 
 
 @pytest.fixture
@@ -17,8 +17,8 @@ def office() -> Iterator[PostOffice]:
 
 
 @pytest.fixture
-def desk(new_database: NewDatabase, office: PostOffice) -> Iterator[Desk]:
+def workers(new_database: NewDatabase, office: PostOffice) -> Iterator[Workers]:
     """Return an empty outbox."""
-    desk = Desk(new_database(), office.url)
-    yield desk
-    desk.close()
+    workers = Workers(new_database(), office.url)
+    yield workers
+    workers.close()

@@ -1,25 +1,24 @@
-"""A worker in a process of its own, that kills itself at a step of its first mail."""
+"""A worker in a process of its own that kills itself at a step of its first mail."""
 
 import os
 import signal
 import sys
 from typing import Any
 
-from tests.mail.desk import Desk
-from verdict.mail.courier import Courier
-from verdict.mail.leases import Leases
-from verdict.mail.share import Share
+from projections.outbound.weekly_mail.smtp import SmtpTransport
+from tests.mail.workers import Workers
+from verdict.projections import Outbox
 
 
 def main(url: str, smtp_url: str, step: str) -> None:
-    """Send the first of two shares; die once a mail is `claimed`, or `delivered` but not noted."""
+    """Send; die when a mail is `claimed`, or `delivered` and not recorded as sent."""
 
     def die(*_: Any) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    where = {"claimed": (Courier, "deliver"), "delivered": (Leases, "sent")}
+    where = {"claimed": (SmtpTransport, "deliver"), "delivered": (Outbox, "record_sent")}
     setattr(*where[step], die)
-    Desk(url, smtp_url).send(Share(1, 2), "doomed")
+    Workers(url, smtp_url).send("doomed")
 
 
 if __name__ == "__main__":

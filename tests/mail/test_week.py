@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verdict.mail.week import NotOver, Week, last_week, parse_week
+from projections.outbound.weekly_mail.week import Week, WeekNotOverError, last_week, parse_week
 
 DAYS = st.dates(date(1, 1, 8), date(9999, 12, 20))
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -46,7 +46,7 @@ def test_the_last_week_is_the_newest_that_is_over(day: date) -> None:
     now = (day - date(1970, 1, 1)).days * 86_400_000
     week = last_week(now)
 
-    week.see_that_it_is_over(now)
+    week.require_over(now)
     assert week.cut_off <= now < week.cut_off + 7 * 86_400_000
     assert last_week(week.cut_off - 1) < week
 
@@ -54,11 +54,12 @@ def test_the_last_week_is_the_newest_that_is_over(day: date) -> None:
 def test_a_week_is_over_at_its_cut_off_and_not_a_millisecond_before() -> None:
     week = Week(2026, 47)
 
-    week.see_that_it_is_over(week.cut_off)
+    week.require_over(week.cut_off)
     with pytest.raises(
-        NotOver, match=r"2026-W47 is not over: its cut-off is 2026-11-23T00:00:00\.000Z, and it is "
+        WeekNotOverError,
+        match=r"2026-W47 is not over: its cut-off is 2026-11-23T00:00:00\.000Z, and it is ",
     ) as refusal:
-        week.see_that_it_is_over(week.cut_off - 1)
+        week.require_over(week.cut_off - 1)
     assert "2026-11-22T23:59:59.999Z now" in str(refusal.value)
     assert refusal.value.exit_code == 1
 
@@ -71,5 +72,5 @@ def test_a_week_is_over_at_its_cut_off_and_not_a_millisecond_before() -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_week_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"week|[Yy]ear|time"):
+    with pytest.raises(ValueError, match="week"):
         parse_week(text)

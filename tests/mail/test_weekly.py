@@ -1,4 +1,4 @@
-"""The whole way: who held what at the cut-off, on a real Kafka, to mails at a real server."""
+"""From the holders at the cut-off, on a real Kafka, to mails at a real server."""
 
 import json
 from collections.abc import Iterator
@@ -7,24 +7,21 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from compose.settings import BusinessSettings
+from projections.outbound.weekly_mail.week import Week, WeekNotOverError
+from projections.outbound.weekly_mail.worker import Report, run
 from schemas.position import PositionClosed, PositionTransferred
 from tests.application import APPLICATION
 from tests.conftest import NewDatabase
-from tests.mail.desk import ALL
 from tests.mail.post_office import PostOffice
 from tests.projection.event_log import START, opened
 from tests.read_models.as_of.world import World
+from verdict import SettingsInvalid, iso_time, load_settings
 from verdict.cli.main import app
-from verdict.configuration.loading import SettingsInvalid, load_settings
-from verdict.configuration.settings import Settings
-from verdict.errors import VerdictError
 from verdict.local.broker import EmbeddedBroker
-from verdict.mail.share import Share
-from verdict.mail.week import NotOver, Week
-from verdict.mail.weekly import WeeklyMail
-from verdict.model.message import iso_time
 
-WEEK = Week(2026, 40)
+WEEK, NEXT = Week(2026, 40), Week(2026, 41)
+ENVIRONMENT = {"COLUMNS": "200", "VERDICT_APP": "compose.application:app"}
 
 
 @pytest.fixture
@@ -37,7 +34,7 @@ def world(broker: EmbeddedBroker, new_database: NewDatabase, tmp_path: Path) -> 
 
 
 def fill(world: World) -> None:
-    """Let clients come and go around the cut-off, a second apart."""
+    """Open and close positions around the cut-off, a second apart."""
     world.events.pace = WEEK.cut_off - START - 5_000
     world.happen("stays", opened("ada"))
     world.events.pace = 1_000
@@ -49,9 +46,13 @@ def fill(world: World) -> None:
     world.write()
 
 
+def facts(report: Report) -> tuple[int, int, int]:
+    return report.recorded, report.counts.sent, report.due
+
+
 @pytest.mark.proves("H-10")
 @pytest.mark.kafka
-def test_each_holder_at_the_cut_off_gets_one_mail_however_often_and_whatever_happens_since(
+def test_each_holder_at_the_cut_off_gets_one_mail_whatever_happens_later(
     world: World, office: PostOffice
 ) -> None:
     """H-10."""
@@ -61,124 +62,144 @@ def test_each_holder_at_the_cut_off_gets_one_mail_however_often_and_whatever_hap
         "mail_from": "verdict@example.com",
         "mail_address_template": "{client}@example.com",
     }
-    with_server = world.settings.model_copy(update=sends)
-    records = "SELECT client, number, status FROM mail_outbox ORDER BY client"
+    alone = world.settings
+    assert isinstance(alone, BusinessSettings)
+    with_server = alone.model_copy(update=sends)
+    records = "SELECT key, status FROM outbox WHERE outbox = 'weekly_mail' ORDER BY key"
 
-    recorded = WeeklyMail(world.settings, WEEK, Share(2, 3)).run()
+    recorded, again = run(alone, WEEK), run(alone, WEEK)
     before = world.read_side.select(records)
-    again = WeeklyMail(world.settings, WEEK, ALL).run()
-    sent = WeeklyMail(with_server, WEEK, ALL).run()
+    sent = run(with_server, WEEK)
     world.happen("more", opened("too-late"))
     world.write()
-    nothing = WeeklyMail(with_server, WEEK, ALL).run()
+    nothing = run(with_server, WEEK)
 
-    assert before == [("ada", 2, "DUE"), ("left-after", 1, "DUE")]
-    assert [(r.recorded, r.counts.sent, r.due) for r in (recorded, again, sent, nothing)] == [
+    assert before == [("ada", "DUE"), ("left-after", "DUE")]
+    assert [facts(one) for one in (recorded, again, sent, nothing)] == [
         (2, 0, 2), (0, 0, 2), (0, 2, 0), (0, 0, 0)
     ]  # fmt: skip
     assert office.receivers == ["ada@example.com", "left-after@example.com"]
-    assert world.read_side.select(records) == [("ada", 2, "SENT"), ("left-after", 1, "SENT")]
-    next_week = WeeklyMail(world.settings, Week(2026, 41), ALL).run()
-    assert next_week.recorded == 3  # ada, came-after and too-late
+    assert "you held 2 positions" in office.received[0].get_content()
+    assert world.read_side.select(records) == [("ada", "SENT"), ("left-after", "SENT")]
+    assert run(alone, NEXT).recorded == 3  # ada, came-after and too-late
     office.answers["came-after@example.com"] = "550 moved"
-    failing = WeeklyMail(with_server, Week(2026, 41), ALL).run()
+    failing = run(with_server, NEXT)
     assert (failing.counts.failed, failing.due) == (1, 0)
     office.answers.clear()
-    once_more = WeeklyMail(with_server, Week(2026, 41), ALL).run(failed_again=True)
+    once_more = run(with_server, NEXT, failed_again=True)
     assert (once_more.counts.sent, once_more.due) == (1, 0)
 
 
 @pytest.fixture
-def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BusinessSettings:
     """Return settings with which nothing can be reached, the same for the command line."""
-    for name in Settings.model_fields:
+    for name in BusinessSettings.model_fields:
         monkeypatch.delenv(f"VERDICT_{name.upper()}", raising=False)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("VERDICT_DATA_DIR", str(tmp_path / "data"))
-    return load_settings(APPLICATION)
+    return loaded()
+
+
+def loaded(**flags: str) -> BusinessSettings:
+    settings = load_settings(APPLICATION, **flags)
+    assert isinstance(settings, BusinessSettings)
+    return settings
 
 
 def verdict_mail(*arguments: str) -> Result:
-    return CliRunner().invoke(
-        app, ["mail", *arguments], env={"COLUMNS": "200", "VERDICT_APP": "compose.application:app"}
-    )
+    return CliRunner().invoke(app, ["mail", *arguments], env=ENVIRONMENT)
 
 
-def test_a_week_that_is_not_over_is_refused_before_anything_is_made(settings: Settings) -> None:
+def test_a_week_that_is_not_over_is_refused_before_anything_is_created(
+    settings: BusinessSettings,
+) -> None:
     week = Week(2026, 47)
 
-    with pytest.raises(NotOver):
-        WeeklyMail(settings, week, ALL, lambda: week.cut_off - 1).run()
-    refused = verdict_mail("--week", "9998-W01", "--worker", "1/3")
+    with pytest.raises(WeekNotOverError):
+        run(settings, week, clock=lambda: week.cut_off - 1)
+    refused = verdict_mail("--week", "9998-W01")
 
     assert refused.exit_code == 1
     assert "9998-W01 is not over: its cut-off is 9998-01-05T00:00:00.000Z" in refused.stderr
     assert not settings.data_dir.exists()
 
 
-@pytest.mark.parametrize(
-    ("week", "worker", "said"),
-    [("2026-W54", "1/3", "week"), ("2026-W47", "4/3", "'4/3' is no share such as 1/3")],
-)
-def test_a_wrong_week_or_worker_is_usage(
-    settings: Settings, week: str, worker: str, said: str
-) -> None:
-    refused = verdict_mail("--week", week, "--worker", worker)
+@pytest.mark.usefixtures("settings")
+def test_before_the_first_start_it_is_said_that_nothing_runs() -> None:
+    refused = verdict_mail("--week", str(WEEK))
+
+    assert refused.exit_code == 5
+    assert "no verdict runs on" in refused.stderr
+
+
+@pytest.mark.usefixtures("settings")
+def test_a_wrong_week_is_a_usage_error() -> None:
+    refused = verdict_mail("--week", "2026-W54")
 
     assert refused.exit_code == 2
-    assert said in refused.stderr
+    assert "2026-W54 is not a week of the calendar" in refused.stderr
 
 
+@pytest.mark.usefixtures("settings")
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "text"),
     [
         ({"smtp_url": "smtp://a:b@mail"}, "setting 'smtp_url' .*smtp_password"),
         ({"smtp_url": "mail:25"}, "setting 'smtp_url' .*smtps://host:port"),
-        ({"smtp_user": "ada"}, "smtp_user and smtp_password belong together"),
+        ({"smtp_user": "ada"}, "set smtp_user and smtp_password together"),
+        ({"mail_address_template": "x"}, "'x' does not contain {client}"),
         (
             {"smtp_url": "smtp://mail", "smtp_user": "ada", "smtp_password": "x"},
-            "smtp_password would travel in clear",
+            "smtp_password would be sent without encryption",
         ),
     ],
 )
-def test_settings_that_cannot_be_are_refused(
-    settings: Settings, flags: dict[str, str], said: str
-) -> None:
-    with pytest.raises(SettingsInvalid, match=said):
+def test_settings_that_contradict_each_other_are_refused(flags: dict[str, str], text: str) -> None:
+    with pytest.raises(SettingsInvalid, match=text):
         load_settings(APPLICATION, **flags)
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "text"),
     [
         ({}, "mail_from .*mail_address_template"),
-        ({"mail_from": "ada", "mail_address_template": "{client}"}, "'ada' is no mail address"),
-        ({"mail_from": "a@b.c", "mail_address_template": "x"}, "'x' tells no client's address"),
+        ({"mail_from": "ada", "mail_address_template": "{client}"}, "'ada' is not a mail address"),
     ],
 )
-def test_what_is_missing_for_sending_is_said_before_mails_are_recorded(
-    settings: Settings, flags: dict[str, str], said: str
+def test_what_sending_lacks_is_reported_before_mails_are_recorded(
+    settings: BusinessSettings, flags: dict[str, str], text: str
 ) -> None:
-    without = load_settings(APPLICATION, smtp_url="smtp://127.0.0.1:1", **flags)
-
-    with pytest.raises(VerdictError, match=said):
-        WeeklyMail(without, WEEK, ALL).run()
+    with pytest.raises(SettingsInvalid, match=text):
+        run(loaded(smtp_url="smtp://127.0.0.1:1", **flags), WEEK)
     assert not settings.data_dir.exists()
 
 
+def test_the_password_is_masked_where_settings_are_shown(
+    settings: BusinessSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VERDICT_SMTP_USER", "ada")
+    monkeypatch.setenv("VERDICT_SMTP_PASSWORD", "hunter2")
+
+    shown = CliRunner().invoke(app, ["config", "show", "--json"], env=ENVIRONMENT)
+
+    assert json.loads(shown.stdout)["smtp_user"]["value"] == "ada"
+    assert "hunter2" not in shown.stdout + shown.stderr
+    assert "hunter2" not in repr(loaded()) + repr(loaded().smtp_server)
+
+
 @pytest.mark.kafka
-def test_the_command_line_tells_what_was_done(
+def test_the_command_line_reports_what_was_done(
     world: World, office: PostOffice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(world)
     for name in ("deployment", "topic_prefix", "data_dir", "bootstrap_servers"):
         monkeypatch.setenv(f"VERDICT_{name.upper()}", str(getattr(world.settings, name)))
     monkeypatch.setenv("VERDICT_DATABASE_URL", world.read_side.url)
-    asked = ("--week", str(WEEK), "--worker", "1/1", "--json")
+    options = ("--week", str(WEEK), "--worker", "first", "--json")
     server = ("--smtp-url", office.url, "--from", "v@example.com")
 
-    recorded = verdict_mail(*asked)
-    sent = verdict_mail(*asked, *server, "--address-template", "{client}@example.com")
+    recorded = verdict_mail(*options)
+    sent = verdict_mail(*options, *server, "--address-template", "{client}@example.com")
 
     assert (recorded.exit_code, sent.exit_code) == (0, 0), recorded.stderr + sent.stderr
     facts = {"week": "2026-W40", "cut_off": iso_time(WEEK.cut_off)}

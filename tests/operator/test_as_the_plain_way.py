@@ -1,10 +1,12 @@
 """From bytes to bytes, and the plain way through objects: every output and entry is the same."""
 
 import json
+from collections.abc import Collection
 from dataclasses import replace
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +14,7 @@ from aggregates import order
 from commands.order import CancelOrder, DeleteOrder, FillOrder, ModifyOrder
 from compose.application import app
 from schemas.order import OrderFilled
-from tests.application import APPLICATION, encode_command
+from tests.application import APPLICATION, encode_command, encode_snapshot
 from tests.decision.desk import OPEN, PLACE, command_record
 from tests.decision.plain import outputs_of
 from tests.model import Model, Record
@@ -20,12 +22,13 @@ from tests.traffic import START, Traffic
 from tests.wire.arbitrary import AGGREGATES, EXPECTED, INSTANTS, NO_NUL, TEXTS, commands
 from verdict.decision.handle import Limits
 from verdict.decision.received import CommandRecord
+from verdict.decision.snapshot import Snapshot
 from verdict.model.application import Application
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.refused import Refused
 from verdict.operator.batch import ShardBatch
 from verdict.operator.output import Output
-from verdict.operator.shard_state import DictState
+from verdict.operator.shard_state import DictState, Entry, snapshot_key
 from verdict.wire.catalog import catalog_of
 from verdict.wire.topics import Topics
 
@@ -75,13 +78,25 @@ def short(text: str) -> bool:
 
 
 def assert_same(
-    log: list[CommandRecord], limits: Limits, cut: int, application: Application = APPLICATION
+    log: list[CommandRecord],
+    limits: Limits,
+    cut: int,
+    application: Application = APPLICATION,
+    quarantined: Collection[bytes] = (),
 ) -> list[Output]:
-    """Decide a log in both ways, in batches of `cut` records; return the outputs."""
+    """Decide a log in both ways, in batches of `cut` records; return the outputs.
+
+    The aggregates of the keys `quarantined` are so from the beginning.
+    """
     log = [
         one._replace(source=replace(one.source, offset=n, partition=0)) for n, one in enumerate(log)
     ]
     state, plain, outputs, expected = DictState(), DictState(), list[Output](), list[Output]()
+    for key in quarantined:
+        for of in application.aggregate_types:
+            entry = Entry(encode_snapshot(of, Snapshot(3, quarantined=True)))
+            plain.entries[snapshot_key(of, key.decode())] = entry
+    state.entries |= plain.entries
     for begin in range(0, len(log), cut):
         some = sorted(log[begin : begin + cut], key=lambda one: one.place)
         expected += outputs_of(some, plain, limits, catalog_of(application))
@@ -126,6 +141,16 @@ def careless(state: Any, command: Any) -> Any:
     if type(command) not in answers:
         return order.order.decide(state, command)
     return answers[type(command)]
+
+
+@pytest.mark.proves("C-17")
+@given(st.lists(records(), min_size=1, max_size=12), st.data())
+def test_commands_to_quarantined_aggregates_are_rejected_as_in_the_plain_way(
+    log: list[CommandRecord], data: st.DataObject
+) -> None:
+    keys = sorted({one.key for one in log if one.key})
+    some = data.draw(st.sets(st.sampled_from(keys))) if keys else ()
+    assert_same(log, Limits(), 5, quarantined=some)
 
 
 @given(st.lists(records(), min_size=1, max_size=12), LIMITS)

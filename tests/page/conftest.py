@@ -17,6 +17,7 @@ from verdict.configuration.found import DATABASE, Latency, Service
 from verdict.configuration.loading import settings_alone
 from verdict.database.time_text import wall_clock
 from verdict.page.application import page_of
+from verdict.page.metrics import CODES
 from verdict.standing.facts import (
     CommandsStanding,
     DeciderStanding,
@@ -48,7 +49,14 @@ DECIDED: dict[str, list[dict[str, Any]]] = {
         | {"at": THEN.format(2), "sha256": "00"},
     ],
     "decision_v1": [
-        {"topic": "order.events", "partition": 0, "offset": 5, "until": 6, "who": "ada"}
+        {
+            "topic": "order.events",
+            "partition": 0,
+            "offset": 5,
+            "until": 6,
+            "who": "ada",
+            "kind": "SKIPPED",
+        }
         | {"why": "torn", "decided_at": THEN.format(1)},
     ],
     "projection_held_v1": [
@@ -85,7 +93,7 @@ def standing(decided: int = 7, end: int = 7, reached: int = 12, lag: int = 0) ->
         letters=LettersStanding(0, 0, 0),
         events=12,
         answered={"ACCEPTED": 4, "NOT_FOUND": 1, "BUSINESS_RULE": 5},
-        refused={"OVERFILL": 2, "COMPUTED-1": 1, "COMPUTED-2": 2},
+        refused={"OVERFILL": 2, **{f"COMPUTED-{n}": 1 for n in range(CODES + 2)}},
         policy_rejections=(
             PolicyRejections("ship", "BUSINESS_RULE", "LATE", 3, 1, "c-9"),
             PolicyRejections("ship", "BUSINESS_RULE", "OVERFILL", 4, 0, None),

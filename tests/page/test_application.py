@@ -44,7 +44,7 @@ def test_it_is_what_the_application_declares() -> None:
     assert follows()["us_holder_from_state"] == ("share-holders",)
     assert [*CAUSES.asking("loyalty")] == ["award_points (AwardPoints)"]
     assert [*CAUSES.asking("invoice")] == ["point_of_sale (topic POS)"]
-    assert "us_holder (read model, mailed weekly)" in CAUSES.following("position")
+    assert "us_holder (read model)" in CAUSES.following("position")
 
 
 def test_a_policy_points_at_all_that_it_asks_for_and_is_followed_over_aggregates() -> None:

@@ -55,7 +55,7 @@ def test_what_a_browser_keeps_is_not_the_token_and_lets_nobody_write(shown: Test
 @pytest.mark.parametrize(
     ("came_from", "goes_to"),
     [
-        ("http://127.0.0.1:8300/letter?id=a%2Fb", "/letter?id=a%2Fb"),
+        ("http://127.0.0.1:8300/blocked?id=a%2Fb", "/blocked?id=a%2Fb"),
         ("http://127.0.0.1:8300//evil.example/", "/evil.example/"),
         ("http://127.0.0.1:8300/token", "/"),
         ("http://127.0.0.1:8300/token/?x", "/"),

@@ -16,13 +16,11 @@ from tests.page.filled import FLOW, LATE, PLACE, keep
 from verdict.configuration.loading import settings_alone
 from verdict.errors import VerdictError
 from verdict.event_log.archive import Altered
-from verdict.model.source import Source
 from verdict.page.flow import flow, lacks
-from verdict.page.life import NotThere, life, state_at
+from verdict.page.life import NotThere, history, state_at
 from verdict.page.why import why
 from verdict.reading.reader import Reader, Sees, reader_of
 from verdict.testing import InMemory
-from verdict.wire.decision import Decision
 
 
 @pytest.fixture
@@ -60,6 +58,21 @@ def test_who_lost_is_told_what_it_met_who_won_and_what_to_send(reader: Reader) -
     assert found["instead"].startswith("expected_version 2,")
 
 
+def test_a_command_of_a_policy_names_the_event_that_caused_it(reader: Reader) -> None:
+    (recorded, _), _ = flow(APPLICATION, reader, FLOW)
+    [event] = recorded["events"]
+    [asked] = event["asked"]
+
+    [found] = why(APPLICATION, reader, asked["command_id"])
+
+    assert (found["cause"]["event_type"], found["cause"]["aggregate_id"]) == (
+        "InvoiceRecorded",
+        "inv-1",
+    )
+    assert found["cause"]["event_id"] == event["event_id"]
+    assert [one["cause"] for one in why(APPLICATION, reader, "first")] == [None]
+
+
 def test_who_was_accepted_is_told_what_it_caused(reader: Reader) -> None:
     [found] = why(APPLICATION, reader, "first")
 
@@ -82,15 +95,6 @@ def test_who_expected_something_else_is_told_so(
 
     assert [one["version"] for one in found["winners"]] == winners
     assert found["instead"].startswith(instead)
-
-
-def test_an_event_has_its_outcome_however_many_were_refused_since(reader: Reader) -> None:
-    found, more = life(APPLICATION, reader, "order", "o-1", 2)
-
-    assert more
-    assert [one["version"] for chapter in found for one in chapter["events"]] == [1, 2]
-    assert [one["response"]["reason"] for one in found][:2] == [None, None]
-    assert not life(APPLICATION, reader, "order", "o-1")[1]
 
 
 @pytest.mark.proves("G-07")
@@ -126,7 +130,7 @@ def test_an_event_is_told_from_its_bytes_whatever_stands_beside_them(
             return [
                 flow(APPLICATION, auditor, FLOW),
                 why(APPLICATION, auditor, "first"),
-                life(APPLICATION, auditor, "order", "o-1"),
+                history(APPLICATION, auditor, "order", "o-1"),
             ]
 
     true = told()
@@ -193,10 +197,9 @@ def test_the_state_at_any_version_has_its_position(filled: Path) -> None:
 
 
 @pytest.mark.proves("G-07")
-def test_the_state_behind_what_was_passed_over_is_that_of_the_verb(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_of_a_damaged_history_no_state_is_told_but_of_versions_before_the_damage(
+    tmp_path: Path,
 ) -> None:
-    """Kafka, which keeps the decision, is not there: what is read of it is given."""
     with InMemory(app) as memory:
         memory.send("gap", PLACE, 0)
         memory.send("gap", ModifyOrder(quantity=20), 1)
@@ -205,15 +208,8 @@ def test_the_state_behind_what_was_passed_over_is_that_of_the_verb(
     settings = settings_alone(APPLICATION, data_dir=tmp_path, bootstrap_servers="nowhere:1")
     with closing(connect(tmp_path / "verdict.db")) as database, database:
         where = "aggregate_type = 'order' AND aggregate_id = 'gap' AND version = 2"
-        [place] = database.execute(
-            f'SELECT topic, "partition", "offset" FROM event_archive WHERE {where}'
-        )
         database.execute(f"DELETE FROM event_archive_v1 WHERE {where}")
-    lost = Source(*place)
-    decision = Decision(source=lost, until=lost.offset + 1, who="ada", why="a bomb", decided_at=5)
 
-    monkeypatch.setattr("verdict.page.life.read_decisions", lambda *_: [])
-    with pytest.raises(VerdictError, match="no state can be told"):
+    with pytest.raises(VerdictError, match="version 3 follows version 1; no state can be told"):
         state_at(settings, Sees.READER, "order", "gap")
-    monkeypatch.setattr("verdict.page.life.read_decisions", lambda *_: [decision])
-    assert state_at(settings, Sees.READER, "order", "gap")["version"] == 3
+    assert state_at(settings, Sees.READER, "order", "gap", version=1)["version"] == 1

@@ -8,13 +8,11 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.application import APPLICATION
 from tests.page.conftest import Opened, Page, standing
 from verdict.configuration.found import FILE, Overdue
-from verdict.page.metrics import metrics_of
+from verdict.page.metrics import METRICS
 from verdict.standing.facts import DATABASE, KAFKA, HeldAggregate, Problem
-from verdict.standing.problems import problems_of
-from verdict.standing.told import SILENT_S, told_by
+from verdict.standing.problems import SILENT_S, not_running, problems_of, told_by
 
 
 def samples(page: Page) -> dict[tuple[str, ...], float]:
@@ -33,6 +31,7 @@ def test_who_decides_is_ready(page: Page) -> None:
 @pytest.mark.proves("U-05")
 def test_who_does_not_decide_says_why(page: Page) -> None:
     page.looked.find(service=None, processes=())
+    page.looked.find(problems=(*not_running(page.looked.now),))
 
     answer = page.browser.get("/readyz")
     assert answer.status_code == 503
@@ -79,7 +78,7 @@ def test_a_read_model_that_is_stopped_is_no_reason_and_somebody_should_look(page
 
     assert page.browser.get("/readyz").status_code == 200
     status = page.browser.get("/status").json()
-    assert (status["colour"], status["complaints"]) == (
+    assert (status["colour"], status["problems"]) == (
         "amber",
         ["projection outcome v1 is stopped: why"],
     )
@@ -107,7 +106,7 @@ def test_every_metric_is_told_and_named_as_prometheus_wants(page: Page) -> None:
     page.looked.now = standing(decided=5, end=7, lag=3)
     found = samples(page)
 
-    assert {name for name, *_ in found} >= {metric.name for metric in metrics_of(APPLICATION)}
+    assert {name for name, *_ in found} >= {metric.name for metric in METRICS}
     assert found["verdict_ready",] == found["verdict_service_running",] == 1
     assert found["verdict_lag_records", "decider"] == 2
     assert found["verdict_lag_records", "outcome"] == 3

@@ -120,11 +120,11 @@ def test_what_is_wrong_is_said_in_words_with_one_colour(opened: Opened) -> None:
 
 def test_a_hint_leads_to_the_page_that_does_it(opened: Opened) -> None:
     page = opened()
-    said = f"see `verdict letters list`, or `verdict recover --skip {ODD}`"
+    said = f"see `verdict blocked list`, or `verdict recover --skip {ODD}`"
     page.looked.find(problems=(Problem(f"2 letters are parked: {said}"),))
 
     answer = page.browser.get("/live").text
-    link = '<a href="/letters" title="verdict letters list">Needs attention</a>'
+    link = '<a href="/letters" title="verdict blocked list">Needs attention</a>'
     assert f"2 letters are parked: see {link}, or `verdict recover --skip &lt;img" in answer
 
 

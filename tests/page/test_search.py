@@ -74,8 +74,8 @@ def test_what_is_no_place_is_an_id_like_any_other(shown: TestClient, q: str) -> 
 def test_dead_letters_and_blocked_aggregates_are_found(opened: Opened, with_letters: Path) -> None:
     browser = opened(data_dir=with_letters).browser
 
-    assert led_to(browser, "a-parked-letter") == "/letter?id=a-parked-letter"
-    assert led_to(browser, "order.commands:0:90") == "/letter?id=a-parked-letter"
-    assert led_to(browser, "us_holder/position/p-7") == ("/letter?id=us_holder%2Fposition%2Fp-7")
+    assert led_to(browser, "a-parked-letter") == "/dead-letter?id=a-parked-letter"
+    assert led_to(browser, "order.commands:0:90") == "/dead-letter?id=a-parked-letter"
+    assert led_to(browser, "us_holder/position/p-7") == ("/blocked?id=us_holder%2Fposition%2Fp-7")
     waits = text(browser.get("/search?q=a-waiting-letter").text)
     assert "dead letter order.commands:0:91, waits for attempt 2 of 5 at 2026-11-21" in waits

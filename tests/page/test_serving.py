@@ -1,13 +1,17 @@
 """Where the page is found: at one URL, start after start."""
 
+import asyncio
 import socket
+import threading
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from fastapi import FastAPI
 
 from tests.application import APPLICATION
 from verdict.configuration.loading import settings_alone
+from verdict.page import serving as module
 from verdict.page.serving import Serving
 
 
@@ -39,3 +43,30 @@ def test_what_is_no_port_is_passed_over(tmp_path: Path, noted: str) -> None:
     (tmp_path / "page.port").write_text(noted)
     with Serving(settings_alone(APPLICATION, data_dir=tmp_path)) as serving:
         assert port_of(serving)
+
+
+@pytest.mark.process
+def test_a_request_that_is_under_way_at_the_end_is_counted_without_a_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    page, asked = FastAPI(), threading.Event()
+    page.state.stopping = threading.Event()
+
+    @page.get("/")
+    async def never() -> None:
+        asked.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(module, "page_of", lambda settings, beside: page)
+    monkeypatch.setattr(module, "STOP_S", 1.0)
+    with (
+        Serving(settings_alone(APPLICATION, data_dir=tmp_path)) as serving,
+        socket.create_connection(("127.0.0.1", port_of(serving) or 0)) as client,
+    ):
+        client.sendall(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        assert asked.wait(60)
+        serving.stop()
+        serving._thread.join(60)
+
+    assert "Cancel 1 running task(s)" in caplog.text
+    assert "Traceback" not in caplog.text

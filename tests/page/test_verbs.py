@@ -91,6 +91,104 @@ def test_a_note_says_where_fields_of_events_come_from_that_a_reader_sees(
     assert verdict(*asked, "--as", "auditor").stderr == ""
 
 
+def test_a_history_joins_each_command_with_its_outcome_and_events(
+    verdict: Callable[..., Verdict],
+) -> None:
+    found, shown = verdict("history", "order", "o-1", "--json"), verdict("history", "order", "o-1")
+
+    assert [
+        (one["response"]["reason"], [event["version"] for event in one["events"]])
+        for one in found.lines
+    ] == [(None, [1]), (None, [2]), ("VERSION_CONFLICT", []), ("BUSINESS_RULE", [])]
+    assert all(event["checked"] for one in found.lines for event in one["events"])
+    assert "BUSINESS_RULE: cannot fill 99" in " ".join(shown.stdout.split())
+    assert found.exit_code == shown.exit_code == 0
+    assert "read so far: order.events:" in shown.stderr
+    assert "order.responses:" in shown.stderr
+
+
+def test_nested_values_are_shown_as_json(verdict: Callable[..., Verdict]) -> None:
+    history = verdict("history", "invoice", "inv-1").stdout
+    trace = verdict("trace", FLOW, "--as", "auditor").stdout
+
+    for shown in (history, trace):
+        assert '{"item_code": "i", "item_description": null' in shown
+
+
+@pytest.mark.proves("G-07")
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            "DELETE FROM event_archive_v1 WHERE aggregate_id = 'gone' AND version = 1",
+            "the versions 1 are missing in the archive",
+        ),
+        (
+            "DELETE FROM event_archive_v1 WHERE aggregate_id = 'gone' AND version = 2",
+            "the versions 2, which outcomes name, are not in the archive (yet)",
+        ),
+        (
+            "DELETE FROM outcome_v1 WHERE aggregate_id = 'gone' AND to_version = 1",
+            "the outcomes of the commands that caused the versions 1 are not in the view",
+        ),
+        (
+            "UPDATE event_archive_v1 SET value = x'00' WHERE aggregate_id = 'gone' AND version = 1",
+            "version 1 of order 'gone', was altered: its value has the SHA-256",
+        ),
+    ],
+)
+def test_a_history_says_what_is_missing_or_altered_with_exit_code_1(
+    run: Callable[..., Verdict], filled: Path, tmp_path: Path, change: str, said: str
+) -> None:
+    copytree(filled, tmp_path / "less")
+    with closing(connect(tmp_path / "less" / "verdict.db")) as database, database:
+        database.execute(change)
+
+    found = run("history", "order", "gone", "--json", "--data-dir", tmp_path / "less")
+
+    assert found.exit_code == 1
+    assert said in found.stderr
+    assert found.stderr.count("version") == said.count("version")
+    assert found.stderr.endswith("verdict: the history of order 'gone' is not complete\n")
+    assert len(found.lines) == 3
+
+
+def test_an_aggregate_without_a_history_ends_with_1(verdict: Callable[..., Verdict]) -> None:
+    found = verdict("history", "order", "nobody")
+
+    assert (found.exit_code, found.stdout) == (1, "")
+    assert "there is no order 'nobody': no command to it has an outcome" in found.stderr
+
+
+def test_the_state_of_all_aggregates_is_that_of_the_view(verdict: Callable[..., Verdict]) -> None:
+    found, shown = verdict("state", "order", "--json"), verdict("state", "order")
+
+    told = {one["aggregate_id"]: (one["version"], one["life_cycle"]) for one in found.lines}
+    assert told == {"o-1": (2, "ACTIVE"), "gone": (2, "DELETED"), ODD: (1, "ACTIVE")}
+    assert [one["state"] for one in found.lines if one["aggregate_id"] == "gone"] == [None]
+    assert {one["state"]["quantity"] for one in found.lines if one["state"]} == {10}
+    assert shown.stdout.split()[:4] == ["order", "version", "life_cycle", "decided_at"]
+    assert "quantity 10" in shown.stdout
+    assert found.exit_code == shown.exit_code == 0
+
+
+def test_an_aggregate_that_the_view_blocks_is_named_with_exit_code_1(
+    run: Callable[..., Verdict], filled: Path, tmp_path: Path
+) -> None:
+    copytree(filled, tmp_path / "held")
+    with closing(connect(tmp_path / "held" / "verdict.db")) as database, database:
+        database.execute(
+            "INSERT INTO projection_held_v1 VALUES "
+            "('order_state', 1, 'order', 'o-1', 3, 4, '2026-11-21T12:00:00.000Z', NULL)"
+        )
+
+    found = run("state", "order", "--json", "--data-dir", tmp_path / "held")
+
+    assert (found.exit_code, len(found.lines)) == (1, 3)
+    assert "order 'o-1' is shown without its events from version 3 on" in found.stderr
+    assert "order_state blocks 1 aggregates: see `verdict blocked list`" in found.stderr
+
+
 def test_what_others_wrote_does_not_steer_a_terminal(verdict: Callable[..., Verdict]) -> None:
     said = verdict("trace", ODD).stdout + verdict("why", ODD).stdout
     assert "\u202e" not in said

@@ -46,7 +46,7 @@ def test_who_takes_nothing_while_something_waits_stands_still() -> None:
     look = watched.after(41, standing(decided=7, end=1207))
 
     assert look.parts["decider"].still_s == 41
-    assert look.complaints == ("decider: no progress for 41 s while 1,200 wait",)
+    assert look.problems == ("decider: no progress for 41 s while 1,200 wait",)
 
 
 def test_who_takes_something_does_not_stand_still() -> None:
@@ -55,7 +55,7 @@ def test_who_takes_something_does_not_stand_still() -> None:
     watched.after(60, standing(decided=8, end=30))
 
     assert watched.after(20, standing(decided=8, end=30)).parts["decider"].still_s == 20
-    assert watched.after(20, standing(decided=9, end=99)).complaints == ()
+    assert watched.after(20, standing(decided=9, end=99)).problems == ()
 
 
 @pytest.mark.proves("U-05")

@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.application import APPLICATION
-from verdict.exactly_once.lake_query import lake_query
 from verdict.exactly_once.publisher import Publisher
+from verdict.exactly_once.query import lake_query
 from verdict.kafka.access import Kafka
 from verdict.processing import processor
 from verdict.processing.processor import Processor
@@ -45,7 +45,7 @@ def test_what_was_published_beside_spark_is_followed_by_a_new_beginning(
     owners: list[Begun] = []
     told: list[object] = []
 
-    def begin_anew(*_: object) -> Begun:
+    def restart_from_progress(*_: object) -> Begun:
         assert all(one.closed for one in owners)
         owners.append(Begun())
         return owners[-1]
@@ -54,7 +54,7 @@ def test_what_was_published_beside_spark_is_followed_by_a_new_beginning(
         told.append(publisher)
         return published
 
-    monkeypatch.setattr(processor, "begin_anew", begin_anew)
+    monkeypatch.setattr(processor, "restart_from_progress", restart_from_progress)
     ground = Ground(
         spark=cast(SparkSession, Spark()),
         kafka=Kafka(settings={}),

@@ -7,13 +7,13 @@ from sqlalchemy import Connection, create_engine
 
 from tests.application import APPLICATION
 from tests.projection.read_side import ReadSide, Rows
-from verdict.projection import creation, filling
+from verdict.projection import creation, filling, intervention
 from verdict.projection.amended import amended
-from verdict.projection.amendments import in_force
 from verdict.projection.batch import Carried, Delivery, Unreadable
 from verdict.projection.builder import Rebuildable
 from verdict.projection.comparison import Content, content
 from verdict.projection.declared import declared
+from verdict.projection.projection import Projection
 
 BESIDE = 2
 
@@ -30,24 +30,29 @@ class Both(NamedTuple):
         return self.live == self.built
 
 
-def compared(read_side: ReadSide, name: str, deliveries: Iterable[Delivery]) -> list[Both]:
+def compared(
+    read_side: ReadSide, name: str, deliveries: Iterable[Delivery], built: Projection | None = None
+) -> list[Both]:
     """Build version 2 of a projection from all of `deliveries`; compare it with what is live.
 
     What people decided about events counts, as it does for a rebuild.
 
     It is built on PostgreSQL when the live one is there, else in memory: tables on a disk cost
     more time than all the rest.
+
+    Args:
+        read_side: Where the live version is.
+        name: Of the projection.
+        deliveries: All there are.
+        built: Version 2, if the application does not declare the projection.
     """
     deliveries = [*deliveries]
-    live, built = read_side.projections[name], declared(APPLICATION)[name](BESIDE)
+    live, built = read_side.projections[name], built or declared(APPLICATION)[name](BESIDE)
     assert isinstance(built, Rebuildable)
     engine = read_side.open() if read_side.is_postgresql else create_engine("sqlite://")
     with engine.begin() as connection, read_side.engine.connect() as reading:
-        topics = {one.topic for one in deliveries}
-        decided = in_force(reading, name, topics)
+        decided = intervention.in_force(reading, name)
         _build(connection, built, amended(sorted(deliveries, key=_order), decided))
-        if decided.lost:
-            built.unannounced().apply(connection, [*decided.lost.values()])
         pairs = zip(live.tables, built.tables, strict=True)
         found = [Both(content(reading, one), content(connection, two)) for one, two in pairs]
         creation.drop(connection, built)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from hashlib import sha256
+from typing import Any
 from zlib import crc32
 
 from schemas.position import PositionOpened
@@ -138,7 +139,7 @@ def _lies_in(delivery: Delivery, spans: Mapping[Partition, Span]) -> bool:
     return span.start <= delivery.offset < span.end
 
 
-AN_EVENT = RecordedEvent(
+AN_EVENT: RecordedEvent[Any] = RecordedEvent(
     event_id="",
     aggregate_type="position",
     aggregate_id="",

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
-from projections.us_holder import OpenPosition, evolve, us_holder
+from projections.us_holder import Position, evolve, us_holder
 from schemas.position import PositionTransferred
 from tests.application import APPLICATION
 from tests.projection.event_log import EventLog, opened
@@ -14,10 +15,11 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch
 from verdict.projection.declared import projections
+from verdict.projection.kind_tables import compile_projection
 from verdict.projection.missing_events import missing_events
 from verdict.projection.row_projection import RowProjection
 from verdict.unhandled.events import HeldAggregates
-from verdict.unhandled.kind import By
+from verdict.unhandled.operator_identity import By
 from verdict.wire.topics import Topics
 
 BAD = PositionTransferred(client="mallory")
@@ -53,16 +55,16 @@ class Holding:
     def _operator(self, application: Application) -> HeldAggregates:
         return HeldAggregates(application, self._operators, {"us_holder": self.us_holder})
 
-    def us_holder(self, version: int) -> RowProjection[OpenPosition]:
+    def us_holder(self, version: int) -> RowProjection[Position]:
         """Return `us_holder` with a bug."""
 
-        def buggy(row: OpenPosition | None, event: RecordedEvent) -> OpenPosition | None:
+        def buggy(row: Position | None, event: RecordedEvent[Any]) -> Position | None:
             if getattr(event.payload, "client", None) == BAD.client:
                 raise ZeroDivisionError("mallory")
             self.seen.append(event)
             return evolve(row, event)
 
-        return replace(us_holder(version=version), evolve=buggy)
+        return replace(compile_projection(us_holder, version), evolve=buggy)
 
     def happen(self, name: str, *payloads: Event) -> None:
         """Let these events happen, and the service apply them."""

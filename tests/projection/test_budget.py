@@ -29,7 +29,7 @@ from verdict.wire.topics import Topics
 
 COMMANDS = 500
 CALLS = {
-    "decoding": 66,
+    "decoding": 67,
     "packing": 28,
     "unpacking": 15,
     "event_archive": 18,

@@ -284,7 +284,7 @@ def test_a_lock_of_somebody_else_s_is_an_error_of_the_database_after_a_while(
         read_side = ReadSide(url)
         applier = read_side.applier("us_holder")
         with psycopg.connect(url) as other:
-            other.execute("LOCK TABLE projections.us_holder_position_v1 IN ACCESS EXCLUSIVE MODE")
+            other.execute("LOCK TABLE projections.us_holder_row_v1 IN ACCESS EXCLUSIVE MODE")
             with pytest.raises(OperationalError, match="lock timeout") as failed:
                 applier.apply(log.batch())
         assert database_failed(failed.value)

@@ -10,8 +10,8 @@ from projections.us_holder_from_state import us_holder_from_state
 from tests.application import APPLICATION
 from tests.projection.event_log import EventLog
 from tests.projection.event_log import opened as position
-from verdict.projection.amendments import Changed
 from verdict.projection.builder import Rebuildable
+from verdict.projection.kind_tables import compile_projection
 from verdict.read_models.batches import final_rows
 from verdict.read_models.batches.final_rows import (
     CHUNK,
@@ -41,15 +41,13 @@ def chunks(log: EventLog, damaged: str = "") -> Iterator[pa.RecordBatch]:
         for d, key in zip(log.deliveries, POSITIONS, strict=True)
     ]
     columns = [pa.array(values) for values in zip(*found, strict=True)]
-    yield from made_of(columns, us_holder())
+    yield from made_of(columns, compile_projection(us_holder))
 
 
 def made_of(columns: list[pa.Array], projection: Rebuildable) -> Iterator[pa.RecordBatch]:
     """Yield what a task makes of `KAFKA_COLUMNS`."""
     table = projection.tables[0]
-    task = FinalRows(
-        Decoder(Topics(APPLICATION)), projection.builder, schema_of(table), Changed({}, {})
-    )
+    task = FinalRows(Decoder(Topics(APPLICATION)), projection.builder, schema_of(table), {})
     for made in task(iter([pa.RecordBatch.from_arrays(columns, names=list(KAFKA_COLUMNS))])):
         assert made.num_rows == 1
         yield opened(made.column(CHUNK)[0].as_buffer())
@@ -85,7 +83,7 @@ def test_a_state_that_cannot_be_read_leaves_the_row_of_its_key_and_a_gap_with_th
     offsets = range(7, 7 + len(records))
     columns = [pa.array(c) for c in ([topic] * 6, [2] * 6, offsets, keys, values)]
 
-    [rows] = made_of(columns, us_holder_from_state())
+    [rows] = made_of(columns, compile_projection(us_holder_from_state))
 
     assert rows.column("aggregate_id").to_pylist() == ["1", None, None]
     assert rows.column("version").to_pylist() == [8, None, None]

@@ -30,7 +30,8 @@ from verdict.projection.batch import Batch
 from verdict.projection.missing_events import ARCHIVE
 from verdict.projection.roles import ROLES
 from verdict.read_models.batches.stream import Decoder
-from verdict.unhandled.kind import By, NothingWaits
+from verdict.unhandled.held import NothingWaits
+from verdict.unhandled.operator_identity import By
 from verdict.wire.topics import Topics
 
 P1, P7 = "us_holder/position/p-1", "us_holder/position/p-7"
@@ -71,9 +72,9 @@ def test_three_wait_in_order_behind_one_that_is_edited_or_evicted_and_the_others
         lot.happen("p-2", opened("dora"))
         assert (lot.waiting(), lot.taken("p-7")) == ({P7: 3}, [1, 2, 3, 4, 5])  # but a trial
         lot.seen = [event for event in lot.seen if event.version == 1]
-        said = lot.operator.replay(P7, BY)
+        said = lot.operator.retry(P7, BY)
     else:
-        said = lot.operator.evict(P7, BY)
+        said = lot.operator.skip(P7, BY)
 
     assert said.endswith("and all that waited behind it")
     assert (lot.waiting(), lot.taken("p-7")) == ({}, taken)
@@ -89,7 +90,7 @@ def test_the_last_word_on_an_event_is_shown_and_rebuilt(lot: Holding) -> None:
     lot.operator.edit(P7, to("eve"), BY)
     lot.operator.edit(P7, to("frank"), By("bob", "once more"))
 
-    lot.operator.replay(P7, BY)
+    lot.operator.retry(P7, BY)
 
     assert lot.read_side.holders() == {"frank": 1}
     assert lot.read_side.changes()[1:] == [("ada", "left", "p-7"), ("frank", "entered", "p-7")]
@@ -108,14 +109,14 @@ def test_a_version_beside_takes_what_was_decided_in_any_batch(
     if met_before:
         lot.beside().apply(lot.log.everything())
     lot.operator.edit(P7, to("eve"), BY)
-    lot.operator.replay(P7, BY)
-    lot.operator.evict(P7, BY)
+    lot.operator.retry(P7, BY)
+    lot.operator.skip(P7, BY)
     assert lot.waiting() == {}
 
     lot.beside().apply(lot.log.everything())
 
     tables = lot.read_side.dump()
-    assert tables["us_holder_position_v2"] == tables["us_holder_position_v1"] != []
+    assert tables["us_holder_row_v2"] == tables["us_holder_row_v1"] != []
     assert tables["us_holder_v2"] == tables["us_holder_v1"] != []
     assert lot.read_side.select("SELECT * FROM projection_held") == []
 
@@ -124,9 +125,9 @@ def test_a_version_beside_takes_what_was_decided_in_any_batch(
 def test_what_was_done_is_there_for_auditors_for_ever(lot: Holding) -> None:
     lot.hold("p-7")
     with pytest.raises(VerdictError, match=r"still cannot be applied, and 0 wait.*mallory"):
-        lot.operator.replay(P7, By("ada", None))
+        lot.operator.retry(P7, By("ada", None))
     lot.operator.edit(P7, to("eve"), By("bob", "mistyped"))
-    lot.operator.evict(P7, By("cleo", "a test"))
+    lot.operator.skip(P7, By("cleo", "a test"))
 
     columns = ("projection", "version", "aggregate_type", "aggregate_id", "event_version")
     assert {*lot.interventions(columns)} == {("us_holder", 1, "position", "p-7", 2)}
@@ -154,7 +155,7 @@ def test_the_log_and_the_archive_are_never_changed(lot: Holding) -> None:
     before = lot.read_side.dump()["event_archive_v1"]
 
     lot.operator.edit(P7, to("eve"), BY)
-    lot.operator.evict(P7, BY)
+    lot.operator.skip(P7, BY)
 
     assert lot.read_side.dump()["event_archive_v1"] == before
 
@@ -221,7 +222,7 @@ def test_a_payload_whose_row_the_database_refuses_is_kept_and_said(postgresql: S
         assert "index row requires" in said
         lot.restart()
         assert lot.waiting() == {P7: 1}
-        lot.operator.evict(P7, BY)
+        lot.operator.skip(P7, BY)
         assert lot.waiting() == {}
         lot.close()
 
@@ -236,13 +237,13 @@ def test_nothing_is_done_where_nothing_is_held_or_not_archived_yet(lot: Holding)
     assert lot.waiting() == {P1: 1, P7: 0}
     assert lot.operator.shown(P7)["payload"] is None
     with pytest.raises(VerdictError, match="version 2 of position 'p-7' is not in the archive yet"):
-        lot.operator.evict(P7, BY)
-    for verb in (lot.operator.replay, lot.operator.evict):
+        lot.operator.skip(P7, BY)
+    for verb in (lot.operator.retry, lot.operator.skip):
         with pytest.raises(VerdictError, match="version 2 is not in the archive: it is applied by"):
             verb(P1, BY)
     for address in ("us_holder/position/p-0", "us_holder", "nobody/a/b"):
-        with pytest.raises(NothingWaits, match="verdict letters list"):
-            lot.operator.replay(address, BY)
+        with pytest.raises(NothingWaits, match="verdict blocked list"):
+            lot.operator.retry(address, BY)
     assert lot.interventions(["seq"]) == []
 
 
@@ -258,10 +259,10 @@ def test_versions_that_are_lost_for_good_are_passed_over_and_what_came_behind_th
     (listed,) = lot.operator.listed()
     assert listed["kind"] == "gap"
     assert listed["error"] == "version 2 is missing, and 5 has come"
-    with pytest.raises(VerdictError, match=f"verdict letters evict {P1} --why"):
+    with pytest.raises(VerdictError, match=f"verdict blocked skip {P1} --why"):
         lot.operator.edit(P1, to("eve"), BY)
 
-    said = lot.operator.evict(P1, BY)
+    said = lot.operator.skip(P1, BY)
 
     assert said == f"{P1} and 1 behind it are passed over, and all that waited behind it"
     assert (lot.waiting(), lot.taken("p-1")) == ({}, [1, 4, 5])
@@ -287,7 +288,7 @@ def test_who_accepts_that_an_aggregate_waits_lets_others_go_on_and_it_waits_on(
     said = [lot.operator.accept(address, BY) for address in (P1, P7)]
 
     assert (lot.waiting(), lot.read_side.holders()) == before
-    assert said[0].endswith("`verdict mail` go on with what it was before version 2")
+    assert said[0].endswith("`verdict materialise` goes on with what it was before version 2")
     assert lot.interventions(["aggregate_id", "event_version", "kind", "who", "why"]) == [
         ("p-1", 2, "accept", "ada", "it was mistyped"),
         ("p-7", 2, "accept", "ada", "it was mistyped"),
@@ -303,11 +304,11 @@ def test_a_gap_behind_a_gap_is_another_decision(lot: Holding) -> None:
         lot.log.add_unseen("p-1", PositionTransferred(client="nobody"))
         lot.happen("p-1", PositionTransferred(client=client))
 
-    said = lot.operator.evict(P1, BY)
+    said = lot.operator.skip(P1, BY)
 
     assert said == f"{P1} is passed over; now version 4 is missing"
     assert (lot.waiting(), lot.taken("p-1")) == ({P1: 1}, [1, 3])
-    lot.operator.evict(P1, BY)
+    lot.operator.skip(P1, BY)
     assert (lot.waiting(), lot.read_side.holders()) == ({}, {"cleo": 1})
     assert is_rebuilt_alike(lot)
 
@@ -322,7 +323,7 @@ def test_all_that_waits_in_an_aggregate_is_passed_over_if_asked(
     lot.log.add_unseen("p-7", PositionTransferred(client="nobody"))
     lot.happen("p-7", PositionTransferred(client="eve"))
 
-    said = lot.operator.evict(P7, BY, all_behind=True)
+    said = lot.operator.skip(P7, BY, all_behind=True)
 
     assert said == f"{P7} and 6 behind it are passed over, and all that waited behind it"
     assert (lot.waiting(), lot.taken("p-7")) == ({}, [1])
@@ -356,7 +357,7 @@ def test_an_archived_row_that_was_altered_is_not_shown_for_the_event(
 def test_an_id_may_hold_slashes(lot: Holding) -> None:
     lot.hold("a/b/c")
 
-    lot.operator.evict("us_holder/position/a/b/c", BY)
+    lot.operator.skip("us_holder/position/a/b/c", BY)
 
     assert lot.waiting() == {}
 
@@ -367,7 +368,7 @@ def test_many_that_wait_are_applied_at_once_part_by_part(
     monkeypatch.setattr(releasing, "MOST", 2)
     lot.hold("p-7", *THREE, *THREE)
 
-    lot.operator.evict(P7, BY)
+    lot.operator.skip(P7, BY)
 
     assert (lot.waiting(), lot.taken("p-7")) == ({}, [1, 3, 4, 5, 6, 7, 8])
 
@@ -386,7 +387,7 @@ def test_what_the_operator_had_applied_is_not_applied_again_by_an_idle_service(
     lot: Holding,
 ) -> None:
     lot.hold("p-7", *THREE)
-    lot.operator.evict(P7, BY)
+    lot.operator.skip(P7, BY)
     before = lot.read_side.dump()
 
     lot.holder.apply(Batch([], {}))
@@ -399,7 +400,7 @@ def test_an_aggregate_that_is_parked_once_more_is_reported_once_more(
     lot: Holding, caplog: pytest.LogCaptureFixture
 ) -> None:
     lot.hold("p-7")
-    lot.operator.evict(P7, BY)
+    lot.operator.skip(P7, BY)
     caplog.clear()
 
     lot.happen("p-7", BAD)
@@ -416,7 +417,7 @@ def test_what_an_operator_who_is_killed_leaves_behind_is_applied_by_the_service(
     lot.hold("p-7", *THREE)
     monkeypatch.setattr(lot.operator, "_gone_on", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
-        lot.operator.evict(P7, BY)
+        lot.operator.skip(P7, BY)
     assert (lot.waiting(), lot.taken("p-7")) == ({}, [1, 3])
 
     lot.happen("p-1", opened("dora"))
@@ -438,7 +439,7 @@ def test_operators_and_the_service_at_the_same_time(lot: Holding) -> None:
     def evict() -> None:
         try:
             for name in names:
-                lot.operator.evict(f"us_holder/position/{name}", BY)
+                lot.operator.skip(f"us_holder/position/{name}", BY)
         except Exception as error:
             failed.append(error)
 
@@ -554,16 +555,16 @@ def _intervene(lot: Holding, oracle: Oracle, verb: str, name: str) -> None:
         lot.operator.edit(address, to("eve"), BY)
         oracle.edited[place] = "eve"
     elif verb == "evict":
-        lot.operator.evict(address, BY)
+        lot.operator.skip(address, BY)
         oracle.edited.pop(place, None)
         oracle.clients[name][place[1]] = None
         oracle.go_on(name)
     elif place in oracle.edited:
-        lot.operator.replay(address, BY)
+        lot.operator.retry(address, BY)
         oracle.try_again(name)
     else:
         with pytest.raises(VerdictError, match="still cannot be applied"):
-            lot.operator.replay(address, BY)
+            lot.operator.retry(address, BY)
 
 
 @pytest.mark.proves("B-09")
@@ -577,7 +578,7 @@ def test_held_events_of_an_older_schema_are_read_as_live_ones_are(lot: Holding) 
         newer = lot.log.deliveries[-1].value
         lot.operator.edit(P7, b'{"client": "eve"}', BY)
         shown = lot.operator.shown(P7)
-        lot.operator.replay(P7, BY)
+        lot.operator.retry(P7, BY)
 
         payloads = [event.payload for event in lot.seen[-3:]]
         read = Decoder(Topics(later)).delivery

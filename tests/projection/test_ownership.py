@@ -17,6 +17,7 @@ from verdict.errors import VerdictError
 from verdict.projection import creation
 from verdict.projection.database import create_read_side, failing_in_words, open_database
 from verdict.projection.declared import projections
+from verdict.projection.kind_tables import compile_projection
 from verdict.projection.projection import Projection
 from verdict.projection.roles import ROLES
 from verdict.read_models.versions.beside import begin_another
@@ -61,7 +62,7 @@ def names(engine: Engine) -> set[str]:
         "CREATE TABLE outcome (id TEXT)",
         "CREATE VIEW outcome AS SELECT 'theirs' AS id",
         "CREATE VIEW letter AS SELECT 'theirs' AS id",
-        "CREATE TABLE mail_outbox (id TEXT)",
+        "CREATE TABLE outbox (id TEXT)",
     ],
 )
 def test_a_name_that_is_taken_is_refused_and_nothing_is_made(engine: Engine, made: str) -> None:
@@ -94,9 +95,9 @@ def test_who_builds_or_swaps_a_version_is_told_of_such_a_view_too(engine: Engine
     said = "somebody else has made us_holder,"
 
     with pytest.raises(VerdictError, match=said), failing_in_words(engine):
-        begin_another(engine, "us_holder", lambda version: us_holder(version=version))
+        begin_another(engine, "us_holder", lambda version: compile_projection(us_holder, version))
     with pytest.raises(VerdictError, match=said), failing_in_words(engine):
-        show(engine, us_holder())
+        show(engine, compile_projection(us_holder))
 
 
 def show(engine: Engine, projection: Projection) -> None:
@@ -146,7 +147,8 @@ def test_what_came_out_of_a_backup_is_ours(postgresql: Server) -> None:
         )  # fmt: skip
 
         restored = open_database(other)
-        show(restored, us_holder())  # a swap or rollback, before the service has started
+        # a swap or rollback, before the service has started
+        show(restored, compile_projection(us_holder))
         create_read_side(restored, projections(APPLICATION))
 
         run(restored, "DROP VIEW outcome", "CREATE VIEW outcome AS SELECT 'theirs' AS id")

@@ -1,6 +1,7 @@
 """What came behind a gap is applied as soon as the missing event has come, from the archive."""
 
 import logging
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -21,10 +22,11 @@ from verdict.projection import missing_events as releasing
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch
 from verdict.projection.declared import projections
+from verdict.projection.kind_tables import compile_projection
 from verdict.projection.missing_events import missing_events
 from verdict.read_models.read_your_writes import NeverShown, Token, wait
 from verdict.unhandled.events import HeldAggregates
-from verdict.unhandled.kind import By
+from verdict.unhandled.operator_identity import By
 from verdict.wire.topics import Topics
 
 HELD = """SELECT aggregate_id, version_needed, version_seen, found_at
@@ -219,7 +221,7 @@ def test_a_version_that_is_built_beside_is_released_too(followed: Followed) -> N
     until_here = followed.log.everything()
     followed.log.repeat(missing)
     followed.batch()
-    second = us_holder(version=2)
+    second = compile_projection(us_holder, 2)
     with followed.read_side.engine.begin() as connection:
         creation.create(connection, [second])
     beside = Applier(
@@ -266,7 +268,11 @@ def test_whoever_is_asked_for_missing_events_looks_them_up(followed: Followed) -
     """Not through the archive, however long it is."""
     if followed.read_side.is_postgresql:
         return
-    asked = str(releasing._released(us_holder()).compile(compile_kwargs={"literal_binds": True}))
+    asked = str(
+        releasing._released(compile_projection(us_holder)).compile(
+            compile_kwargs={"literal_binds": True}
+        )
+    )
     with followed.read_side.engine.connect() as connection:
         plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {asked}").all()
 
@@ -291,7 +297,7 @@ class TestWhatCannotBeApplied:
                 raise ZeroDivisionError("a bug")
             return evolve(row, event)  # type: ignore[arg-type]
 
-        broken = replace(us_holder(), evolve=buggy)  # type: ignore[arg-type]
+        broken = replace(compile_projection(us_holder), evolve=buggy)
         others = [p for p in projections(APPLICATION) if p.name != "us_holder"]
         read_side = ReadSide(new_database(), [*others, broken])
         yield read_side
@@ -307,10 +313,11 @@ class TestWhatCannotBeApplied:
         [(name, needed, seen, error)] = followed.read_side.select(waits)
         assert (name, needed, seen) == ("p-1", 3, 3)
         assert error.startswith("record position.events:")
-        assert error.endswith(
-            ":1: PositionAdjusted, version 3 of position 'p-1': ZeroDivisionError: a bug "
-            "(tests/projection/test_release.py, line 291)"
-        )  # of the event behind the gap
+        of_the_event_behind_the_gap = (
+            r":1: PositionAdjusted, version 3 of position 'p-1': ZeroDivisionError: a bug "
+            r"\(tests/projection/test_release\.py, line \d+\)$"
+        )
+        assert re.search(of_the_event_behind_the_gap, error)
 
     @pytest.mark.proves("A-05")
     def test_one_whose_archived_row_was_altered_holds_its_aggregate_until_it_is_passed_over(
@@ -341,7 +348,7 @@ class TestWhatCannotBeApplied:
         )
         with pytest.raises(VerdictError, match="cannot be read: its row in event_archive was alt"):
             operator.edit(address, b"{}", By("ada", "mistyped"))
-        said = operator.evict(address, By("ada", "the disk lied"))
+        said = operator.skip(address, By("ada", "the disk lied"))
         assert said == f"{address} is passed over, and all that waited behind it"
         followed.log.add("p-1", PositionTransferred(client="dora"))
         followed.batch()

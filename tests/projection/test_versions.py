@@ -1,11 +1,12 @@
 """Several versions of a projection side by side: one is seen, and which one changes at once."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection
 
-from projections.us_holder import OpenPosition, evolve, us_holder
+from projections.us_holder import Position, evolve, us_holder
 from schemas.position import PositionClosed, PositionTransferred
 from tests.application import APPLICATION
 from tests.projection.event_log import EventLog, opened
@@ -15,6 +16,7 @@ from verdict.projection import creation, versions
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch
 from verdict.projection.comparison import NAMED, compare, content
+from verdict.projection.kind_tables import compile_projection
 from verdict.projection.projection import Projection
 from verdict.projection.roles import ROLES
 from verdict.projection.versions import Superseded
@@ -22,7 +24,7 @@ from verdict.wire.topics import Topics
 
 pytestmark = pytest.mark.both_databases
 
-FIRST, SECOND = us_holder(version=1), us_holder(version=2)
+FIRST, SECOND = compile_projection(us_holder, 1), compile_projection(us_holder, 2)
 
 
 @pytest.fixture
@@ -48,7 +50,8 @@ def beside(read_side: ReadSide, projection: Projection) -> Applier:
 
 def swap(connection: Connection, projection: Projection, before: Projection) -> None:
     creation.show(connection, projection, ROLES)
-    projection.announce(connection, before, NOW)
+    assert projection.feed is not None
+    projection.feed.announce(connection, before.feed, NOW)
 
 
 @pytest.mark.proves("H-09")
@@ -58,7 +61,7 @@ def test_a_version_that_is_built_beside_says_nothing_and_holds_the_same(built: R
         compared = [compare(connection, *pair) for pair in pairs]
 
     assert [(one.live_table, one.equal, one.live.rows) for one in compared] == [
-        ("us_holder_position_v1", True, 3),
+        ("us_holder_row_v1", True, 3),
         ("us_holder_v1", True, 3),
     ]
     assert len(built.changes()) == 3
@@ -141,7 +144,7 @@ def test_nobody_fills_tables_that_were_built_with_other_settings(
     del tables[versions.table.name]
     log.add("p-bob", PositionClosed())
     batch = log.batch()
-    foreign = us_holder(us_exchanges=["NYSE"])
+    foreign = compile_projection(us_holder, us_exchanges=["NYSE"])
 
     for live in (False, True):
         refused = Applier(built.engine, foreign, Topics(APPLICATION), lambda: NOW, live=live)
@@ -152,7 +155,7 @@ def test_nobody_fills_tables_that_were_built_with_other_settings(
         assert bool(built.select("SELECT * FROM projection_stopped")) is live
     assert built.dump().items() >= tables.items()
     ((said,),) = built.select("SELECT error FROM projection_stopped")
-    assert "is configured with 'US exchanges: NYSE' now" in said
+    assert 'is configured with \'{"us_exchanges": ["NYSE"]}\' now' in said
 
     set_back = built.applier("us_holder")
     set_back.apply(Batch([], {}))
@@ -165,10 +168,10 @@ def test_nobody_fills_tables_that_were_built_with_other_settings(
 def test_a_swap_tells_the_feed_in_what_the_versions_differ_and_nothing_else(
     built: ReadSide, log: EventLog
 ) -> None:
-    def blind(position: OpenPosition | None, event: RecordedEvent) -> OpenPosition | None:
+    def blind(position: Position | None, event: RecordedEvent[Any]) -> Position | None:
         return None if event.aggregate_id == "p-ada" else evolve(position, event)
 
-    third = replace(us_holder(us_exchanges=["NASDAQ"], version=3), evolve=blind)
+    third = replace(compile_projection(us_holder, 3, us_exchanges=["NASDAQ"]), evolve=blind)
     build(built, third, log)
     with built.engine.begin() as connection:
         swap(connection, SECOND, FIRST)
@@ -205,6 +208,14 @@ def test_a_version_is_built_shown_and_kept_and_none_is_built_under_the_eyes_of_r
             assert not versions.is_build(connection, version, "mine")
         swap(connection, FIRST, SECOND)
     assert (built.select(roles), built.select(seen)) == ([(1, "live"), (2, "kept")], [(1, 2)])
+
+
+def test_a_version_that_has_a_feed_at_last_tells_of_all_groups(built: ReadSide) -> None:
+    with built.engine.begin() as connection:
+        swap(connection, SECOND, replace(FIRST, feed=None))
+
+    told = [(client, "entered", "") for client in ("ada", "bo", "cleo")]
+    assert built.changes()[3:] == told
 
 
 def test_what_is_dropped_leaves_nothing_but_the_feed(built: ReadSide) -> None:

@@ -36,8 +36,8 @@ from verdict.model.message import LARGEST, Event, iso_time
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.batch import Delivery
 from verdict.projection.described import query_of
+from verdict.projection.kind_tables import compile_projection
 from verdict.read_models.as_of.filling import Records, fold
-from verdict.wire.decision import Decision
 from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
@@ -286,9 +286,6 @@ class Said:
     def in_force(self, projection: object) -> dict[Any, Any]:
         return {}
 
-    def lost(self) -> list[Decision]:
-        return []
-
 
 def history(random: Random, count: int) -> EventLog:
     """Return orders and positions with the same ids, some events twice, some late."""
@@ -351,7 +348,7 @@ def test_live_built_again_and_as_of_any_position_it_is_what_the_events_say(
 
 def as_of(log: EventLog, ends: Mapping[Partition, int], until: int = 2**62) -> Rows:
     """Return what is told as of a position, or of a time."""
-    projection, engine = client_overview(), create_engine("sqlite://")
+    projection, engine = compile_projection(client_overview), create_engine("sqlite://")
 
     def wanted(delivery: Delivery) -> bool:
         return cast(RecordedEvent, delivery.record).decided_at <= until

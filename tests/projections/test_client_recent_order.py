@@ -178,10 +178,10 @@ def test_reading_one_client_reads_two_short_stretches_of_indexes(read_side: Read
     assert {step for step in plan if "_v1" in step} == {
         "SEARCH client_recent_order_v1 USING INDEX "
         "sqlite_autoindex_client_recent_order_v1_1 (group_key=?)",
-        "SEARCH client_recent_order_order_v1 USING INDEX "
-        "client_recent_order_order_v1_newest (group_key=? AND placed_at>?)",
+        "SEARCH client_recent_order_row_v1 USING INDEX "
+        "client_recent_order_row_v1_newest (group_key=? AND placed_at>?)",
         "SEARCH other USING COVERING INDEX "  # of each, the few that are as new or newer
-        "client_recent_order_order_v1_newest (group_key=? AND placed_at>?)",
+        "client_recent_order_row_v1_newest (group_key=? AND placed_at>?)",
     }
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from projections.us_holder import OpenPosition, evolve, us_holder
+from projections.us_holder import Position, evolve, us_holder
 from schemas.position import (
     PositionAdjusted,
     PositionClosed,
@@ -11,22 +11,23 @@ from schemas.position import (
 from tests.projection.event_log import AN_EVENT, SECOND, START, EventLog, opened
 from tests.projection.read_side import ReadSide
 from verdict.model.message import Event, iso_time
+from verdict.projection.kind_tables import compile_projection
 
-OPEN = OpenPosition("ada", "LON", opened_at=7)
+OPEN = Position("ada", "LON", opened_at=7)
 
 
 @pytest.mark.parametrize(
     ("before", "event", "after"),
     [
-        (None, opened("ada", "LON"), OpenPosition("ada", "LON", opened_at=AN_EVENT.decided_at)),
+        (None, opened("ada", "LON"), Position("ada", "LON", opened_at=AN_EVENT.decided_at)),
         (OPEN, PositionAdjusted(amount=9), OPEN),
-        (OPEN, PositionRelisted(exchange="NYSE"), OpenPosition("ada", "NYSE", opened_at=7)),
-        (OPEN, PositionTransferred(client="bob"), OpenPosition("bob", "LON", opened_at=7)),
+        (OPEN, PositionRelisted(exchange="NYSE"), Position("ada", "NYSE", opened_at=7)),
+        (OPEN, PositionTransferred(client="bob"), Position("bob", "LON", opened_at=7)),
         (OPEN, PositionClosed(), None),
     ],
 )
 def test_what_each_event_makes_of_a_position(
-    before: OpenPosition | None, event: Event, after: OpenPosition | None
+    before: Position | None, event: Event, after: Position | None
 ) -> None:
     assert evolve(before, AN_EVENT._replace(payload=event)) == after
 
@@ -35,14 +36,14 @@ def test_what_each_event_makes_of_a_position(
     "exchange", ["NASDAQ", "NYSE", "NYSE American", "NYSE Arca", "Cboe BZX", "IEX"]
 )
 def test_us_exchanges_by_default(exchange: str) -> None:
-    assert us_holder().group(OpenPosition("ada", exchange, 0)) == "ada"
+    assert compile_projection(us_holder).group(Position("ada", exchange, 0)) == "ada"
 
 
 def test_what_counts_as_a_us_exchange_is_configuration() -> None:
-    projection = us_holder(us_exchanges=["LON"])
+    projection = compile_projection(us_holder, us_exchanges=["LON"])
 
-    assert projection.group(OpenPosition("ada", "LON", 0)) == "ada"
-    assert projection.group(OpenPosition("ada", "NASDAQ", 0)) is None
+    assert projection.group(Position("ada", "LON", 0)) == "ada"
+    assert projection.group(Position("ada", "NASDAQ", 0)) is None
 
 
 @pytest.mark.proves("H-01")

@@ -19,8 +19,8 @@ from verdict.errors import VerdictError
 from verdict.event_log.decisions import read_decisions, write_decisions
 from verdict.event_log.passing import Wish
 from verdict.exactly_once.batch import Batch, OutputRecord
-from verdict.exactly_once.errors import Misfit, TakenOver
-from verdict.exactly_once.stateless import begin_anew
+from verdict.exactly_once.errors import CheckpointMismatchError, FencedError
+from verdict.exactly_once.restart import restart_from_progress
 from verdict.exactly_once.steps import Step
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.recorded_event import RecordedEvent
@@ -156,12 +156,12 @@ def test_a_till_s_record_that_a_person_skips_is_jumped_once(reacted: Reacted) ->
 @pytest.mark.proves("P-07")
 def test_who_was_taken_over_publishes_nothing_more(reacted: Reacted) -> None:
     query, topic = reactions_query(reactions_of(reacted.settings)), reacted.topics.named("shipment")
-    first, second = (begin_anew(query, reacted.kafka) for _ in range(2))
+    first, second = (restart_from_progress(query, reacted.kafka) for _ in range(2))
     start = first.marker.offsets
     end = {name: [offsets[0] + 1, *offsets[1:]] for name, offsets in start.items()}
     batch = Batch(query_id="a query", batch_id=0, start=start, end=end)
 
-    with pytest.raises(TakenOver, match="was taken over by owner"):
+    with pytest.raises(FencedError, match="was fenced by owner"):
         first.publish(batch, [OutputRecord(topic, b"1", b"{}")])
     assert reacted.on(topic) == []
 
@@ -174,8 +174,8 @@ def test_who_was_taken_over_publishes_nothing_more(reacted: Reacted) -> None:
 def test_outputs_without_a_marker_are_not_sent_again(reacted: Reacted) -> None:
     reacted.send(reacted.topics.named("shipment"), [("5582023", b"{}")])
     query = reactions_query(reactions_of(reacted.settings))
-    with pytest.raises(Misfit, match="would send all of it again"):
-        begin_anew(query, reacted.kafka)
+    with pytest.raises(CheckpointMismatchError, match="would send all of it again"):
+        restart_from_progress(query, reacted.kafka)
 
 
 @pytest.mark.long
@@ -188,7 +188,7 @@ def test_without_a_marker_reactions_begin_at_the_ends(reacted: Reacted, left: by
     reacted.send(topics.named("shipment"), [("5582023", b"{}")])
     reacted.write_marker(query, left)
     with pytest.raises(VerdictError, match=r"`verdict recover --begin reactions --why …`"):
-        begin_anew(query, reacted.kafka)
+        restart_from_progress(query, reacted.kafka)
 
     wish = Wish(who="ada", why="the topic was lost", at=1)
     begin_without_marker(query, reacted.kafka, topics, wish, at_the_ends=True)

@@ -25,6 +25,7 @@ from verdict.projection.builder import Rebuildable
 from verdict.projection.comparison import compare
 from verdict.projection.declared import declared
 from verdict.projection.intervention import Intervention, Kind
+from verdict.projection.kind_tables import compile_projection
 from verdict.projection.role import Role
 from verdict.read_models.batches.source import KafkaBatches
 from verdict.read_models.versions.beside import begin_another
@@ -37,7 +38,7 @@ from verdict.read_models.versions.whole_log import WholeLog, ends_of
 pytestmark = pytest.mark.spark
 
 NAME = "us_holder"
-BUILT = us_holder(version=2)
+BUILT = compile_projection(us_holder, 2)
 
 
 @pytest.fixture
@@ -185,7 +186,10 @@ def test_an_aggregate_behind_a_gap_is_held(build: Build, followable: Followable)
 def test_a_key_whose_newest_state_cannot_be_read_is_held(
     build: Build, followable: Followable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    built, topic = us_holder_from_state(version=2), followable.topics.named("share-holders")
+    built, topic = (
+        compile_projection(us_holder_from_state, 2),
+        followable.topics.named("share-holders"),
+    )
     engine = followable.read_side.engine
     with engine.begin() as connection:
         creation.create(connection, [built])
@@ -219,7 +223,7 @@ def test_who_builds_a_version_that_somebody_else_begins_anew_writes_no_row_more(
 
     def on_step(step: Step) -> None:
         if step is Step.WRITTEN:
-            begin_another(engine, NAME, lambda version: us_holder(version=version))
+            begin_another(engine, NAME, lambda version: compile_projection(us_holder, version))
 
     with pytest.raises(AnotherBuild, match="begun to build us_holder v2 anew"):
         build(followable, on_step=on_step)

@@ -24,6 +24,7 @@ from verdict.errors import Unreachable
 from verdict.kafka.log import log_bounds
 from verdict.projection import missing_events as releasing
 from verdict.projection.database import open_database
+from verdict.projection.kind_tables import compile_projection
 from verdict.projection.projection import Projection
 from verdict.read_models.batches.source import BATCHES
 from verdict.read_models.catching_up.cohorts import NAME
@@ -112,7 +113,7 @@ def rows(read_side: ReadSide | Engine) -> dict[str, list[tuple[Any, ...]]]:
     with engine.connect() as connection:
         return {
             table.name: sorted(map(tuple, connection.execute(select(table))))
-            for table in us_holder().tables
+            for table in compile_projection(us_holder).tables
         }
 
 
@@ -283,7 +284,9 @@ def test_one_that_comes_level_applies_all_that_waited_though_nothing_else_happen
 ) -> None:
     """More of it than the parts on the way bring along."""
     monkeypatch.setattr(releasing, "MOST", 2)
-    broken = running(declared=[*without_us_holder(), replace(us_holder(), evolve=fails)])
+    broken = running(
+        declared=[*without_us_holder(), replace(compile_projection(us_holder), evolve=fails)]
+    )
     reaches(broken, lambda: reached(old, "us_holder") == end(old))
     broken.stop()
     more = [old.happens(f"p-{n % MOST}", PositionAdjusted(amount=n)) for n in range(1, 2 * PART)]

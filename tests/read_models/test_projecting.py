@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, make_url
 
-from projections.us_holder import OpenPosition, us_holder
+from projections.us_holder import Position, us_holder
 from schemas.position import PositionClosed, PositionTransferred
 from tests.postgresql import LET_GO, Server
 from tests.projection.event_log import opened
@@ -17,19 +17,21 @@ from tests.projection.responses import ACCEPTED, REJECTED
 from tests.read_models.deployment import Deployment, reaches, some_projections
 from verdict.database.copying import MANY
 from verdict.database.sqlite_file import AnotherFile
-from verdict.errors import Unreachable
+from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.decisions import write_decisions
 from verdict.kafka.log import KafkaLog
 from verdict.model.recorded_event import RecordedEvent
+from verdict.model.source import Source
 from verdict.projection import creation, versions
 from verdict.projection import missing_events as releasing
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch
 from verdict.projection.database import create_read_side, open_database
-from verdict.projection.decoding import Decoding
+from verdict.projection.kind_tables import compile_projection
 from verdict.projection.versions import Superseded
 from verdict.read_models.running import PassedOverSince, Projecting
-from verdict.unhandled.kind import By, NothingWaits
+from verdict.unhandled.held import NothingWaits
+from verdict.unhandled.operator_identity import By
 from verdict.unhandled.records import StoppingRecords
 from verdict.wire.records import encode
 from verdict.wire.spans import Partition, Span
@@ -40,7 +42,7 @@ PATIENCE_S = 120
 FOLLOWERS = ["client_overview", "event_archive", "position_state", "us_holder"]  # of positions
 
 
-def fails(_: object, event: RecordedEvent) -> OpenPosition | None:
+def fails(_: object, event: RecordedEvent) -> Position | None:
     raise ZeroDivisionError("a bug")
 
 
@@ -102,31 +104,30 @@ def stopping_records(deployment: Deployment, engine: Engine) -> StoppingRecords:
     options, topics = {"bootstrap.servers": deployment.servers}, deployment.topics
     deployment.create(topics.decisions)
     return StoppingRecords(
-        engine,
-        lambda: KafkaLog(options),
-        lambda made: write_decisions(options, topics, made),
-        Decoding(topics),
+        engine, lambda: KafkaLog(options), lambda made: write_decisions(options, topics, made)
     )
 
 
 @pytest.mark.proves("B-09")
-def test_a_record_that_nobody_can_read_is_passed_over_by_a_person_and_all_go_on(
+def test_records_that_nobody_can_read_are_skipped_by_an_operator_and_all_continue(
     deployment: Deployment, running: Callable[[], Projecting], engine: Engine
 ) -> None:
-    """G-03: on record, in Kafka and in SQL, and honoured by every later run."""
+    """G-03: on record, in Kafka and in SQL, and respected by every later run."""
     records = stopping_records(deployment, engine)
     events = deployment.topics.events("position")
     garbage = (events, "p-1", b"garbage")
-    deployment.write(garbage, garbage, *deployment.happens("p-1", opened("ada")), garbage)
+    deployment.write(garbage, garbage, *deployment.happens("p-1", opened("ada")))
     first = running()
-    place = f"{events}:{deployment.log.place_of('p-1').partition}:0"
+    place = Source(events, deployment.log.place_of("p-1").partition, 0)
+    by = "ada", "the job of the 3rd wrote it"
     reaches(first, lambda: [item["projections"] for item in records.listed()] == [FOLLOWERS])
 
-    shown = records.shown(place)
-    said = records.evict(place, By("ada", "the job of the 3rd wrote it"), all_behind=True)
+    for until in (0, 99):
+        with pytest.raises(VerdictError, match=f"nothing was skipped: {place}-{until} is no range"):
+            records.skip(place, until, By(*by))
+    said = records.skip(place, 2, By(*by))
 
-    assert (shown["key"], shown["payload"], shown["length"]) == ("b'p-1'", "b'garbage'", 7)
-    assert said.startswith(f"{place} and 2 behind it are passed over by all that reads them, for ")
+    assert said.startswith(f"{place} up to 1 is skipped by all that reads the topic. client_over")
     with pytest.raises(PassedOverSince, match=f"{place}, which stopped .*, is passed over"):
         reaches(first, lambda: False)
     first.stop()
@@ -135,11 +136,10 @@ def test_a_record_that_nobody_can_read_is_passed_over_by_a_person_and_all_go_on(
     reaches(second, lambda: deployment.select("SELECT version FROM event_archive") == [(1,)])
     assert deployment.select("SELECT * FROM projection_stopped") == []
     decided = 'SELECT topic, "offset", until, who, why FROM decision'
-    by = "ada", "the job of the 3rd wrote it"
-    assert deployment.select(decided) == [(events, 0, 2, *by), (events, 3, 4, *by)]
+    assert deployment.select(decided) == [(events, 0, 2, *by)]
     assert [*records.listed()] == []
     with pytest.raises(NothingWaits):
-        records.evict(place, By("ada", "again"))
+        records.skip(place, None, By("ada", "again"))
 
 
 @pytest.mark.proves("B-09")
@@ -154,7 +154,7 @@ def test_all_that_waits_is_applied_after_a_start_though_nothing_else_happens(
     names = [f"p-{number}" for number in range(5)]
     happened = [deployment.happens(name, opened(name)) for name in names]
     deployment.write(*(record for one in happened for record in one))
-    broken = running(declared=[*others, replace(us_holder(), evolve=fails)])
+    broken = running(declared=[*others, replace(compile_projection(us_holder), evolve=fails)])
     at_fault = "SELECT count(*) FROM projection_held WHERE error IS NOT NULL"
     reaches(broken, lambda: deployment.select(at_fault) == [(len(names),)])
     reaches(broken, lambda: deployment.select("SELECT count(*) FROM event_archive") == [(5,)])
@@ -171,7 +171,7 @@ def test_who_was_built_with_other_settings_waits_for_a_version_that_fits_and_the
     deployment: Deployment, running: Callable[..., Projecting], engine: Engine
 ) -> None:
     """As after a swap to a version that was built with what the service is not set to."""
-    create_read_side(engine, [us_holder(us_exchanges=["LON"])])
+    create_read_side(engine, [compile_projection(us_holder, us_exchanges=["LON"])])
     deployment.write(*deployment.happens("p-1", opened("ada")))
     projecting = running()
     reaches(projecting, lambda: deployment.select("SELECT count(*) FROM event_archive") == [(1,)])
@@ -181,7 +181,7 @@ def test_who_was_built_with_other_settings_waits_for_a_version_that_fits_and_the
     assert deployment.select(stopped) == [("us_holder", 1)]
     assert deployment.select("SELECT * FROM us_holder") == []
 
-    fitting = us_holder(version=2)
+    fitting = compile_projection(us_holder, 2)
     with engine.begin() as connection:
         creation.create(connection, [fitting])
         versions.show(connection, fitting)

@@ -11,21 +11,22 @@ from sqlalchemy import Engine
 from projections.us_holder import us_holder
 from tests.application import APPLICATION
 from verdict.kafka.access import Kafka
-from verdict.processing.kept_going import KeptGoing
 from verdict.projection import versions
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.event_archive import event_archive
+from verdict.projection.kind_tables import compile_projection
 from verdict.projection.projection import Projection
 from verdict.read_models.batches.source import KafkaBatches
 from verdict.read_models.running import Opened, Projecting
+from verdict.service.supervisor import Supervisor
 from verdict.spark.source import Ground
 from verdict.wire.spans import Spans
 from verdict.wire.topics import Topics
 
-READ_MODELS: Sequence[Projection] = [event_archive(APPLICATION), us_holder()]
+READ_MODELS: Sequence[Projection] = [event_archive(APPLICATION), compile_projection(us_holder)]
 
 
-def ended_by(ending: Exception, engine: Engine, path: Path) -> KeptGoing:
+def ended_by(ending: Exception, engine: Engine, path: Path) -> Supervisor:
     """Return a read side that failed as soon as it knew its database."""
     spark = cast(SparkSession, None)
 
@@ -39,9 +40,9 @@ def ended_by(ending: Exception, engine: Engine, path: Path) -> KeptGoing:
     )
     ground = Ground(spark=spark, kafka=Kafka(settings={}), source={}, partitions=1, scratch=path)
     projecting = Projecting(ground, lambda: opened, fail, Topics(APPLICATION))
-    going = KeptGoing(name="projections", runs=projecting, over=projecting.note_end)
-    going.start()
-    return going
+    supervisor = Supervisor(name="projections", component=projecting, on_end=projecting.note_end)
+    supervisor.start()
+    return supervisor
 
 
 @pytest.mark.proves("F-11")
@@ -49,9 +50,9 @@ def test_what_ends_the_read_side_is_written_down_for_each_projection(tmp_path: P
     engine = open_database(f"sqlite:///{tmp_path / 'read.db'}")
     create_read_side(engine, READ_MODELS)
 
-    going = ended_by(ZeroDivisionError("a bug"), engine, tmp_path)
+    supervisor = ended_by(ZeroDivisionError("a bug"), engine, tmp_path)
 
-    assert going.why == "a bug"
+    assert supervisor.failure == "a bug"
     with engine.begin() as connection:
         assert all(versions.of(connection, one).error == "a bug" for one in READ_MODELS)
     engine.dispose()
@@ -66,9 +67,9 @@ def test_nothing_is_written_into_a_database_file_that_is_another(
     create_read_side(engine, READ_MODELS)
     file.rename(tmp_path / "elsewhere.db")
 
-    going = ended_by(ZeroDivisionError("not reached"), engine, tmp_path)
+    supervisor = ended_by(ZeroDivisionError("not reached"), engine, tmp_path)
 
-    assert "was removed or renamed while it was open" in str(going.why)
+    assert "was removed or renamed while it was open" in str(supervisor.failure)
     assert len(caplog.records) == 1
     assert not file.exists()
     engine.dispose()

@@ -15,6 +15,7 @@ from tests.projection.read_side import ReadSide
 from tests.projection.responses import ACCEPTED, REJECTED
 from verdict.errors import TimedOut
 from verdict.projection.batch import Batch, Delivery, Unreadable
+from verdict.projection.kind_tables import compile_projection
 from verdict.read_models.declared_projection import NotDeclared
 from verdict.read_models.read_your_writes import NeverShown, Token, wait
 from verdict.reading.reader import Reader
@@ -118,7 +119,7 @@ def test_an_aggregate_that_cannot_be_applied_is_not_waited_for(
     read_side: ReadSide, reader: Reader, log: EventLog
 ) -> None:
     log.add("p-ada", opened("ada"))  # once more, which the rules never let happen
-    read_side.projections["us_holder"] = replace(us_holder(), evolve=_never)
+    read_side.projections["us_holder"] = replace(compile_projection(us_holder), evolve=_never)
     read_side.applier("us_holder").apply(log.batch())
 
     with pytest.raises(NeverShown, match=r"waits for version 2, which cannot be applied: .* never"):

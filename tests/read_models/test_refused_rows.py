@@ -10,6 +10,7 @@ from projections.us_holder import us_holder
 from verdict.exactly_once.steps import unobserved
 from verdict.projection import position, versions
 from verdict.projection.database import create_read_side, open_database
+from verdict.projection.kind_tables import compile_projection
 from verdict.projection.role import Role
 from verdict.read_models.batches.final_rows import schema_of
 from verdict.read_models.versions.beside import begin_another
@@ -17,7 +18,7 @@ from verdict.read_models.versions.building import Building
 from verdict.read_models.versions.errors import Stopped
 from verdict.wire.spans import Partition
 
-BUILT = us_holder(version=2)
+BUILT = compile_projection(us_holder, 2)
 ROW = {
     "aggregate_id": "p-1", "version": 1, "group_key": "ada", "client": "ada", "exchange": "NYSE",
     "present": True,
@@ -41,15 +42,15 @@ class Folded:
     [
         ([2**60], "OverflowError: "),  # no date, so it is refused before the database has seen it
         ([None], "IntegrityError: NOT NULL constraint failed: us_holder_v2.since"),  # by its group
-        ([1, 2], "IntegrityError: UNIQUE constraint failed: us_holder_position_v2.aggregate_id"),
+        ([1, 2], "IntegrityError: UNIQUE constraint failed: us_holder_row_v2.aggregate_id"),
     ],
 )
 def test_it_is_said_and_no_position_is_written(
     tmp_path: Path, opened_at: list[int | None], refused: str
 ) -> None:
     engine = open_database(f"sqlite:///{tmp_path / 'verdict.db'}")
-    create_read_side(engine, [us_holder()])
-    begin_another(engine, "us_holder", lambda version: us_holder(version=version))
+    create_read_side(engine, [compile_projection(us_holder)])
+    begin_another(engine, "us_holder", lambda version: compile_projection(us_holder, version))
     fold = Folded([ROW | {"opened_at": at} for at in opened_at])
     building = Building(fold, engine, unobserved, unobserved)
 

@@ -17,6 +17,7 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.projection import creation, versions
 from verdict.projection import missing_events as releasing
 from verdict.projection.applier import Applier
+from verdict.projection.kind_tables import compile_projection
 from verdict.projection.roles import ROLES, Roles
 from verdict.read_models.versions import beside, swapping
 from verdict.read_models.versions import level as levelling
@@ -34,7 +35,7 @@ from verdict.read_models.versions.steps import Step
 from verdict.reading.reader import Reader
 
 DESK = Roles("desk_reader", "desk_auditor", "desk_operator")
-FIRST, SECOND = us_holder(version=1), us_holder(version=2)
+FIRST, SECOND = compile_projection(us_holder, 1), compile_projection(us_holder, 2)
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def level(followable: Followable) -> Iterator[Level]:
     followable.happen(1)
     for version in (FIRST, SECOND):
         follow(followable, version)
-    both = Beside(FIRST, SECOND, lambda version: us_holder(version=version))
+    both = Beside(FIRST, SECOND, lambda version: compile_projection(us_holder, version))
     with ExitStack() as parts:
         yield Level(engine, followable.log(parts), followable.topics, both)
 
@@ -280,7 +281,7 @@ def test_a_backup_of_the_table_that_is_to_go_is_waited_for_too(
     followable: Followable, level: Level, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     swapping.swap(level, ROLES, unobserved)
-    third = us_holder(version=3)
+    third = compile_projection(us_holder, 3)
     with level.engine.begin() as connection:
         creation.create(connection, [third])
     next_one = replace(level, beside=Beside(SECOND, third, level.beside.at_version))
@@ -325,10 +326,12 @@ def test_all_that_waited_is_applied_before_versions_are_compared(
 def test_who_types_a_swap_without_the_settings_of_the_build_is_told_which(
     followable: Followable, level: Level
 ) -> None:
-    otherwise = us_holder(["LON"], version=2)
+    otherwise = compile_projection(us_holder, 2, us_exchanges=["LON"])
     typed = replace(level, beside=Beside(FIRST, otherwise, level.beside.at_version))
 
-    with pytest.raises(SetOtherwise, match=r"built with .* and 'US exchanges: LON' is set where"):
+    with pytest.raises(
+        SetOtherwise, match=r"built with .* and '\{\"us_exchanges\": \[\"LON\"\]\}' is set where"
+    ):
         swapping.swap(typed, ROLES, unobserved)
 
     assert live_version(followable) == 1
@@ -338,7 +341,10 @@ def test_who_types_a_swap_without_the_settings_of_the_build_is_told_which(
 def test_a_build_that_did_not_end_is_none_even_where_nothing_was_read_yet(
     followable: Followable,
 ) -> None:
-    engine, at_version = followable.read_side.engine, lambda version: us_holder(version=version)
+    engine, at_version = (
+        followable.read_side.engine,
+        lambda version: compile_projection(us_holder, version),
+    )
     made = beside.begin_another(engine, "us_holder", at_version)
     with pytest.raises(NotBuilt, match="has no whole version besides v1"):
         beside.built(engine, "us_holder", at_version)

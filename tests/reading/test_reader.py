@@ -130,8 +130,8 @@ def test_select_is_allowed_in_all_its_forms(reader: Reader, statement: str) -> N
         ),
         ("SELECT rowid FROM us_holder_v1", "table us_holder_v1"),
         (
-            "WITH us_holder AS (SELECT version FROM us_holder_position_v1) SELECT * FROM us_holder",
-            "table us_holder_position_v1",
+            "WITH us_holder AS (SELECT version FROM us_holder_row_v1) SELECT * FROM us_holder",
+            "table us_holder_row_v1",
         ),
         ("SELECT * FROM sqlite_master", "table sqlite_master"),
         ("SELECT * FROM pragma_table_info('us_holder')", "table pragma_table_info"),

@@ -1,40 +1,49 @@
 """A start whose workers hang comes to an end, and says why."""
 
-from concurrent.futures import Future
+from threading import Event
 
 import pytest
 
 from verdict.errors import TimedOut
-from verdict.service import parts
-from verdict.service.parts import await_rehearsal
+from verdict.service.rehearsal import Rehearsal
+from verdict.service.supervisor import Supervisor
 
 
-class Ended(Exception):
-    """Stands for what a look at the other parts finds."""
+class WorkersEnded(Exception):
+    """Stands for what a first batch can end with."""
 
 
-def ended() -> None:
-    raise Ended
-
-
-@pytest.fixture(autouse=True)
-def looks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "LOOK_S", 0.001)
+def run(rehearsal: Rehearsal) -> None:
+    """Start it as the decider's role does, and wait for its end."""
+    supervisor = Supervisor(
+        name="rehearsal",
+        component=rehearsal,
+        essential=True,
+        passing=(),
+        is_ready=rehearsal.is_over,
+    )
+    supervisor.start()
+    supervisor.await_ready(supervisor.check)
 
 
 def test_a_first_batch_that_does_not_end_ends_the_start() -> None:
+    release = Event()
+
+    def hang() -> None:
+        release.wait()
+
     with pytest.raises(TimedOut, match="has not come through in 0 s"):
-        await_rehearsal(Future(), lambda: None, 0)
+        run(Rehearsal(hang, limit_s=0))
+    release.set()
 
 
-def test_others_are_looked_after_meanwhile() -> None:
-    with pytest.raises(Ended):
-        await_rehearsal(Future(), ended, 600)
+def test_what_ended_the_first_batch_is_raised() -> None:
+    def fail() -> None:
+        raise WorkersEnded
+
+    with pytest.raises(WorkersEnded):
+        run(Rehearsal(fail))
 
 
-def test_what_ended_it_is_raised() -> None:
-    done: Future[None] = Future()
-    done.set_exception(Ended())
-
-    with pytest.raises(Ended):
-        await_rehearsal(done, lambda: None, 600)
+def test_the_start_goes_on_when_the_batch_has_been_through() -> None:
+    run(Rehearsal(lambda: None))

@@ -22,8 +22,8 @@ from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
 from verdict.foundation.place import whole_place
 from verdict.local.lock import DataDirectoryLock
-from verdict.service.roles import Crew, alone, everybody, with_kafka
-from verdict.standing.told import killed
+from verdict.service.role_set import RoleSet, all_roles, alone, with_kafka
+from verdict.standing.problems import killed
 
 
 @pytest.fixture
@@ -36,8 +36,8 @@ def test_one_process_has_all_roles_but_a_broker_when_kafka_is_elsewhere(settings
     elsewhere = settings.model_copy(update={"bootstrap_servers": "kafka:9092"})
 
     names = ("broker", "decider", "reactions", "lake", "read-models", "letters")
-    assert everybody(settings).names == names
-    assert everybody(elsewhere).names == names[1:]
+    assert all_roles(settings).names == names
+    assert all_roles(elsewhere).names == names[1:]
 
 
 @pytest.mark.proves("C-18")
@@ -65,13 +65,13 @@ def test_others_run_beside_it_but_nobody_who_has_them_all(settings: Settings) ->
         take(alone(settings, "read-models", ["us_holder"]), held)
         take(alone(settings, "letters"), held)
         with pytest.raises(VerdictError, match="the folder of role letters"), ExitStack() as more:
-            take(everybody(settings), more)
+            take(all_roles(settings), more)
 
 
 def test_a_recovery_takes_the_decider_alone(settings: Settings) -> None:
     with ExitStack() as held:
         take(alone(settings, "letters"), held)
-        take(Crew((), whole_place(settings.data_dir)), held)
+        take(RoleSet((), whole_place(settings.data_dir)), held)
         with pytest.raises(VerdictError, match="the folder of role decider"):
             take(alone(settings, "decider"), held)
 
@@ -122,9 +122,9 @@ def test_who_was_killed_is_named_with_what_to_do(settings: Settings) -> None:
     assert found.endswith("start `verdict run lake` again")
 
 
-def take(crew: Crew, held: ExitStack) -> None:
-    """Lock the place of a crew as its process does."""
-    for folder, kind in crew.place.locked.items():
+def take(role_set: RoleSet, held: ExitStack) -> None:
+    """Lock the place of a role set as its process does."""
+    for folder, kind in role_set.place.locked.items():
         held.enter_context(DataDirectoryLock(folder, kind))
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from verdict.application_loader import NoApplication
 from verdict.errors import Late, Unreachable, VerdictError
-from verdict.exactly_once.errors import DamagedCheckpoint, Misfit
+from verdict.exactly_once.errors import CheckpointMismatchError, DamagedCheckpoint
 from verdict.spark.errors import query_failed
 
 DATA = Path("/data")
@@ -213,7 +213,7 @@ def test_a_cause_is_found_behind_an_error_that_does_not_tell_it() -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        Misfit("said already"),
+        CheckpointMismatchError("said already"),
         ValueError("a bug of ours"),
         RuntimeError("a bug of Spark's"),
     ],

@@ -13,6 +13,8 @@ from verdict.standing.facts import (
     Problem,
     ProcessorStanding,
     ProjectionStanding,
+    QuarantinedAggregate,
+    QuarantinedAggregates,
     ScatteredAggregate,
     ScatteredKeys,
     Standing,
@@ -46,6 +48,7 @@ FULL = Standing(
             positions=(PositionStanding("order.events", 0, 4, 1),),
         ),
     ),
+    quarantines=QuarantinedAggregates(1, QuarantinedAggregate("order", "o-4", 2, "a gap")),
     scattered=ScatteredKeys(1, ScatteredAggregate("order", "o-2", 2)),
     letters=LettersStanding(1, 2, 0),
     problems=(Problem("the lake stopped: no disk"),),
@@ -73,6 +76,8 @@ def test_all_that_is_known_as_json() -> None:
         '"version_needed": 3, "version_seen": 5, "found_at": "2026-11-21T09:00:00.000Z", '
         '"error": null}], "positions": [{"topic": "order.events", "partition": 0, '
         '"next_offset": 4, "lag": 1}]}], '
+        '"quarantines": {"aggregates": 1, "first": {"aggregate_type": "order", '
+        '"aggregate_id": "o-4", "version": 2, "error": "a gap"}}, '
         '"scattered": {"aggregates": 1, "first": {"aggregate_type": "order", '
         '"aggregate_id": "o-2", "partitions": 2}}, '
         '"letters": {"waiting": 1, "parked": 2, "lag": 0}, '
@@ -80,22 +85,16 @@ def test_all_that_is_known_as_json() -> None:
         '"events": null, "answered": {"ACCEPTED": 3}, "refused": {"OVERFILL": 1}, '
         '"policy_rejections": [{"policy": "ship", "reason": "BUSINESS_RULE", '
         '"rule_code": "OVERFILL", "rejected": 3, "unexpected": 2, "newest": "c-9"}], '
-        '"verified": null, "open_transactions": []}'
+        '"verified": null, "open_transactions": [], "starting": null}'
     )
 
 
 def test_nothing_known_as_json() -> None:
     assert json_line(as_json(Standing(None, Path("/data")))).decode() == (
         '{"service": null, "data_dir": "/data", "decider": null, "commands": null, '
-        '"processors": null, "projections": null, "scattered": null, "letters": null, '
+        '"processors": null, "projections": null, "quarantines": null, "scattered": null, '
+        '"letters": null, '
         '"problems": [], "unreachable": false, "processes": [], "events": null, '
         '"answered": null, "refused": null, "policy_rejections": null, "verified": null, '
-        '"open_transactions": []}'
+        '"open_transactions": [], "starting": null}'
     )
-
-
-def test_that_no_service_runs_is_a_complaint_and_no_problem() -> None:
-    down = Standing(None, Path("/data"), problems=(Problem("else"),))
-
-    assert down.complaints == ("no verdict runs on /data: start `verdict up`", "else")
-    assert FULL.complaints == FULL.problems

@@ -1,10 +1,13 @@
 """G-06: what is wrong is said of whom it is wrong."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from verdict.configuration.found import Service, announce, starting_on
+from verdict.local.lock import DataDirectoryLock
 from verdict.standing.facts import (
     CommandsStanding,
     HeldAggregate,
@@ -13,12 +16,14 @@ from verdict.standing.facts import (
     PolicyRejections,
     ProcessorStanding,
     ProjectionStanding,
+    QuarantinedAggregate,
+    QuarantinedAggregates,
     ScatteredAggregate,
     ScatteredKeys,
     Standing,
     total,
 )
-from verdict.standing.problems import problems_of
+from verdict.standing.problems import not_running, problems_of
 
 QUIET = Standing(None, Path("/data"))
 
@@ -44,6 +49,22 @@ def commands(lag: int) -> CommandsStanding:
 
 def held(error: str | None) -> HeldAggregate:
     return HeldAggregate("order", "o-1", 3, 5, "2026-11-21T09:00:00.000Z", error)
+
+
+@pytest.mark.proves("U-05")
+def test_that_nothing_runs_or_that_it_starts_is_said(tmp_path: Path) -> None:
+    assert starting_on(tmp_path) is None
+    [down] = not_running(Standing(None, tmp_path))
+    with DataDirectoryLock(tmp_path):
+        [starting] = not_running(Standing(None, tmp_path, starting=starting_on(tmp_path)))
+        service = Service(os.getpid(), "localhost:9092", None)
+        announce(tmp_path, service)
+        assert starting_on(tmp_path) is None, "it runs"
+    assert starting_on(tmp_path) is None
+
+    assert down == f"no verdict runs on {tmp_path}: start `verdict up`"
+    assert starting.startswith(f"pid {os.getpid()} is starting on {tmp_path}, or recovers")
+    assert [*not_running(Standing(service, tmp_path, processes=(service,)))] == []
 
 
 @pytest.mark.proves("U-05")
@@ -89,6 +110,7 @@ def test_who_is_stopped_is_named_with_why() -> None:
             projection("c", 2, held=(held("odd"),)),
             projection("d", 3, role="built", stopped_by="nobody reads it"),
         ),
+        quarantines=QuarantinedAggregates(3, QuarantinedAggregate("order", "o-4", 2, "a gap")),
         scattered=ScatteredKeys(2, ScatteredAggregate("order", "o-2", 3)),
         letters=LettersStanding(5, 1, 0),
     )
@@ -99,8 +121,11 @@ def test_who_is_stopped_is_named_with_why() -> None:
         "missing",
         "projection c v2 holds 1 aggregates, the first: order 'o-1' needs version 3, which cannot "
         "be applied: odd",
-        "2 aggregates have commands on several partitions, the first: order 'o-2' on 3",
-        "1 letters are parked, nobody tries them again: see why with `verdict letters list`",
+        "3 aggregates are quarantined, the first: order 'o-4', damaged from version 2 on: a gap",
+        "2 aggregates of the newest 5,000 commands have commands on several partitions, the first: "
+        "order 'o-2' on 3",
+        "1 dead letters are parked, and are not tried again: see why with "
+        "`verdict dead-letters list`",
     ]
 
 

@@ -30,6 +30,7 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
     policy_rejections.NEWEST: [("c-9",)],
     read_side.VERIFIED: [("2026-11-21T09:00:00.000Z", "order", None, 0, 3)],
     read_side.SCATTERED: [(2, "order", "o-2", 3)],
+    read_side.QUARANTINED: [(3, "order", "o-4", 2, "version 3 follows version 1")],
 }
 ENDS = {Partition("t", 0): 7, Partition("t", 1): 4, Partition("d", 0): 1}
 
@@ -67,6 +68,14 @@ def test_all_that_there_is_is_in_the_lag_of_one_that_is_being_built() -> None:
     building = TOLD.projection("b", 3, ENDS)
 
     assert (building.role, building.lag, building.positions) == ("building", 7 + 4, ())
+
+
+def test_quarantined_aggregates_are_counted_and_the_first_is_named() -> None:
+    first = TOLD.quarantines.first
+
+    assert TOLD.quarantines.aggregates == 3
+    assert first is not None
+    assert (first.aggregate_id, first.version) == ("o-4", 2)
 
 
 def test_letters_events_and_scattered_keys_are_counted() -> None:

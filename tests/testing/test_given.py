@@ -12,7 +12,7 @@ from commands.order import DeleteOrder, FillOrder, ModifyOrder, PlaceOrder
 from commands.policies.award_points import award_points
 from compose.application import app
 from projections.outbound.shipment import shipment
-from projections.us_holder import us_holder
+from projections.us_holder import Position, us_holder
 from schemas.invoice import InvoiceRecorded
 from schemas.order import OrderCompleted, OrderDeleted, OrderFilled, OrderPlaced
 from schemas.position import PositionClosed, PositionOpened, PositionTransferred
@@ -22,6 +22,7 @@ from verdict.model.command_envelope import Expectation
 from verdict.model.message import Event
 from verdict.model.policy import Policy
 from verdict.model.recorded_event import RecordedEvent
+from verdict.projections import Groups, projection
 from verdict.testing import Asked, Reason, given, happened
 from verdict.testing.histories import START
 
@@ -146,20 +147,23 @@ def test_a_field_that_the_schema_does_not_know_yet_is_not_lost_without_a_word() 
 def test_a_read_model_shows_what_happened() -> None:
     held = given(APPLICATION, happened("p-1", OPENED), happened("p-2", OPENED, PositionClosed()))
 
-    held.shown_by(us_holder()).then({"client": "ada", "positions": 1})
-    held.shown_by(us_holder()).then(
+    held.shown_by(us_holder).then({"client": "ada", "positions": 1})
+    held.shown_by(us_holder).then(
         {"client": "ada", "positions": 1, "since": "2026-01-01T12:00:00.000Z"}
     )
     moved = held.given(happened("p-1", PositionTransferred(client="bob")))
-    moved.shown_by(us_holder(), "us_holder_change").then(
+    moved.shown_by(us_holder, "us_holder_change").then(
         {"client": "bob", "kind": "entered", "position_id": "p-1"}
     )
-    given(APPLICATION).shown_by(us_holder()).then()
+    given(APPLICATION).shown_by(us_holder).then()
+    held.shown_by(us_holder, us_exchanges=["LON"]).then()
+    with pytest.raises(TypeError, match="us_holder has no setting 'exchanges'"):
+        held.shown_by(us_holder, exchanges=["LON"])
 
 
 def test_rows_that_are_not_shown_are_said() -> None:
     with pytest.raises(AssertionError) as failed:
-        given(APPLICATION, happened("p-1", OPENED)).shown_by(us_holder()).then(
+        given(APPLICATION, happened("p-1", OPENED)).shown_by(us_holder).then(
             {"client": "ada", "positions": 2}
         )
 
@@ -169,19 +173,21 @@ def test_rows_that_are_not_shown_are_said() -> None:
     assert "  - {'client': 'ada', 'positions': 2}\n" in str(failed.value)
     assert "  + {'client': 'ada', 'positions': 1}\n" in str(failed.value)
     with pytest.raises(AssertionError, match=r"\+ \{'client': 'ada', 'positions': 1, 'since'"):
-        given(APPLICATION, OPENED).shown_by(us_holder()).then()
+        given(APPLICATION, OPENED).shown_by(us_holder).then()
     with pytest.raises(ValueError, match="the same columns"):
-        given(APPLICATION, OPENED).shown_by(us_holder()).then({"client": "ada"}, {"positions": 1})
+        given(APPLICATION, OPENED).shown_by(us_holder).then({"client": "ada"}, {"positions": 1})
 
 
 def test_a_read_model_that_fails_is_said_with_the_event() -> None:
     def bug(row: object, event: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    broken = replace(us_holder(), evolve=bug)
+    @projection(of="position")
+    def broken() -> Groups[Position]:
+        return replace(us_holder(), evolve=bug)
 
     with pytest.raises(
-        AssertionError, match=r"us_holder fails: .*PositionOpened, version 1 .*a bug"
+        AssertionError, match=r"broken fails: .*PositionOpened, version 1 .*a bug"
     ) as failed:
         given(APPLICATION, OPENED).shown_by(broken).then()
     assert failed.value.__cause__ is not None

@@ -1,5 +1,6 @@
 """U-05: spans reach a collector, over HTTP as it takes them, and none is lost on the way."""
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,13 +25,15 @@ from tests.application import CATALOG, encode_event
 from tests.projection.event_log import AN_EVENT
 from tests.projection.responses import ACCEPTED
 from verdict.local.broker import EmbeddedBroker
-from verdict.tracing import following, sending
+from verdict.service.step_thread import StepThread
+from verdict.service.supervisor import Supervisor
 from verdict.tracing.following import Spans
+from verdict.tracing.sending import CollectorError
 from verdict.wire.records import encode
 
 pytestmark = pytest.mark.kafka
 TOPIC, EVENTS = "spans.order.responses", "spans.position.events"
-Stopped = Callable[[float], bool]
+PATIENCE_S = 60
 GROUP = "spans.verdict"
 TOPICS = {TOPIC: None, EVENTS: CATALOG["position"]}
 SAMPLED = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -106,33 +109,46 @@ def answer(broker: EmbeddedBroker, *traced: bool) -> None:
     assert producer.flush(30) == 0
 
 
-def begin(options: dict[str, str | int], follow: Callable[[Stopped], int]) -> None:
-    """Follow until Kafka knows where the group begins."""
-    places = [TopicPartition(topic, 0) for topic in TOPICS]
-    probe = Consumer({**options, "group.id": GROUP})
-
-    def known(seconds: float) -> bool:
-        Event().wait(seconds)
-        try:
-            found = probe.committed(places, 30)
-        except KafkaException:  # who coordinates groups has only started
-            return False
-        return all(place.offset != OFFSET_INVALID for place in found)
-
+def follow(spans: Spans, is_over: Callable[[], bool]) -> int:
+    """Send spans as `verdict spans` does; return how many were sent when it was over."""
+    supervisor = Supervisor(
+        name="spans",
+        component=StepThread("spans", spans),
+        essential=True,
+        passing=(CollectorError,),
+        retry_s=0.05,
+    )
+    supervisor.start()
+    deadline = time.monotonic() + PATIENCE_S
     try:
-        assert follow(known) == 0
+        while not is_over():
+            supervisor.check()
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    finally:
+        supervisor.stop()
+    supervisor.check()
+    return spans.sent
+
+
+def knows_positions(options: dict[str, str | int]) -> bool:
+    """Tell whether Kafka stores where the group begins."""
+    probe = Consumer({**options, "group.id": GROUP})
+    try:
+        found = probe.committed([TopicPartition(topic, 0) for topic in TOPICS], 30)
+    except KafkaException:  # the coordinator of groups has only started
+        return False
     finally:
         probe.close()
+    return all(place.offset != OFFSET_INVALID for place in found)
 
 
 @pytest.mark.proves("U-05")
 def test_what_a_collector_does_not_take_is_sent_again_and_who_starts_again_goes_on(
     broker: EmbeddedBroker,
     collecting: Collecting,
-    monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(sending, "RETRY_S", 0.05)
     options: dict[str, str | int] = {"bootstrap.servers": broker.bootstrap_servers}
     admin = AdminClient({**options})  # held: one that is collected takes its request with it
     for made in admin.create_topics([NewTopic(topic, 1, 1) for topic in TOPICS]).values():
@@ -140,63 +156,28 @@ def test_what_a_collector_does_not_take_is_sent_again_and_who_starts_again_goes_
 
     resource = Resource.create({"service.name": "shop"})
 
-    def follow(stopped: Stopped) -> int:
+    def spans() -> Spans:
         exporter = OTLPSpanExporter(collecting.url, compression=Compression.NoCompression)
-        return Spans(options, GROUP, TOPICS, resource, exporter).follow(stopped)
+        return Spans(options, GROUP, TOPICS, resource, exporter)
 
     answer(broker, True)  # before anybody traced: of no interest
-    begin(options, follow)
+    assert follow(spans(), lambda: knows_positions(options)) == 0
     answer(broker, True, False, True)  # while nobody follows
-    assert follow(collecting.whole.wait) == 2
+    assert follow(spans(), collecting.whole.is_set) == 2
     collecting.whole.clear()
     collecting.wanted = 4
     answer(broker, True)
     happened(broker)
-    assert follow(collecting.whole.wait) == 2
+    assert follow(spans(), collecting.whole.is_set) == 2
 
     assert collecting.refusals == 0
     assert [one.getMessage() for one in caplog.records] == [
-        "the collector does not take spans, trying again: Failed to export spans batch code: 400, "
-        "reason: Bad Request",
-        "the collector takes spans again",
+        "component spans stopped, trying again every 0.05 s: the collector does not take spans: "
+        "Failed to export spans batch code: 400, reason: Bad Request",
+        "component spans runs again",
     ]
     assert {service for service, _ in collecting.taken} == {"shop"}
     assert Counter(name for _, name in collecting.taken) == {
         f"order {ACCEPTED.command_type}": 3,
         f"position {type(AN_EVENT.payload).__name__}": 1,
     }
-
-
-@pytest.mark.long
-def test_who_waits_for_a_collector_stays_in_the_group(
-    broker: EmbeddedBroker,
-    collecting: Collecting,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """It was thrown out after five minutes, and until then a second one got nothing."""
-    monkeypatch.setattr(sending, "RETRY_S", 0.5)
-    most = {"max.poll.interval.ms": 6000, "session.timeout.ms": 6000}
-    monkeypatch.setattr(following, "FOLLOWING", following.FOLLOWING | most)
-    options: dict[str, str | int] = {"bootstrap.servers": broker.bootstrap_servers}
-    topic = "spans.stays.responses"
-    admin = AdminClient({**options})
-    [made] = admin.create_topics([NewTopic(topic, 1, 1)]).values()
-    made.result(30)
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
-    collecting.refusals, collecting.wanted = 20, 3
-    exporter = OTLPSpanExporter(collecting.url, compression=Compression.NoCompression)
-    resource = Resource.create({"service.name": "shop"})
-    spans = Spans(options, "stays", {topic: None}, resource, exporter)
-
-    def stopped(seconds: float) -> bool:
-        if seconds == 0 and next(sends, None) is not None:
-            producer.produce(topic, encode(ACCEPTED), "o-1", headers=[("traceparent", SAMPLED)])
-            assert producer.flush(30) == 0
-        return collecting.whole.wait(seconds)
-
-    sends = iter(range(40))
-    assert spans.follow(stopped) >= 3
-
-    assert collecting.refusals == 0
-    assert not [one for one in caplog.records if "Kafka does not answer" in one.getMessage()]

@@ -1,4 +1,4 @@
-"""U-05: spans go to a collector few at a time, and who is away is said once."""
+"""U-05: spans go to a collector few at a time, and why it does not take them is known."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExportResult
 
 from verdict.tracing import sending as module
-from verdict.tracing.sending import EXPORTERS, Sending
+from verdict.tracing.sending import EXPORTERS, CollectorError, export
 
 SPANS = [ReadableSpan(str(number)) for number in range(7)]
 
@@ -21,12 +21,27 @@ class Moody:
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         if self.refusals:
-            EXPORTERS.error("refused: %s", self.refusals.pop(0))
+            self.explain(self.refusals.pop(0))
             return SpanExportResult.FAILURE
         if len(spans) > 3:
             return SpanExportResult.FAILURE
         self.taken += [span.name for span in spans]
         return SpanExportResult.SUCCESS
+
+    def explain(self, why: str) -> None:
+        EXPORTERS.error("refused: %s", why)
+
+
+class Persistent(Moody):
+    """A collector whose exporter tries again by itself before it gives up."""
+
+    def explain(self, why: str) -> None:
+        for seconds in (0.93, 2.11):
+            EXPORTERS.warning(
+                "Transient error %s encountered while exporting %s batch, retrying in %.2fs.",
+                why, "spans", seconds,
+            )  # fmt: skip
+        EXPORTERS.error("Failed to export spans batch due to timeout, max retries or ...")
 
 
 @pytest.fixture(autouse=True)
@@ -35,64 +50,26 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_many_go_in_requests_of_a_size_that_is_taken_in_their_order() -> None:
-    """A read side that was away gave a request of 60 MB, which was refused for ever."""
+    """A read side that was away gave a request of 60 MB, which was refused each time."""
     collector = Moody()
 
-    with Sending(collector, lambda seconds: False) as sending:
-        assert sending.send(SPANS)
-        assert sending.send([])
+    export(collector, SPANS)
+    export(collector, [])
 
     assert collector.taken == [span.name for span in SPANS]
 
 
-def test_why_it_is_away_is_said_once_and_when_it_is_back(caplog: pytest.LogCaptureFixture) -> None:
-    collector = Moody("full", "full", "full", "gone")
-
-    with Sending(collector, lambda seconds: False) as sending:
-        assert sending.send(SPANS)
-
-    assert collector.taken == [span.name for span in SPANS]
-    assert [one.getMessage() for one in caplog.records] == [
-        "the collector does not take spans, trying again: refused: full",
-        "the collector does not take spans, trying again: refused: gone",
-        "the collector takes spans again",
-    ]
-
-
-def test_the_true_reason_is_said_and_not_that_the_exporter_gave_up(
-    caplog: pytest.LogCaptureFixture,
+@pytest.mark.parametrize(
+    ("collector", "reason"),
+    [(Moody("full"), "refused: full"), (Persistent("503"), "503")],
+    ids=["at once", "after tries of its own"],
+)
+def test_the_true_reason_is_raised_and_not_that_the_exporter_gave_up(
+    collector: Moody, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Refused, 503 and a hanging collector were all told by one line without a reason."""
+    with pytest.raises(CollectorError) as raised:
+        export(collector, SPANS)
 
-    class Retrying(Moody):
-        def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-            if self.refusals:
-                why = self.refusals[0]
-                for seconds in (0.93, 2.11):
-                    EXPORTERS.warning(
-                        "Transient error %s encountered while exporting %s batch, retrying in "
-                        "%.2fs.", why, "spans", seconds,
-                    )  # fmt: skip
-                EXPORTERS.error("Failed to export spans batch due to timeout, max retries or ...")
-                self.refusals.pop(0)
-                return SpanExportResult.FAILURE
-            return super().export(spans)
-
-    with Sending(Retrying("refused", "refused", "503"), lambda seconds: False) as sending:
-        assert sending.send(SPANS)
-
-    assert [one.getMessage().rpartition(": ")[2] for one in caplog.records] == [
-        "refused", "503", "the collector takes spans again",
-    ]  # fmt: skip
-
-
-def test_who_is_stopped_meanwhile_says_how_many_were_not_taken(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    collector = Moody(*["full"] * 9)
-
-    with Sending(collector, lambda seconds: True) as sending:
-        assert not sending.send(SPANS)
-
-    assert collector.taken == []
-    assert caplog.records[-1].getMessage().startswith("7 spans were not taken")
+    assert str(raised.value) == f"the collector does not take spans: {reason}"
+    assert caplog.records == []
+    assert EXPORTERS.handlers == []

@@ -55,7 +55,7 @@ from verdict.model.reason import Reason
 from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.model.source import Source
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.decision import Decision, Lost
+from verdict.wire.decision import DamagedAggregate, Decision, Kind
 from verdict.wire.marker import Marker, ShardState
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Rejection, Response, Status
@@ -227,7 +227,12 @@ DECISION = Decision(
     why="a disk had flipped a bit",
     decided_at=NOON,
 )
-LOSS = replace(DECISION, until=AT.offset, lost=Lost("order", "order-1", 7))
+QUARANTINE = replace(
+    DECISION,
+    until=AT.offset,
+    kind=Kind.QUARANTINED,
+    aggregate=DamagedAggregate("order", "order-1", 3, 7, "version 4 follows version 2"),
+)
 
 
 def recorded(aggregate_type: str, payload: Event, **changed: Any) -> RecordedEvent:
@@ -269,7 +274,7 @@ def _examples() -> Iterator[Example]:
         kind: Any = type(record)
         yield Example(kind.__name__, record, encode, partial(decode, kind))
     yield Example("Marker of a cluster", PLACED_MARKER, encode, partial(decode, Marker))
-    yield Example("Decision about a loss", LOSS, encode, partial(decode, Decision))
+    yield Example("Decision about a quarantine", QUARANTINE, encode, partial(decode, Decision))
     for aggregate_type, happened in EVENTS.items():
         for event in happened:
             yield Example(

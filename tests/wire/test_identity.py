@@ -101,8 +101,9 @@ def test_a_time_survives_its_iso_form(millis: int) -> None:
     assert len(iso_time(millis)) == len("2026-11-21T12:00:00.000Z")
 
 
-def test_only_a_bug_may_be_tried_again_under_the_same_id() -> None:
-    assert [reason for reason in Reason if reason.retriable] == [Reason.HANDLER_ERROR]
+def test_a_command_may_be_sent_again_after_a_bug_and_after_a_quarantine() -> None:
+    retriable = [Reason.QUARANTINED, Reason.HANDLER_ERROR]
+    assert [reason for reason in Reason if reason.retriable] == retriable
 
 
 def test_a_source_sorts_in_the_order_of_decisions() -> None:

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from verdict.audit.cut import Cut, cut
-from verdict.audit.finding import Finding, Looked
+from verdict.audit.finding import Check, Finding, Looked
 from verdict.audit.log import LogAudit
 from verdict.audit.read_models import ReadModels
 from verdict.audit.state import State, copies_in
@@ -14,20 +14,21 @@ from verdict.configuration.found import NoDeployment, database_url, kafka_option
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable
 from verdict.event_log.archive import Archive
-from verdict.event_log.decisions import honouring
+from verdict.event_log.decided import quarantine_in_words
+from verdict.event_log.decisions import decided_in, honouring
 from verdict.event_log.event_log import EventLog, Gone
-from verdict.event_log.followed_topics import refuse_another_read_side
+from verdict.event_log.followed_log import refuse_another_read_side
 from verdict.event_log.opened import event_log
-from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.markers import marker_now
+from verdict.exactly_once.query import decider_query
 from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog
-from verdict.projection import lost
 from verdict.projection.database import opened
 from verdict.read_models.as_of.filling import Records
 from verdict.read_models.as_of.scratch import scratch
 from verdict.reading.reader import reader_of
 from verdict.wire.catalog import catalog_of
+from verdict.wire.decision import Quarantines, active_quarantines
 
 STATE = "state"
 
@@ -83,16 +84,29 @@ class Auditor:
                 self._settings.topics, log, archive, settled, self._only, self.looked, self._tell
             )
             yield from audit.findings(self._types)
+            quarantines = active_quarantines(decided_in(log, self._settings.topics))
+            yield from self._quarantined(quarantines)
             events = event_log(self._settings, parts, log, self._tell)
-            yield from self._state(events, settled, audit.incomplete)
+            yield from self._state(events, settled, quarantines)
             if away is not None:
                 raise Unreachable(f"archive and read models were not looked at: {away}") from away
             records = Records(events, self._settings.topics, partial(reader_of, self._settings))
-            told = {of[:2] for of in map(lost.key_of, records.lost())}
-            untold = audit.incomplete - told
             for one in self._read_models(records, parts, folder):
-                if (one.aggregate_type, one.aggregate_id) not in untold:
+                if (one.aggregate_type, one.aggregate_id) not in quarantines:
                     yield one  # else no fold can tell what the row must be
+
+    def _quarantined(self, quarantines: Quarantines) -> Iterator[Finding]:
+        for (aggregate_type, name), one in quarantines.items():
+            if aggregate_type in self._types and self._only in (None, name):
+                assert one.aggregate is not None
+                yield Finding(
+                    check=Check.VERSIONS,
+                    what=quarantine_in_words(one),
+                    aggregate_type=aggregate_type,
+                    aggregate_id=name,
+                    version=one.aggregate.version,
+                    place=one.source,
+                )
 
     def _require_deployment(self, log: KafkaLog) -> None:
         if not log.exists(self._settings.topics.markers):

@@ -3,9 +3,7 @@
 Of each aggregate it keeps where its events end and what its last outcome says: some hundred bytes.
 """
 
-import sys
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -14,9 +12,6 @@ from verdict.decision.recording import StoredEvent
 from verdict.event_log.placed import Placed
 from verdict.model.source import Source
 from verdict.wire.response import Response
-from verdict.wire.spans import Span
-
-SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,28 +32,10 @@ class Histories:
     Args:
         aggregate_type: Of the topic.
         answered: Whether all responses are there, that is, Kafka has dropped none of the partition.
-        passed_over: Says how many offsets of a span people decided to pass over. Versions that are
-            missing are no finding where as many lie between the events before and behind them:
-            whose event lay there nobody can read. All together cannot miss more than lie there.
-        lost_version: Tells up to which version an aggregate is lost, as people accepted.
-
-    Attributes:
-        decided: By aggregate, how many of its versions are missing at what was passed over.
-        accepted: By aggregate, how many are missing, as people accepted.
     """
 
-    def __init__(
-        self,
-        aggregate_type: str,
-        answered: bool = True,
-        passed_over: Callable[[Span], int] = lambda span: 0,
-        lost_version: Callable[[str], int] = lambda name: 0,
-    ) -> None:
+    def __init__(self, aggregate_type: str, answered: bool = True) -> None:
         self.aggregate_type = aggregate_type
-        self.decided: Counter[str] = Counter()
-        self.accepted: Counter[str] = Counter()
-        self._passed_over = passed_over
-        self._lost_version = lost_version
         self._answered = answered
         self._tips: dict[str, End] = {}
         self._said: dict[str, End] = {}
@@ -101,33 +78,17 @@ class Histories:
                     what = "no outcome tells of it or of any before"
                     yield self._finding(Check.VERSIONS, name, tip, what)
             elif tip is None or tip.version < said.version:
-                if not self._is_decided(name, tip, said.version, None):
+                if said.version:  # else it never existed, and was told so
                     yield self._cut_off(name, tip, said)
             elif tip.version > said.version:
                 what = f"no outcome tells of it: the last one, at {said.place}, says version "
                 yield self._finding(Check.VERSIONS, name, tip, f"{what}{said.version}")
             elif said.digest is not None and tip.digest not in (None, said.digest):
                 yield self._altered(name, tip, said)
-        yield from self._more_than_decided()
-
-    def _more_than_decided(self) -> Iterator[Finding]:
-        """Yield what is wrong when more is missing than can have lain at what was passed over."""
-        missing, places = self.decided.total(), self._passed_over(Span(0, sys.maxsize))
-        if missing > places:
-            names = ", ".join(map(repr, sorted(self.decided)[:SHOWN]))
-            more = f" and {len(self.decided) - SHOWN} more" if len(self.decided) > SHOWN else ""
-            what = (
-                f"{missing:,} versions of {names}{more} are missing, and people decided to pass "
-                f"over {places:,} places in their partition only: {missing - places:,} at least "
-                "were lost in another way"
-            )
-            yield Finding(check=Check.VERSIONS, what=what, aggregate_type=self.aggregate_type)
 
     def _followed(self, tip: End, placed: Placed, stored: StoredEvent) -> Iterator[Finding]:
         name = placed.aggregate_id
         if placed.version > tip.version + 1:
-            if self._is_decided(name, tip, placed.version - 1, placed.place):
-                return
             lacking = f"{tip.version + 1}"
             if placed.version > tip.version + 2:
                 lacking += f" to {placed.version - 1}"
@@ -144,28 +105,6 @@ class Histories:
                 f"{placed.place}, says it was {said}…: one of the two was altered"
             )
             yield self._finding(Check.CHAIN, name, tip, what)
-
-    def _is_decided(self, name: str, tip: End | None, last: int, behind: Source | None) -> bool:
-        """Tell whether the versions behind `tip` up to `last` are missing by a decision.
-
-        Args:
-            name: Of the aggregate.
-            tip: Where its events end before them.
-            last: Of the missing ones.
-            behind: Of the next event; None where none has come.
-        """
-        missing = last - (tip.version if tip else 0)
-        if not missing:  # it never existed, and was told so
-            return True
-        start = tip.place.offset + 1 if tip and tip.version else 0
-        end = sys.maxsize if behind is None else behind.offset
-        if missing <= self._passed_over(Span(start, end)):
-            self.decided[name] += missing
-            return True
-        if last <= self._lost_version(name):
-            self.accepted[name] += missing
-            return True
-        return False
 
     def _finding(self, check: Check, name: str, at: End | Placed, what: str) -> Finding:
         return Finding(

@@ -3,8 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from verdict.audit.archived import differences, event_of, side_by_side
@@ -45,9 +44,6 @@ class LogAudit:
         only: The id of the one aggregate to look at; None for all.
         looked: Is told what was looked at.
         tell: Told how far it has come.
-
-    Attributes:
-        incomplete: The aggregates, by type and id, of which people accepted that versions are lost.
     """
 
     topics: Topics
@@ -57,30 +53,18 @@ class LogAudit:
     only: str | None
     looked: Looked
     tell: Tell
-    incomplete: set[tuple[str, str]] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        """Begin with those that are on record, of which responses may not tell any more."""
-        self.incomplete.update(self.log.passed_over.lost)
 
     def findings(self, aggregate_types: Iterable[str]) -> Iterator[Finding]:
         """Yield what is wrong with events, outcomes and archive of these types."""
         outcomes = {name: self._outcomes(name) for name in aggregate_types}
         yield from self._letters(outcomes)
         for aggregate_type, seen in outcomes.items():
-            passed, lost = Counter[str](), Counter[str]()
             for number in self._numbers(aggregate_type):
-                histories = yield from self._partition(aggregate_type, number, seen)
-                passed.update(histories.decided)
-                lost.update(histories.accepted)
-            where = "at places that people decided to pass over"
-            self._tell_of(passed, aggregate_type, where)
-            self._tell_of(lost, aggregate_type, "which people accepted as lost")
-            self.incomplete.update((aggregate_type, name) for name in lost)
+                yield from self._partition(aggregate_type, number, seen)
             self._from_the_view(aggregate_type, seen)
             yield from self._rejections(aggregate_type, seen)
             yield from self._commands(aggregate_type, seen)
-            self._tell_of(seen.unanswered, aggregate_type, where, "outcomes")
+            self._tell_of_unanswered(seen.unanswered, aggregate_type)
             yield from seen.close()
 
     def _outcomes(self, aggregate_type: str) -> Outcomes:
@@ -117,16 +101,10 @@ class LogAudit:
                 if seen.counts(source) and self.only in (None, name):
                     self.looked.at["outcomes from SQL"] += seen.fill_in(what, source)
 
-    def _partition(
-        self, aggregate_type: str, number: int, seen: Outcomes
-    ) -> Generator[Finding, None, Histories]:
-        """Yield what is wrong with a partition of events and its responses; return what came."""
+    def _partition(self, aggregate_type: str, number: int, seen: Outcomes) -> Iterator[Finding]:
+        """Yield what is wrong with a partition of events and its responses."""
         responses = Partition(self.topics.responses(aggregate_type), number)
-        events = Partition(self.topics.events(aggregate_type), number)
-        passed_over = partial(self.log.passed_over.count, events)
-        whole = not self._kept(responses).start
-        lost_version = partial(self.log.passed_over.lost_version, aggregate_type)
-        histories = Histories(aggregate_type, whole, passed_over, lost_version)
+        histories = Histories(aggregate_type, not self._kept(responses).start)
         yield from self._events(aggregate_type, number, histories, seen)
         for record in self._records(responses):
             response = yield from self._decoded(Response, record, aggregate_type)
@@ -142,16 +120,13 @@ class LogAudit:
             self._count(response)
         yield from histories.close()
         self.looked.at["aggregates"] += histories.aggregates
-        return histories
 
-    def _tell_of(
-        self, missing: Counter[str], aggregate_type: str, why: str, what: str = "versions"
-    ) -> None:
+    def _tell_of_unanswered(self, missing: Counter[str], aggregate_type: str) -> None:
         if missing:
             [(name, _)] = missing.most_common(1)
             self.looked.not_checked.append(
-                f"{missing.total():,} {what} of {len(missing):,} {aggregate_type} aggregates, "
-                f"{name!r} among them, {why}"
+                f"{missing.total():,} outcomes of {len(missing):,} {aggregate_type} aggregates, "
+                f"{name!r} among them, at skipped places"
             )
 
     def _count(self, response: Response) -> None:

@@ -27,11 +27,9 @@ from verdict.projection.comparison import content, row_of, shown
 from verdict.projection.database import opened, snapshot
 from verdict.projection.declared import FIRST, declared
 from verdict.projection.described import View
-from verdict.projection.membership import Membership
 from verdict.projection.own_views import OWN_VIEWS
 from verdict.projection.projection import Projection
 from verdict.projection.rejected_command import RejectedCommand
-from verdict.projection.row_projection import RowProjection
 from verdict.projection.versions import BuiltOtherwise
 from verdict.read_models.as_built import with_built
 from verdict.read_models.as_of.filling import Records, fold
@@ -40,7 +38,7 @@ from verdict.read_models.declared_projection import declared_projection
 Identity = tuple[str, str]
 LACKING = ("no such column", "no such table")  # as SQLite says it, by the class for what went away
 NO_FUNCTION_OF_THE_LOG = (
-    "letters, mail, interventions and who is held: no log tells what must be there",
+    "letters, the outbox, interventions and who is held: no log tells what must be there",
     "which events are named behind the changes of a feed: it depends on how batches were cut",
 )
 
@@ -178,13 +176,12 @@ class ReadModels:
 
     def _announced(self, connection: Connection, projection: Projection) -> Iterator[Finding]:
         """Yield what is wrong with the feed of who begins to be shown, and who ceases to."""
-        shows = projection.shows if isinstance(projection, RowProjection) else None
-        if not isinstance(shows, Membership) or shows.feed is None:
+        feed = projection.feed
+        if feed is None:
             return
-        feed = shows.feed
         changes = select(feed.table.c.seq, feed.table.c[feed.key], feed.table.c.kind)
         rows = connection.execute(changes.order_by(feed.table.c.seq)).all()
-        shown = {*connection.execute(select(shows.groups.key)).scalars()}
+        shown = {*connection.execute(select(feed.groups.c[feed.key])).scalars()}
         last = sequence.last(connection, feed.table.name)
         self.looked.at[f"changes of {projection.name}"] += len(rows)
         for what in faults(map(Announced._make, rows), last, shown):

@@ -6,7 +6,7 @@ import typer
 from pydantic import SecretStr
 
 from verdict.cli.connection import given
-from verdict.cli.options import Json, settings_at_any_rate
+from verdict.cli.options import Json, settings_of
 from verdict.cli.output import add_rows, show, show_json, table
 from verdict.configuration.loading import origins
 from verdict.configuration.settings import Settings
@@ -32,8 +32,7 @@ def show_config(
     A setting `name` is given as `name = …` in verdict.toml, or as VERDICT_NAME in .env or in the
     environment, which wins over the files; a flag wins over everything.
     """
-    with settings_at_any_rate() as (settings, _):
-        shown = _settings(settings)
+    shown = _settings(settings_of())
     if json:
         show_json(shown)
         return

@@ -5,14 +5,17 @@ from typing import Annotated
 
 import typer
 
-from verdict.unhandled.kind import By
+from verdict.unhandled.operator_identity import By
 
 Who = Annotated[
     str | None, typer.Option("--by", help="Who does it.", show_default="the name of the user")
 ]
 Why = Annotated[str, typer.Option("--why", help="The reason; it is kept for ever.")]
 WhyIfAny = Annotated[str | None, typer.Option("--why", help="The reason, if there is one to keep.")]
-
+Document = Annotated[
+    typer.FileBinaryRead,
+    typer.Option("--file", metavar="FILE|-", help="The payload as JSON, as `show` prints it."),
+]
 
 MOST_CHARACTERS = 1_000
 

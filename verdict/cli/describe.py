@@ -1,6 +1,6 @@
 """`verdict describe`: what the application is made of, by the application itself."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -9,13 +9,12 @@ from rich.text import Text
 
 from verdict.cli.options import Json, known_aggregate, settings_of
 from verdict.cli.output import add_rows, note, show, show_json, table
-from verdict.cli.schema_words import Field, fields_of
 from verdict.configuration.settings import Settings
 from verdict.model.aggregate import Aggregate
 from verdict.model.command import Command
 from verdict.model.life_cycle import LifeCycle
-from verdict.model.message import Message
-from verdict.model.rule_codes import codes_of
+from verdict.model.message import LARGEST, Message
+from verdict.model.personal import personal_paths
 from verdict.projection.declared import of_every_application, projections
 from verdict.projection.described import View, ViewColumn, about_view, columns_of
 from verdict.wire.topics import Topics
@@ -28,8 +27,25 @@ STARTS = {
     LifeCycle.DELETED: "one that was deleted",
 }
 
+BOUNDS = (
+    "exclusiveMinimum", "minimum", "exclusiveMaximum", "maximum", "minLength", "maxLength",
+    "minItems", "maxItems", "pattern",
+)  # fmt: skip
+OF_ALL = (LARGEST, r"^[^\x00]+$")  # each integer and text of a message has this bound
+Schema = Mapping[str, Any]
+
 Parts = Iterator[Table | Text | str]
 Of = Aggregate[Message]
+
+
+class Field(NamedTuple):
+    """A field of a message; `bounds` are keywords of JSON Schema."""
+
+    field: str
+    type: str
+    bounds: str
+    default: str
+    about: str
 
 
 class Shown(NamedTuple):
@@ -127,8 +143,6 @@ def _others(topics: Topics) -> Iterator[tuple[str, str, str]]:
 def _aggregate(aggregate: Of, settings: Settings) -> Parts:
     yield Text(f"aggregate {aggregate.name}", "bold")
     yield f"topics: {', '.join(_topics(aggregate, settings))}"
-    if codes := codes_of(aggregate):
-        yield f"its rules refuse with: {', '.join(codes)}"
     for kind in (*aggregate.command_types.values(), *aggregate.event_types.values()):
         yield ""
         yield from _told(kind)
@@ -144,8 +158,40 @@ def _told(kind: type[Message]) -> Parts:
     said += [about] if (about := (kind.__doc__ or "").partition("\n")[0]) else []
     what = "command " if issubclass(kind, Command) else "event "
     yield Text.assemble((what, "dim"), (kind.__name__, "bold"), *(f"  {one}" for one in said))
-    if fields := fields_of(kind):
+    if fields := [*fields_of(kind)]:
         yield add_rows(table(*Field._fields), fields)
+
+
+def fields_of(kind: type[Message]) -> Iterator[Field]:
+    """Yield what a message takes; with --json it has the fields of messages inside it, too."""
+    schema = kind.model_json_schema()
+    personal = {path[0] for path in personal_paths(kind)}
+    for name, one in schema.get("properties", {}).items():
+        default = "required" if name in schema.get("required", ()) else one.get("default")
+        about = [one.get("description", ""), "personal" if name in personal else ""]
+        yield Field(
+            name,
+            type_of(one),
+            ", ".join(
+                f"{bound} {one[bound]}" for bound in BOUNDS if one.get(bound, LARGEST) not in OF_ALL
+            ),
+            "none" if default is None else str(default),
+            "; ".join(filter(None, about)),
+        )
+
+
+def type_of(schema: Schema) -> str:
+    """Return which values a JSON Schema takes."""
+    if others := schema.get("anyOf"):
+        named = (type_of(one) for one in others if one.get("type") != "null")
+        return " or ".join(dict.fromkeys(named))
+    if "$ref" in schema:
+        return str(schema["$ref"]).rpartition("/")[2]
+    if values := schema.get("enum", [schema["const"]] if "const" in schema else []):
+        return ", ".join(map(str, values))
+    if schema.get("type") == "array" and (items := type_of(schema.get("items", {}))):
+        return f"list of {items}"
+    return str(schema.get("format") or schema.get("type", ""))
 
 
 def _starts_from(kind: type[Command]) -> str:
@@ -184,7 +230,6 @@ def _application_facts(settings: Settings) -> dict[str, Any]:
 def _aggregate_facts(aggregate: Of, settings: Settings) -> dict[str, Any]:
     return {
         "topics": _topics(aggregate, settings),
-        "codes": codes_of(aggregate),
         "commands": {
             name: kind.model_json_schema() for name, kind in aggregate.command_types.items()
         },

@@ -1,263 +1,81 @@
-"""`verdict history`: what was asked of one aggregate, refused or not, and what came of it."""
+"""`verdict history`: the commands to one aggregate, with their outcomes and events."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from typing import Any
 
 import typer
 from rich.text import Text
 
-from verdict.cli.decoding import Kind
-from verdict.cli.one_aggregate import Outcomes, Scanned, dead_letters, outcomes_of, scan, settle
 from verdict.cli.options import AggregateType, Id, Json, settings_of
 from verdict.cli.output import add_rows, note, show, show_json, table
 from verdict.cli.repetitions import sent_again, with_repetitions
-from verdict.configuration.found import kafka_options
-from verdict.configuration.settings import Settings
-from verdict.decision.history import twice
-from verdict.errors import Unreachable, VerdictError
-from verdict.event_log.chapters import (
-    Fields,
-    Place,
-    chapters,
-    nowhere,
-    place_of,
-    reached,
-    unended,
-    with_ends,
-)
-from verdict.event_log.decided import (
-    by_decision,
-    in_words,
-    lost_in_words,
-    undecided_in_words,
-)
-from verdict.event_log.decisions import jumping, passed_over, read_decisions
-from verdict.event_log.event_log import Gone
-from verdict.event_log.opened import event_log
-from verdict.event_log.placed import Placed
-from verdict.exactly_once.errors import UnreadableMarker
-from verdict.kafka.offsets import AnyOffsets
-from verdict.model.source import Source
-from verdict.reading.reader import reader_of
-from verdict.standing.markers import decider_marker
-from verdict.wire.decision import Decision
-from verdict.wire.readable import readable
+from verdict.cli.trace import listed, verdict_on
+from verdict.errors import VerdictError
+from verdict.event_log.chapters import Fields
+from verdict.model.message import LARGEST
+from verdict.page.life import history as told
+from verdict.reading.reader import Reader, reader_of
 
 app = typer.Typer(add_completion=False)
 
+READ = """\
+SELECT p.topic, p."partition", p.next_offset FROM projection_position p
+JOIN projection_live l ON l.projection = p.projection AND l.version = p.version
+WHERE (p.projection = 'event_archive' AND p.topic = :events)
+OR (p.projection = 'outcome' AND p.topic = :responses) ORDER BY 1, 2"""
+
 
 @app.command()
-def history(
-    aggregate: AggregateType,
-    id: Id,
-    json: Json = False,
-) -> None:
-    """Show every command to one aggregate in the order of the verdicts, and its events.
+def history(aggregate: AggregateType, id: Id, json: Json = False) -> None:
+    """Show each command to one aggregate with its outcome and its events, the oldest first.
 
-    Events come from the archive as far as it goes, then from Kafka; outcomes from Kafka, and those
-    that it has dropped from the view `outcome`; dead letters from Kafka. What is nowhere is said,
-    with exit code 1; what people decided to pass over is said, too, and is no fault. A command that
-    was sent again is shown once, with the places of its repetitions. With --json one object per
-    command record: `command` (null when Kafka has dropped it), `response` (null when
-    it has none), `events`, the dead `letter` (or null), and `decided` (false: its end is to come).
+    Events come from the archive, each checked with its hash, and outcomes from the view `outcome`.
+    Up to which offsets the two have read Kafka is said on stderr. So is what is missing or was
+    altered, with exit code 1. A command that was sent again is shown once, with the positions of
+    its repetitions. With --json it is one object per record of a command: `response` (null when it
+    is missing) and `events`. `verdict tail commands` and `verdict tail dead-letters` show records
+    without an outcome.
     """
     settings = settings_of()
-    found, lacking = _told(settings, aggregate, id)
+    with reader_of(settings) as reader:
+        read = _read(
+            reader, settings.topics.events(aggregate), settings.topics.responses(aggregate)
+        )
+        found = told(settings.application, reader, aggregate, id, LARGEST - 1)
     if json:
-        for chapter in found:
-            show_json(chapter)
-    elif found:
-        rows = (row for chapter, again in with_repetitions(found) for row in _rows(chapter, again))
+        for command in found.commands:
+            show_json(command)
+    elif found.commands:
+        every = with_repetitions(found.commands)
+        rows = (row for command, again in every for row in _rows(command, again))
         show(add_rows(table("at", "version", "what", "", numbers=("version",)), rows))
-    for one in lacking:
+    note(read)
+    for one in found.missing:
         note(one)
-    if lacking:
+    if found.missing:
         raise VerdictError(f"the history of {aggregate} {id!r} is not complete")
-    if not found:
-        raise VerdictError(f"there is no {aggregate} {id!r}: nothing that is known was asked of it")
+    if not found.commands:
+        raise VerdictError(f"there is no {aggregate} {id!r}: no command to it has an outcome")
 
 
-def _told(settings: Settings, aggregate: str, name: str) -> tuple[list[Fields], list[str]]:
-    """Return the chapters of an aggregate's history, and what they lack.
-
-    What is published meanwhile may be seen of one topic only: so what lacks must lack twice, the
-    second time when all of what was published at the first can be seen.
-    """
-    found: tuple[list[Fields], list[str]] = [], []
-    again = _Told(settings, aggregate, name).told()
-    while again[1] and again != found:
-        settle(settings, aggregate, name)
-        found, again = again, _Told(settings, aggregate, name).told()
-    return again
+def _read(reader: Reader, events: str, responses: str) -> str:
+    """Return up to which offsets archive and outcomes have read the topics of an aggregate type."""
+    found = reader.select(READ, {"events": events, "responses": responses}).rows
+    places = [f"{topic}:{partition} up to offset {end}" for topic, partition, end in found]
+    return f"read so far: {', '.join(places) or f'nothing of {events} and {responses}'}"
 
 
-class _Told:
-    """One aggregate's history as it is found at one time."""
-
-    def __init__(self, settings: Settings, aggregate_type: str, aggregate_id: str) -> None:
-        self._settings = settings
-        self._identity = aggregate_type, aggregate_id
-        self._lacking = list[str]()
-        self._altered = set[int]()
-        self._places: dict[int, Source] = {}
-
-    def told(self) -> tuple[list[Fields], list[str]]:
-        """Return what was asked, with its outcome and its events; and what is nowhere.
-
-        Raises:
-            Unreachable, VerdictError: As for `KafkaLog`.
-        """
-        before = self._before()  # first: how all of these ended is there then
-        with jumping(kafka_options(self._settings), self._settings.topics) as log:
-            note("reading the key's partitions from the beginning")
-            commands, responses = (
-                scan(log, self._settings.topics, kind, *self._identity)
-                for kind in (Kind.COMMANDS, Kind.RESPONSES)
-            )
-            letters = dead_letters(log, self._settings.topics, *self._identity)
-        decisions = read_decisions(kafka_options(self._settings), self._settings.topics)
-        if commands.earliest:
-            note(
-                f"Kafka keeps commands for a while: those before {_text(commands)} are shown by "
-                "what came of them"
-            )
-        found = [*chapters(commands.records, self._outcomes(responses), self._events())]
-        found = with_ends(found, letters, before)
-        self._judge(unended(found), decisions)
-        for lost in decisions:
-            is_near = (lost.source.topic, lost.source.partition) == commands.place
-            if is_near and lost.source.offset < lost.until <= commands.earliest:
-                note(f"whose command this was nobody knows: {undecided_in_words(lost)}")
-        place = self._settings.topics.events(self._identity[0]), responses.place[1]
-        of_it = [d for d in decisions if (d.source.topic, d.source.partition) == place]
-        gone = passed_over(decisions).lost.get(self._identity, ())
-        for one in gone:
-            note(lost_in_words(one))
-        decided = by_decision(self._places, reached(found), of_it, gone)
-        for version, decision in decided.items():
-            if decision not in gone:
-                note(in_words(str(version), decision))
-        return found, [*self._lacking, *nowhere(found, self._altered | {*decided})]
-
-    def _before(self) -> AnyOffsets:
-        """Return before which offsets commands are decided; nothing where that cannot be read."""
-        try:
-            marker = decider_marker(self._settings)
-        except UnreadableMarker as error:
-            self._lacking.append(str(error))
-            marker = None
-        return marker.offsets if marker else {}
-
-    def _judge(self, places: Iterable[Place], decisions: Iterable[Decision]) -> None:
-        """Say of decided commands without an end who decided so, or that they lack."""
-        for place in places:
-            of_it = [one for one in decisions if passed_over([one]).holds(*place)]
-            for one in of_it:
-                note(undecided_in_words(one))
-            if not of_it:
-                self._lacking.append(
-                    f"how the command at {Source(*place)} ended is nowhere: the decider has come "
-                    "past it, and there is neither an outcome nor a dead letter"
-                )
-
-    def _outcomes(self, responses: Scanned) -> list[Fields]:
-        """Return the outcomes: those that Kafka has dropped, as far as SQL has them, then its."""
-        bad = [one for one in responses.records if "error" in one]
-        self._lacking += (f"response {_text_of(one)} cannot be read: {one['error']}" for one in bad)
-        kept = [one for one in responses.records if "error" not in one]
-        known = self._known(responses)
-        if known.reached < responses.earliest:
-            self._lacking.append(
-                f"outcomes could be missing: the view has them up to {responses.place[0]}:"
-                f"{responses.place[1]}:{known.reached}, and Kafka from {responses.earliest} on"
-            )
-        there = {place_of(one["source"]) for one in kept}
-        return [one for one in known.rows if place_of(one["source"]) not in there] + kept
-
-    def _known(self, responses: Scanned) -> Outcomes:
-        try:
-            with reader_of(self._settings) as reader:
-                return outcomes_of(reader, responses.place, *self._identity)
-        except Unreachable as error:
-            note(f"without the view of outcomes: {error}")
-            return Outcomes(0, [])
-
-    def _events(self) -> list[Fields]:
-        found: dict[int, Fields] = {}
-        with ExitStack() as parts:
-            log = event_log(self._settings, parts, tell=note)
-            for placed in log.history(*self._identity, self._passed_over):
-                if placed.version:  # else it cannot be read
-                    self._places[placed.version] = placed.place
-                if isinstance(placed.content, str):
-                    self._lacking.append(placed.content)
-                    self._altered.add(placed.version)
-                    continue
-                event = found.setdefault(placed.version, _fields(placed))
-                if event["event_id"] != placed.stored.event.event_id:
-                    ids = event["event_id"], placed.stored.event.event_id
-                    self._lacking.append(twice(placed.version, *ids))
-        return [found[version] for version in sorted(found)]
-
-    def _passed_over(self, gone: Gone) -> None:
-        self._lacking.append(str(gone))
-
-
-def _fields(placed: Placed) -> Fields:
-    return readable(placed.place) | readable(placed.stored.event)
-
-
-def _text(scanned: Scanned) -> str:
-    return ":".join(map(str, (*scanned.place, scanned.earliest)))
-
-
-def _text_of(record: Fields) -> str:
-    return ":".join(map(str, place_of(record)))
-
-
-def _rows(chapter: Fields, repeated: list[Fields]) -> Iterator[tuple[Any, ...]]:
-    response, letter = chapter["response"], chapter["letter"]
-    if response is not None:
-        yield _time(response["decided_at"]), "", response["command_type"], _about(response)
-    elif letter is not None:
-        yield _time(letter["received_at"]), "", _asked(chapter), _kept(letter)
+def _rows(command: Fields, repeated: list[Fields]) -> Iterator[tuple[Any, ...]]:
+    response = command["response"]
+    if response is None:
+        yield "", "", "?", Text("its outcome is missing", "yellow")
     else:
-        said = "its outcome is nowhere" if chapter["decided"] else "no verdict (yet)"
-        yield "", "", _asked(chapter), Text(said, "yellow")
-    for event in chapter["events"]:
-        payload = dict(event["payload"])
-        yield "", event["version"], f"  {payload.pop('type')}", _listed(payload)
+        about = verdict_on(response).append(f" {response['command_id']}", "dim")
+        yield _time(response["decided_at"]), "", response["command_type"], about
+    for event in command["events"]:
+        yield "", event["version"], f"  {event['event_type']}", listed(event).removeprefix(", ")
     if repeated:
         yield "", "", "  sent again", Text(sent_again(repeated), "dim")
-
-
-def _asked(chapter: Fields) -> str:
-    """Return the type of a command as it was sent, whatever that is."""
-    payload = (chapter["command"] or {}).get("payload")
-    name = payload.get("type") if isinstance(payload, dict) else None
-    return name if isinstance(name, str) else "?"
-
-
-def _kept(letter: Fields) -> Text:
-    about = Text("dead letter", "red").append(f": {letter['error']}", "default")
-    return about.append(f" {_text_of(letter['source'])}, kept at {_text_of(letter)}", "dim")
-
-
-def _about(response: Fields) -> Text:
-    about = Text()
-    if response["status"] == "ACCEPTED":
-        about.append("ACCEPTED", "green")
-    else:
-        about.append(f"REJECTED {response['reason']}", "red")
-        about.append(f": {response['message']}")
-    if response["duplicate"]:
-        about.append(" (duplicate)")
-    return about.append(f" {response['command_id']}", "dim")
-
-
-def _listed(fields: Fields) -> str:
-    return ", ".join(f"{name} {value}" for name, value in fields.items() if value is not None)
 
 
 def _time(text: str) -> str:

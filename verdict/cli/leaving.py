@@ -26,19 +26,14 @@ class Asked(threading.Event):
 
 
 def leave(failure: BaseException, stop: Callable[[], None], seconds: float = LEAVE_S) -> NoReturn:
-    """Say why, stop what still can be stopped, and end this process.
+    """Print why, call `stop`, and end this process, after so many seconds at most.
 
-    What a stop that takes longer leaves behind is what kill -9 leaves: the next start goes on.
-
-    Args:
-        failure: What ended the service; a bug is shown with its traceback.
-        stop: Stops all parts; some of them wait for the one that has died.
-        seconds: That it gets.
+    A bug is shown with its traceback. A stop that takes longer leaves what kill -9 leaves.
     """
     code = VerdictError.exit_code
     if isinstance(failure, VerdictError):
         code = failure.exit_code
-        print(f"verdict: {spelled_lines(str(failure))}", file=sys.stderr, flush=True)  # noqa: T201
+        _say(f"verdict: {spelled_lines(str(failure))}")
     else:
         traceback.print_exception(failure)
     end_within(seconds, code)
@@ -46,13 +41,14 @@ def leave(failure: BaseException, stop: Callable[[], None], seconds: float = LEA
         stop()
     except Exception as error:  # what has died cannot be stopped in order: that is no news
         LOG.debug("while stopping", exc_info=error)
-    _end(0, code)
-    raise AssertionError("unreachable")
+    _end(code)
 
 
 def end_within(seconds: float, code: int) -> None:
-    """End this process in so many seconds if it still runs then, as by kill -9."""
-    threading.Thread(target=_end, args=(seconds, code), name="leaving", daemon=True).start()
+    """End this process after so many seconds if it still runs then, as by kill -9."""
+    timer = threading.Timer(seconds, _end, (code,))
+    timer.daemon = True
+    timer.start()
 
 
 def leave_unheard(
@@ -61,15 +57,9 @@ def leave_unheard(
     heard: threading.Event,
     seconds: float = LEAVE_S,
 ) -> None:
-    """End this process when it is asked to stop and whoever should hear that hangs.
+    """End this process, as by kill -9, when `heard` does not follow `asked` within seconds.
 
-    Before it has started nobody hears, and that it takes its time is no failure.
-
-    Args:
-        asked: Set when it shall stop.
-        started: Set when there is somebody to hear it.
-        heard: Set by who begins to stop it.
-        seconds: Between the first and the last, at most; as by kill -9 after them.
+    Before `started` is set that is no failure: a start may take its time.
     """
 
     def wait() -> None:
@@ -77,21 +67,23 @@ def leave_unheard(
         if heard.wait(seconds):
             return
         if not started.is_set():
-            print(STARTING, file=sys.stderr, flush=True)  # noqa: T201
-            _end(0, 0)
+            _say(STARTING)
+            _end(0)
         error = VerdictError(
             f"what was asked to stop did not answer for {seconds:g} s, Spark's JVM or a database "
             "may stand still: ended as by kill -9, nothing is lost"
         )
-        print(f"verdict: {error}", file=sys.stderr, flush=True)  # noqa: T201
-        _end(0, error.exit_code)
+        _say(f"verdict: {error}")
+        _end(error.exit_code)
 
     threading.Thread(target=wait, name="leaving unheard", daemon=True).start()
 
 
-def _end(seconds: float, code: int) -> None:
-    if seconds:
-        threading.Event().wait(seconds)
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _end(code: int) -> NoReturn:
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()

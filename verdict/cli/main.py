@@ -7,7 +7,7 @@ import typer
 
 from verdict.cli.connection import app_option
 from verdict.cli.leaving import silence_py4j
-from verdict.cli.verbs import VERBS, Verbs, entry_of
+from verdict.cli.verbs import Verbs
 
 app = typer.Typer(cls=Verbs, name="verdict", no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -32,12 +32,6 @@ def verdict(
     Exit codes: 0 ok, 1 failure, 2 usage, 3 rejected, 4 timed out, 5 Kafka, database or mail
     server unreachable, 6 no Java or no jars, 130 Ctrl-C.
     """
-
-
-for listed_verb in VERBS:
-    app.command(listed_verb.name, help=listed_verb.summary, rich_help_panel=listed_verb.panel)(
-        entry_of(listed_verb).callback
-    )
 
 
 def main() -> None:

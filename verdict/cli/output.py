@@ -3,7 +3,7 @@
 import csv
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -74,7 +74,36 @@ def cell(value: Any) -> Text:
         return spelled_text(value)
     if isinstance(value, bytes):
         return Text(value.hex())
-    return Text("-" if value is None else spelled(str(value)), style="dim" if value is None else "")
+    return Text("-" if value is None else in_json(value), style="dim" if value is None else "")
+
+
+def in_json(value: Any) -> str:
+    """Return a value as text for people; objects and lists as JSON."""
+    if isinstance(value, dict | list):
+        return spelled_json(json_line(value).decode())
+    return spelled(str(value))
+
+
+def show_fields(facts: Mapping[str, Any], json: bool) -> None:
+    """Print the fields of one thing, as JSON or one a line."""
+    if json:
+        show_json(facts)
+    else:
+        show(add_rows(table("", ""), facts.items()))
+
+
+def show_items(items: Iterable[Mapping[str, Any]], columns: Sequence[str], json: bool) -> None:
+    """Print things, as JSON with all fields or as a table with some; the first names them."""
+    found = [*items]
+    if json:
+        for item in found:
+            show_json(item)
+    elif found:
+        made = table(*columns, numbers=("behind",))
+        made.columns[0].no_wrap = True  # people copy it
+        show(add_rows(made, ([item[column] for column in columns] for item in found)))
+    else:
+        note("none")
 
 
 def show(*parts: Table | Text | str) -> None:

@@ -1,5 +1,6 @@
 """`verdict recover`: the decider's state, rebuilt from Kafka; the service must be stopped."""
 
+import re
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -18,19 +19,22 @@ from verdict.decider.recovery.progress import Recovered
 from verdict.decider.recovery.recovering import OnRecoveryStep, recover
 from verdict.errors import VerdictError
 from verdict.event_log.passing import NO_WISH, Wish
-from verdict.exactly_once.lake_query import lake_query
+from verdict.exactly_once.query import lake_query
 from verdict.exactly_once.steps import unobserved
 from verdict.foundation.foundation import lay_foundation, lay_without_spark
 from verdict.foundation.known_markers import refuse_another_log
 from verdict.foundation.place import DECIDER, whole_place
 from verdict.foundation.renewed_topics import renew_topics
 from verdict.kafka.offsets import Offsets, shown
+from verdict.model.source import Source
 from verdict.processing.beginning import begin_as_owner, begin_without_marker
 from verdict.reactions.query import reactions_of, reactions_query
 from verdict.unhandled.records import place_of
 from verdict.wire.marker import Marker
 
 app = typer.Typer()
+
+STRETCH = re.compile(r"(.+?)(?:-(\d+))?")
 
 Shards = Annotated[
     int | None,
@@ -39,11 +43,13 @@ Shards = Annotated[
 Skip = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="TOPIC:PARTITION:OFFSET", help="Pass over this record; may be given several times."
+        metavar="TOPIC:PARTITION:OFFSET[-UNTIL]",
+        help="Skip this record, or all from OFFSET up to UNTIL, which itself is not skipped; may "
+        "be given several times.",
     ),
 ]
-AcceptLost = Annotated[
-    bool, typer.Option("--accept-lost", help="Go on without what is nowhere, or skipped.")
+Quarantine = Annotated[
+    bool, typer.Option("--quarantine", help="Go on without aggregates with a damaged history.")
 ]
 
 
@@ -73,7 +79,7 @@ Begin = Annotated[
 def recover_command(  # noqa: PLR0913  (each an option of the command line)
     shards: Shards = None,
     skip: Skip = None,
-    accept_lost: AcceptLost = False,
+    quarantine: Quarantine = False,
     begin: Begin = None,
     renew: Renew = None,
     why: WhyIfAny = None,
@@ -87,9 +93,15 @@ def recover_command(  # noqa: PLR0913  (each an option of the command line)
     next `verdict up` goes on where the decider had published; versions continue, and command ids
     are remembered. Interrupted, it can be run again.
 
-    What is beyond repair is passed over when you say so, and why; that is kept for ever, on the
-    topic of decisions and in the view `decision`, and counts for all later runs. A command that is
-    skipped gets its dead letter, and those before it that were undecided are sent again.
+    It stops when the history of an aggregate is damaged: a version is missing or has two events,
+    the chain of hashes is broken, or an event cannot be folded. With --quarantine it goes on
+    without these aggregates: their commands are rejected as QUARANTINED, and projections keep their
+    rows. When the events are back, the next recovery lifts the quarantine by itself.
+
+    With --skip it leaves out records that are beyond repair. A skipped command becomes a dead
+    letter, and those before it that were undecided are sent again. A skipped event quarantines its
+    aggregate. What you decide is kept on the topic of decisions and in the views `decision` and
+    `aggregate_quarantined`, and counts for all later runs.
 
     Reactions or a lake without their marker do not know how far they came. Told to begin anew, the
     reactions do so at the ends of their topics: what had no consequence yet gets none. The lake
@@ -101,7 +113,7 @@ def recover_command(  # noqa: PLR0913  (each an option of the command line)
     responses and states cannot be renewed.
     """
     settings = settings_of()
-    recovers = bool(skip or accept_lost or shards)
+    recovers = bool(skip or quarantine or shards)
     if renew:
         wish = _alone(recovers or begin is not None, why, by, "--renew")
         begins = renew_alone(settings, renew, wish)
@@ -112,7 +124,7 @@ def recover_command(  # noqa: PLR0913  (each an option of the command line)
     if begin is not None:
         _begun(settings, begin, _alone(recovers, why, by, "--begin"), json=json)
         return
-    wish = _wish(skip or [], accept_lost, why, by)
+    wish = _wish(skip or [], quarantine, why, by)
     recovered = recover_alone(settings, shards, wish=wish)
     if json:
         show_json(recovered.facts())
@@ -122,7 +134,7 @@ def recover_command(  # noqa: PLR0913  (each an option of the command line)
 def _alone(others: bool, why: str | None, by: str | None, option: str) -> Wish:
     """Return the wish of an option that needs a reason and no other option beside it."""
     if why is None or others:
-        alone = "it needs --why, and goes with no other of --skip, --accept-lost, --shards, --begin"
+        alone = "it needs --why, and goes with no other of --skip, --quarantine, --shards, --begin"
         raise typer.BadParameter(alone, param_hint=option)
     return _by(by, why)
 
@@ -138,19 +150,25 @@ def _begun(settings: Settings, begin: Anew, wish: Wish, *, json: bool) -> None:
     note(f"{begin} will begin at {shown(begun.offsets)}; start the service with `verdict up`")
 
 
-def _wish(skip: list[str], accept_lost: bool, why: str | None, by: str | None) -> Wish:
-    if not (skip or accept_lost):
+def _wish(skip: list[str], quarantine: bool, why: str | None, by: str | None) -> Wish:
+    if not (skip or quarantine):
         return NO_WISH
     if why is None:
         raise typer.BadParameter("say why", param_hint="--why")
-    wish, places = _by(by, why), []
-    for text in skip:
-        if (place := place_of(text)) is None:
-            raise typer.BadParameter(
-                f"{text!r} is no place, such as order.commands:2:17", param_hint="--skip"
-            )
-        places.append(place)
-    return replace(wish, places=places, accept_lost=accept_lost)
+    return replace(_by(by, why), places=[*map(_stretch, skip)], quarantine=quarantine)
+
+
+def _stretch(text: str) -> tuple[Source, int]:
+    """Return the first record to skip, and the offset after the last one."""
+    found = STRETCH.fullmatch(text)
+    place = found and place_of(found[1])
+    if not (found and place) or (found[2] and int(found[2]) <= place.offset):
+        raise typer.BadParameter(
+            f"{text!r} is no place, such as order.commands:2:17, or order.commands:2:17-20 for the "
+            "offsets 17, 18 and 19",
+            param_hint="--skip",
+        )
+    return place, int(found[2] or place.offset + 1)
 
 
 def _by(by: str | None, why: str) -> Wish:

@@ -6,7 +6,8 @@ import typer
 
 from verdict.cli.options import settings_of
 from verdict.cli.up import serve
-from verdict.service.roles import ROLES, alone, with_kafka
+from verdict.service.role_set import alone, with_kafka
+from verdict.service.roles import ROLES
 
 app = typer.Typer()
 
@@ -28,5 +29,5 @@ def run(
     same data directory.
     """
     settings = settings_of()
-    crew = alone(settings, role, names or ())
-    serve(with_kafka(settings, role), crew=crew)
+    role_set = alone(settings, role, names or ())
+    serve(with_kafka(settings, role), role_set=role_set)

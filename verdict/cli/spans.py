@@ -11,10 +11,14 @@ from verdict.cli.options import kafka_options, settings_of
 from verdict.cli.output import note
 from verdict.kafka.access import kafka_of
 from verdict.kafka.reach import Reach
+from verdict.service.step_thread import StepThread
+from verdict.service.supervisor import Supervisor
 from verdict.tracing.following import Spans
+from verdict.tracing.sending import CollectorError
 from verdict.wire.catalog import catalog_of
 
 app = typer.Typer(add_completion=False)
+CHECK_S = 0.5
 
 
 @app.command()
@@ -54,8 +58,18 @@ def spans(
     )
     reach = Reach(kafka_of(settings), topics.markers)
     reach.start()
+    supervisor = Supervisor(
+        name="spans",
+        component=StepThread("spans", following),
+        essential=True,
+        passing=(CollectorError,),
+        is_kafka_there=lambda: reach.there,
+    )
     try:
-        sent = following.follow(stopped.wait)
+        supervisor.start()
+        while not stopped.wait(CHECK_S):
+            supervisor.check()
     finally:
+        supervisor.stop()
         reach.stop()
-    note(f"{sent:,} spans were sent")
+    note(f"{following.sent:,} spans were sent")

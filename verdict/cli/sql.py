@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from verdict.cli.options import Json, settings_at_any_rate
+from verdict.cli.options import Json, settings_of
 from verdict.cli.output import add_rows, note, show, show_csv, show_json, show_records, table
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
@@ -58,8 +58,7 @@ def sql(
     """
     if query is not None and not query.strip():
         raise typer.BadParameter("the query is empty: give a SELECT, or the name of a view")
-    with settings_at_any_rate() as (settings, _):
-        _tell(settings, query, Format.JSON if json else format, role)
+    _tell(settings_of(), query, Format.JSON if json else format, role)
 
 
 def _tell(settings: Settings, query: str | None, wanted: Format, role: Sees) -> None:

@@ -2,16 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from functools import cache, partial
-from heapq import merge
-from itertools import chain, groupby, islice
-from operator import itemgetter
+from itertools import islice
 from typing import Annotated, Any
 
 import typer
 
 from verdict.cli.options import AggregateType, Json, possible_id, settings_of
-from verdict.cli.output import add_rows, note, show, show_json, table
+from verdict.cli.output import add_rows, in_json, note, show, show_json, table
 from verdict.cli.positions import parse_time
 from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
@@ -19,18 +16,26 @@ from verdict.database.time_text import wall_clock
 from verdict.decision.shown import state_shown
 from verdict.decision.snapshot import Snapshot
 from verdict.errors import VerdictError
+from verdict.event_log.decided import quarantine_in_words
 from verdict.event_log.decisions import read_decisions
-from verdict.event_log.event_log import EventLog
 from verdict.event_log.folding import Moment, folded
 from verdict.event_log.opened import event_log
+from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import iso_time
 from verdict.model.source import Source
-from verdict.wire.decision import Decision
+from verdict.page.asked import values
+from verdict.reading.reader import Sees, reader_of
+from verdict.wire.decision import Decision, active_quarantines
 
 app = typer.Typer(add_completion=False)
 
 SHOWN = 1_000  # aggregates in a table
-KEPT = ("aggregate_id", "version", "life_cycle", "decided_at")
+KEPT = ("id", "version", "life_cycle", "global_position", "decided_at")
+BLOCKED = """\
+SELECT held.aggregate_id, held.version_needed, held.error FROM projection_held held
+JOIN projection_live live
+ON live.projection = held.projection AND live.version = held.projection_version
+WHERE held.projection = :view ORDER BY 1"""
 
 AtVersion = Annotated[int | None, typer.Option(min=0, help="As of this version.", metavar="N")]
 AtTime = Annotated[
@@ -52,11 +57,12 @@ def state(
     at: AtTime = None,
     json: Json = False,
 ) -> None:
-    """Show the state of one aggregate with its version, from its events; or of all, sorted by id.
+    """Show the state of one aggregate with its version, from its events; or of all of a type.
 
-    They come from the archive as far as it goes, and then from Kafka. A deleted one has its last
-    version; exit code 1 for one that never existed. Of all, those whose events do not hold together
-    are named on stderr, the others are told, and the exit code is 1.
+    The events of one come from the archive as far as it goes, and then from Kafka. A deleted one
+    has its last version; exit code 1 for one that never existed. All of a type come from the view
+    `<aggregate>_state`, sorted by id; those that it blocks are named on stderr, with exit code 1.
+    All as of a time are written as by `verdict materialise <aggregate>_state --as-of TIME --to -`.
     """
     if at_version is not None and (at is not None or id is None):
         alone = "give --at-version or --at, not both" if id else "--at-version needs an ID"
@@ -64,14 +70,17 @@ def state(
     until = None if at is None else _passed(at)
     settings = settings_of()
     if id is None:
-        _show_all(settings, aggregate, until, json)
+        if at is None:
+            _show_all(settings, aggregate, json)
+        else:
+            _materialise(settings, aggregate, at)
         return
     places, snapshot = _folded(settings, aggregate, id, Moment(at_version, until))
     if at_version is not None and snapshot.version < at_version:
         raise VerdictError(
             f"{aggregate} {id!r} is at version {snapshot.version}, there is no {at_version} yet"
         )
-    if not (places or snapshot.version) and at_version != 0:
+    if not places and at_version != 0:
         raise VerdictError(
             f"there is no {aggregate} {id!r}: neither the archive nor Kafka has an event of it; "
             f"`verdict history {aggregate} {id}` tells whether it ever had one"
@@ -95,13 +104,14 @@ def _folded(
 ) -> tuple[dict[int, Source], Snapshot[Any]]:
     """Return what `folded` does, if events go as far as outcomes tell."""
     about, is_now = f"{aggregate} {name!r}", moment == Moment()
+    quarantine = active_quarantines(_decisions(settings)).get((aggregate, name)) if is_now else None
+    if quarantine is not None:
+        note(quarantine_in_words(quarantine))
     with ExitStack() as parts:
         events = event_log(settings, parts, tell=note)
         answered = events.answered(aggregate, name) if is_now else 0  # before what it tells of
-        history, lost = events.history(aggregate, name), events.lost(aggregate, name, not is_now)
-        decisions = partial(_decisions, settings)
         rules = settings.application.aggregate(aggregate)
-        places, snapshot = folded(rules, about, history, moment, decisions, lost, note)
+        places, snapshot = folded(rules, about, events.history(aggregate, name), moment)
     if snapshot.version < answered:
         raise VerdictError(
             f"{about}: an outcome tells of version {answered}, and events end with version "
@@ -111,52 +121,63 @@ def _folded(
     return places, snapshot
 
 
-def _show_all(settings: Settings, aggregate_type: str, until: int | None, json: bool) -> None:
-    broken: list[str] = []
-    with ExitStack() as parts:
-        events = event_log(settings, parts, tell=note)
-        answers = _answers(settings, events, aggregate_type, until, broken)
+def _show_all(settings: Settings, aggregate_type: str, json: bool) -> None:
+    """Show what the view `<aggregate>_state` has, and name the aggregates that it blocks.
+
+    Raises:
+        VerdictError: There is no such view, or it blocks aggregates.
+    """
+    from verdict.projection.described import columns_of  # they load SQLAlchemy
+    from verdict.reading.views import views_for
+
+    view = f"{aggregate_type}_state"
+    if (described := views_for(settings, Sees.AUDITOR).get(view)) is None:
+        raise VerdictError(f"{aggregate_type} has no view {view}: ask for one aggregate by its ID")
+    json_columns = [column.name for column in columns_of(described) if column.type == "json"]
+    with reader_of(settings) as reader:
+        blocked = [*reader.select(BLOCKED, {"view": view}).rows]
+        found = reader.select(f'SELECT * FROM "{view}" ORDER BY id')
+        rows = (
+            values(dict(zip(found.columns, row, strict=True)), json_columns) for row in found.rows
+        )
+        answers = (_answer(aggregate_type, row) for row in rows)
         if json:
             for answer in answers:
                 show_json(answer)
         else:
             _show_table(aggregate_type, answers)
-    if broken:
-        raise VerdictError(f"of {len(broken)} {aggregate_type} aggregates no state can be told")
+    for name, needed, error in blocked:
+        note(
+            f"{aggregate_type} {name!r} is shown without its events from version {needed} on: "
+            f"{error or 'that one is missing'}"
+        )
+    if blocked:
+        raise VerdictError(f"{view} blocks {len(blocked)} aggregates: see `verdict blocked list`")
+
+
+def _answer(aggregate_type: str, row: dict[str, Any]) -> dict[str, Any]:
+    known = {name: row.pop(name) for name in KEPT}
+    about = {"aggregate_type": aggregate_type, "aggregate_id": known.pop("id")}
+    is_there = known["life_cycle"] == LifeCycle.ACTIVE
+    return about | known | {"state": row if is_there else None}
 
 
 def _show_table(aggregate_type: str, answers: Iterator[dict[str, Any]]) -> None:
-    shown = [*islice(answers, SHOWN)]
-    columns = (aggregate_type, "version", "life_cycle", "decided_at", "state")
-    rows = ([*map(answer.get, KEPT), _in_words(answer)] for answer in shown)
-    show(add_rows(table(*columns, numbers=("version",)), rows))
-    if sum(1 for _ in answers):  # to the end, as one of them may not hold together
+    shown = [*islice(answers, SHOWN + 1)]
+    columns = ("aggregate_id", "version", "life_cycle", "decided_at")
+    made = table(aggregate_type, *columns[1:], "state", numbers=("version",))
+    rows = ([*map(answer.get, columns), _in_words(answer)] for answer in shown[:SHOWN])
+    show(add_rows(made, rows))
+    if len(shown) > SHOWN:
         note(f"only the first {SHOWN} are shown: use --json for all")
 
 
-def _answers(
-    settings: Settings,
-    events: EventLog,
-    aggregate_type: str,
-    until: int | None,
-    broken: list[str],
-) -> Iterator[dict[str, Any]]:
-    """Yield what is told of each aggregate that existed then; name those of which nothing can."""
-    decisions, moment = cache(partial(_decisions, settings)), Moment(until=until)
-    lost_as_a_whole = ((name, ()) for name in events.every_lost(aggregate_type))
-    both = merge(events.every(aggregate_type), lost_as_a_whole, key=itemgetter(0))
-    for name, found in groupby(both, key=itemgetter(0)):
-        history = chain.from_iterable(one for _, one in found)
-        about, lost = f"{aggregate_type} {name!r}", events.lost(aggregate_type, name)
-        try:
-            rules = settings.application.aggregate(aggregate_type)
-            places, snapshot = folded(rules, about, history, moment, decisions, lost, note)
-        except VerdictError as error:
-            note(str(error))
-            broken.append(name)
-            continue
-        if snapshot.version:
-            yield state_shown(aggregate_type, name, snapshot, places.get(snapshot.version))
+def _materialise(settings: Settings, aggregate_type: str, at: str) -> None:
+    """Print all aggregates as of a time, as `verdict materialise` does."""
+    from verdict.read_models.as_of.materialiser import Materialiser  # it loads much
+    from verdict.read_models.as_of.moment import parse_as_of
+
+    Materialiser(settings, f"{aggregate_type}_state").run(parse_as_of(at), "-")
 
 
 def _decisions(settings: Settings) -> Sequence[Decision]:
@@ -165,7 +186,8 @@ def _decisions(settings: Settings) -> Sequence[Decision]:
 
 def _in_words(answer: dict[str, Any]) -> str | None:
     fields = answer["state"] or {}
-    return ", ".join(f"{name} {value}" for name, value in fields.items()) or None
+    known = ((name, value) for name, value in fields.items() if value is not None)
+    return ", ".join(f"{name} {in_json(value)}" for name, value in known) or None
 
 
 def _flat(answer: dict[str, Any]) -> list[tuple[str, Any]]:

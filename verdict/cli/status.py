@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from verdict.cli.options import Json, settings_at_any_rate
+from verdict.cli.options import Json, settings_of
 from verdict.cli.output import add_rows, fitting, show, show_json, table
 from verdict.configuration.found import Latency, Service
 from verdict.configuration.settings import Settings
@@ -30,6 +30,7 @@ from verdict.standing.facts import (
     as_json,
 )
 from verdict.standing.patience import Patience
+from verdict.standing.problems import NOTHING_RUNS
 
 app = typer.Typer(add_completion=False)
 
@@ -56,25 +57,24 @@ def status(
         raise typer.BadParameter(
             "--watch shows a page, --json one answer, --check what is wrong: give one of them"
         )
-    with settings_at_any_rate() as (settings, fault):
-        if watch:
-            _watch(settings)
-        found = standing_of(settings)
+    settings = settings_of()
+    if watch:
+        _watch(settings)
+    found = standing_of(settings)
     is_there = _is_there(found, settings.deployment)
-    if not (is_there or found.problems):
+    if not (is_there or found.processes or found.starting):
         nothing = f"Kafka has nothing of a deployment {settings.deployment!r}"
-        found = replace(found, problems=(Problem(f"{nothing}: start `verdict up`"),))
-    if fault is not None:
-        found = replace(found, problems=(Problem(fault), *found.problems))
+        others = (one for one in found.problems if not one.startswith(NOTHING_RUNS))
+        found = replace(found, problems=(Problem(f"{nothing}: start `verdict up`"), *others))
     if json:
         show_json(as_json(found))
     elif check:
-        show(*found.complaints)
+        show(*found.problems)
     else:
         show(*_page(found))
     if found.unreachable:
         raise typer.Exit(Unreachable.exit_code)
-    if not is_there or (check and found.complaints):
+    if not is_there or (check and found.problems):
         raise typer.Exit(VerdictError.exit_code)
 
 
@@ -82,7 +82,7 @@ def _is_there(found: Standing, deployment: str) -> bool:
     """Tell whether there is such a deployment, or nobody can know."""
     if any(one.deployment not in (None, deployment) for one in found.processes):
         return False
-    return bool(found.processes) or found.decider is not None or found.unreachable
+    return bool(found.processes or found.starting or found.decider or found.unreachable)
 
 
 def _watch(settings: Settings) -> NoReturn:
@@ -95,11 +95,14 @@ def _watch(settings: Settings) -> NoReturn:
 
 
 def _page(found: Standing) -> Iterator[Part]:
-    yield from (Text(f"! {one}", "red") for one in found.complaints)
-    if not found.complaints:
+    yield from (Text(f"! {one}", "red") for one in found.problems)
+    if not found.problems:
         yield Text("nothing needs attention", "green")
     yield Text()
-    yield from map(_service, found.processes or [found.service])
+    if found.starting:
+        yield Text("service  ").append("starting", "yellow").append(f"  pid {found.starting}")
+    else:
+        yield from map(_service, found.processes or [found.service])
     if found.decider and found.commands:
         yield from (Text(line) for line in _about(found.decider))
         if found.service and found.service.latency:

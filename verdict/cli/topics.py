@@ -19,7 +19,7 @@ from verdict.kafka.topic_differences import TopicsDiffer, as_begun
 from verdict.model.source import Source
 from verdict.standing.markers import decider_marker
 from verdict.standing.topics import topic_differences
-from verdict.wire.decision import Decision
+from verdict.wire.decision import Decision, Kind
 
 app = typer.Typer(add_completion=False)
 
@@ -95,9 +95,12 @@ def accept(topic: Name, why: Why, by: Who = None) -> None:
         raise VerdictError(f"nobody has added partitions to {topic}: it has {found[topic]}")
     at = wall_clock()
     decisions = [
-        Decision(source=Source(topic, one, 0), until=0, who=person.who, why=why, decided_at=at)
+        Decision(
+            source=Source(topic, one, 0), until=0, who=person.who, why=why, decided_at=at,
+            kind=Kind.ACCEPTED,
+        )
         for one in added
-    ]
+    ]  # fmt: skip
     write_decisions(options, topics, decisions)
     start = ""
     if topic in topics.every_commands():

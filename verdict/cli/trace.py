@@ -7,7 +7,7 @@ import typer
 from rich.text import Text
 
 from verdict.cli.options import Json, settings_of
-from verdict.cli.output import note, show, show_json
+from verdict.cli.output import in_json, note, show, show_json
 from verdict.cli.repetitions import sent_again, with_repetitions
 from verdict.errors import VerdictError
 from verdict.event_log.chapters import Fields
@@ -107,4 +107,4 @@ def listed(event: Fields) -> str:
     if event["payload"] is None:
         return " (not shown: its type is unknown to the application that was started last)"
     told = ((name, value) for name, value in event["payload"].items() if name != "type")
-    return "".join(f", {name} {spelled(str(value))}" for name, value in told if value is not None)
+    return "".join(f", {name} {in_json(value)}" for name, value in told if value is not None)

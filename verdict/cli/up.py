@@ -24,7 +24,7 @@ from verdict.configuration.found import Service
 from verdict.configuration.settings import Settings
 from verdict.database.address import parse, shown
 from verdict.exactly_once.steps import OnStep, unobserved
-from verdict.service.roles import Crew
+from verdict.service.role_set import RoleSet
 from verdict.service.running import Running
 from verdict.wire.escapes import spelled_lines
 
@@ -40,11 +40,13 @@ def up() -> None:
     serve(settings_of())
 
 
-def serve(settings: Settings, on_step: OnStep = unobserved, crew: Crew | None = None) -> None:
+def serve(
+    settings: Settings, on_step: OnStep = unobserved, role_set: RoleSet | None = None
+) -> None:
     """Run until SIGTERM or Ctrl-C, then stop cleanly; a second one stops at once.
 
-    Without a crew all roles run. When a part has stopped or died, that is said, and the process
-    ends with the error's exit code.
+    Without a role set all roles run. When an essential component ends, its error is printed, and
+    the process ends with the error's exit code.
 
     Raises:
         VerdictError: Something is missing or does not fit: it did not start.
@@ -55,12 +57,12 @@ def serve(settings: Settings, on_step: OnStep = unobserved, crew: Crew | None = 
     leave_unheard(stopped, started, heard)  # a start may hang, too
     said = Console(stderr=True)
     with ExitStack() as parts:
-        page = None if crew else _page(settings, parts)
+        page = None if role_set else _page(settings, parts)
         if not said.is_terminal:  # a line that changes is not seen there
-            note(_starting(crew))
-        with progress(_starting(crew)) as tell:
+            note(_starting(role_set))
+        with progress(_starting(role_set)) as tell:
             url = page.url if page else None
-            running = parts.enter_context(Running(settings, on_step, tell, crew, url))
+            running = parts.enter_context(Running(settings, on_step, tell, role_set, url))
         _stay(page, parts)
         started.set()
         stop_on_signals(stopped)  # Spark has put its own handler of Ctrl-C in place of ours
@@ -97,8 +99,10 @@ def _stay(page: "Serving | None", parts: ExitStack) -> None:
         parts.callback(page.stop)
 
 
-def _starting(crew: Crew | None) -> str:
-    return "starting Kafka and Spark" if crew is None else f"starting {' '.join(crew.names)}"
+def _starting(role_set: RoleSet | None) -> str:
+    return (
+        "starting Kafka and Spark" if role_set is None else f"starting {' '.join(role_set.names)}"
+    )
 
 
 def _ready(service: Service) -> str:

@@ -1,19 +1,19 @@
-"""Which verbs there are; their modules, and all that those import, are loaded when called."""
+"""The verbs; a module of a verb, and all that it imports, is loaded when the verb is called."""
 
 import errno
 import gc
 import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from verdict.cli.application import load_if_named
 from verdict.cli.connection import add_connection
 from verdict.cli.logged import tell_messages_alone
-from verdict.cli.own_verbs import verbs_by_text
 from verdict.errors import EnvironmentIncomplete, VerdictError
 from verdict.local import private
 from verdict.model.verb import Verb
@@ -26,7 +26,7 @@ SET_UP = "Set-up"
 
 
 def _listed(name: str, summary: str, panel: str, alone: bool = False) -> Verb:
-    return Verb(name, summary, panel, f"verdict.cli.{name}", alone)
+    return Verb(name, summary, panel, f"verdict.cli.{name.replace('-', '_')}", alone)
 
 
 VERBS = (
@@ -45,9 +45,10 @@ VERBS = (
     _listed("verify", "See whether log, archive, state and read models hold together.", ASK),
     _listed("sql", "Run a read-only query; without one, say which views there are.", READ),
     _listed("projection", "Build a read model again, compare, swap, roll back.", READ),
-    _listed("letters", "See what could not be handled; mend, replay or evict it.", READ),
+    _listed("blocked", "See blocked aggregates; edit, retry or skip one.", READ),
+    _listed("dead-letters", "See dead letters; edit, replay, park or skip one.", READ),
+    _listed("skip", "Skip a record that stops a projection, on record.", READ),
     _listed("materialise", "Write a read model as it was to a file or a topic.", READ),
-    _listed("mail", "Record the mails of a week; send them.", READ),
     _listed("describe", "Show aggregates, commands, events, topics and views.", SET_UP),
     _listed("new", "Write an application, an aggregate, a read model.", SET_UP, alone=True),
     _listed("topics", "Create the topics, or check them.", SET_UP),
@@ -77,38 +78,46 @@ SHORT = {
 }
 
 
-class Verbs(TyperGroup):
-    """Lists the verbs without loading them, and turns errors into exit codes, in this one place.
+class LazyVerb(TyperCommand):
+    """A verb in the list of verbs; its module is imported when it is called."""
 
-    Those of the application are listed by its text, and loaded when they are called: a list that
-    loads it is slow, and of one that is broken there would be none.
-    """
+    def __init__(self, verb: Verb) -> None:
+        super().__init__(verb.name, help=verb.summary, rich_help_panel=verb.panel)
+        self._verb = verb
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the context of the verb's own command, which then runs."""
+        return loaded(self._verb).make_context(*args, **kwargs)
+
+
+class Verbs(TyperGroup):
+    """The verbs of the engine and of the application; turns errors into exit codes, only here."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         _flow(self)
+        self._add(VERBS)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all verbs, the engine's first."""
-        ours = super().list_commands(ctx)
-        return ours + [verb.name for verb in verbs_by_text() if verb.name not in ours]
+        try:
+            self._add(application_verbs())
+        except VerdictError as error:
+            _report(f"{error}: its verbs are not listed")
+        return super().list_commands(ctx)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a verb's entry in the list; None if there is no such verb."""
-        known = super().get_command(ctx, cmd_name)
-        if known is not None:
-            return known
-        by_text = next((verb for verb in verbs_by_text() if verb.name == cmd_name), None)
-        verb = by_text or _own_verb(cmd_name)
-        return None if verb is None else entry_of(verb)
+        """Return a verb; None if there is no such verb."""
+        if cmd_name not in self.commands:
+            self._add(application_verbs())
+        return super().get_command(ctx, cmd_name)
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the loaded verb instead of its entry in the list."""
-        name, _, rest = super().resolve_command(ctx, args)
-        return name, loaded(verb_of(name)) if name else None, rest
+    def _add(self, verbs: Sequence[Verb]) -> None:
+        for verb in verbs:
+            self.commands.setdefault(verb.name, LazyVerb(verb))
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the verb; what a person can act on is said in one line, a bug keeps its traceback.
+        """Run the verb; an error that a person can act on is one line, a bug keeps its traceback.
 
         Exit codes: those of `verdict.errors`; 2 for a wrong command line, 130 for Ctrl-C.
         """
@@ -117,16 +126,19 @@ class Verbs(TyperGroup):
         try:
             return super().main(*args, **kwargs)
         except VerdictError as error:
-            from verdict.wire.escapes import spelled_lines
-
-            typer.echo(f"verdict: {spelled_lines(str(error))}", err=True)
+            _report(str(error))
             sys.exit(error.exit_code)
         except OSError as error:
             if error.errno not in SHORT:
                 raise
-            advice = SHORT[error.errno]
-            typer.echo(f"verdict: the system refused ({error}): {advice}, then try again", err=True)
+            _report(f"the system refused ({error}): {SHORT[error.errno]}, then try again")
             sys.exit(VerdictError.exit_code)
+
+
+def _report(text: str) -> None:
+    from verdict.wire.escapes import spelled_lines  # most calls report nothing
+
+    typer.echo(f"verdict: {spelled_lines(text)}", err=True)
 
 
 def loaded(verb: Verb) -> Any:
@@ -162,30 +174,11 @@ def _flow(command: Any) -> None:
         _flow(below)
 
 
-def verb_of(name: str) -> Verb:
-    """Return the verb of this name, the engine's own before the application's.
+def application_verbs() -> tuple[Verb, ...]:
+    """Return the verbs of the application; none if there is no application.
 
     Raises:
-        VerdictError: The application lists it in its text alone.
+        NoApplication, Misdeclared: It cannot be loaded.
     """
-    ours = next((verb for verb in VERBS if verb.name == name), None)
-    if (found := ours or _own_verb(name)) is None:
-        raise VerdictError(f"the application has no verb {name!r}, though its text lists one")
-    return found
-
-
-def entry_of(verb: Verb) -> Any:
-    """Return what stands for a verb in the list until it is called."""
-    entry = typer.Typer(add_completion=False)
-
-    @entry.command(verb.name, help=verb.summary, rich_help_panel=verb.panel)
-    def listed() -> None:
-        raise AssertionError(f"{verb.name} is loaded from its module")
-
-    return typer.main.get_command(entry)
-
-
-def _own_verb(name: str) -> Verb | None:
     application = load_if_named()
-    own = () if application is None else application.verbs
-    return next((verb for verb in own if verb.name == name), None)
+    return () if application is None else application.verbs

@@ -55,13 +55,21 @@ def _page(one: Fields, repeated: list[Fields]) -> Iterator[Table | Text]:
         yield Text(one["doubt"], "yellow")
     names = ("decided_at", "expected_version", "correlation_id", "actor", "rule_code")
     facts = [(name, response[name]) for name in names]
-    facts += [("met_version", one["met_version"]), ("instead", one["instead"])]
+    facts += [("cause", _cause(one["cause"])), ("met_version", one["met_version"])]
+    facts += [("instead", one["instead"])]
     facts += [("sent again", sent_again(repeated) or None)]
     yield add_rows(table("", ""), (fact for fact in facts if fact[1] is not None))
     for title, events in (("had not seen", one["winners"]), ("caused", one["events"])):
         if events:
             rows = ([e["version"], e["event_type"], e["command_id"], _told(e)] for e in events)
             yield add_rows(table(title, "event", "by command", "", numbers=(title,)), rows)
+
+
+def _cause(event: Fields | None) -> str | None:
+    if event is None:
+        return None
+    about = f"{event['event_type']}, version {event['version']} of {event['aggregate_type']}"
+    return f"{about} {event['aggregate_id']!r}, by command {event['command_id']}"
 
 
 def _told(event: Fields) -> str:

@@ -110,6 +110,16 @@ def running_on(data_dir: Path) -> dict[Path, Service]:
     return {folder: service for folder, service in found.items() if service is not None}
 
 
+def starting_on(data_dir: Path) -> int | None:
+    """Return the pid of a process that holds a data directory and is not announced yet."""
+    lock = data_dir / LOCK
+    with contextlib.suppress(OSError, ValueError, psutil.Error):
+        process = psutil.Process(int(lock.read_text()))
+        if _has_open(process, lock) and find_service(data_dir) is None:
+            return process.pid
+    return None
+
+
 def killed_on(data_dir: Path) -> list[Service]:
     """Return the roles that ran as processes of their own, and ended without a last word."""
     found = {folder: _announced(folder) for folder in _folders(data_dir)[1:]}

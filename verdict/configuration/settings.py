@@ -37,7 +37,6 @@ from verdict.configuration.values import (
     kafka_servers,
     listed,
     long_enough,
-    mail_server_url,
     possible,
     shared_folder,
     topic_or_prefix,
@@ -60,7 +59,6 @@ Token = Annotated[SecretStr, AfterValidator(long_enough)]
 DatabaseUrl = Annotated[SecretStr, AfterValidator(database)]
 Directory = Annotated[Path, AfterValidator(possible)]
 PassThrough = Annotated[dict[str, SecretStr], BeforeValidator(dotted)]
-SmtpUrl = Annotated[str, AfterValidator(mail_server_url)]
 Bytes = Annotated[PositiveInt, AfterValidator(fitting_outputs)]
 KafkaName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,80}$")]
 RoleName = Annotated[str, StringConstraints(min_length=1, max_length=63)]
@@ -223,21 +221,6 @@ class Settings(BaseSettings):
         None, description="Where `verdict schemas publish` puts schemas for other tools."
     )
 
-    smtp_url: SmtpUrl | None = Field(
-        None, description="smtp://host:port in clear, smtp+starttls:// or smtps:// with TLS."
-    )
-    smtp_user: str | None = Field(None, description="To log in, with TLS only.")
-    smtp_password: SecretStr | None = Field(None, description="Of the user.")
-    smtp_ca_file: FilePath | None = Field(None, description="PEM; unset: this machine's.")
-    mail_from: str | None = Field(None, description="Sender of the weekly mail.")
-    mail_address_template: str | None = Field(
-        None, description="{client}@example.com, or a name among mail_addresses."
-    )
-    mail_lease_s: Annotated[int, Field(ge=600)] = Field(
-        900,
-        description="How long a mail is left to the worker that has it, or whose share it is in.",
-    )
-
     @property
     def application(self) -> Application:
         """The application that these are the settings of.
@@ -286,6 +269,12 @@ class Settings(BaseSettings):
         return isinstance(self.shared_dir, str)
 
     @property
+    def lake_folder(self) -> Path:
+        """Where the lake's files are; never in an object store, which cannot rename."""
+        home = self.data_dir if self.in_object_store else self.durable_dir
+        return (self.lake_dir or home / "lake").absolute()
+
+    @property
     def roles(self) -> Roles:
         """Who may see what of the read side."""
         return Roles(self.reader_role, self.auditor_role, self.operator_role)
@@ -310,17 +299,6 @@ class Settings(BaseSettings):
             )
         if bool(self.kafka_certificate_file) != bool(self.kafka_key_file):
             raise ValueError("kafka_certificate_file and kafka_key_file belong together")
-        return self
-
-    @model_validator(mode="after")
-    def _mail_login_is_whole(self) -> Self:
-        if bool(self.smtp_user) != bool(self.smtp_password):
-            raise ValueError("smtp_user and smtp_password belong together")
-        if self.smtp_user and self.smtp_url and self.smtp_url.startswith("smtp://"):
-            raise ValueError(
-                "smtp_password would travel in clear: begin smtp_url with smtp+starttls:// or "
-                "smtps://"
-            )
         return self
 
     @classmethod

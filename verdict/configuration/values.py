@@ -10,7 +10,6 @@ from urllib.parse import unquote
 from pydantic import SecretStr
 from pydantic_core import from_json
 
-from verdict.configuration.mail_server import parse_server
 from verdict.database.address import file_of
 from verdict.errors import VerdictError
 from verdict.wire.topics import LARGEST_BYTES, OUTPUT_BYTES
@@ -183,16 +182,6 @@ def topic_or_prefix(value: str) -> str:
     """
     if not TOPIC.fullmatch(value):
         raise ValueError(f"{value!r} is no name of a topic: write parcels, or shop.* for many")
-    return value
-
-
-def mail_server_url(value: str) -> str:
-    """Return a URL of a mail server that can be one.
-
-    Raises:
-        ValueError: It cannot.
-    """
-    parse_server(value)
     return value
 
 

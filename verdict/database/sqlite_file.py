@@ -16,8 +16,8 @@ from verdict.errors import VerdictError
 
 WAL = "PRAGMA journal_mode=WAL"
 WITHOUT_IT = (
-    "the read models are filled anew from Kafka, and letters, mail and interventions that only it "
-    "had are lost"
+    "the read models are filled anew from Kafka, and letters, the outbox and interventions that "
+    "only it had are lost"
 )
 REMEDY = (
     "nothing more is written: see that the right file is there, the one of before or a sound copy, "

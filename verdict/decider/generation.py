@@ -12,7 +12,7 @@ from verdict.decider.manifest import check_manifest, manifest
 from verdict.decision.snapshot import form_of
 from verdict.exactly_once.checkpoint import CheckpointPosition
 from verdict.exactly_once.errors import DamagedCheckpoint
-from verdict.exactly_once.fit import FIRST_GENERATION
+from verdict.exactly_once.resume import FIRST_GENERATION
 from verdict.exactly_once.spark_files import exists
 from verdict.model.application import Application
 from verdict.storage.folders import flush, remove, write_whole

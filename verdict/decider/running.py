@@ -1,6 +1,5 @@
 """The decider, running: commands from Kafka through the operator into one transaction a batch."""
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -17,16 +16,15 @@ from verdict.decision.handle import Limits
 from verdict.errors import Late
 from verdict.exactly_once.batch import Batch, Packed
 from verdict.exactly_once.checkpoint import checkpoint_position, remove_torn_files
-from verdict.exactly_once.decider_query import NAME, decider_query
-from verdict.exactly_once.errors import Misfit
+from verdict.exactly_once.errors import CheckpointMismatchError
+from verdict.exactly_once.fencing import claim_query
 from verdict.exactly_once.markers import read_marker
-from verdict.exactly_once.owner import take_over
+from verdict.exactly_once.owner_watch import OwnerWatch
 from verdict.exactly_once.publisher import Outcome, Publisher
-from verdict.exactly_once.query import Query
-from verdict.exactly_once.replay import refuse_what_cannot_be_read_again
+from verdict.exactly_once.query import DECIDER, Query, decider_query
+from verdict.exactly_once.readable import check_readable
 from verdict.exactly_once.shards import told_moves
 from verdict.exactly_once.steps import OnStep, unobserved
-from verdict.exactly_once.watch import Watch
 from verdict.kafka.topic_differences import PartitionsAdded
 from verdict.operator.arrived import arrivals_of
 from verdict.operator.handover import Outputs, chunks_of
@@ -37,7 +35,6 @@ from verdict.operator.processor import CommandProcessor
 from verdict.operator.seed import SEEDS_SCHEMA
 from verdict.operator.stream import decisions, shard_keys
 from verdict.spark.errors import query_failed
-from verdict.spark.lasting import Lasting
 from verdict.spark.pauses import ANSWERING_MS
 from verdict.spark.record_times import KAFKA_COLUMNS
 from verdict.spark.running import SparkQuery
@@ -49,13 +46,12 @@ REHEARSALS = 3
 
 
 class Deciding:
-    """The one query that decides for all aggregate types.
+    """The one query that decides for all aggregate types; a component of a service.
 
     Args:
         ground: What it stands on.
         settings: Names, limits and sizes.
         on_step: Called at each step of publishing.
-        reachable: Whether Kafka is there; while it is not, a query that ended is not begun again.
         latencies: Takes in how long commands waited for their answers.
     """
 
@@ -64,7 +60,6 @@ class Deciding:
         ground: Ground,
         settings: Settings,
         on_step: OnStep = unobserved,
-        reachable: Callable[[], bool] = lambda: True,
         latencies: Latencies | None = None,
     ) -> None:
         self._ground = ground
@@ -75,20 +70,35 @@ class Deciding:
         self._shards: list[int] = []
         self._outputs = Outputs(settings.durable_dir / "outputs")
         self._publisher: Publisher | None = None
-        self._watch: Watch | None = None
+        self._watch: OwnerWatch | None = None
         self._generation: Generation | None = None
         told = partial(query_failed, data_dir=settings.durable_dir, log=ground.log)
-        self._query = SparkQuery(ground.spark, NAME, self._publish, told, ANSWERING_MS)
-        self._lasting = Lasting(NAME, self._query, self._begin_again, reachable)
+        self._query = SparkQuery(ground.spark, DECIDER, self._publish, told, ANSWERING_MS)
+
+    @property
+    def done(self) -> int:
+        """How many batches it has published."""
+        return self._query.done
+
+    @property
+    def undone(self) -> bool:
+        """Whether the last batch failed, which is to be taken again."""
+        return self._query.undone
 
     def start(self) -> None:
-        """Become the owner and begin to decide.
+        """Become the owner and begin to decide; after `stop`, go on as the owner.
+
+        Whether a batch was published that was under way then, the marker tells.
 
         Raises:
-            Misfit: The checkpoint does not continue where the marker ends.
-            NotPublished, Unreachable, VerdictError: As `take_over` does.
+            CheckpointMismatchError: The checkpoint does not continue where the marker ends.
+            FencedError: Another process became the owner since `stop`.
+            NotPublished, Unreachable, VerdictError: As `claim_query` does.
         """
-        self._take_over()
+        if self._watch is None:
+            self._claim()
+        else:
+            self._watch.look()
         self._begin()
 
     def rehearse(self) -> None:
@@ -108,31 +118,25 @@ class Deciding:
                     raise told from error
 
     def check(self) -> None:
-        """Return while it runs, or waits for Kafka to come back.
+        """Return while it runs.
 
         Raises:
+            TakenOver: Another process is the owner.
             VerdictError: It stopped because of something that a person can act on.
             Exception: It stopped because of a bug.
         """
-        self._lasting.check()
+        self._query.check()
         if self._watch is not None:
             self._watch.check()
 
-    @property
-    def stopped(self) -> dict[str, str]:
-        """Its name and what it waits for, as long as a batch cannot be done."""
-        return {} if self._lasting.waits is None else {NAME: self._lasting.waits}
-
     def stop(self) -> None:
-        """End after the batch that is under way; what is not published by then comes next time."""
-        self._lasting.stop()
-        self._held.close()
+        """Stop after the batch that is under way, and stay the owner."""
+        self._query.stop()
 
-    def _begin_again(self) -> None:
-        """Start the query anew, if nobody has taken over while this process stood still."""
-        assert self._watch is not None
-        self._watch.look()
-        self._begin()
+    def close(self) -> None:
+        """Stop, and let everything go; what is not published by then comes after the next start."""
+        self.stop()
+        self._held.close()
 
     def _begin(self) -> None:
         """Start the query where its checkpoint ends; the publisher is there already."""
@@ -157,29 +161,29 @@ class Deciding:
             spark.createDataFrame(seeds, SEEDS_SCHEMA) if seeds else None,
         )
 
-    def _take_over(self) -> None:
+    def _claim(self) -> None:
         """Become the owner of the generation that the marker names."""
         query = decider_query(self._settings.topics, self._settings.shards)
         generation = self._current(query)
         try:
-            self._take_over_as(query, generation)
-        except Misfit:
-            # the marker of a recovery may have stood behind a transaction that was open
+            self._claim_as(query, generation)
+        except CheckpointMismatchError:
+            # the marker of a recovery may have been hidden by a transaction that was open
             newer = self._current(query)
             if newer.number == generation.number:
                 raise
-            self._take_over_as(query, newer)
+            self._claim_as(query, newer)
 
-    def _take_over_as(self, query: Query, generation: Generation) -> None:
+    def _claim_as(self, query: Query, generation: Generation) -> None:
         position = checkpoint_position(generation.checkpoint)
         generation.seeds(position)  # a damaged one is refused before anybody is disturbed
         former = generation.others()
         query = replace(query, seeded=generation.number if generation.seeded else None)
         kafka, self._generation = self._ground.kafka, generation
-        publisher = self._publisher = take_over(query, kafka, position, self._on_step)
+        publisher = self._publisher = claim_query(query, kafka, position, self._on_step)
         self._held.callback(publisher.close)
-        refuse_what_cannot_be_read_again(query, kafka, position)
-        self._watch = Watch(kafka, query, publisher.marker.owner)
+        check_readable(query, kafka, publisher.marker, position)
+        self._watch = OwnerWatch(kafka, query, publisher.marker)
         self._held.callback(self._watch.close)
         generation.note_formats(self._settings.application)
         generation.tidy(position, former)

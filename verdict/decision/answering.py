@@ -22,6 +22,8 @@ SOME_HASH, NEVER = SOME + HASH, SOME + NO_HASH
 ACCEPTED, REJECTED = (write_long(index) + NO for index, _ in enumerate(Status))  # no duplicate
 NO_REASON = NOTHING + NOTHING + NONE_OF_THEM  # nor message and details
 NOTHING_ELSE = NOTHING + NOTHING + NO  # no actual version and state; not to be sent again
+NO_VERSIONS = NOTHING + NOTHING + NONE_OF_THEM  # from, to, and event ids
+NO_STATE = NOTHING + NOTHING + NOTHING  # expected and actual version, actual state
 STATES = {one: SOME + write_long(index) for index, one in enumerate(LifeCycle)}
 
 
@@ -46,10 +48,11 @@ def acceptance(
 
     Answers are written as `encode` would write a `Response`, from slices of the command.
     """
-    ids, last_hash = _event_ids(events), after.last_hash
-    return _answer(
-        decider, snapshot, command, ACCEPTED, after.version, ids, NO_REASON, NOTHING_ELSE, last_hash
-    )
+    what = b"".join((
+        ACCEPTED, SOME, known_long(snapshot.version), SOME, known_long(after.version),
+        _event_ids(events), NO_REASON, command.envelope.expected, NOTHING_ELSE,
+    ))  # fmt: skip
+    return _answer(decider, snapshot, command, what, _hash(after.last_hash))
 
 
 def rejection(
@@ -59,40 +62,42 @@ def rejection(
     rejected: Rejected,
 ) -> bytes:
     """Return the response to a command that failed a check against `snapshot`."""
-    reason, version = rejected.reason, snapshot.version
+    reason, version = rejected.reason, known_long(snapshot.version)
     why = b"".join((
         SOME, known_text(reason), SOME, write_text(rejected.message),
         _response().write_details(rejected.details),
     ))  # fmt: skip
     retriable = YES if reason.retriable else NO
-    actual = SOME + known_long(version) + STATES[snapshot.life_cycle] + retriable
-    return _answer(
-        decider, snapshot, command, REJECTED, version, NONE_OF_THEM, why, actual, snapshot.last_hash
-    )
+    if snapshot.quarantined:  # nobody knows its version
+        what = REJECTED + NO_VERSIONS + why + NO_STATE + retriable
+        return _answer(decider, snapshot, command, what, NOTHING)
+    what = b"".join((
+        REJECTED, SOME, version, SOME, version, NONE_OF_THEM, why,
+        command.envelope.expected, SOME, version, STATES[snapshot.life_cycle], retriable,
+    ))  # fmt: skip
+    return _answer(decider, snapshot, command, what, _hash(snapshot.last_hash))
 
 
-def _answer(  # noqa: PLR0913  (the pieces of one join)
+def _answer(
     decider: Aggregate[Any],
     snapshot: Snapshot[Any],
     command: ReceivedCommand,
-    status: bytes,
-    to_version: int,
-    event_ids: bytes,
-    why: bytes,
-    actual: bytes,
+    what: bytes,
     last_hash: bytes,
 ) -> bytes:
+    """Return the response: `what` are its fields from `status` to `retriable`."""
     aggregate_type, envelope, payload, digest, source, _ = command
     return b"".join((
         _response().prefix, envelope.command, SOME_HASH, digest,
         known_text(aggregate_type), envelope.aggregate,
-        SOME, known_text(payload.__class__.__name__), status,
-        SOME, known_long(snapshot.version), SOME, known_long(to_version), event_ids,
-        why, envelope.expected, actual,
+        SOME, known_text(payload.__class__.__name__), what,
         envelope.correlation, source, known_long(decided_at(snapshot, command)),
-        known_text(decider.handler_version), SOME_HASH + last_hash if last_hash else NEVER,
-        envelope.actor,
+        known_text(decider.handler_version), last_hash, envelope.actor,
     ))  # fmt: skip
+
+
+def _hash(last_hash: bytes) -> bytes:
+    return SOME_HASH + last_hash if last_hash else NEVER
 
 
 def _event_ids(events: tuple[Recorded, ...]) -> bytes:

@@ -82,6 +82,7 @@ def handle(
     if earlier is not None:
         return _answer_again(context, snapshot, command, earlier)
     try:
+        _check_quarantine(command, snapshot)
         _check_deadline(command)
         _check_expectation(command, snapshot)
         _check_life_cycle(command, snapshot)
@@ -114,6 +115,16 @@ def _answer_again(
         f"{earlier.command_type} at {iso_time(earlier.decided_at)}: send a new id",
     )
     return _refuse(context, snapshot, command, taken)._replace(remembered=False)
+
+
+def _check_quarantine(command: ReceivedCommand, snapshot: Snapshot[Any]) -> None:
+    if snapshot.quarantined:
+        raise Rejected(
+            Reason.QUARANTINED,
+            f"{_name(command)} is quarantined: its history is damaged from version "
+            f"{snapshot.version} on; send the command again when the quarantine is lifted",
+            {"version": snapshot.version},
+        )
 
 
 def _check_deadline(command: ReceivedCommand) -> None:

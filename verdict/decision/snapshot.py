@@ -8,7 +8,8 @@ from verdict.model.aggregate import State
 from verdict.model.life_cycle import LifeCycle
 from verdict.wire.catalog import AggregateContext
 
-HEAD = Struct(">Bqq?B")  # format, version, decided_at, active, length of the hash
+HEAD = Struct(">BqqBB")  # format, version, decided_at, what it is, length of the hash
+DELETED, ACTIVE, QUARANTINED = range(3)
 HEAD_BYTES = HEAD.size
 
 
@@ -26,13 +27,15 @@ class Snapshot(NamedTuple, Generic[State]):
     """An aggregate as of its last event.
 
     `last_hash` is the SHA-256 of the last event record's value, empty before the first;
-    `decided_at` is that event's time. A deleted aggregate keeps everything but its state.
+    `decided_at` is that event's time. A deleted aggregate keeps everything but its state. Of a
+    `quarantined` one only the first damaged version is known.
     """
 
     version: int = 0
     state: State | None = None
     last_hash: bytes = b""
     decided_at: int = 0
+    quarantined: bool = False
 
     @property
     def life_cycle(self) -> LifeCycle:
@@ -51,10 +54,10 @@ def encode_snapshot(context: AggregateContext, snapshot: Snapshot[Any]) -> bytes
     Raises:
         ValueError, TypeError: The state does not fit its own class.
     """
-    version, state, last_hash, decided_at = snapshot
-    active = state is not None
+    version, state, last_hash, decided_at, quarantined = snapshot
+    kind = QUARANTINED if quarantined else DELETED if state is None else ACTIVE
     number = context.aggregate.snapshot_format
-    head = HEAD.pack(number, version, decided_at, active, len(last_hash))
+    head = HEAD.pack(number, version, decided_at, kind, len(last_hash))
     if state is None:
         return head + last_hash
     # what is stored must be readable: a copy with changed fields was not validated yet
@@ -69,12 +72,12 @@ def decode_snapshot(context: AggregateContext, kept: bytes) -> Snapshot[Any]:
         OutdatedSnapshot: It was written with another format of the state.
         ValueError, LookupError, EOFError: It is damaged.
     """
-    number, version, decided_at, active, hash_length = HEAD.unpack_from(kept)
+    number, version, decided_at, kind, hash_length = HEAD.unpack_from(kept)
     if number != (wanted := context.aggregate.snapshot_format):
         raise OutdatedSnapshot(context.name, number, wanted)
     begin = HEAD_BYTES + hash_length
-    state = _state(context, kept, begin) if active else None
-    return Snapshot(version, state, kept[HEAD_BYTES:begin], decided_at)
+    state = _state(context, kept, begin) if kind == ACTIVE else None
+    return Snapshot(version, state, kept[HEAD_BYTES:begin], decided_at, kind == QUARANTINED)
 
 
 def _state(context: AggregateContext, kept: bytes, begin: int) -> Any:

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from verdict.database.time_text import time_of
 from verdict.decision.recording import StoredEvent
 from verdict.errors import VerdictError
 from verdict.event_log.placed import Laid, Placed, event_in
@@ -12,7 +11,6 @@ from verdict.model.message import iso_time
 from verdict.model.source import Source
 from verdict.reading.reader import Reader
 from verdict.wire.catalog import AggregateContext
-from verdict.wire.decision import Decision, lost_by
 from verdict.wire.spans import Partition
 
 COLUMNS = """\
@@ -67,11 +65,6 @@ OUTCOMES = """\
 SELECT topic, "partition", "offset", aggregate_id, status, duplicate FROM outcome
 WHERE topic = :topic AND "partition" = :partition AND "offset" >= :start
 ORDER BY "offset" LIMIT :page"""
-
-LOST = """\
-SELECT aggregate_type, aggregate_id, version, topic, "partition", "offset", who, why, decided_at
-FROM aggregate_lost"""
-LOST_ONE = f"{LOST} WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id"
 
 ANSWERED = """\
 SELECT coalesce(max(to_version), 0) FROM outcome
@@ -163,12 +156,6 @@ class Archive:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-
-    def lost(self, aggregate_type: str = "", aggregate_id: str = "") -> list[Decision]:
-        """Return by which decisions aggregates count as deleted: all, or those about one."""
-        one = {"aggregate_type": aggregate_type, "aggregate_id": aggregate_id}
-        found = self._reader.select(*((LOST_ONE, one) if aggregate_id else (LOST,)))
-        return [lost_by(*row, time_of(at)) for *row, at in found.rows]
 
     def answered(self, aggregate_type: str, aggregate_id: str) -> int:
         """Return the last version of an aggregate that an outcome tells of; 0: none does."""

@@ -1,66 +1,28 @@
-"""One aggregate's commands, outcomes and events put together, and what of them is nowhere. Pure."""
+"""One aggregate's outcomes and events put together, and what is missing of them. Pure."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from verdict.kafka.offsets import AnyOffsets, at
-from verdict.model.source import Source
-
 Fields = dict[str, Any]
 Place = tuple[Any, ...]
 
 
-def chapters(
-    commands: Iterable[Fields], outcomes: Iterable[Fields], events: Iterable[Fields]
-) -> Iterator[Fields]:
-    """Yield one object per command, in the order of the verdicts, those without one at the end.
+def chapters(outcomes: Iterable[Fields], events: Iterable[Fields]) -> Iterator[Fields]:
+    """Yield one object per command: its `response`, null when that is missing, and its `events`.
 
-    Each has `command`, null when Kafka has dropped it, `response`, null when there is none, and
-    `events`. Events whose outcome is nowhere come first: outcomes are lost from the oldest on.
+    They are in the order of the outcomes. Events without an outcome come first, because outcomes
+    are lost from the oldest on.
     """
-    by_place = {place_of(command): command for command in commands}
     caused: dict[Place, list[Fields]] = {}
     for event in events:
         caused.setdefault(place_of(event["source"]), []).append(event)
     told = [
-        {
-            "command": by_place.pop(place := place_of(response["source"]), None),
-            "response": response,
-            "events": caused.pop(place, []),
-        }
+        {"response": response, "events": caused.pop(place_of(response["source"]), [])}
         for response in outcomes
     ]
-    for place, found in caused.items():
-        yield {"command": by_place.pop(place, None), "response": None, "events": found}
+    yield from ({"response": None, "events": found} for found in caused.values())
     yield from told
-    for command in by_place.values():
-        yield {"command": command, "response": None, "events": []}
-
-
-def with_ends(
-    found: Iterable[Fields], letters: Iterable[Fields], decided: AnyOffsets
-) -> list[Fields]:
-    """Return chapters with what tells an end without a verdict from one that is still to come.
-
-    Each has its dead `letter` besides, null when there is none, and `decided`, whether its end has
-    been published. Letters whose command is not there come first: Kafka drops the oldest ones.
-
-    Args:
-        found: The chapters.
-        letters: Those of the aggregate's commands.
-        decided: The next offset that is not decided, by topic and partition.
-    """
-    by_place = {place_of(letter["source"]): letter for letter in letters}
-    told = [one | {"letter": by_place.pop(_asked_at(one), None)} for one in found]
-    dropped: Fields = {"command": None, "response": None, "events": []}
-    told = [*(dropped | {"letter": letter} for letter in by_place.values()), *told]
-    return [one | {"decided": _is_ended(one) or _is_before(decided, one)} for one in told]
-
-
-def unended(found: Iterable[Fields]) -> list[Place]:
-    """Return where the commands lie that are decided, and of which nothing tells how they ended."""
-    return [_asked_at(one) for one in found if one["decided"] and not _is_ended(one)]
 
 
 def reached(found: Iterable[Fields]) -> int:
@@ -69,26 +31,33 @@ def reached(found: Iterable[Fields]) -> int:
     return max(known + [(one["response"] or {}).get("to_version") or 0 for one in found], default=0)
 
 
-def nowhere(found: Sequence[Fields], explained: Collection[int] = ()) -> Iterator[str]:
-    """Yield in words what the chapters of an aggregate lack, by what they say themselves.
+def missing(found: Sequence[Fields], explained: Collection[int] = ()) -> Iterator[str]:
+    """Yield in words what the whole history of an aggregate lacks, by what it says itself.
 
     Args:
         found: The chapters.
-        explained: Versions of which is said elsewhere why they are not there, or not believed.
+        explained: Versions of which another message says why they are not there.
     """
     versions = {event["version"] for one in found for event in one["events"]}
-    if lacking := {*range(1, reached(found) + 1)} - versions - {*explained}:
+    last = max((*versions, *explained), default=0)
+    lacking = {*range(1, reached(found) + 1)} - versions - {*explained}
+    if gaps := {version for version in lacking if version < last}:
         yield (
-            f"events of the versions {in_ranges(lacking)} are not archived, nor in Kafka behind "
-            "what is: `verdict verify` looks through all of it"
+            f"the versions {in_ranges(gaps)} are missing in the archive: `verdict verify` compares "
+            "it with Kafka"
+        )
+    if later := lacking - gaps:
+        yield (
+            f"the versions {in_ranges(later)}, which outcomes name, are not in the archive (yet): "
+            "`verdict status` shows how far it is behind"
         )
     orphans = {
         event["version"] for one in found if one["response"] is None for event in one["events"]
     }
     if orphans:
         yield (
-            f"the outcomes of the commands behind the versions {in_ranges(orphans)} are neither in "
-            "SQL nor in Kafka"
+            f"the outcomes of the commands that caused the versions {in_ranges(orphans)} are not "
+            "in the view `outcome` (yet)"
         )
 
 
@@ -119,19 +88,3 @@ def in_ranges(numbers: Iterable[int]) -> str:
 def place_of(record: Fields) -> Place:
     """Return where a record lies."""
     return record["topic"], record["partition"], record["offset"]
-
-
-def _asked_at(chapter: Fields) -> Place:
-    """Return where the command of a chapter lies, or lay."""
-    if chapter["command"] is not None:
-        return place_of(chapter["command"])
-    return place_of((chapter["response"] or chapter["events"][0])["source"])
-
-
-def _is_ended(chapter: Fields) -> bool:
-    return bool(chapter["response"] or chapter["letter"] or chapter["events"])
-
-
-def _is_before(decided: AnyOffsets, chapter: Fields) -> bool:
-    place = Source(*_asked_at(chapter))
-    return place.offset < at(decided, place)

@@ -3,16 +3,15 @@
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
 from verdict.event_log.placed import Laid, laid
 from verdict.kafka.log import KafkaLog, Options
 from verdict.kafka.writing import write_all
 from verdict.wire.codec import Undecodable
-from verdict.wire.decision import DROPPED, Decision
+from verdict.wire.decision import Decision, Kind
 from verdict.wire.passed_over import PassedOver
 from verdict.wire.records import decode, encode
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
 LOG = logging.getLogger("verdict.decisions")
@@ -63,43 +62,36 @@ def honouring(options: Options, topics: Topics) -> Iterator[KafkaLog]:
         Unreachable: Kafka does not answer.
     """
     with KafkaLog(options) as log:
-        log.passed_over = log.jumped = passed_over(decided_in(log, topics))
+        log.passed_over = passed_over(decided_in(log, topics))
         yield log
 
 
 @contextmanager
 def jumping(options: Options, topics: Topics) -> Iterator[KafkaLog]:
     """Give a reader that leaves out only what was passed over and would end it; as above."""
-    with KafkaLog(options) as log:
-        log.jumped = passed_over(decided_in(log, topics))
+    with honouring(options, topics) as log:
+        log.shows_passed_over = True
         yield log
 
 
 def passed_over(decisions: Iterable[Decision]) -> PassedOver:
-    """Return the places of the decisions, and what is lost by them."""
-    decisions = [*decisions]
-    places = PassedOver.of(
-        (one.source.topic, one.source.partition, one.source.offset, one.until) for one in decisions
-    )
-    lost: dict[tuple[str, str], list[Decision]] = {}
-    for one in decisions:
-        if (of := one.aggregate) is not None:
-            lost.setdefault((of.aggregate_type, of.aggregate_id), []).append(one)
-    dropped = {
-        (Partition.of(one.source), Span(one.source.offset, one.until))
+    """Return the places that these decisions skip."""
+    return PassedOver.of(
+        (one.source.topic, one.source.partition, one.source.offset, one.until)
         for one in decisions
-        if one.lost == DROPPED
-    }
-    return replace(places, lost=lost, dropped=dropped)
+        if one.kind is Kind.SKIPPED
+    )
 
 
 def accepted_partitions(decisions: Iterable[Decision]) -> frozenset[Partition]:
-    """Return the partitions of which a person said that they may have been added.
+    """Return the partitions that may have been added, as an operator accepted.
 
-    It is a decision about their first place that passes over nothing.
+    The decision is about their first place.
     """
     return frozenset(
-        Partition.of(one.source) for one in decisions if one.source.offset == one.until == 0
+        Partition.of(one.source)
+        for one in decisions
+        if one.kind is Kind.ACCEPTED and one.source.offset == one.until == 0
     )
 
 

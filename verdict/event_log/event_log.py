@@ -5,7 +5,7 @@ Kafka drops records before they are read, the archive is asked again; what neith
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from heapq import merge
 from itertools import groupby
 from typing import NamedTuple
@@ -17,7 +17,6 @@ from verdict.event_log.placed import Laid, Placed, laid, placed
 from verdict.kafka.errors import NotThereYet, RecordsDropped
 from verdict.kafka.log import KafkaLog
 from verdict.wire.catalog import catalog_of
-from verdict.wire.decision import Decision
 from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
@@ -73,23 +72,6 @@ class EventLog:
         self._tell = tell
         self._without: Unreachable | None = None
 
-    def lost(
-        self, aggregate_type: str, aggregate_id: str, of_the_past: bool = False
-    ) -> Sequence[Decision]:
-        """Return by which decisions an aggregate counts as deleted.
-
-        Args:
-            aggregate_type: Of the aggregate.
-            aggregate_id: Its id.
-            of_the_past: What the archive knows of them is enough, and needs no Kafka.
-
-        Raises:
-            Unreachable: Kafka, which knows all, does not answer.
-        """
-        if of_the_past and (archive := self._archive()) is not None:
-            return archive.lost(aggregate_type, aggregate_id)
-        return self._log().passed_over.lost.get((aggregate_type, aggregate_id), ())
-
     def answered(self, aggregate_type: str, aggregate_id: str) -> int:
         """Return the last version of an aggregate that an outcome tells of, as far as SQL has it.
 
@@ -97,10 +79,6 @@ class EventLog:
         """
         archive = self._archive()
         return 0 if archive is None else archive.answered(aggregate_type, aggregate_id)
-
-    def every_lost(self, aggregate_type: str) -> list[str]:
-        """Return the ids of all of a type that are, sorted."""
-        return sorted(name for kind, name in self._log().passed_over.lost if kind == aggregate_type)
 
     def read(self, starts: Places, ends: Places) -> Iterator[Laid]:
         """Yield the records from some offsets (else 0) up to others, each partition's in order.
@@ -140,25 +118,15 @@ class EventLog:
             parts.kept[place] = Span(first, end)
         return parts
 
-    def history(
-        self,
-        aggregate_type: str,
-        aggregate_id: str,
-        over: Callable[[Gone], None] | None = None,
-    ) -> Iterator[Placed]:
+    def history(self, aggregate_type: str, aggregate_id: str) -> Iterator[Placed]:
         """Yield an aggregate's events in order, some perhaps twice; Kafka is asked for the last.
-
-        Args:
-            aggregate_type: Of the aggregate.
-            aggregate_id: Its id.
-            over: Told what is gone, for who goes on behind it.
 
         Raises:
             Gone: Kafka has dropped what is not archived, which could be events of it.
             NotThereYet: More is archived than Kafka ever had: it is another one than before.
             Unreachable: Kafka does not answer.
         """
-        topic, key, passed = self._topics.events(aggregate_type), aggregate_id.encode(), 0
+        topic, key = self._topics.events(aggregate_type), aggregate_id.encode()
         context = self._catalog[aggregate_type]
         while True:
             archive, standing = self._standing()
@@ -166,13 +134,12 @@ class EventLog:
                 yield from archive.history(context, aggregate_id)
             place = place_of(self._log(), self._topics, topic, key)
             try:
-                for found in self.behind({place: max(standing.reached.get(place, 0), passed)}):
+                for found in self.behind({place: standing.reached.get(place, 0)}):
                     if found.key == key:
                         yield placed(context, found)
                 return
             except RecordsDropped as dropped:
-                passed = dropped.earliest
-                self.see_that_it_is_archived(place, passed, over)
+                self.see_that_it_is_archived(place, dropped.earliest)
 
     def every(self, aggregate_type: str) -> Iterator[tuple[str, Iterator[Placed]]]:
         """Yield each aggregate's id and events in order, some perhaps twice, sorted by id.
@@ -214,20 +181,15 @@ class EventLog:
                 raise NotThereYet(*place, starts[place], kept.end)
         yield from map(laid, self._log().read(spans, follow))
 
-    def see_that_it_is_archived(
-        self, place: Partition, earliest: int, over: Callable[[Gone], None] | None = None
-    ) -> None:
-        """Return if all of a partition before an offset is archived, or `over` was told.
+    def see_that_it_is_archived(self, place: Partition, earliest: int) -> None:
+        """Return if all of a partition before an offset is archived.
 
         Raises:
             Gone: It is not.
         """
         _, standing = self._standing()
         if (reached := standing.reached.get(place, 0)) < earliest:
-            gone = Gone(place, reached, earliest, self._without)
-            if over is None:
-                raise gone
-            over(gone)
+            raise Gone(place, reached, earliest, self._without)
 
     def _read(self, parts: Parts) -> Iterator[Laid]:
         archive = self._archive() if parts.archived else None

@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import sha256
 from typing import NamedTuple
 
-from sqlalchemy import Connection, Engine, Table
+from sqlalchemy import Connection, Engine, MetaData, Table, select
 
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
@@ -12,29 +13,31 @@ from verdict.database import ownership
 from verdict.database.address import file_of, parse, shown
 from verdict.database.statements import exclude_others
 from verdict.errors import EnvironmentIncomplete, Unreachable
-from verdict.event_log.followed_topics import refuse_other_topics
-from verdict.event_log.last_archived import ARCHIVE, Archived, last_archived, others_in_place
 from verdict.kafka.access import Kafka
-from verdict.kafka.identity import AnotherLog, Identities, Identity
-from verdict.kafka.log import KafkaLog
-from verdict.kafka.offsets import Offsets, at, by_topic
-from verdict.projection import decision, followed, lost, position
+from verdict.kafka.log_identity import (
+    AnotherLog,
+    Identity,
+    Remembered,
+    require_same_ids,
+    require_same_log,
+)
+from verdict.projection import decision, followed, position, quarantined
 from verdict.projection.database import failing_in_words, opened, snapshot
+from verdict.projection.event_archive import archive_table
 from verdict.projection.layout import tables_schema
+from verdict.reading.reader import reader_of
 from verdict.wire.decision import Decision
 from verdict.wire.spans import Partition
 
-LOST = (
-    "Nothing was changed. If this is the wrong Kafka or the wrong database, start with the two "
-    "that belong together (bootstrap_servers, database_url). If Kafka has lost records, as "
-    "one that does not flush may in a power failure, keep this database: its archive still has the "
-    "missing events, with their bytes and hashes. Then do one of three things: bring back Kafka's "
-    "directory (of the embedded Kafka: `broker` in the data directory) from a replica or a backup "
-    "that goes as far; or restore Kafka and this database together from one backup, without what "
-    "came after it; or begin a new log, with a topic_prefix, a data_dir and a database_url that "
-    "were never used, and read what was before in this database. An empty database on this Kafka "
-    "is no way out: the offsets of the missing events would be given a second time"
+ARCHIVE = archive_table(MetaData())
+FOLLOWED = "SELECT topic, topic_id, cluster_id FROM followed_topic"
+REMEDY = (
+    "Start with the Kafka and the database that belong together (bootstrap_servers, database_url); "
+    "or name a database that is empty, which is filled from this Kafka's log"
 )
+
+
+Archived = Mapping[Partition, tuple[int, str]]
 
 
 class Filled(NamedTuple):
@@ -51,9 +54,6 @@ NOT_FILLED = Filled({}, followed.Followed(frozenset(), {}), [])
 def follow_this_log(engine: Engine, kafka: Kafka, topics: Collection[str]) -> None:
     """Return if the read side was filled from these topics; a new one is theirs from now on.
 
-    One of an older version has no ids written down and adopts those of today, unless it has read
-    further than Kafka goes.
-
     Args:
         engine: With the tables of `create_read_side`.
         kafka: Where the topics are.
@@ -66,11 +66,12 @@ def follow_this_log(engine: Engine, kafka: Kafka, topics: Collection[str]) -> No
     """
     whose = f"the read side {shown(engine.url)}"
     with failing_in_words(engine), snapshot(engine) as connection:
-        reached, former = position.furthest(connection), followed.load(connection)
-    found, ends = _there_is(kafka, topics, reached, former)
+        reached, noted = position.furthest(connection), followed.load(connection)
+    found = require_same_log(kafka, [remembered(whose, noted, topics, reached)], topics)
     with failing_in_words(engine), engine.begin() as connection:
         exclude_others(connection, "followed topics")
-        _refuse(whose, topics, (reached, followed.load(connection)), (found, ends))
+        noted = followed.load(connection)  # another process may have been faster
+        require_same_ids([remembered(whose, noted, topics)], found)
         followed.note(connection, found.cluster_id or "", found.topic_ids)
 
 
@@ -81,7 +82,7 @@ def filled(settings: Settings) -> Filled:
         VerdictError: The database is none that verdict knows, or of a newer version.
         Unreachable: It does not answer.
     """
-    with _database_if_any(settings) as engine:
+    with database_if_any(settings) as engine:
         if engine is None:
             return NOT_FILLED
         with failing_in_words(engine), snapshot(engine) as connection:
@@ -90,7 +91,7 @@ def filled(settings: Settings) -> Filled:
 
 def follow_instead(settings: Settings, found: Identity) -> None:
     """Let the read side follow these topics in the place of those that bore their names."""
-    with _database_if_any(settings) as engine:
+    with database_if_any(settings) as engine:
         if engine is None:
             return
         with failing_in_words(engine), engine.begin() as connection:
@@ -100,9 +101,9 @@ def follow_instead(settings: Settings, found: Identity) -> None:
 
 
 def refuse_another_database(settings: Settings, kafka: Kafka) -> None:
-    """Return if the database, should there be one, may follow the topics, be they there or not.
+    """Return if the database, if there is one, may follow the topics, whether they exist or not.
 
-    One that does not answer is for those to name who need it. Nothing is written down.
+    One that does not answer is reported by those who need it. Nothing is written down.
 
     Raises:
         AnotherLog: As for `follow_this_log`, a topic that is missing counted as an empty one; or
@@ -111,41 +112,74 @@ def refuse_another_database(settings: Settings, kafka: Kafka) -> None:
         Unreachable: Kafka does not answer.
     """
     try:
-        found, last = filled(settings), _last_archived(settings)
+        found, archived = filled(settings), _last_archived(settings)
     except (Unreachable, EnvironmentIncomplete):
         return
-    refuse_another_filling(settings, kafka, found)
-    if said := [*others_in_place(kafka, last)]:
-        whose = f"the read side {shown(parse(database_url(settings)))}"
-        raise AnotherLog(f"{whose} belongs to another log: {'; '.join(said)}. {LOST}")
+    refuse_another_filling(settings, kafka, found, archived)
 
 
-def refuse_another_filling(settings: Settings, kafka: Kafka, filling: Filled) -> None:
+def refuse_another_filling(
+    settings: Settings,
+    kafka: Kafka,
+    filling: Filled,
+    archived: Archived | None = None,
+) -> None:
     """Return if what a database was filled with is of these topics; raises as above."""
     whose = f"the read side {shown(parse(database_url(settings)))}"
     topics = settings.topics.of_the_log()
     reached, noted, _ = filling
-    _refuse(whose, topics, (reached, noted), _there_is(kafka, topics, reached, noted))
+    require_same_log(kafka, [remembered(whose, noted, topics, reached, archived or {})])
 
 
-def beyond(reached: Mapping[Partition, int], ends: Offsets) -> list[str]:
-    """Return in words where a position lies behind the end of its partition.
+def refuse_another_read_side(settings: Settings, kafka: Kafka) -> None:
+    """Return if the database that readers see was filled from the topics of this Kafka.
 
-    Args:
-        reached: Next offset by partition.
-        ends: Kafka's, by topic and partition; other topics are no matter.
+    Raises:
+        AnotherLog: It was filled from another cluster, or from topics that are no more.
+        Unreachable: The database or Kafka does not answer.
     """
-    said = []
-    for place, offset in sorted(reached.items()):
-        if place.topic in ends and offset > (end := at(ends, place)):
-            said.append(
-                f"{place} was read up to offset {offset}, and Kafka has it up to {end} only"
-            )
-    return said
+    with reader_of(settings) as reader:
+        rows = [*reader.select(FOLLOWED).rows]  # they are gone with the reader
+    noted = followed.Followed(
+        frozenset(str(cluster_id) for _, _, cluster_id in rows),
+        {str(topic): str(topic_id) for topic, topic_id, _ in rows},
+    )
+    require_same_log(kafka, [remembered("the read side", noted, settings.topics.of_the_log())])
+
+
+def remembered(
+    whose: str,
+    noted: followed.Followed,
+    topics: Collection[str],
+    reached: Mapping[Partition, int] | None = None,
+    archived: Archived | None = None,
+) -> Remembered:
+    """Return what a read side remembers of topics that it may follow; others do not matter.
+
+    Raises:
+        AnotherLog: It followed others only.
+    """
+    clusters, topic_ids = noted
+    if topic_ids and topic_ids.keys().isdisjoint(topics):
+        raise AnotherLog(
+            f"{whose} belongs to another log: it was filled from {min(topic_ids)} and "
+            f"others, and is asked to follow {min(topics)} and others. {REMEDY}"
+        )
+    return Remembered(
+        whose=whose,
+        ids=Identity(
+            next(iter(clusters), None),
+            {name: topic_ids[name] for name in topic_ids if name in topics},
+        ),
+        reached={place: end for place, end in (reached or {}).items() if place.topic in topics},
+        records={place: one for place, one in (archived or {}).items() if place.topic in topics},
+        remedy=REMEDY,
+    )
 
 
 @contextmanager
-def _database_if_any(settings: Settings) -> Iterator[Engine | None]:
+def database_if_any(settings: Settings) -> Iterator[Engine | None]:
+    """Give the database; None where there is no such file yet."""
     url = database_url(settings)
     if (file := file_of(url)) is not None and not file.exists():
         yield None
@@ -154,18 +188,39 @@ def _database_if_any(settings: Settings) -> Iterator[Engine | None]:
         yield engine
 
 
+def has_archive(engine: Engine) -> bool:
+    """Tell whether a database has an archive, and positions in the log."""
+    with failing_in_words(engine), snapshot(engine) as connection:
+        # one table alone is another application's, as whoever creates ours will say
+        return _has(connection, ARCHIVE) and _has(connection, position.table)
+
+
 def _last_archived(settings: Settings) -> Archived:
-    with _database_if_any(settings) as engine:
-        if engine is None:
+    with database_if_any(settings) as engine:
+        if engine is None or not has_archive(engine):
             return {}
         with failing_in_words(engine), snapshot(engine) as connection:
-            if not (_has(connection, ARCHIVE) and _has(connection, position.table)):
-                return {}  # one table alone is somebody else's, as whoever makes ours will say
-            return last_archived(connection, position.furthest(connection))
+            return _last_in(connection)
+
+
+def _last_in(connection: Connection) -> Archived:
+    """Return the offset and the hash of the last event that is archived, by partition.
+
+    A row that was altered, so that its hash is not that of its value, is left to the audit.
+    """
+    columns = ARCHIVE.c
+    found = {}
+    for place in position.furthest(connection):
+        here = (columns.topic == place.topic) & (columns.partition == place.partition)
+        last = select(columns.offset, columns.value, columns.hash).where(here)
+        row = connection.execute(last.order_by(columns.offset.desc()).limit(1)).first()
+        if row is not None and sha256(row.value).hexdigest() == row.hash:
+            found[place] = row.offset, row.hash
+    return found
 
 
 def _filled(connection: Connection) -> Filled:
-    """Return how far it was filled, and from what; a new one, and an old one, lack the tables."""
+    """Return how far it was filled, and from what; a new one lacks the tables."""
     return Filled(
         position.furthest(connection) if _has(connection, position.table) else {},
         followed.load(connection) if _has(connection, followed.table) else NOT_FILLED.noted,
@@ -174,41 +229,11 @@ def _filled(connection: Connection) -> Filled:
 
 
 def _decisions(connection: Connection) -> list[Decision]:
-    """Return those that were copied; one of before lacks the tables."""
+    """Return those that were copied, quarantines too; a database may lack the tables."""
     found = decision.load(connection) if _has(connection, decision.table) else []
-    return [*found, *(lost.decisions(connection) if _has(connection, lost.table) else ())]
+    has = _has(connection, quarantined.table)
+    return [*found, *(quarantined.load(connection) if has else ())]
 
 
 def _has(connection: Connection, table: Table) -> bool:
     return ownership.exists(connection, tables_schema(connection), table.name)
-
-
-def _there_is(
-    kafka: Kafka,
-    topics: Collection[str],
-    reached: Mapping[Partition, int],
-    noted: followed.Followed,
-) -> tuple[Identity, Offsets]:
-    """Return what Kafka has of all that is or was followed; what is missing ends at 0."""
-    found = Identities(kafka).identity({*topics, *noted.topic_ids})
-    read = {place.topic for place in reached} & found.topic_ids.keys()
-    return found, {topic: list[int]() for topic in topics} | _ends(kafka, read)
-
-
-def _refuse(
-    whose: str,
-    topics: Collection[str],
-    filled: tuple[Mapping[Partition, int], followed.Followed],
-    there_is: tuple[Identity, Offsets],
-) -> None:
-    (reached, noted), (found, ends) = filled, there_is
-    refuse_other_topics(whose, *noted, topics, found)
-    if said := beyond(reached, ends):
-        raise AnotherLog(f"{whose} belongs to another log: {'; '.join(said)}. {LOST}")
-
-
-def _ends(kafka: Kafka, topics: Collection[str]) -> Offsets:
-    if not topics:
-        return {}
-    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
-        return by_topic(log.written(log.places(topics)))

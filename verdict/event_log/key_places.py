@@ -2,8 +2,8 @@
 
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.decisions import accepted_partitions, decided_in
-from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.markers import marker_in
+from verdict.exactly_once.query import decider_query
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_differences import as_begun
 from verdict.wire.marker import Marker

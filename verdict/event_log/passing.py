@@ -23,20 +23,27 @@ from verdict.kafka.offsets import Offsets, at, ends, starts
 from verdict.model.source import Source
 from verdict.wire.cloud_events import dead_letter_headers
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.decision import DROPPED, Decision, Lost
+from verdict.wire.decision import Decision, Kind
 from verdict.wire.letter import RETRY_REACTION
 from verdict.wire.spans import Partition, Span
 
 MOST_JUMPED = 100_000  # commands, with their bytes in one transaction; several batches are less
-ACCEPT = "`verdict recover --accept-lost --why …`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What somebody asks of a recovery: the places to pass over, and whether lost commands are."""
+    """What an operator asks of a recovery.
 
-    places: Sequence[Source] = ()
-    accept_lost: bool = False
+    Args:
+        places: The first record of each stretch to skip, and the offset after its last one.
+        quarantine: Whether to go on without aggregates whose history is damaged.
+        who: The operator.
+        why: The reason.
+        at: When, in epoch milliseconds.
+    """
+
+    places: Sequence[tuple[Source, int]] = ()
+    quarantine: bool = False
     who: str = ""
     why: str = ""
     at: int = 0
@@ -68,14 +75,12 @@ class Passed(NamedTuple):
 class Log:
     """What Kafka holds: the first offset and the end of each partition, by topic.
 
-    `commands` are those topics whose records are decided; the others are folded. Of those of which
-    Kafka has dropped some, `archived` says how far an archive has them.
+    `commands` are those topics whose records are decided; the others are folded.
     """
 
     commands: Sequence[str]
     begins: Offsets
     ends: Offsets
-    archived: Offsets = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +105,18 @@ def planned(decided: Offsets, log: Log, wish: Wish, before: Iterable[Decision]) 
         before: Decisions of earlier runs.
 
     Raises:
-        VerdictError: There is no such place, it is decided already, or commands are lost and
-            nobody has accepted that.
+        VerdictError: There is no such place, it is decided already, or Kafka dropped commands
+            before they were decided.
     """
-    for place in wish.places:
-        _see_that_it_is_there(place, decided, log)
+    for place, until in wish.places:
+        _see_that_it_is_there(place, until, decided, log)
     before = [*before]
-    lost = [*_lost(decided, log, before)]
-    if not wish.accept_lost:
-        _refuse(lost, log.commands)
-    decisions = [_decision(wish, place, place.offset + 1) for place in wish.places]
-    decisions += [_accepted(wish, gone, log) for gone in lost]
+    decisions = [_decision(wish, place, until) for place, until in wish.places]
+    _refuse(_dropped(decided, log, [*before, *decisions]))
     offsets = {topic: [*by_partition] for topic, by_partition in decided.items()}
     jumped = []
-    for one in sorted([*before, *decisions], key=lambda one: (one.source, one.until)):
+    skips = [one for one in (*before, *decisions) if one.kind is Kind.SKIPPED]
+    for one in sorted(skips, key=lambda one: (one.source, one.until)):
         topic, number = one.source.topic, one.source.partition
         start = at(offsets, one.source)
         if topic in log.commands and start < one.until:
@@ -127,38 +130,6 @@ def planned(decided: Offsets, log: Log, wish: Wish, before: Iterable[Decision]) 
     return Plan(decisions, jumped, offsets)
 
 
-def about_lost(
-    lost: Iterable[tuple[Source, Lost]], wish: Wish, before: Sequence[Decision]
-) -> list[Decision]:
-    """Return that aggregates are lost, as far as nobody has said it yet.
-
-    Args:
-        lost: Each with the place where its events end.
-        wish: That accepts it, when there are new ones.
-        before: All that was decided so far.
-    """
-    known = {one.lost for one in before}
-    new = [(place, one) for place, one in lost if one not in known]
-    assert wish.accept_lost or not new, f"nobody has accepted that these are lost: {new}"
-    return [replace(_decision(wish, place, place.offset), lost=one) for place, one in new]
-
-
-def refuse_lost(kafka: Kafka, commands: Iterable[str], decided: Offsets) -> None:
-    """Return when Kafka still has each command that is not decided.
-
-    Args:
-        kafka: Where they lie.
-        commands: Their topics.
-        decided: Of these topics, the next offset by partition; those that are missing count not.
-
-    Raises:
-        VerdictError: It has dropped some, which are named.
-        Unreachable: Kafka does not answer.
-    """
-    known = [topic for topic in commands if topic in decided]
-    _refuse([*_lost(decided, read_log(kafka, known, []))], known)
-
-
 def read_log(kafka: Kafka, commands: Sequence[str], folded: Sequence[str]) -> Log:
     """Return what Kafka holds of the topics that are decided and of those that are folded.
 
@@ -170,28 +141,27 @@ def read_log(kafka: Kafka, commands: Sequence[str], folded: Sequence[str]) -> Lo
     return Log(commands=commands, begins=starts(kept), ends=ends(kept))
 
 
-def see_that_records_are_there(kafka: Kafka, log: Log, places: Iterable[Source]) -> None:
-    """Return when at each place lies what can be passed over; commands are looked at elsewhere.
+def see_that_records_are_there(
+    kafka: Kafka, log: Log, places: Iterable[tuple[Source, int]]
+) -> None:
+    """Return if each place has a record that can be skipped; commands are looked at elsewhere.
 
     Args:
-        kafka: Where they lie.
+        kafka: Where they are.
         log: What it holds.
-        places: Before the ends of their partitions.
+        places: Before the ends of their partitions, with the offset after the last record.
 
     Raises:
-        VerdictError: At one there is none, and nobody has archived one.
+        VerdictError: At one there is none.
         Unreachable: Kafka does not answer.
     """
-    for place in places:
-        if place.topic in log.commands:
+    for place, until in places:
+        if place.topic in log.commands or until > place.offset + 1:
             continue
-        if place.offset < log.begins[place.topic][place.partition]:
-            if place.offset >= at(log.archived, place):
-                raise VerdictError(f"Kafka has dropped {place}: there is nothing to pass over")
-        elif not _is_there(kafka, place):
+        if place.offset >= log.begins[place.topic][place.partition] and not _is_there(kafka, place):
             raise VerdictError(
                 f"there is no record at {place}: Kafka uses that offset itself, or a transaction "
-                "was given up there; there is nothing to pass over"
+                "was given up there; there is nothing to skip"
             )
 
 
@@ -268,21 +238,21 @@ def _record(message: Message, limit: int) -> CommandRecord:
     return arrived(source_of(message), sent, key, value, limit)
 
 
-def _see_that_it_is_there(place: Source, decided: Offsets, log: Log) -> None:
+def _see_that_it_is_there(place: Source, until: int, decided: Offsets, log: Log) -> None:
     kept = log.ends.get(place.topic)
     if kept is None:
         raise VerdictError(
-            f"{place} is on no topic that a recovery reads: {', '.join(sorted(log.ends))}; to pass "
-            "over what stops a read model, see `verdict letters list`"
+            f"{place} is on no topic that a recovery reads: {', '.join(sorted(log.ends))}; "
+            "`verdict skip` skips what stops a projection"
         )
-    if place.partition >= len(kept) or place.offset >= kept[place.partition]:
+    if place.partition >= len(kept) or until > kept[place.partition]:
         end = f"ends at {kept[place.partition]}" if place.partition < len(kept) else "is not there"
-        raise VerdictError(f"there is no {place}: that partition {end}")
+        raise VerdictError(f"there is no {replace(place, offset=until - 1)}: that partition {end}")
     reached = at(decided, place)
     if place.topic in log.commands and place.offset < reached:
         raise VerdictError(
-            f"{place} is decided already, as all before offset {reached} is: nothing passes it "
-            "over any more; see `verdict history` or `verdict tail responses` for its outcome"
+            f"{place} is decided already, as all before offset {reached} is: it cannot be skipped "
+            "any more; see `verdict history` or `verdict tail responses` for its outcome"
         )
 
 
@@ -295,35 +265,28 @@ def _see_that_it_is_near(jump: Passed) -> None:
         )
 
 
-def _lost(decided: Offsets, log: Log, before: Iterable[Decision] = ()) -> Iterator[Passed]:
-    accepted, needed = passed_over(before), decided | log.archived
-    for topic in (*log.commands, *log.archived):
+def _dropped(decided: Offsets, log: Log, decisions: Iterable[Decision] = ()) -> Iterator[Passed]:
+    """Yield commands that Kafka dropped before they were decided, and that nobody skipped."""
+    skipped = passed_over(decisions)
+    for topic in log.commands:
         for number, begin in enumerate(log.begins[topic]):
             place = Partition(topic, number)
-            reached = accepted.reached(place, Span(at(needed, place), begin))
+            reached = skipped.reached(place, Span(at(decided, place), begin))
             if reached < begin:
                 yield Passed(topic, number, reached, begin, lost=True)
 
 
-def _refuse(lost: Sequence[Passed], commands: Sequence[str]) -> None:
-    undecided = [str(one) for one in lost if one.topic in commands]
-    events = [str(one) for one in lost if one.topic not in commands]
-    if undecided:
-        raise VerdictError(
-            f"Kafka dropped commands before they were decided: {', '.join(undecided)}; "
-            f"their senders have no answer: tell them, then accept it with {ACCEPT}"
+def _refuse(dropped: Iterable[Passed]) -> None:
+    found = [*dropped]
+    if found:
+        skips = " ".join(
+            f"--skip {one.topic}:{one.partition}:{one.start}-{one.until}" for one in found
         )
-    if events:
         raise VerdictError(
-            f"Kafka dropped events, and no archive has them: {', '.join(events)}; name the read "
-            f"side whose archive has them with --database-url; else accept it with {ACCEPT}, which "
-            "then names the aggregates that lack some"
+            f"Kafka dropped commands before they were decided: {', '.join(map(str, found))}; "
+            "tell their senders, who have no answer, then go on without these commands: "
+            f"`verdict recover {skips} --why …`"
         )
-
-
-def _accepted(wish: Wish, gone: Passed, log: Log) -> Decision:
-    made = _decision(wish, Source(*gone[:3]), gone.until)
-    return made if gone.topic in log.commands else replace(made, lost=DROPPED)
 
 
 def _decision(wish: Wish, place: Source, until: int) -> Decision:

@@ -187,9 +187,9 @@ class Subscription:
         except ValueError as error:
             place = found.source
             raise VerdictError(
-                f"{place} cannot be read as an event ({error}): look at it with `verdict letters "
-                f"show {place}`; if it is none, pass it over with `verdict letters evict {place} "
-                "--why …`, and subscribe again from the same places"
+                f"{place} cannot be read as an event ({error}): look at it with `verdict tail "
+                f"events --from {place.partition}:{place.offset}`; if it is none, skip it with "
+                f"`verdict skip {place} --why …`, and subscribe again from the same places"
             ) from error
 
 

@@ -1,6 +1,7 @@
 """One Kafka transaction per batch: outputs and marker together, by one owner, exactly once.
 
-`owner.take_over` decides whether a checkpoint may go on and makes this process the owner;
-the `publisher.Publisher` it returns publishes batch after batch. The decider and every
-processor use the same mechanism, each under its own name.
+`fencing.claim_query` makes this process the owner, if the checkpoint continues where the marker
+ends (`resume`). The `publisher.Publisher` that it returns publishes batch after batch; `doubt` is
+entered only after a transaction failed. The decider and every processor use the same mechanism,
+each under a name of its own; queries without state begin with `restart`.
 """

@@ -17,7 +17,7 @@ from verdict.wire.spans import Spans
 class Seen(NamedTuple):
     """A query's marker, None when it has none.
 
-    `settled` is False when an open transaction stood in the way: a newer marker of this query may
+    `settled` is False when an open transaction was in the way: a newer marker of this query may
     be committed behind it.
     """
 
@@ -44,67 +44,11 @@ def read_marker(kafka: Kafka, query: Query, *, wait: bool) -> Seen:
         VerdictError: The markers topic does not exist.
     """
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s * (2 if wait else 1)) as log:
-        return _seen(log, query, wait)
+        return read_marker_in(log, query, wait=wait)
 
 
-def settled_marker(kafka: Kafka, query: Query) -> Marker | None:
-    """Return the query's marker; None when there is none, or something else in its place.
-
-    Raises:
-        Unreachable: Kafka does not answer.
-    """
-    try:
-        return read_marker(kafka, query, wait=True).marker
-    except UnreadableMarker:
-        return None
-
-
-def marker_now(kafka: Kafka, query: Query) -> Marker | None:
-    """Return the query's newest marker that is committed, for who only looks at it.
-
-    None when it has none, or there is no topic of markers yet. Raises as `read_marker`.
-    """
-    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
-        return marker_in(log, query)
-
-
-def marker_in(log: KafkaLog, query: Query) -> Marker | None:
-    """Return it as `marker_now` does, for who has a reader already."""
-    return _seen(log, query, wait=False).marker if log.exists(query.markers) else None
-
-
-def holds_records(kafka: Kafka, topics: tuple[str, ...]) -> bool:
-    """Tell whether any of `topics` holds a committed record, or held one that was deleted.
-
-    Raises:
-        Unreachable: Kafka does not answer within the transaction timeout.
-        VerdictError: A topic does not exist.
-    """
-    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
-        kept = log.bounds(log.places(topics))
-        if any(span.start for span in kept.values()):
-            return True
-        # offsets alone do not tell: what was aborted takes some, too
-        return next(log.read(kept), None) is not None
-
-
-def first_offsets(kafka: Kafka, topics: Collection[str]) -> Offsets:
-    """Return the first offset that Kafka still holds, by partition, of each topic.
-
-    Raises:
-        Unreachable: Kafka does not answer within the transaction timeout.
-        VerdictError: A topic does not exist.
-    """
-    return starts(bounds_of(kafka, topics))
-
-
-def bounds_of(kafka: Kafka, topics: Collection[str]) -> Spans:
-    """Return from where to where all partitions of topics hold committed records; raises so."""
-    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
-        return log.bounds(log.places(topics))
-
-
-def _seen(log: KafkaLog, query: Query, wait: bool) -> Seen:
+def read_marker_in(log: KafkaLog, query: Query, *, wait: bool = False) -> Seen:
+    """Return what `read_marker` does, with a reader that is there already."""
     place = log.places([query.markers])[0]  # none is ever written to one that was added
     places = [place]
     what = f"the marker of {query.name} cannot be read"
@@ -113,6 +57,49 @@ def _seen(log: KafkaLog, query: Query, wait: bool) -> Seen:
     last = log.last(place, kept, lambda message: message.key() == query.key)
     marker = None if last is None else _decoded(query, last.value())
     return Seen(marker, settled=kept.end >= written[place])
+
+
+def readable_marker(kafka: Kafka, query: Query, *, wait: bool = False) -> Marker | None:
+    """Return the query's marker; None when there is none, or something else in its place."""
+    try:
+        return read_marker(kafka, query, wait=True).marker if wait else marker_now(kafka, query)
+    except UnreadableMarker:
+        return None
+
+
+def marker_now(kafka: Kafka, query: Query) -> Marker | None:
+    """Return the query's newest committed marker, to look at; raises as `read_marker`.
+
+    None when it has none, or there is no topic of markers yet.
+    """
+    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
+        return marker_in(log, query)
+
+
+def marker_in(log: KafkaLog, query: Query) -> Marker | None:
+    """Return what `marker_now` does, with a reader that is there already."""
+    return read_marker_in(log, query).marker if log.exists(query.markers) else None
+
+
+def holds_records(kafka: Kafka, topics: tuple[str, ...]) -> bool:
+    """Tell whether any of `topics` holds a committed record, or held one that was deleted."""
+    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
+        kept = log.bounds(log.places(topics))
+        if any(span.start for span in kept.values()):
+            return True
+        # offsets alone do not tell: aborted records take some, too
+        return next(log.read(kept), None) is not None
+
+
+def first_offsets(kafka: Kafka, topics: Collection[str]) -> Offsets:
+    """Return the first offset that Kafka still holds, by partition, of each topic."""
+    return starts(bounds_of(kafka, topics))
+
+
+def bounds_of(kafka: Kafka, topics: Collection[str]) -> Spans:
+    """Return from where to where all partitions of topics hold committed records."""
+    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
+        return log.bounds(log.places(topics))
 
 
 def _decoded(query: Query, value: bytes | str | None) -> Marker | None:

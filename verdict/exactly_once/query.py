@@ -7,6 +7,8 @@ from verdict.kafka.offsets import Offsets
 from verdict.wire.topics import Topics
 
 DECIDER = "decider"
+LAKE = "lake"
+OWNER = "owner"  # of the topics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +58,41 @@ class Query:
     def key(self) -> bytes:
         """The key of its markers."""
         return self.name.encode()
+
+
+def decider_query(topics: Topics, shards: int) -> Query:
+    """Return the decider as Kafka and its marker know it.
+
+    Args:
+        topics: Of the deployment.
+        shards: How many the very first start sets up.
+    """
+    names = topics.application.aggregate_types
+    return query_of(
+        topics,
+        DECIDER,
+        inputs=topics.every_commands(),
+        outputs=[*map(topics.events, names), *map(topics.responses, names)],
+        others=[topics.dead_letters, topics.decisions, *map(topics.rejected, names)],
+        handler_version=topics.application.handler_versions,
+        first_shards=shards,
+    )
+
+
+def lake_query(topics: Topics) -> Query:
+    """Return the lake as Kafka and its marker know it; its outputs are files.
+
+    Without a lake in the application it reads nothing.
+    """
+    table = topics.application.lake
+    return query_of(
+        topics,
+        LAKE,
+        inputs=[] if table is None else [topics.events(table.aggregate_type)],
+        outputs=[],
+        others=[topics.dead_letters],
+        handler_version="1",
+    )
 
 
 def query_of(  # noqa: PLR0913  (the same facts as above, without those that a name implies)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from verdict.exactly_once.batch import Batch, Move
 from verdict.exactly_once.errors import ForeignState
-from verdict.exactly_once.fit import Action
+from verdict.exactly_once.resume import Action
 from verdict.operator.log_head import NO_DIGEST
 from verdict.operator.moved import Moved
 from verdict.wire.marker import Marker, ShardState
@@ -31,8 +31,8 @@ def told_moves(told: Iterable[Moved], keys: Sequence[int]) -> tuple[Move, ...]:
     )
 
 
-def refuse_foreign_states(marker: Marker, batch: Batch, action: Action) -> None:
-    """Return when the states behind `batch` are the marker's, or it knows none yet.
+def check_states(marker: Marker, batch: Batch, action: Action) -> None:
+    """Return if the states behind `batch` are the marker's, or it knows none yet.
 
     A batch that is to be published must begin where the marker's states end, the replay of one
     that is published must end there.

@@ -6,12 +6,15 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import TypeVar
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from verdict.errors import Unreachable, VerdictError
-from verdict.exactly_once.bounded import Stuck, within
-from verdict.exactly_once.calling import Broken, Calling, Failures
-from verdict.exactly_once.hearing import Hearing
+from verdict.exactly_once.call_errors import (
+    Failures,
+    TransactionFailedError,
+    translate_kafka_errors,
+)
+from verdict.exactly_once.poll_thread import CallTimedOutError, PollThread
 from verdict.kafka.access import ClientLog, Deadline, Kafka
 from verdict.kafka.offsets import AnyOffsets, each
 from verdict.operator.chunk import Record
@@ -24,7 +27,7 @@ Listed = list[tuple[str, str | bytes | None]]
 
 POLL_EVERY = 1000  # records
 ANY = -1  # partition: the client chooses
-GRACE_S = 5.0  # beyond its timeout, until a call is held to be stuck for ever
+GRACE_S = 5.0  # after its timeout, until a call counts as hung
 
 LOG = logging.getLogger("verdict.exactly_once")
 
@@ -40,14 +43,14 @@ DEFAULTS: dict[str, str | int] = {
 
 
 class Transactions:
-    """A producer that fences every former one with its transactional id, and does one thing.
+    """A producer that fences every earlier one with its transactional id, and does one thing.
 
-    `begin`, `produce`, `send_offsets`, `flush` and `commit` raise `Broken` on any error, any
-    timeout, and when a connection was lost during the commit. After that it is of no use any more:
-    librdkafka lacks KIP-890, so a request that was sent before could still end the *next*
-    transaction of the same producer.
+    `begin`, `produce`, `send_offsets`, `flush` and `commit` raise `TransactionFailedError` on any
+    error, on any timeout, and if a connection was lost during the commit. The producer is of no use
+    after that: librdkafka lacks KIP-890, so a request that was sent before could still end the
+    *next* transaction of the same producer.
 
-    A transaction has as long as Kafka gives it, the transaction timeout, and then fails.
+    A transaction fails after the transaction timeout, when Kafka aborts it by itself.
     """
 
     def __init__(self, kafka: Kafka, transactional_id: str) -> None:
@@ -63,7 +66,8 @@ class Transactions:
         self._failed = Failures()
         self._deadline = Deadline(kafka.transaction_timeout_s)
         self._begun = 0
-        self._stuck = False
+        self._stuck = self._closed = False
+        self._limit_s = kafka.transaction_timeout_s + GRACE_S
         self._group = _group(kafka, transactional_id)
         self._producer = Producer(
             {
@@ -81,8 +85,7 @@ class Transactions:
                 "delivery.report.only.error": True,
             }
         )
-        self._heard = Hearing(self._producer, transactional_id)
-        self._producing = Calling("produce", self._failed)
+        self._thread = PollThread(self._producer, transactional_id)
         self._initialise()
 
     def begin(self) -> None:
@@ -107,12 +110,12 @@ class Transactions:
             headers: A text of `verdict.wire.headers`, or pairs of name and value.
         """
         listed: Listed = pairs(headers) if isinstance(headers, str) else [*headers]
-        with self._producing:
+        with translate_kafka_errors("produce", self._failed):
             self._produce(topic, key, value, listed)
 
     def produce_all(self, records: Iterable[Record]) -> None:
         """Take many records into the transaction; waits while the queue is full."""
-        with self._producing:
+        with translate_kafka_errors("produce", self._failed):
             for topic, key, value, headers, _ in records:
                 self._produce(topic, key, value, pairs(headers))
 
@@ -126,7 +129,7 @@ class Transactions:
                 self._producer.poll(min(0.1, self._left()))
         self._begun += 1
         if self._begun % POLL_EVERY == 0:
-            self._heard.now()
+            self._thread.poll()
             self._failed.check()
 
     def _partition(self, topic: str, key: bytes | None) -> int:
@@ -158,14 +161,16 @@ class Transactions:
         """Commit; when this returns, everything since `begin` is visible together."""
 
         def commit() -> int:
-            self._heard.now()
+            self._thread.poll()
             lost_before = self._log.lost_connections
             self._producer.commit_transaction(self._left())
-            self._heard.now()
+            self._thread.poll()
             return self._log.lost_connections - lost_before
 
         if self._call("commit", commit):
-            raise Broken(f"a connection was lost during the commit: {self._log.last_failure}")
+            raise TransactionFailedError(
+                f"a connection was lost during the commit: {self._log.last_failure}"
+            )
 
     def abandon(self) -> None:
         """Abort what is open if Kafka lets us, so that readers need not wait for its timeout."""
@@ -175,32 +180,23 @@ class Transactions:
             self._producer.abort_transaction(self._kafka.transaction_timeout_s / 3)
 
         if not self._stuck:
-            with suppress(Broken):  # fenced or unreachable: Kafka aborts by itself
+            with suppress(TransactionFailedError):  # fenced or unreachable: Kafka aborts by itself
                 self._call("abort", abort)
 
     def close(self) -> None:
-        """Let the producer go, without waiting for anything; again does nothing."""
-        if not hasattr(self, "_producer"):
+        """Destroy the producer, without waiting for what it has to send; again does nothing."""
+        if self._closed:
             return
-        producer = [self._producer]
+        self._closed = True
         del self._producer
-        if self._stuck:
-            return  # it is still heard: to let it go would be to wait for the thread that is stuck
-        self._heard.end()
-
-        def let_go() -> None:
-            try:
-                producer[0].purge()
-            finally:
-                producer.clear()
-
-        with suppress(Broken):  # one that is fenced may refuse even that
-            self._call("close", let_go)
+        if not self._stuck:
+            with suppress(CallTimedOutError, KafkaException):  # a fenced one may refuse even that
+                self._thread.close(self._limit_s)
 
     def _initialise(self) -> None:
         try:
             self._call("initialise", lambda: self._producer.init_transactions(self._left()))
-        except Broken as broken:
+        except TransactionFailedError as broken:
             self.close()
             raise (Unreachable if broken.passing else VerdictError)(
                 f"producer {self._id} could not be initialised at {self._kafka} within "
@@ -211,25 +207,23 @@ class Transactions:
     def _left(self) -> float:
         left = self._deadline.left()
         if not left:
-            raise Broken(
+            raise TransactionFailedError(
                 f"the transaction was not done within {self._deadline.seconds:g} s"
                 + (f" (last failure: {self._log.last_failure})" if self._log.last_failure else "")
             )
         return left
 
     def _call(self, what: str, call: Callable[[], Answer]) -> Answer:
-        beyond = self._kafka.transaction_timeout_s + GRACE_S
-
-        def checked() -> Answer:
-            with Calling(what, self._failed):
+        def translated() -> Answer:
+            with translate_kafka_errors(what, self._failed):
                 return call()
 
         try:
-            return within(beyond, f"{what} of {self._id}", checked)
-        except Stuck as stuck:
+            return self._thread.call(self._limit_s, what, translated)
+        except CallTimedOutError as error:
             self._stuck = True
-            LOG.error("%s, long after its time was up: another producer takes its place", stuck)
-            raise Broken(str(stuck)) from None
+            LOG.error("%s, long after its timeout: another producer replaces this one", error)
+            raise TransactionFailedError(str(error)) from None
 
 
 # an event and its response have the same key

@@ -5,9 +5,10 @@ import logging
 from verdict.configuration.settings import Settings
 from verdict.event_log.decisions import accepted_partitions, read_decisions
 from verdict.event_log.followed_log import refuse_another_database
-from verdict.exactly_once.decider_query import decider_query
-from verdict.exactly_once.ownership import own_topics, refuse_another_owner
-from verdict.foundation.known_markers import readable_marker, refuse_another_log
+from verdict.exactly_once.markers import readable_marker
+from verdict.exactly_once.query import decider_query
+from verdict.exactly_once.topic_owner import check_topics_owner, claim_topics
+from verdict.foundation.known_markers import refuse_another_log
 from verdict.kafka.access import Kafka
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.wire.marker import Marker
@@ -30,7 +31,7 @@ def created_topics(settings: Settings, kafka: Kafka) -> list[str]:
         Unreachable, TimedOut, VerdictError: As for `TopicAdmin.create_missing`.
     """
     refuse_another_log(settings, kafka)
-    refuse_another_owner(settings.topics, kafka)
+    check_topics_owner(settings.topics, kafka)
     refuse_another_database(settings, kafka)
     return TopicAdmin(kafka.settings, settings.topics).create_missing()
 
@@ -44,10 +45,10 @@ def ensured_topics(settings: Settings, kafka: Kafka) -> Marker | None:
     Raises:
         TopicsDiffer: Lists every difference.
         AnotherLog, OwnedByAnother, Unreachable, TimedOut, VerdictError: As for `created_topics`
-            and `own_topics`.
+            and `claim_topics`.
     """
     created_topics(settings, kafka)
-    own_topics(settings.topics, kafka)
+    claim_topics(settings.topics, kafka)
     marker = readable_marker(kafka, decider_query(settings.topics, settings.shards))
     accepted = accepted_partitions(read_decisions(kafka.settings, settings.topics))
     offsets = None if marker is None else marker.offsets

@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
@@ -18,7 +18,7 @@ from verdict.configuration.settings import Settings
 from verdict.foundation.ensured_topics import ensured_topics
 from verdict.foundation.place import BROKER, Place, whole_place
 from verdict.kafka.access import Kafka
-from verdict.kafka.identity import AnotherLog
+from verdict.kafka.log_identity import AnotherLog
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.kafka.topic_differences import TopicsDiffer
 from verdict.local import private
@@ -80,7 +80,7 @@ def lay_foundation(settings: Settings, parts: ExitStack, place: Place | None = N
         spark = _spark(settings, place, locks)
         parts.callback(_stop, spark)
         servers, embedded = broker.result()
-    executors = _executors(settings, spark, parts)
+    executors = _executors(settings, spark)
     if settings.kafka_security_protocol != "PLAINTEXT" or settings.spark_kafka:
         see_that_spark_gets_in(spark, java_options(settings) | {"bootstrap.servers": servers})
     kafka = _kafka(settings, servers)
@@ -186,12 +186,10 @@ def _store_options(settings: Settings) -> dict[str, str]:
     return hadoop_options(os.environ)
 
 
-def _executors(settings: Settings, spark: SparkSession, parts: ExitStack) -> Executors | None:
+def _executors(settings: Settings, spark: SparkSession) -> Executors | None:
     if settings.spark_master is None:
         return None
-    executors = parts.enter_context(
-        closing(Executors(spark, settings.durable_dir, settings.application))
-    )
+    executors = Executors(spark, settings.durable_dir, settings.application)
     executors.await_fitting()
     return executors
 

@@ -1,15 +1,11 @@
 """The markers of all queries of a deployment, and that they are of the log that there is."""
 
 from verdict.configuration.settings import Settings
-from verdict.exactly_once.belonging import refuse_other_topics
-from verdict.exactly_once.decider_query import decider_query
-from verdict.exactly_once.errors import UnreadableMarker
-from verdict.exactly_once.lake_query import lake_query
-from verdict.exactly_once.markers import marker_now
-from verdict.exactly_once.query import Query
+from verdict.exactly_once.belonging import require_log_of
+from verdict.exactly_once.markers import readable_marker
+from verdict.exactly_once.query import Query, decider_query, lake_query
 from verdict.kafka.access import Kafka
 from verdict.reactions.query import reactions_of, reactions_query
-from verdict.wire.marker import Marker
 
 
 def queries_of(settings: Settings) -> tuple[Query, ...]:
@@ -30,17 +26,5 @@ def refuse_another_log(settings: Settings, kafka: Kafka) -> None:
             they can be renewed at once.
         Unreachable: Kafka does not answer.
     """
-    markers = ((query, readable_marker(kafka, query)) for query in queries_of(settings))
-    found = [(query, marker) for query, marker in markers if marker is not None]
-    refuse_other_topics(found, kafka, settings.topics)
-
-
-def readable_marker(kafka: Kafka, query: Query) -> Marker | None:
-    """Return the query's marker, None where there is none that can be read.
-
-    Whoever goes on from it reads it again; a recovery can do without.
-    """
-    try:
-        return marker_now(kafka, query)
-    except UnreadableMarker:
-        return None
+    markers = [(query, readable_marker(kafka, query)) for query in queries_of(settings)]
+    require_log_of([(query, marker) for query, marker in markers if marker is not None], kafka)

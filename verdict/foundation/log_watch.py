@@ -1,11 +1,11 @@
-"""Notices, whether commands come or not, that a topic was deleted or created anew."""
+"""Notices, whether commands come or not, that a topic was deleted or created again."""
 
 import time
 from collections.abc import Collection
 
 from verdict.errors import Unreachable
 from verdict.kafka.access import Kafka
-from verdict.kafka.identity import Identities, Identity, refuse_another
+from verdict.kafka.log_identity import Identities, Identity, Remembered, require_same_topics
 
 LOOK_S = 4.0
 ANSWER_S = 1.0
@@ -24,7 +24,8 @@ class LogWatch:
 
     def __init__(self, kafka: Kafka, topics: Collection[str]) -> None:
         self._identities = Identities(kafka)
-        self._known = Identity(None, self._identities.identity(topics).topic_ids)
+        ids = Identity(None, self._identities.identity(topics).topic_ids)
+        self._known = Remembered(whose="this process", ids=ids)
         self._next = time.monotonic() + LOOK_S
 
     def check(self) -> None:
@@ -37,14 +38,13 @@ class LogWatch:
             self.look()
 
     def look(self) -> None:
-        """Return if the topics are the same; that of a Kafka that does not answer nobody knows.
+        """Return if the topics are the same, or Kafka does not answer.
 
         Raises:
             AnotherLog: A topic is gone, or another one now.
         """
         self._next = time.monotonic() + LOOK_S
         try:
-            found = self._identities.topic_ids(self._known.topic_ids, ANSWER_S)
+            require_same_topics(self._known, self._identities, ANSWER_S)
         except Unreachable:
-            return  # whoever needs Kafka says so
-        refuse_another("this process", self._known, Identity(None, found))
+            return  # whoever needs Kafka reports it

@@ -19,16 +19,16 @@ from verdict.event_log.followed_log import (
     refuse_another_filling,
 )
 from verdict.event_log.passing import Wish
-from verdict.exactly_once.belonging import refuse_other_topics
+from verdict.exactly_once.belonging import require_log_of
+from verdict.exactly_once.fencing import claim
 from verdict.exactly_once.markers import read_marker
-from verdict.exactly_once.owner import own
-from verdict.exactly_once.ownership import refuse_another_owner
 from verdict.exactly_once.query import Query
+from verdict.exactly_once.topic_owner import check_topics_owner
 from verdict.foundation.known_markers import queries_of
 from verdict.kafka.access import Kafka
 from verdict.kafka.filling import begin_at
-from verdict.kafka.identity import Identities, Identity
 from verdict.kafka.log import KafkaLog
+from verdict.kafka.log_identity import Identities, Identity
 from verdict.kafka.offsets import Offsets, by_topic
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.model.source import Source
@@ -100,7 +100,7 @@ def renew_topics(settings: Settings, kafka: Kafka, names: Sequence[str], wish: W
     """
     topics = settings.topics
     wanted = [_renewable(name, topics) for name in dict.fromkeys(names)]
-    refuse_another_owner(topics, kafka)
+    check_topics_owner(topics, kafka)
     memory = _Memory(_markers(settings, kafka), filled(settings))
     _see_that_they_are_others([topic.name for topic in wanted], memory, kafka)
     _see_that_all_else_is_there(settings, kafka, memory.without(names))
@@ -182,7 +182,7 @@ def _see_that_they_are_others(names: Iterable[str], memory: _Memory, kafka: Kafk
 
 
 def _see_that_all_else_is_there(settings: Settings, kafka: Kafka, others: _Memory) -> None:
-    refuse_other_topics(others.markers, kafka, settings.topics)
+    require_log_of(others.markers, kafka)
     refuse_another_filling(settings, kafka, others.read_side)
 
 
@@ -217,7 +217,7 @@ def _let_them_be_known(
     found = Identities(kafka).identity(names)
     for query, _ in memory.markers:
         if not query.topics.isdisjoint(names):
-            own(query, kafka, partial(_renewed, query, kafka, found)).close()
+            claim(query, kafka, partial(_renewed, query, kafka, found)).close()
     follow_instead(settings, found)
 
 

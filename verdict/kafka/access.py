@@ -65,7 +65,7 @@ class ClientLog:
     failure only in the debug log, `debug=broker`.
 
     The client hands its lines over inside its own `poll`, `flush` and `consume`, and keeps them
-    until then: see `verdict.exactly_once.hearing`.
+    until then: see `verdict.exactly_once.poll_thread`.
     """
 
     def __init__(self) -> None:

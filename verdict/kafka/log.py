@@ -91,6 +91,7 @@ class KafkaLog:
 
     Attributes:
         passed_over: Places that `read` leaves out.
+        shows_passed_over: Whether `read` leaves out only those among them that cannot be unpacked.
 
     Raises:
         SettingsInvalid: librdkafka does not accept the options.
@@ -98,7 +99,7 @@ class KafkaLog:
 
     def __init__(self, options: Options, seconds: float | None = None) -> None:
         self.passed_over = NOTHING_PASSED_OVER
-        self.jumped = NOTHING_PASSED_OVER  # where they end their reader
+        self.shows_passed_over = False
         self._next: dict[Partition, int] = {}
         self._silent_s = 0.0
         self._options = options
@@ -124,6 +125,10 @@ class KafkaLog:
         allowed, self._deadline = self._deadline, Deadline(seconds)
         self.topics()
         self._deadline = allowed
+
+    def allow(self, seconds: float) -> None:
+        """Give all that is asked for from now on so many seconds."""
+        self._deadline = Deadline(seconds)
 
     def topics(self) -> frozenset[str]:
         """Return the names of all topics.
@@ -228,7 +233,7 @@ class KafkaLog:
     def read(self, spans: Spans, follow: bool = False) -> Iterator[Message]:
         """Yield the records of `spans`, in order within each partition, and all of them.
 
-        But for those in `passed_over`, and those in `jumped` that cannot be unpacked.
+        Those in `passed_over` are left out.
 
         Args:
             spans: What to read.
@@ -256,12 +261,13 @@ class KafkaLog:
                     reached = not follow
                 else:
                     offset = message.offset() or 0
-                    if offset < ends[place] and not self.passed_over.holds(*place, offset):
+                    if offset < ends[place] and not self._leaves_out(place, offset):
                         yield message
                     self._next[place] = offset + 1
                     reached = offset + 1 >= ends[place]
                 if reached:
                     left.remove(place)
+        self._consumer.unassign()  # else it would fetch again and again until it is closed
 
     def last(
         self, place: Partition, span: Span, wanted: Callable[[Message], bool]
@@ -359,13 +365,16 @@ class KafkaLog:
             what = message.topic() or "what was asked for"  # a group is of no topic
             raise self._failed(f"{what} cannot be read", KafkaException(error))
 
+    def _leaves_out(self, place: Partition, offset: int) -> bool:
+        return not self.shows_passed_over and self.passed_over.holds(*place, offset)
+
     def _jumps(self, place: Partition, told: int) -> bool:
         """Go on behind what cannot be unpacked, if it is passed over; tell whether it is.
 
         Kafka's client tells the first place of the batch, which may lie behind.
         """
         at = max(told, self._next.get(place, 0))
-        behind = self.jumped.reached(place, Span(at, at))
+        behind = self.passed_over.reached(place, Span(at, at))
         if behind > at:
             self._next[place] = behind
             self._consumer.seek(TopicPartition(*place, behind))

@@ -8,9 +8,9 @@ from pyspark.sql import functions as F
 
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.batch import Batch, OutputRecord
-from verdict.exactly_once.lake_query import lake_dir, lake_query
 from verdict.exactly_once.markers import first_offsets, read_marker
 from verdict.exactly_once.publisher import Publisher
+from verdict.exactly_once.query import lake_query
 from verdict.exactly_once.steps import OnStep, Step, unobserved
 from verdict.kafka.access import Kafka
 from verdict.lake.stream import LETTER, lines
@@ -50,7 +50,7 @@ def lake(
         take=files.put,
         rows=ROWS,
         trigger_ms=settings.lake_trigger_ms,
-        data=lake_dir(settings),
+        data=settings.lake_folder,
         opened=files.open,
         on_step=on_step,
     )
@@ -64,13 +64,13 @@ class Files:
         self._kafka = kafka
         self._topics = settings.topics
         self._on_step = on_step
-        self._folder = lake_dir(settings)
+        self._folder = settings.lake_folder
 
     def open(self, held: ExitStack) -> None:
         """Keep other processes out until `held` is left.
 
         Raises:
-            Misfit: The files are not as far as the marker says.
+            CheckpointMismatchError: The files are not as far as the marker says.
             VerdictError: Another process writes to the lake.
             Unreachable: Kafka does not answer.
         """

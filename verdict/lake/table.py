@@ -15,7 +15,7 @@ from typing import NamedTuple
 from pyarrow.parquet import read_metadata
 
 from verdict.errors import VerdictError
-from verdict.exactly_once.errors import Misfit
+from verdict.exactly_once.errors import CheckpointMismatchError
 from verdict.kafka.offsets import AnyOffsets
 from verdict.storage.folders import flush
 
@@ -64,12 +64,12 @@ class Table:
             remedy: What to do when they do not fit.
 
         Raises:
-            Misfit: The table lacks rows, or has rows of which nobody knows.
+            CheckpointMismatchError: The table lacks rows, or has rows of which nobody knows.
         """
         spans = sorted(self._spans())
         if marker is None:
             if spans:
-                raise Misfit(
+                raise CheckpointMismatchError(
                     f"{self.folder} holds batches up to {spans[-1].end}, and no marker says so: "
                     f"writing from the beginning would count every row twice; {remedy}"
                 )
@@ -77,7 +77,7 @@ class Table:
         settled = [span for span in spans if span.start != marker]
         reached = settled[-1].end if settled else first
         if reached != marker:
-            raise Misfit(
+            raise CheckpointMismatchError(
                 f"{self.folder} ends at {reached}, its marker at {marker} (sums of offsets): rows "
                 f"would be missing, or counted twice; {remedy}"
             )

@@ -9,8 +9,8 @@ from verdict.wire.letter import Letter
 from verdict.wire.topics import KEY_BYTES, LARGEST_BYTES, OUTPUT_BYTES
 
 FRAME_BYTES = 4_000  # what Kafka puts around a record, and the headers of a retry
-EVICT = "have its sender send it in another way, and evict this"
-NAMED_ODDLY = f"the name of one of its headers is no text in UTF-8: none is kept; {EVICT}"
+SKIP = "have its sender send it in another way, and skip this"
+NAMED_ODDLY = f"the name of one of its headers is no text in UTF-8: none is kept; {SKIP}"
 
 
 def letter_of(message: Message) -> Letter:
@@ -24,7 +24,7 @@ def letter_of(message: Message) -> Letter:
     if size > OUTPUT_BYTES - FRAME_BYTES:
         unfit = (
             f"it has {size} bytes with its key and headers, and a topic takes "
-            f"{OUTPUT_BYTES - FRAME_BYTES}: its beginning is kept, without headers; {EVICT}"
+            f"{OUTPUT_BYTES - FRAME_BYTES}: its beginning is kept, without headers; {SKIP}"
         )
         key, value, headers = key and key[:KEY_BYTES], value and value[:LARGEST_BYTES], ()
     return Letter(
@@ -39,5 +39,5 @@ def letter_of(message: Message) -> Letter:
 
 def unreadable(source: Source, error: str) -> Letter:
     """Return the letter of a record that Kafka's client cannot unpack."""
-    unfit = f"none of its bytes can be read ({error}): {EVICT}"
+    unfit = f"none of its bytes can be read ({error}): {SKIP}"
     return Letter(source=source, timestamp=0, key=None, value=None, unfit=unfit)

@@ -8,7 +8,7 @@ from verdict.wire.topics import Topics
 OF_KAFKA = "__"
 MANY = "*"
 OWNERS = "owners"
-OF_VERDICT = "topics of Kafka's own and of any verdict never take letters, evict it"
+OF_VERDICT = "topics of Kafka's own and of any verdict never take letters, skip it"
 
 
 class Destinations:

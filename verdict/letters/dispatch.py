@@ -13,10 +13,11 @@ from sqlalchemy import Connection, Engine
 
 from verdict.database.address import is_sqlite
 from verdict.errors import Unreachable
-from verdict.exactly_once.calling import Broken
+from verdict.exactly_once.call_errors import TransactionFailedError
 from verdict.exactly_once.steps import unobserved
 from verdict.exactly_once.transactions import Transactions
 from verdict.kafka.access import Kafka
+from verdict.letters.database_errors import translating_db_errors
 from verdict.letters.destinations import Destinations
 from verdict.letters.due import Retry, claim, first_due, park, remove
 from verdict.letters.steps import OnStep, Step
@@ -74,6 +75,7 @@ class Dispatch:
         self._transactions: Transactions | None = None
         self._one_by_one = 0  # so many letters, since one of them makes its batch fail
 
+    @translating_db_errors()
     def step(self) -> float:
         """Send a batch of what is due.
 
@@ -82,8 +84,7 @@ class Dispatch:
 
         Raises:
             AnotherFile: The database's file was removed or replaced.
-            Unreachable: Kafka does not answer, or did not confirm; nothing is lost.
-            OperationalError, InterfaceError, InternalError: The database failed; likewise.
+            Unreachable: Kafka or the database failed, or Kafka did not confirm; nothing is lost.
         """
         now = self._clock()
         with ExitStack() as parts:
@@ -143,7 +144,7 @@ class Dispatch:
             return (), {}
         try:
             self._transact(retries)
-        except Broken as broken:
+        except TransactionFailedError as broken:
             self._destinations.forget()
             if broken.reason is None or broken.reason.code() not in REFUSED:
                 raise Unreachable(

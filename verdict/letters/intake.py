@@ -14,6 +14,7 @@ from verdict.errors import Unreachable
 from verdict.kafka.access import ClientLog, Kafka
 from verdict.kafka.log import KafkaLog, consumer_of
 from verdict.letters.arriving import letter_of, unreadable
+from verdict.letters.database_errors import translating_db_errors
 from verdict.letters.destinations import Destinations
 from verdict.letters.receiving import Rules, row_of
 from verdict.model.source import Source
@@ -59,6 +60,7 @@ class Intake:
         self._missing: dict[int, int] | None = None
         self._look_at = 0.0
 
+    @translating_db_errors()
     def step(self) -> float:
         """Take in what has come, waiting for half a second at most.
 
@@ -68,8 +70,7 @@ class Intake:
         Raises:
             AnotherRunner: Somebody else takes letters in.
             AnotherFile: The database's file was removed or replaced.
-            Unreachable: Kafka does not answer.
-            OperationalError, InterfaceError, InternalError: The database failed.
+            Unreachable: Kafka does not answer, or the database failed.
         """
         see_that_it_is_the_same(self._engine)  # though no letter comes
         if time.monotonic() >= self._look_at and self._has_grown():

@@ -18,6 +18,16 @@ from verdict.projection.letter_status import PARKED, WAITING
 from verdict.wire.letter import Pairs
 
 
+class NoLetterError(VerdictError):
+    """There is no such letter, or not any more."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(
+            f"no letter {id!r} is kept: it was sent or skipped, `verdict dead-letters list` shows "
+            "what is parked"
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letter:
     """One row; times are epoch milliseconds, `who` and `why` are of the last intervention.
@@ -47,11 +57,11 @@ class Letter:
 COLUMNS = [table.c[field.name] for field in fields(Letter)]
 
 
-def parked(connection: Connection) -> list[Letter]:
-    """Return the parked letters in the order in which Kafka got them."""
+def parked(connection: Connection, *others: str) -> list[Letter]:
+    """Return the parked letters, and those with other statuses, as Kafka got them."""
     rows = connection.execute(
         select(*COLUMNS)
-        .where(table.c.status == PARKED)
+        .where(table.c.status.in_([PARKED, *others]))
         .order_by(table.c.received_at, table.c.topic, table.c.partition, table.c.offset)
     )
     return [_letter(row._asdict()) for row in rows]
@@ -61,14 +71,11 @@ def letter(connection: Connection, id: str) -> Letter:
     """Return a letter, whether it waits or is parked.
 
     Raises:
-        VerdictError: There is none.
+        NoLetterError: There is none.
     """
     row = connection.execute(select(*COLUMNS).where(table.c.id == id)).first()
     if row is None:
-        raise VerdictError(
-            f"no letter {id!r} is kept: it was sent or evicted, `verdict letters list` shows what "
-            "is there"
-        )
+        raise NoLetterError(id)
     return _letter(row._asdict())
 
 
@@ -115,6 +122,23 @@ def replay(
     _change(connection, before, status=WAITING, due_at=now, attempts=attempts, who=who, why=why)
 
 
+def park(
+    connection: Connection,
+    id: str,
+    who: str,
+    why: str | None,
+    clock: Callable[[], int] = wall_clock,
+) -> None:
+    """Stop the retries of a letter that waits for its next one.
+
+    Raises:
+        NoLetterError: There is no such letter.
+        VerdictError: It is parked already; or who is missing.
+    """
+    before = _intervene(connection, id, "park", (who, why), clock(), WAITING)
+    _change(connection, before, status=PARKED, due_at=None, who=who, why=why)
+
+
 def evict(
     connection: Connection,
     id: str,
@@ -132,7 +156,12 @@ def evict(
 
 
 def _intervene(
-    connection: Connection, id: str, kind: str, by: tuple[str, str | None], now: int
+    connection: Connection,
+    id: str,
+    kind: str,
+    by: tuple[str, str | None],
+    now: int,
+    status: str = PARKED,
 ) -> Letter:
     """Write down who does what and why; return the letter as it is before, locked."""
     who, why = by
@@ -140,7 +169,9 @@ def _intervene(
         raise VerdictError(f"letter {id!r} is left as it is: say who you are")
     connection.execute(select(table.c.id).where(table.c.id == id).with_for_update()).first()
     before = letter(connection, id)
-    if before.status != PARKED:
+    if before.status != status == WAITING:
+        raise VerdictError(f"letter {id!r} is parked already: `replay` sends it again")
+    if before.status != status:
         due = "" if before.due_at is None else f", due at {iso_time(before.due_at)}"
         raise VerdictError(
             f"letter {id!r} is not parked, it waits for its next try{due}: wait until it was sent "

@@ -117,13 +117,13 @@ def _check_whole(own: DeadLetter) -> None:
     if own.key_length is not None:
         raise NotUnderstood(
             f"only {len(own.key or b'')} of {own.key_length} bytes of its key are kept, and no "
-            "aggregate has such an id: send it again under its own id and evict this"
+            "aggregate has such an id: send it again under its own id and skip this"
         )
     kept = len(own.bytes or b"")
     if own.length != kept:
         raise NotUnderstood(
             f"only {kept} of {own.length} bytes are kept, so it cannot be sent as it was: edit it, "
-            "or send the whole command again and evict this"
+            "or send the whole command again and skip this"
         )
 
 

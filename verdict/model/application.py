@@ -16,11 +16,10 @@ from verdict.model.aggregate import Aggregate, Misdeclared
 from verdict.model.carried_state import CarriedState, StateTopic
 from verdict.model.inbound import Inbound
 from verdict.model.lake_table import LakeTable
-from verdict.model.mailing import Mailing
 from verdict.model.message import Message
 from verdict.model.notification import Notification
 from verdict.model.policy import Policy
-from verdict.model.read_model import ReadModel
+from verdict.model.projection import AnyDeclaration, Declaration
 from verdict.model.verb import Verb
 
 
@@ -40,16 +39,13 @@ class Application:
         aggregates: Its aggregates.
         schemas: The package whose folder `avro` holds its schema files.
         namespace: Begins the names in its Avro schemas, for ever.
-        read_models: Its read models, in the order in which a batch updates them; or what returns
-            them, so that who asks for none does not load them and all that they import.
+        read_models: Its projections, in the order in which a batch updates them.
         policies: What is asked for because something happened.
         notifications: What others are told because something happened.
         inbound: Records of other systems that become commands.
         states: Topics on which others carry states, which read models may follow.
         lake: What is kept as files.
-        mailing: What goes by mail each week.
         backoffs: Name → letter → the seconds that it waits for its next try.
-        mail_addresses: Name → client → address; it raises `OSError` when it cannot tell just now.
         settings: A subclass of `verdict.Settings` with more that can be chosen.
         verbs: What its command line does besides what that of every application does.
 
@@ -61,15 +57,13 @@ class Application:
     aggregates: tuple[Aggregate[Any], ...]
     schemas: str
     namespace: str
-    read_models: tuple[ReadModel, ...] | Callable[[], tuple[ReadModel, ...]] = ()
+    read_models: tuple[AnyDeclaration, ...] = ()
     policies: tuple[Policy, ...] = ()
     notifications: tuple[Notification, ...] = ()
     inbound: tuple[Inbound, ...] = ()
     states: tuple[StateTopic, ...] = ()
     lake: LakeTable | None = None
-    mailing: Mailing | None = None
     backoffs: Mapping[str, Callable[..., float]] = field(default_factory=dict)
-    mail_addresses: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
     settings: type[BaseModel] | None = None
     verbs: tuple[Verb, ...] = ()
     module: str = field(init=False, repr=False)  # that makes it: a worker imports it from there
@@ -86,8 +80,8 @@ class Application:
         self._see_that_names_differ("state", [one.state.__name__ for one in self.states])
         self._see_that_classes_differ()
         self._see_that_settings_are_there((one.name, one.settings) for one in self.policies)
-        if isinstance(self.read_models, tuple):
-            self._see_that_read_models_fit(self.read_models)
+        self._see_that_names_differ("read model", [one.name for one in self.read_models])
+        self._see_that_settings_are_there((one.name, one.settings) for one in self.read_models)
         self._see_that_what_is_followed_is_there()
         self._see_that_nobody_else_writes_to_topics_of_aggregates()
 
@@ -120,22 +114,6 @@ class Application:
                 f"{kind.__name__} belongs to no aggregate of {self.name}: add it to the commands "
                 "or events of one, or use the application that has it"
             ) from None
-
-    @cached_property
-    def loaded_read_models(self) -> tuple[ReadModel, ...]:
-        """Its read models, and all that they import.
-
-        Raises:
-            Misdeclared: Two have one name, or one depends on a setting that is not there.
-        """
-        if isinstance(self.read_models, tuple):
-            return self.read_models
-        try:
-            loaded = tuple(self.read_models())
-        except TypeError as error:  # it takes arguments, or gives no read models
-            raise Misdeclared(f"{self.name}: its function read_models fails: {error}") from error
-        self._see_that_read_models_fit(loaded)
-        return loaded
 
     @cached_property
     def state_types(self) -> Mapping[str, type[CarriedState]]:
@@ -176,10 +154,6 @@ class Application:
                         "each a class of its own"
                     )
 
-    def _see_that_read_models_fit(self, read_models: tuple[ReadModel, ...]) -> None:
-        self._see_that_names_differ("read model", [one.name for one in read_models])
-        self._see_that_settings_are_there((one.name, one.settings) for one in read_models)
-
     def _see_that_settings_are_there(self, wanted: Iterable[tuple[str, Sequence[str]]]) -> None:
         known = {} if self.settings is None else self.settings.model_fields
         for name, settings in wanted:
@@ -190,7 +164,17 @@ class Application:
                 )
 
     def _see_that_what_is_followed_is_there(self) -> None:
-        others = [(one.name, (one.aggregate_type,)) for one in self.inbound]
+        others: list[tuple[str, tuple[str, ...]]] = [
+            (one.name, (one.aggregate_type,)) for one in self.inbound
+        ]
+        declared = [one for one in self.read_models if isinstance(one, Declaration)]
+        others += [(one.name, one.types) for one in declared]
+        for one in declared:
+            if isinstance(one.of, StateTopic) and one.of not in self.states:
+                raise Misdeclared(
+                    f"{one.name!r} follows the topic {one.of.topic!r}, which is not among the "
+                    f"states of {self.name}: add it there"
+                )
         if self.lake is not None:
             others.append((self.lake.name, (self.lake.aggregate_type,)))
         for name, follows in [*self._followed_by, *others]:

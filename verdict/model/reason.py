@@ -9,6 +9,7 @@ class Reason(StrEnum):
     INVALID_COMMAND = "INVALID_COMMAND"
     UNKNOWN_TYPE = "UNKNOWN_TYPE"
     COMMAND_ID_REUSED = "COMMAND_ID_REUSED"
+    QUARANTINED = "QUARANTINED"
     EXPIRED = "EXPIRED"
     VERSION_CONFLICT = "VERSION_CONFLICT"
     ALREADY_EXISTS = "ALREADY_EXISTS"
@@ -20,8 +21,8 @@ class Reason(StrEnum):
 
     @property
     def retriable(self) -> bool:
-        """Whether the same command id may be tried again: only after a bug was mended."""
-        return self is Reason.HANDLER_ERROR
+        """Whether the same command id may be sent again and is then decided."""
+        return self in (Reason.HANDLER_ERROR, Reason.QUARANTINED)
 
     @property
     def advice(self) -> str:
@@ -33,6 +34,7 @@ ADVICE = {
     Reason.INVALID_COMMAND: "mend the sender",
     Reason.UNKNOWN_TYPE: "mend the sender",
     Reason.COMMAND_ID_REUSED: "send it under a new id",
+    Reason.QUARANTINED: "send it again under the same id once the quarantine is lifted",
     Reason.VERSION_CONFLICT: "reload, decide anew, and send that under a new id",
     Reason.HANDLER_ERROR: "send it again under the same id once the rules are mended",
 }

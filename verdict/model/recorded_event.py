@@ -1,7 +1,8 @@
 """An event as it lies on `<aggregate>.events`: the fact and its place in history."""
 
-from typing import NamedTuple
+from typing import Generic, NamedTuple
 
+from typing_extensions import TypeVar
 from uuid_utils import UUID, uuid5
 
 from verdict.model.message import Event, Hash, Instant
@@ -10,8 +11,13 @@ from verdict.model.source import Source
 EVENT_IDS = UUID("6f1c3c52-6a0b-5d0c-9d55-0c7b6a4f7e11")  # fixed for ever: ids derive from it
 
 
-class RecordedEvent(NamedTuple):
+Payload = TypeVar("Payload", bound=Event, covariant=True, default=Event)
+
+
+class RecordedEvent(NamedTuple, Generic[Payload]):
     """One event with all that was known when it was decided.
+
+    `RecordedEvent[THIS | THAT]` says which events a function takes.
 
     `version` counts the aggregate's events from 1 without a gap; `index` and `count` are the place
     among the events of one command, from 0. `decided_at` never falls within one aggregate.
@@ -35,7 +41,7 @@ class RecordedEvent(NamedTuple):
     source: Source
     handler_version: str
     previous_hash: Hash
-    payload: Event
+    payload: Payload
 
 
 def event_id(aggregate_type: str, aggregate_id: str, version: int) -> str:

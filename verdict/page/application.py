@@ -10,12 +10,10 @@ from pathlib import Path
 from fastapi import FastAPI, Request, Response
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from verdict.configuration.found import silent_s
 from verdict.configuration.settings import Settings
-from verdict.model.application import Application
 from verdict.page.answers import Json
 from verdict.page.asyncapi import asyncapi
 from verdict.page.audit import add_audit
@@ -24,15 +22,12 @@ from verdict.page.commands import Commands, add_commands
 from verdict.page.door import guarded
 from verdict.page.failures import add_failures
 from verdict.page.feeds import add_feeds
-from verdict.page.health import colour, unready
-from verdict.page.jobs import Jobs
 from verdict.page.lists import add_lists
 from verdict.page.metrics import Standings
 from verdict.page.openapi import described_as_json
 from verdict.page.pages import Pages, add_pages
 from verdict.page.problem import NotLive, NotReady, problem, problems
 from verdict.page.rates import add_rates
-from verdict.page.read_models import add_read_models
 from verdict.page.registry import add_registry
 from verdict.page.rest import add_rest
 from verdict.page.samples import Samples, keep_sampling
@@ -43,7 +38,7 @@ from verdict.page.watch import Watch
 from verdict.standing.asking import standing_of
 from verdict.standing.facts import Standing, as_json
 from verdict.standing.patience import Patience
-from verdict.standing.told import SILENT_S
+from verdict.standing.problems import SILENT_S
 
 HEALTH, DOCUMENTS = "health", "documents"
 
@@ -70,21 +65,20 @@ def page_of(
         look: Returns how far everything has come; default: as `verdict status` finds it.
         beside: Whether the service runs in this process.
     """
-    commands, jobs = Commands(settings), Jobs(settings)
-    watch = Watch(look or partial(standing_of, settings))
+    commands = Commands(settings)
+    watch = Watch(look or partial(standing_of, settings, Patience()))
     samples = Samples(watch.look)
 
     page = FastAPI(
         title=settings.application.name,
         openapi_url=None,  # described when somebody asks
-        lifespan=partial(_open, commands, jobs, samples),
+        lifespan=partial(_open, commands, samples),
         default_response_class=Json,
         responses=problems(403, 421),
     )
     page.state.stopping = threading.Event()
     page.middleware("http")(partial(guarded, names=settings.page_names))
-    watch = Watch(look or partial(standing_of, settings, Patience()))
-    _add_health(page, watch, settings.application, settings.data_dir if beside else None)
+    _add_health(page, watch, settings.data_dir if beside else None)
     add_rest(page, settings)
     add_feeds(page, settings)
     add_registry(page, settings)
@@ -94,7 +88,6 @@ def page_of(
     add_rates(page, pages, watch, samples)
     add_waiting(page, settings, pages)
     add_topics(page, settings, pages)
-    add_read_models(page, settings, watch, pages, jobs)
     described_once = cache(partial(described_as_json, page, settings))
     page.add_api_route(
         "/openapi.json",
@@ -116,15 +109,12 @@ def page_of(
 
 
 @asynccontextmanager
-async def _open(
-    commands: Commands, jobs: Jobs, samples: Samples, page: FastAPI
-) -> AsyncIterator[None]:
+async def _open(commands: Commands, samples: Samples, page: FastAPI) -> AsyncIterator[None]:
     """Take samples for the charts, and keep what sends commands, while the page is served."""
     sampling = asyncio.create_task(keep_sampling(samples))
     async with commands.open(page):
         yield
     sampling.cancel()
-    await run_in_threadpool(jobs.stop)
 
 
 def _add_browsing(page: FastAPI, settings: Settings, pages: Pages, watch: Watch) -> None:
@@ -133,9 +123,9 @@ def _add_browsing(page: FastAPI, settings: Settings, pages: Pages, watch: Watch)
     add_search(page, settings, pages, watch)
 
 
-def _add_health(page: FastAPI, watch: Watch, application: Application, ours: Path | None) -> None:
+def _add_health(page: FastAPI, watch: Watch, ours: Path | None) -> None:
     registry = CollectorRegistry()
-    registry.register(Standings(watch.look, application))
+    registry.register(Standings(watch.look))
     ProcessCollector(registry=registry)
 
     @page.get(
@@ -163,7 +153,7 @@ def _add_health(page: FastAPI, watch: Watch, application: Application, ours: Pat
         responses=problems(503, model=NotReady),
     )
     def readyz() -> Response:
-        why = [*unready(watch.look())]
+        why = watch.look().unready
         answer = {"ready": not why, "why": why}
         return problem(503, "; ".join(why), members=answer) if why else Json(answer)
 
@@ -186,7 +176,7 @@ def _add_health(page: FastAPI, watch: Watch, application: Application, ours: Pat
     )
     def status() -> Response:
         look = watch.look()
-        about = {"colour": colour(look), "complaints": look.complaints}
+        about = {"colour": look.colour, "problems": look.problems}
         return Json(as_json(look.standing) | about)
 
 

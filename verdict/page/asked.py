@@ -30,14 +30,8 @@ EVENTS_OF_FLOW = (
 OF_AGGREGATE = """\
 SELECT * FROM outcome WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id
 ORDER BY decided_at DESC, "offset" DESC LIMIT :most"""
-ACCEPTED_SINCE = """\
-SELECT * FROM outcome WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id
-AND to_version >= :version AND NOT duplicate ORDER BY decided_at LIMIT :most"""
 PAGE_OF_AGGREGATE = f"{OF_AGGREGATE} OFFSET :offset"
 VERSION_BEFORE = f"SELECT max(to_version) AS version FROM ({PAGE_OF_AGGREGATE}) AS older"
-EVENTS_OF_AGGREGATE = f"""\
-{EVENT} WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id
-ORDER BY version DESC LIMIT :most"""
 EVENTS_BETWEEN = f"""\
 {EVENT} WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id
 AND version > :after AND version <= :version ORDER BY version LIMIT :most"""
@@ -65,7 +59,7 @@ def rows(
 ) -> list[Fields]:
     """Return the rows of a query by column, those with JSON as values on either database."""
     found = reader.select(statement, asked | ({"most": most} if ":most" in statement else {}))
-    return [_values(dict(zip(found.columns, row, strict=True)), json) for row in found.rows]
+    return [values(dict(zip(found.columns, row, strict=True)), json) for row in found.rows]
 
 
 def some(
@@ -111,10 +105,11 @@ def _archived(application: Application, row: Fields) -> Fields:
     if isinstance(placed.content, str):
         raise Altered(placed.content)
     told = archived_event(Delivery(*laid[:3], placed.content.event, laid.value))._asdict()
-    said = _values({name: told[name] for name in ("event_id", "event_type", *JSON)})
+    said = values({name: told[name] for name in ("event_id", "event_type", *JSON)})
     return said | {"decided_at": iso_time(told["decided_at"])}
 
 
-def _values(row: Fields, json: Sequence[str] = JSON) -> Fields:
+def values(row: Fields, json: Sequence[str] = JSON) -> Fields:
+    """Return a row with its JSON as values, which SQLite keeps as texts."""
     texts = (name for name in json if isinstance(row.get(name), str))
     return row | {name: loads(row[name]) for name in texts}

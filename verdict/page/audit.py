@@ -15,12 +15,12 @@ RUNS, ROWS = 20, 50  # of verify, and of interventions
 VERIFIED = "SELECT * FROM verification ORDER BY seq DESC LIMIT :most"
 INTERVENTIONS = {  # by the view that one must be allowed to read
     "decision": """\
-SELECT decided_at AS at, who, CASE WHEN until = "offset" THEN 'accept' ELSE 'skip' END AS kind,
+SELECT decided_at AS at, who, CASE kind WHEN 'SKIPPED' THEN 'skip' ELSE lower(kind) END AS kind,
 topic || ':' || "partition" || ':' || "offset" || '-' || until AS about, why FROM decision""",
-    "aggregate_lost": """\
-SELECT decided_at AS at, who, 'quarantine' AS kind,
-aggregate_type || ' ' || aggregate_id || ' up to version ' || version AS about, why
-FROM aggregate_lost""",
+    "aggregate_quarantined": """\
+SELECT decided_at AS at, operator AS who, 'quarantine' AS kind,
+aggregate_type || ' ' || aggregate_id || ' from version ' || version AS about, reason AS why
+FROM aggregate_quarantined""",
     "projection_intervention": """\
 SELECT at, who, kind, projection || ' v' || version || ': ' || aggregate_type || ' ' ||
 aggregate_id || ' version ' || event_version AS about, why FROM projection_intervention""",

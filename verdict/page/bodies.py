@@ -108,6 +108,7 @@ class History(BaseModel):
     aggregate_type: str
     aggregate_id: str
     complete: bool = Field(description="Whether this is all, and nothing of it is missing.")
+    missing: list[str] = Field(description="What is lost, altered, or not in the archive yet.")
     commands: list[HistoryEntry]
     next: Next
 
@@ -142,6 +143,9 @@ class ExplainedRecord(BaseModel):
     response: Outcome
     met_version: int | None = Field(description="The version that the command met.")
     doubt: Doubt
+    cause: RecordedEvent | None = Field(
+        description="The event because of which a policy sent the command."
+    )
     winners: list[RecordedEvent] = Field(description="Events that its sender had not seen.")
     events: list[RecordedEvent] = Field(description="Events that the command caused.")
     instead: str | None = Field(description="What could be sent now.")
@@ -182,5 +186,4 @@ DeploymentStatus = create_model(
     processes=(list[_PROCESS], ...),
     problems=(list[str], ...),
     colour=(_COLOUR, ...),
-    complaints=(list[str], ...),
 )

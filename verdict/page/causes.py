@@ -93,12 +93,10 @@ def _followers(app: Application) -> Iterator[Follower]:
 
 
 def _read_models(app: Application, chosen: Mapping[str, object]) -> Iterator[Follower]:
-    topics, own = Topics(app), {one.name for one in app.loaded_read_models}
+    topics, own = Topics(app), {one.name for one in app.read_models}
     source = {topics.events(name): name for name in app.aggregate_types}
     source |= {topics.named(one.topic): one.topic for one in app.states}
-    mailed = None if app.mailing is None else app.mailing.read_model
     for model in projections(app, chosen):
         if model.name in own:
             follows = (source[topic] for topic in model.topics(topics) if topic in source)
-            what = "read model, mailed weekly" if model.name == mailed else "read model"
-            yield Follower(model.name, what, (*follows,))
+            yield Follower(model.name, "read model", (*follows,))

@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from verdict.errors import Unreachable, VerdictError
+from verdict.letters.parked import NoLetterError
 from verdict.page.door import NeedsToken, is_browser
 from verdict.page.feeds import TooManyFeedsError
 from verdict.page.life import NotThere
@@ -21,11 +22,11 @@ from verdict.page.pages import Pages
 from verdict.page.problem import error_type, problem
 from verdict.page.registry import is_of_registry, registry_error
 from verdict.reading.reader import NotForReaders
-from verdict.unhandled.kind import NothingWaits
+from verdict.unhandled.held import NothingWaits
 
 FAILED: Mapping[type[VerdictError], int] = {  # which status says so
-    Unreachable: 503, NotForReaders: 403, NotThere: 404, NothingWaits: 404, NeedsToken: 401,
-    TooManyFeedsError: 503,
+    Unreachable: 503, NotForReaders: 403, NotThere: 404, NothingWaits: 404, NoLetterError: 404,
+    NeedsToken: 401, TooManyFeedsError: 503,
 }  # fmt: skip
 MISASKED = 400  # all other errors
 CHALLENGE = {"www-authenticate": "Bearer"}

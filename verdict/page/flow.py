@@ -28,7 +28,7 @@ def flow(
     """
     outcomes, more = some(reader, OF_FLOW, most, correlation_id=correlation_id)
     events, more_events = some(reader, EVENTS_OF_FLOW, most, correlation_id=correlation_id)
-    told = [*chapters((), map(response, outcomes), map(partial(event, application), events))]
+    told = [*chapters(map(response, outcomes), map(partial(event, application), events))]
     if not more_events:  # else some are only not shown
         told = [one | {"doubt": _doubt(one)} for one in told]
     return tree(told, application.policies), more or more_events
@@ -59,6 +59,16 @@ def tree(told: Sequence[Fields], policies: Sequence[Policy]) -> list[Fields]:
             asked["policy"] = name
             cause["asked"].append(asked)
     return [node for node in nodes if node["policy"] is None]
+
+
+def cause_of(nodes: Iterable[Fields], command_id: str) -> Fields | None:
+    """Return the event in a tree because of which a policy sent a command; pure."""
+    for cause in (one for node in nodes for one in node["events"]):
+        if any(asked["command_id"] == command_id for asked in cause["asked"]):
+            return {name: value for name, value in cause.items() if name != "asked"}
+        if (found := cause_of(cause["asked"], command_id)) is not None:
+            return found
+    return None
 
 
 def _node(chapter: Fields) -> Fields:

@@ -1,26 +1,21 @@
-"""One aggregate's life: what was asked of it, what happened, what it was at any version."""
+"""One aggregate: its commands and events, and its state at any version."""
 
 import logging
-from functools import partial
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
-from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
 from verdict.decision.shown import state_shown
 from verdict.errors import VerdictError
-from verdict.event_log.archive import Archive
-from verdict.event_log.chapters import Fields, chapters, nowhere, place_of
-from verdict.event_log.decisions import read_decisions
+from verdict.event_log.archive import Altered, Archive
+from verdict.event_log.chapters import Fields, chapters, missing
 from verdict.event_log.folding import Moment, folded
 from verdict.model.application import Application
 from verdict.model.message import LARGEST, Message
 from verdict.model.personal import personal_paths
 from verdict.page.asked import (
-    ACCEPTED_SINCE,
     EVENTS_BETWEEN,
-    EVENTS_OF_AGGREGATE,
     MOST,
-    OF_AGGREGATE,
     PAGE_OF_AGGREGATE,
     VERSION_BEFORE,
     event,
@@ -31,6 +26,9 @@ from verdict.page.asked import (
 from verdict.reading.reader import Reader, Sees, reader_of
 from verdict.wire.catalog import catalog_of
 
+QUARANTINE = """\
+SELECT version, error, operator, reason FROM aggregate_quarantined
+WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id"""
 MOST_EVENTS = 10_000  # of a page; more is some fault's doing
 LOG = logging.getLogger("verdict.page")
 
@@ -39,55 +37,38 @@ class NotThere(VerdictError):
     """Nothing is known of an aggregate, or of a version of it, as far as the archive goes."""
 
 
-def life(
+class History(NamedTuple):
+    """Commands to one aggregate, the oldest first, each with its `response` and its `events`.
+
+    `more` tells whether there are older ones. `missing` says what is lost, altered or not archived
+    yet; only a `complete` history is all that there is.
+    """
+
+    commands: list[Fields]
+    more: bool
+    missing: tuple[str, ...]
+    complete: bool
+
+
+def history(
     application: Application,
     reader: Reader,
     aggregate_type: str,
     aggregate_id: str,
     most: int = MOST,
-) -> tuple[list[Fields], bool]:
-    """Return the newest commands to an aggregate, the oldest of them first, with their events.
+    offset: int = 0,
+) -> History:
+    """Return the newest commands to an aggregate with their events, each checked with its hash.
 
-    And whether there are more. Of each event that is told its command is too, however many were
-    refused since.
+    Each event is on one page, also when the outcome of its command is missing.
 
     Args:
         application: Whose aggregate it is.
-        reader: Of the read side, which says how far it tells and what is masked.
-        aggregate_type: Of the aggregate.
-        aggregate_id: Its id.
-        most: How many commands, and how many events.
-    """
-    ask = partial(some, reader, aggregate_type=aggregate_type, aggregate_id=aggregate_id)
-    events, more_events = ask(EVENTS_OF_AGGREGATE, most)
-    newest, more = ask(OF_AGGREGATE, most)
-    behind = ask(ACCEPTED_SINCE, most, version=events[-1]["version"])[0] if more and events else []
-    known = {place_of(one): one for one in (*behind, *reversed(newest))}
-    told = sorted(known.values(), key=lambda one: (one["decided_at"], one["offset"]))
-    found = chapters((), map(response, told), map(partial(event, application), reversed(events)))
-    return [*found], more or more_events
-
-
-def page_of_life(
-    application: Application,
-    reader: Reader,
-    aggregate_type: str,
-    aggregate_id: str,
-    most: int,
-    offset: int,
-) -> tuple[list[Fields], bool, bool]:
-    """Return so many commands to an aggregate, the oldest of them first, with their events.
-
-    And whether there are older ones, and whether this is all there is. Each event is on one page,
-    if nothing is asked meanwhile, also when the outcome of its command is nowhere.
-
-    Args:
-        application: As for `life`.
-        reader: As for `life`.
+        reader: Of the read side; what it masks is not checked.
         aggregate_type: Of the aggregate.
         aggregate_id: Its id.
         most: How many commands.
-        offset: How many newer ones there are on other pages.
+        offset: How many newer ones are on other pages.
     """
     about = {"aggregate_type": aggregate_type, "aggregate_id": aggregate_id}
 
@@ -101,11 +82,36 @@ def page_of_life(
         "after": version(min(offset + most, LARGEST)),
         "version": version(offset) if offset else LARGEST,
     }
-    events, cut = some(reader, EVENTS_BETWEEN, MOST_EVENTS, **about, **span)
-    found = [
-        *chapters((), map(response, reversed(newest)), map(partial(event, application), events))
-    ]
-    return found, more, not (more or offset or cut or any(nowhere(found)))
+    found, cut = some(reader, EVENTS_BETWEEN, max(most, MOST_EVENTS), **about, **span)
+    events, altered = _checked(application, found)
+    commands = [*chapters(map(response, reversed(newest)), events)]
+    is_whole = not (more or offset or cut)
+    lacking = missing(commands, altered) if is_whole else ()
+    said = (*altered.values(), *lacking, *_quarantine(reader, aggregate_type, aggregate_id))
+    return History(commands, more, said, is_whole and not said)
+
+
+def _quarantine(reader: Reader, aggregate_type: str, aggregate_id: str) -> Iterable[str]:
+    about = {"aggregate_type": aggregate_type, "aggregate_id": aggregate_id}
+    return (
+        f"{aggregate_type} {aggregate_id!r} is quarantined: its history is damaged from version "
+        f"{one['version']} on ({one['error']}); {one['operator']} decided so ({one['reason']})"
+        for one in rows(reader, QUARANTINE, **about)
+    )
+
+
+def _checked(
+    application: Application, found: Iterable[Fields]
+) -> tuple[list[Fields], dict[int, str]]:
+    """Return the events, and by version what is wrong with those that were altered."""
+    events: list[Fields] = []
+    altered: dict[int, str] = {}
+    for row in found:
+        try:
+            events.append(event(application, row))
+        except Altered as error:
+            altered[row["version"]] = str(error)
+    return events, altered
 
 
 def state_at(
@@ -126,32 +132,20 @@ def state_at(
         version: 0: before its first event.
         until: Count what was decided then or before, in epoch milliseconds.
 
-    Versions that people decided to pass over are none to it, as for `verdict state`; Kafka is
-    asked for these decisions where a version is missing.
-
     Raises:
         NotThere: The archive has no such version, or nothing of the aggregate.
-        VerdictError: Its events do not hold together.
+        VerdictError: Its history is damaged.
         Unreachable: The read side cannot be asked.
     """
     about = f"{aggregate_type} {aggregate_id!r}"
-    if aggregate_type not in (known := settings.application.aggregate_types):
-        raise NotThere(f"there is no aggregate {aggregate_type!r}: there are {', '.join(known)}")
+    if aggregate_type not in settings.application.aggregate_types:
+        raise NotThere(f"there is no {about}: no aggregate has this type")
     with reader_of(settings, Sees.AUDITOR) as reader:
         archive = Archive(reader)
         context = catalog_of(settings.application)[aggregate_type]
         placed = [*archive.history(context, aggregate_id)]
-        lost = archive.lost(aggregate_type, aggregate_id)
-    places, snapshot = folded(
-        context.aggregate,
-        about,
-        placed,
-        Moment(version, until),
-        lambda: read_decisions(kafka_options(settings), settings.topics),
-        lost,
-        LOG.warning,
-    )
-    if not (placed or lost):
+    places, snapshot = folded(context.aggregate, about, placed, Moment(version, until))
+    if not placed:
         raise NotThere(f"there is no {about}: the archive has no event of it")
     if snapshot.version < (version or 0):
         when = "archived up to" if until is None else "at that time at"

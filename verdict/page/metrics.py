@@ -7,15 +7,13 @@ from typing import NamedTuple
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from verdict.model.application import Application
-from verdict.model.rule_codes import codes_of
-from verdict.page.health import unready
 from verdict.page.watch import Look
 from verdict.standing.facts import PolicyRejections
 
 Value = tuple[tuple[str, ...], float]
 Family = CounterMetricFamily | GaugeMetricFamily
 OTHER = "other"
+CODES = 50  # of rules, as labels
 COUNTS = "_total"  # of what it is, and what grows only
 
 
@@ -31,18 +29,17 @@ class Metric(NamedTuple):
 class Standings(Collector):
     """Looks whenever it is asked; it keeps no counts, so a restart loses none."""
 
-    def __init__(self, look: Callable[[], Look], application: Application) -> None:
+    def __init__(self, look: Callable[[], Look]) -> None:
         self._look = look
-        self._metrics = metrics_of(application)
 
     def describe(self) -> Iterator[Family]:
         """Yield the names, without looking."""
-        yield from (_family(metric, ()) for metric in self._metrics)
+        yield from (_family(metric, ()) for metric in METRICS)
 
     def collect(self) -> Iterator[Family]:
         """Yield every metric; what is unknown has no value."""
         look = self._look()
-        for metric in self._metrics:
+        for metric in METRICS:
             yield _family(metric, (one for one in metric.values(look) if one is not None))
 
 
@@ -64,11 +61,11 @@ def _service(look: Look) -> Iterable[Value]:
 
 
 def _ready(look: Look) -> Iterable[Value]:
-    return [((), not [*unready(look)])]
+    return [((), not look.unready)]
 
 
 def _problems(look: Look) -> Iterable[Value]:
-    return [((), len(look.complaints))]
+    return [((), len(look.problems))]
 
 
 def _stopped(look: Look) -> Iterable[Value]:
@@ -107,6 +104,16 @@ def _events(look: Look) -> Iterable[Value | None]:
 
 def _answered(look: Look) -> Iterable[Value]:
     return (((outcome,), times) for outcome, times in (look.standing.answered or {}).items())
+
+
+def _refused(look: Look) -> Iterable[Value]:
+    """Count by the most frequent codes: a rule may compute its codes, and labels are bounded."""
+    counts = Counter(look.standing.refused or {})
+    shown = dict(counts.most_common(CODES))
+    others = counts.total() - sum(shown.values())
+    return (
+        ((code,), times) for code, times in (shown | ({OTHER: others} if others else {})).items()
+    )
 
 
 def _latency(look: Look) -> Iterable[Value]:
@@ -203,6 +210,13 @@ METRICS = (
         _answered,
     ),
     Metric(
+        "verdict_refused_last_minute",
+        "Commands of the last 60 s that a rule refused, by its code; `other`: a code that is not "
+        "in the file of the rules.",
+        ("rule_code",),
+        _refused,
+    ),
+    Metric(
         "verdict_answer_seconds",
         "Within which time that part of the commands of the last 60 s was answered, from Kafka's "
         "time of each to the commit of its answer.",
@@ -236,26 +250,3 @@ METRICS = (
     ),
     Metric("verdict_letters", "Dead letters, `waiting` or `parked`.", ("status",), _letters),
 )
-
-
-def metrics_of(application: Application) -> tuple[Metric, ...]:
-    """Return all metrics of a service that runs an application."""
-    codes = {code for one in application.aggregates for code in codes_of(one)}
-
-    def refused(look: Look) -> Iterable[Value]:
-        """Count by the codes in the rules, so that no rule makes labels without end."""
-        counts = Counter[str]()
-        for code, times in (look.standing.refused or {}).items():
-            counts[code if code in codes else OTHER] += times
-        return (((code,), times) for code, times in counts.items())
-
-    return (
-        *METRICS,
-        Metric(
-            "verdict_refused_last_minute",
-            "Commands of the last 60 s that a rule refused, by its code; `other`: a code that is "
-            "not in the file of the rules.",
-            ("rule_code",),
-            refused,
-        ),
-    )

@@ -14,18 +14,17 @@ from starlette.staticfiles import StaticFiles
 from verdict.configuration.settings import Settings
 from verdict.database.time_text import text_of, wall_clock
 from verdict.errors import Unreachable, VerdictError
-from verdict.event_log.archive import Altered
-from verdict.event_log.chapters import Fields
+from verdict.event_log.chapters import Fields, reached
+from verdict.foundation.place import DECIDER
 from verdict.model.message import LARGEST
 from verdict.page.asked import ARCHIVED, NEWEST, REFUSALS, REFUSED, VERDICTS, rows
 from verdict.page.causes import causes_in
 from verdict.page.door import COOKIE, came_from, has_token, is_of_ours, kept, read, sees
 from verdict.page.flow import flow
-from verdict.page.health import colour, unready
-from verdict.page.life import NotThere, life, state_at
+from verdict.page.life import NotThere, history, state_at
 from verdict.page.picture import picture
 from verdict.page.templating import templates
-from verdict.page.watch import DECIDER, Watch
+from verdict.page.watch import Watch
 from verdict.page.why import why
 from verdict.projection.described import about_view, columns_of
 from verdict.reading.few import Few
@@ -85,14 +84,13 @@ class Pages:
         """Return what the live picture shows."""
         look = self._watch.look()
         found = look.standing
-        why = [*unready(look)]
-        others = [one for one in look.complaints if one not in why]
+        others = [one for one in look.problems if one not in look.unready]
         commands = found.commands or ()
         return {
             "look": look,
             "found": found,
-            "colour": colour(look),
-            "complaints": [*why, *others],
+            "colour": look.colour,
+            "problems": [*look.unready, *others],
             "decider": look.parts.get(DECIDER),
             "sent": sum(one.end for one in commands) if commands else None,
             "waiting": total(one.lag for one in commands) if found.commands else None,
@@ -125,26 +123,22 @@ class Pages:
         since: Annotated[int | None, Query(alias="from")] = None,
     ) -> Response:
         """Show what was asked of an aggregate, what happened, and two versions side by side."""
-        try:
-            with self.reader(request) as reader:
-                found, more = life(self._settings.application, reader, aggregate, id)
-        except Altered:  # who sees all of it needs the events too, unchecked; what follows says why
-            with reader_of(self._asking, Sees.READER) as reader:
-                found, more = life(self._settings.application, reader, aggregate, id)
-        versions = [event["version"] for chapter in found for event in chapter["events"]]
-        last = max(versions, default=0)
+        with self.reader(request) as reader:
+            found = history(self._settings.application, reader, aggregate, id)
+        last = reached(found.commands)
         at = last if version is None else version
         before = max(at - 1, 0) if since is None else since
         who = sees(request, self._settings)
         states, broken = None, ""
         try:
-            states = _states(self._asking, who, (aggregate, id), before, at) if versions else None
+            states = _states(self._asking, who, (aggregate, id), before, at) if last else None
         except (NotThere, Unreachable):
             raise
-        except VerdictError as error:  # then who looks for what was altered needs the events
+        except VerdictError as error:  # the events help to find what was altered
             broken = str(error)
         about = {"aggregate": aggregate, "id": id, "at": at, "before": before, "last": last}
-        told = {"found": found, "more": more, "states": states, "broken": broken}
+        told = {"found": found.commands, "more": found.more, "states": states, "broken": broken}
+        told["missing"] = () if broken else found.missing
         return self.shown(request, "life", about | told)
 
     def flow(self, request: Request, id: Text = "") -> Response:
@@ -168,6 +162,17 @@ class Pages:
             newest = rows(reader, REFUSED, SHOWN, reason=reason) if reason else []
         told = {"grouped": grouped, "newest": newest, "reason": reason, "among": NEWEST}
         return self.shown(request, "refusals", told)
+
+    def projections(self, request: Request) -> Response:
+        """Show every version of every projection."""
+        return self.shown(request, "projections", self._versions())
+
+    def live_projections(self, request: Request) -> Response:
+        """Show the part of it that changes."""
+        return self.shown(request, "versions", self._versions())
+
+    def _versions(self) -> Fields:
+        return {"versions": self._watch.look().standing.projections or ()}
 
     async def sql(self, request: Request, q: Text = "") -> Response:
         """Show what a query selects; it takes its turn, so that others are answered meanwhile."""
@@ -232,6 +237,8 @@ def add_pages(page: FastAPI, settings: Settings, watch: Watch) -> Pages:
         "/flow": pages.flow,
         "/why": pages.why,
         "/refusals": pages.refusals,
+        "/read-models": pages.projections,
+        "/read-models/live": pages.live_projections,
         "/sql": pages.sql,
     }
     for path, answer in shown.items():

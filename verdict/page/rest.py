@@ -16,7 +16,7 @@ from verdict.page.asked import MOST, rows
 from verdict.page.bodies import Explanation, Flow, History, Rows, State
 from verdict.page.door import SEND_TOKEN, NeedsToken, sees
 from verdict.page.flow import flow, lacks
-from verdict.page.life import NotThere, page_of_life, state_at
+from verdict.page.life import NotThere, history, state_at
 from verdict.page.problem import problems
 from verdict.page.why import why
 from verdict.projection.described import ViewColumn, columns_of
@@ -73,19 +73,17 @@ class Rest:
     ) -> Response:
         """Answer with the newest commands to an aggregate, the refused too, and their events."""
         with self._reader(request) as reader:
-            found, more, complete = page_of_life(
-                self._settings.application, reader, aggregate, id, limit, offset
-            )
-        if not (found or offset):
+            found = history(self._settings.application, reader, aggregate, id, limit, offset)
+        if not (found.commands or found.missing or offset):
             raise NotThere(f"there is no {aggregate} {id!r}: nothing is known to be asked of it")
-        told = [{name: one[name] for name in ("response", "events")} for one in found]
         about = {
             "aggregate_type": aggregate,
             "aggregate_id": id,
-            "complete": complete,
+            "complete": found.complete,
+            "missing": found.missing,
         }
         following = f"/history/{aggregate}/{quote(id, safe='')}?{_next(limit, offset)}"
-        return Json(about | {"commands": told, "next": following if more else None})
+        return Json(about | {"commands": found.commands, "next": following if found.more else None})
 
     def trace(self, request: Request, correlation_id: str, limit: OfFlow = MOST) -> Response:
         """Answer with the tree of a flow, `complete` if nothing is missing or left out."""

@@ -65,18 +65,18 @@ def _event(row: Fields) -> Hit:
 
 
 def _blocked(row: Fields) -> Hit:
-    return Hit("blocked aggregate", row["id"], _link("/letter", id=row["id"]))
+    return Hit("blocked aggregate", row["id"], _link("/blocked", id=row["id"]))
 
 
 def _stopped(row: Fields) -> Hit:
     about = f"projection {row['projection']} is stopped at this record"
-    return Hit("record", about, _link("/letter", id=row["id"]))
+    return Hit("record", about, _link("/record", id=row["id"]))
 
 
 def _letter(row: Fields) -> Hit:
     at = f"{row['topic']}:{row['partition']}:{row['offset']}"
     if row["status"] == PARKED:
-        return Hit("dead letter", f"{at}, parked", _link("/letter", id=row["id"]))
+        return Hit("dead letter", f"{at}, parked", _link("/dead-letter", id=row["id"]))
     tries = f"attempt {row['attempt']} of {row['attempts']} at {row['due_at']}"
     return Hit("dead letter", f"{at}, waits for {tries}", None)
 

@@ -1,5 +1,7 @@
 """Serves the page in a thread, on a socket that is there before anything else is."""
 
+import asyncio
+import logging
 import socket
 import threading
 from contextlib import suppress
@@ -51,6 +53,7 @@ class Serving:
             http=cast(Any, partial(Connection, Room(most_connections()))),
             backlog=1,  # asyncio accepts so many at once, and fails as often when files run short
         )
+        logging.getLogger("uvicorn.error").addFilter(_not_cancelled)
         self._server = _Server(config)
         # whoever ends the process at once does not wait for a page
         self._thread = threading.Thread(
@@ -84,6 +87,11 @@ class Serving:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def _not_cancelled(record: logging.LogRecord) -> bool:
+    """Log no traceback of a request that the end of the page cut off: one line counts them."""
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
 def _where_it_was(settings: Settings, noted: Path) -> socket.socket | None:

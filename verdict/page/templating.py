@@ -11,8 +11,9 @@ from verdict.wire.escapes import spelled_lines
 from verdict.wire.json_lines import as_json
 
 PAGES = {  # where one does what a command does
-    "letters": ("/letters", "Needs attention"),
-    "projection": ("/read-models", "Projections"),
+    "blocked": ("/letters", "Needs attention"),
+    "dead-letters": ("/letters", "Needs attention"),
+    "skip": ("/letters", "Needs attention"),
     "sql": ("/sql", "SQL"),
     "status": ("/", "Overview"),
 }
@@ -34,6 +35,11 @@ def _cell(value: Any) -> str:
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False, default=as_json)
     return NOTHING if value is None else str(value)
+
+
+def as_text(value: Any) -> str:
+    """Return a value of JSON as text of several lines; a text is one already."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def _count(value: int | None) -> str | None:

@@ -1,111 +1,151 @@
-"""What waits for a person, and what people decide about it: as `verdict letters`, with a form."""
+"""What needs attention, and the form by which an operator retries, replays or skips it."""
 
-import json
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Annotated, NamedTuple
+from urllib.parse import parse_qs
 
 from fastapi import FastAPI, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from verdict.configuration.settings import Settings
+from verdict.errors import VerdictError
 from verdict.model.message import LARGEST
 from verdict.page.asked import some
-from verdict.page.door import sees
-from verdict.page.forms import Form, Undecided, filled_in
+from verdict.page.door import TOKEN_UNSET, NeedsToken, has_token, read, sees
 from verdict.page.pages import Pages
+from verdict.page.templating import as_text
 from verdict.reading.reader import Sees, reader_of
 from verdict.standing.policy_rejections import LISTED, since
-from verdict.unhandled.kind import By, Facts, Unhandled
-from verdict.unhandled.kinds import kind_of, kinds
+from verdict.unhandled.events import HeldAggregates
+from verdict.unhandled.held import NothingWaits
+from verdict.unhandled.letters import ParkedLetters
+from verdict.unhandled.operator_identity import By
+from verdict.unhandled.read_side import Repair, repair
+from verdict.unhandled.records import StoppingRecords, place_of
 
+HERE = "/letters"
 SHOWN = 50  # rejected commands of policies on a page
-PERSONAL = ("payload", "replacement")
+FORM_BYTES = 8_192
+PERSONAL = ("payload", "replacement", "interventions")
 
 Address = Annotated[str, Query(max_length=2_000)]
 Offset = Annotated[int, Query(ge=0, le=LARGEST)]
-Decide = Callable[[Unhandled, str, Form, By], str]
+Form = dict[str, str]
+Act = Callable[[Repair, str, Form, By], str]
 
-DECISIONS: dict[str, Decide] = {
-    "replay": lambda kind, id, form, by: kind.replay(id, by),
-    "edit": lambda kind, id, form, by: kind.edit(id, form.get("payload", "").encode(), by),
-    "evict": lambda kind, id, form, by: kind.evict(id, by, "all" in form),
-    "accept": lambda kind, id, form, by: kind.accept(id, by),
-}
+
+class Undecided(VerdictError):
+    """A form does not say what to do, who does it, or why."""
+
+
+class Kind(NamedTuple):
+    """Things that need attention: where one is shown, by which verb, and what can be done."""
+
+    path: str
+    verb: str
+    known: Callable[[Repair], HeldAggregates | StoppingRecords | ParkedLetters]
+    actions: Mapping[str, Act]
+
+
+def _skip_record(on: Repair, id: str, form: Form, by: By) -> str:
+    if (place := place_of(id)) is None:
+        raise NothingWaits(id)
+    return on.records.skip(place, None, by)
+
+
+KINDS = (
+    Kind(
+        "/blocked",
+        "blocked",
+        lambda on: on.blocked,
+        {
+            "retry": lambda on, id, form, by: on.blocked.retry(id, by),
+            "skip": lambda on, id, form, by: on.blocked.skip(id, by, "all" in form),
+        },
+    ),
+    Kind("/record", "skip", lambda on: on.records, {"skip": _skip_record}),
+    Kind(
+        "/dead-letter",
+        "dead-letters",
+        lambda on: on.dead_letters,
+        {
+            "replay": lambda on, id, form, by: on.dead_letters.replay(id, by),
+            "skip": lambda on, id, form, by: on.dead_letters.skip(id, by),
+        },
+    ),
+)
 
 
 def add_waiting(page: FastAPI, settings: Settings, pages: Pages) -> None:
-    """Let people see what waits, and those with the token decide."""
+    """Let people see what needs attention, and those with the token act."""
 
     def listed(request: Request, said: str, offset: int = 0) -> Response:
-        with kinds(settings) as every:
-            found = [item for kind in every for item in kind.listed()]
+        with repair(settings) as on:
+            found = [
+                item | {"path": kind.path} for kind in KINDS for item in kind.known(on).listed()
+            ]
         with reader_of(settings, sees(request, settings)) as reader:
             rejected, more = some(reader, LISTED, SHOWN, since=since(), offset=offset)
         waiting = {"found": found, "rejected": rejected, "said": said}
         paging = {"before": max(offset - SHOWN, 0), "offset": offset, "next": offset + SHOWN}
-        return pages.shown(request, "letters", waiting | paging | {"more": more})
+        return pages.shown(request, "attention", waiting | paging | {"more": more})
 
-    def letters(request: Request, offset: Offset = 0) -> Response:
+    def attention(request: Request, offset: Offset = 0) -> Response:
         return listed(request, "", offset)
 
-    def letter(request: Request, id: Address) -> Response:
-        with kind_of(id, settings) as kind:
-            facts = kind.shown(id)
-        if sees(request, settings) is Sees.READER:
-            facts = {name: one for name, one in facts.items() if name not in PERSONAL}
-        return pages.shown(request, "letter", {"id": id, **_told(facts)})
+    def one(kind: Kind, request: Request, id: Address) -> Response:
+        with repair(settings) as on:
+            facts = kind.known(on).shown(id)
+        hidden = PERSONAL if sees(request, settings) is Sees.READER else ()
+        plain = {name: value for name, value in facts.items() if name not in PERSONAL}
+        payload = None if hidden else facts.get("payload")
+        told = {
+            "id": id,
+            "kind": kind,
+            "facts": plain,
+            "payload": None if payload is None else as_text(payload),
+            "done": [] if hidden else facts.get("interventions") or [],
+        }
+        return pages.shown(request, "waiting", told)
 
-    async def decide(request: Request, id: Address) -> Response:
+    async def act(kind: Kind, request: Request, id: Address) -> Response:
         form = await filled_in(request, settings)
-        said = await run_in_threadpool(_decided, settings, id, form)
+        said = await run_in_threadpool(_acted, settings, kind, id, form)
         return await run_in_threadpool(listed, request, said)
 
-    page.add_api_route("/letters", letters, include_in_schema=False)
-    page.add_api_route("/letter", letter, include_in_schema=False)
-    page.add_api_route("/letter", decide, methods=["POST"], include_in_schema=False)
+    page.add_api_route(HERE, attention, include_in_schema=False)
+    for kind in KINDS:
+        page.add_api_route(kind.path, partial(one, kind), include_in_schema=False)
+        page.add_api_route(kind.path, partial(act, kind), methods=["POST"], include_in_schema=False)
 
 
-def by_whom(form: Form, why_needed: bool = True) -> By:
-    """Return who decides, and why, as a form says it.
+async def filled_in(request: Request, settings: Settings) -> Form:
+    """Return a form that brings the token with it.
+
+    A cookie goes to each port of a host, so it is not enough to write.
 
     Raises:
-        Undecided: It does not.
+        NeedsToken: The token is missing or another one, or none is set.
+        Undecided: The form is longer than any form of the page.
     """
+    body = await read(request, FORM_BYTES)
+    if body is None:
+        raise Undecided(f"nothing was done: a form has at most {FORM_BYTES} bytes")
+    form = {name: values[-1] for name, values in parse_qs(body.decode(errors="replace")).items()}
+    if settings.page_token is None:
+        raise NeedsToken(TOKEN_UNSET)
+    if not has_token(form.get("token", "").encode(), settings):
+        raise NeedsToken("nothing was done: that is not the setting page_token")
+    return form
+
+
+def _acted(settings: Settings, kind: Kind, id: str, form: Form) -> str:
+    name = form.get("action", "")
+    if name not in kind.actions:
+        raise Undecided(f"nothing was done: {name!r} is none of {', '.join(kind.actions)}")
     who, why = form.get("who", "").strip(), form.get("why", "").strip()
-    if not who or (why_needed and not why):
-        raise Undecided("nothing was done: say who decides, and why; both are kept for ever")
-    return By(who, why or None)
-
-
-def _decided(settings: Settings, id: str, form: Form) -> str:
-    action = form.get("action", "")
-    if action not in DECISIONS:
-        raise Undecided(f"nothing was done: {action!r} is none of {', '.join(DECISIONS)}")
-    by = by_whom(form, why_needed=action != "replay")
-    with kind_of(id, settings) as kind:
-        return DECISIONS[action](kind, id, form, by)
-
-
-def _told(facts: Facts) -> dict[str, Any]:
-    """Return the facts of an item, its payload as a text that a form may change, and its story."""
-    payload = facts.get("payload")
-    plain = {name: one for name, one in facts.items() if name not in ("payload", "interventions")}
-    told = {"facts": plain, "done": facts.get("interventions") or []}
-    return told | {"payload": _text(payload), "editable": _is_json(payload)}
-
-
-def _text(payload: Any) -> str | None:
-    if payload is None or isinstance(payload, str):
-        return payload
-    return json.dumps(payload, ensure_ascii=False, indent=2)
-
-
-def _is_json(payload: Any) -> bool:
-    """Tell whether a browser, to which all ends of lines are one, gives back what it was given."""
-    if not isinstance(payload, str):
-        return payload is not None
-    try:
-        json.loads(payload)
-    except ValueError:
-        return False
-    return True
+    if not who or (name == "skip" and not why):
+        raise Undecided("nothing was done: say who decides, and why; both are recorded")
+    with repair(settings) as on:
+        return kind.actions[name](on, id, form, By(who, why or None))

@@ -6,17 +6,18 @@ What a look alone cannot tell comes from the looks before it, so it is told from
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NamedTuple
 
+from verdict.foundation.place import DECIDER
 from verdict.standing.facts import Problem, ProjectionStanding, Standing, total
+from verdict.standing.problems import no_progress, unready
 
 FRESH_S = 1.0  # a look that is younger is given to the next who asks
 KEPT = 400  # looks: some 15 minutes of a page that is open
-STILL_S = 30.0  # without progress while something waits, and it is said
 RATE_S = 10.0
-DECIDER = "decider"
 
 
 class Place(NamedTuple):
@@ -50,16 +51,20 @@ class Look:
     parts: Mapping[str, Behind]
 
     @property
-    def complaints(self) -> tuple[str, ...]:
-        """All that somebody should look after."""
-        return (*self.standing.complaints, *self.still())
+    def problems(self) -> tuple[Problem, ...]:
+        """All that needs attention."""
+        still = (no_progress(name, one.still_s, one.waiting) for name, one in self.parts.items())
+        return (*self.standing.problems, *chain.from_iterable(still))
 
-    def still(self) -> Iterator[Problem]:
-        """Say of each part that takes nothing for how long, and how much waits."""
-        for name, one in self.parts.items():
-            if one.still_s >= STILL_S and one.waiting:
-                said = f"no progress for {one.still_s:.0f} s while {one.waiting:,} wait"
-                yield Problem(f"{name}: {said}", name)
+    @property
+    def unready(self) -> tuple[str, ...]:
+        """Why commands are not decided now; empty when they are."""
+        return (*unready(self.standing, self.problems),)
+
+    @property
+    def colour(self) -> str:
+        """`red` when no command is decided, `amber` when something needs attention, or `green`."""
+        return "red" if self.unready else "amber" if self.problems else "green"
 
 
 class Watch:

@@ -5,17 +5,20 @@ from typing import Any
 
 from verdict.event_log.chapters import Fields, doubt
 from verdict.model.application import Application
+from verdict.model.policy import ACTOR
 from verdict.model.reason import Reason
 from verdict.page.asked import EVENTS_BETWEEN, OF_COMMAND, event, response, rows
+from verdict.page.flow import cause_of, flow
 from verdict.reading.reader import Reader
 
 
 def why(application: Application, reader: Reader, command_id: str) -> list[Fields]:
     """Return, of each record of a command, its `response` and why that is so.
 
-    `winners` are the events that its sender had not seen, each with the command that caused it;
-    `events` its own; `instead` says what could be sent now; `doubt` where answer and events do not
-    agree. It is empty when no such command was answered, as far as the read side has come.
+    `cause` is the event because of which a policy sent it; `winners` are the events that its
+    sender had not seen, each with the command that caused it; `events` its own; `instead` says what
+    could be sent now; `doubt` where answer and events do not agree. It is empty when no such
+    command was answered, as far as the read side has come.
     """
     found = [response(row) for row in rows(reader, OF_COMMAND, command_id=command_id)]
     return [_explained(application, reader, one) for one in found]
@@ -30,10 +33,19 @@ def _explained(application: Application, reader: Reader, answered: Fields) -> Fi
         "response": answered,
         "met_version": answered["actual_version" if refused else "from_version"],
         "doubt": doubt(answered, [*winners, *events]),
+        "cause": _cause(application, reader, answered),
         "winners": winners,
         "events": events,
         "instead": instead(answered),
     }
+
+
+def _cause(application: Application, reader: Reader, answered: Fields) -> Fields | None:
+    """Return the event because of which a policy sent a command; None where it is not known."""
+    if not (answered["actor"] or "").startswith(ACTOR):
+        return None
+    nodes, _ = flow(application, reader, answered["correlation_id"])
+    return cause_of(nodes, answered["command_id"])
 
 
 def instead(answered: Fields) -> str | None:

@@ -7,18 +7,16 @@ sent twice, and what had no consequence yet gets none. Files can be written agai
 from verdict.event_log.passing import Wish
 from verdict.exactly_once.batch import OutputRecord
 from verdict.exactly_once.belonging import belonging
-from verdict.exactly_once.claim import write_marker
-from verdict.exactly_once.markers import settled_marker
-from verdict.exactly_once.owner import genesis
-from verdict.exactly_once.ownership import NAME as OWNER
-from verdict.exactly_once.ownership import own_anew
-from verdict.exactly_once.query import Query
+from verdict.exactly_once.fencing import genesis, write_marker
+from verdict.exactly_once.markers import readable_marker
+from verdict.exactly_once.query import OWNER, Query
+from verdict.exactly_once.topic_owner import claim_topics
 from verdict.exactly_once.transactions import Transactions
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import Offsets, ends, shown, starts
 from verdict.model.source import Source
-from verdict.wire.decision import Decision
+from verdict.wire.decision import Decision, Kind
 from verdict.wire.marker import Marker
 from verdict.wire.records import encode
 from verdict.wire.topics import Topics
@@ -48,7 +46,7 @@ def begin_without_marker(
     """
     transactions = Transactions(kafka, query.transactional_id)
     try:
-        former = settled_marker(kafka, query)
+        former = readable_marker(kafka, query, wait=True)
         new = genesis(query, former, _offsets(query, kafka, at_the_ends), query.first_shards)
         new = belonging(new, query, kafka)
         why = f"{query.name} begins anew at {shown(new.offsets)}: {wish.why}"
@@ -64,11 +62,11 @@ def begin_as_owner(kafka: Kafka, topics: Topics, wish: Wish) -> None:
     """Write down that the topics are this deployment's and, with it, who decided that.
 
     Raises:
-        OwnedByAnother, NotPublished, Unreachable, VerdictError: As for `own_anew`.
+        OwnedByAnother, NotPublished, Unreachable, VerdictError: As for `claim_topics`.
     """
     why = f"the topics are those of {topics.deployment}: {wish.why}"
     decided = encode(_decision(kafka, topics.owners, why, wish))
-    own_anew(topics, kafka, [OutputRecord(topics.decisions, OWNER.encode(), decided)])
+    claim_topics(topics, kafka, [OutputRecord(topics.decisions, OWNER.encode(), decided)])
 
 
 def _offsets(query: Query, kafka: Kafka, at_the_ends: bool) -> Offsets:
@@ -88,4 +86,5 @@ def _decision(kafka: Kafka, markers: str, why: str, wish: Wish) -> Decision:
         who=wish.who,
         why=why,
         decided_at=wish.at,
+        kind=Kind.ACCEPTED,
     )

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from verdict.exactly_once.batch import Batch
 from verdict.exactly_once.publisher import Publisher
 from verdict.exactly_once.query import Query
-from verdict.exactly_once.stateless import begin_anew
+from verdict.exactly_once.restart import restart_from_progress
 from verdict.exactly_once.steps import OnStep, unobserved
 from verdict.spark.errors import query_failed
 from verdict.spark.running import SparkQuery
@@ -63,11 +63,22 @@ class Processor:
         told = partial(query_failed, data_dir=self.data, log=self.ground.log, recoverable=False)
         self._running = SparkQuery(self.ground.spark, self.query.name, self._take_one, told)
 
+    @property
+    def done(self) -> int:
+        """How many batches it has published."""
+        return self._running.done
+
+    @property
+    def undone(self) -> bool:
+        """Never: a start that succeeds has read and written the marker."""
+        return False
+
     def start(self) -> None:
         """Become the owner and go on where the marker ends.
 
         Raises:
-            Misfit, NotPublished, Unreachable, VerdictError: As `begin_anew` and `opened` do.
+            CheckpointMismatchError, NotPublished, Unreachable, VerdictError: As
+                `restart_from_progress` and `opened` do.
         """
         self.opened(self._held)
         publisher = self._owner()
@@ -90,7 +101,9 @@ class Processor:
         self._held.close()
 
     def _owner(self) -> Publisher:
-        publisher = begin_anew(self.query, self.ground.kafka, self.on_step, self.with_history)
+        publisher = restart_from_progress(
+            self.query, self.ground.kafka, self.on_step, self.with_history
+        )
         self._held.callback(publisher.close)  # it and what follows, until `stop`
         return publisher
 

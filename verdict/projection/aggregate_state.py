@@ -27,12 +27,13 @@ from verdict.database.json_type import JsonType
 from verdict.model.aggregate import Aggregate
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import Message, made_of
-from verdict.model.read_model import ReadModel
+from verdict.model.projection import TableProjection
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.described import View, described
 from verdict.projection.event_archive import archive_table
 from verdict.projection.masking import for_who_may_see
 from verdict.projection.row_projection import RowProjection, version_view
+from verdict.projection.row_source import EventSource
 from verdict.projection.state_field import StateField, state_fields
 from verdict.projection.stored_rows import row_table
 from verdict.projection.versions import COLUMNS
@@ -118,7 +119,7 @@ def aggregate_state(aggregate: Aggregate[Any], version: int = 1) -> RowProjectio
     return RowProjection(
         name=name,
         version=version,
-        aggregate_types=(kind,),
+        source=EventSource((kind,)),
         row=row,
         table=states,
         evolve=StateEvolve(aggregate, fields),
@@ -158,14 +159,14 @@ def _shown(column: ColumnElement[Any], field: StateField) -> ColumnElement[Any]:
     return (for_who_may_see(value, column) if field.is_personal else value).label(field.shown)
 
 
-def state_views(aggregates: Iterable[Aggregate[Any]]) -> dict[str, ReadModel]:
+def state_views(aggregates: Iterable[Aggregate[Any]]) -> dict[str, TableProjection]:
     """Return the read models of aggregates' states, by name; one that says so has none.
 
     Args:
         aggregates: Of the application.
     """
     return {
-        name: ReadModel(name=name, key=("id",), at=partial(aggregate_state, one))
+        name: TableProjection(name=name, key=("id",), factory=partial(aggregate_state, one))
         for one in aggregates
         if one.state_view
         for name in [f"{one.name}_state"]

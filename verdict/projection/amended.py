@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator
 
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection.amendments import Changed
 from verdict.projection.batch import Delivery, Unreadable
+from verdict.projection.intervention import Amendments
 from verdict.projection.stand_in import PassedOver, stand_in
 from verdict.wire.payload import payload_from
 
 
-def amended(deliveries: Iterable[Delivery], in_force: Changed) -> Iterable[Delivery]:
+def amended(deliveries: Iterable[Delivery], in_force: Amendments) -> Iterable[Delivery]:
     """Return the deliveries, events with the payload that is in force.
 
     Args:
@@ -19,32 +19,29 @@ def amended(deliveries: Iterable[Delivery], in_force: Changed) -> Iterable[Deliv
     return _amended(deliveries, in_force) if in_force else deliveries
 
 
-def _amended(deliveries: Iterable[Delivery], in_force: Changed) -> Iterator[Delivery]:
-    instead = in_force.instead
+def _amended(deliveries: Iterable[Delivery], in_force: Amendments) -> Iterator[Delivery]:
     for delivery in deliveries:
         event = delivery.record
         of = event.event if isinstance(event, Unreadable) else None
-        if of is not None and instead.get(of, "") is None:
+        if of is not None and in_force.get(of, "") is None:
             event = stand_in(*of, PassedOver())
         if isinstance(event, RecordedEvent):
             yield from _before(delivery, event, in_force)
             key = event.aggregate_type, event.aggregate_id, event.version
-            if key in instead:
-                yield delivery._replace(record=_instead(event, instead[key]))
+            if key in in_force:
+                yield delivery._replace(record=_instead(event, in_force[key]))
                 continue
         yield delivery
 
 
-def _before(delivery: Delivery, event: RecordedEvent, in_force: Changed) -> Iterator[Delivery]:
-    """Yield what stands for the versions right before an event that are passed over, or lost.
+def _before(delivery: Delivery, event: RecordedEvent, in_force: Amendments) -> Iterator[Delivery]:
+    """Yield what stands for the versions right before an event that are passed over.
 
     They may never have come; of one that has come this is a second one, which is skipped.
     """
     aggregate, first = (event.aggregate_type, event.aggregate_id), event.version
-    while in_force.instead.get((*aggregate, first - 1), "") is None:
+    while in_force.get((*aggregate, first - 1), "") is None:
         first -= 1
-    if (lost := in_force.lost.get((*aggregate, first - 1))) is not None:
-        yield lost
     for version in range(first, event.version):
         yield delivery._replace(record=event._replace(version=version, payload=PassedOver()))
 

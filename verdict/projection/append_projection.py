@@ -10,13 +10,12 @@ from verdict.database.rows import Rows
 from verdict.database.statements import add_new
 from verdict.projection.batch import Delivery, Record
 from verdict.projection.builder import AppendBuilder, row_of
-from verdict.projection.feedless import Feedless
 from verdict.projection.projection import Applied, View
 from verdict.wire.topics import Topics
 
 
 @dataclass(frozen=True, kw_only=True)
-class AppendProjection(Feedless):
+class AppendProjection:
     """A read model that only grows.
 
     Args:
@@ -40,6 +39,7 @@ class AppendProjection(Feedless):
     settings: str = ""
 
     sequences = ()
+    feed = None
     waits_for_events = False  # it holds nothing
 
     @property

@@ -10,17 +10,17 @@ from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 
 from verdict.database.sqlite_file import AnotherFile, is_damaged
 from verdict.database.time_text import wall_clock
-from verdict.projection import decision, holding, intervention, lost, position, versions
+from verdict.projection import decision, holding, intervention, position, versions
 from verdict.projection.amended import amended
-from verdict.projection.amendments import Changed
 from verdict.projection.batch import Batch, Delivery
 from verdict.projection.builder import readable
 from verdict.projection.damaged import sound, with_damaged
 from verdict.projection.holding import Held, Missing, nothing_missing
-from verdict.projection.lost import Losing
+from verdict.projection.intervention import Amendments
 from verdict.projection.narrowing import Apply, narrowly, refuses_values
 from verdict.projection.position import AnotherRunner
 from verdict.projection.projection import Applied, Projection, StoppedAt, Unprojectable
+from verdict.projection.row_projection import without_feed
 from verdict.projection.versions import BuiltOtherwise, Superseded
 from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
@@ -40,8 +40,8 @@ class RecordsMissing(StoppedAt):
             f"projection {name} v{projection.version} needs {place} from "
             f"offset {next_offset} and was given it from {start}: Kafka no longer has what is "
             f"between, or it was not read; what is archived of it comes back with `verdict "
-            f"projection rebuild {name}`, what is nowhere is passed over with `verdict letters "
-            f"evict {at} --why …`",
+            f"projection rebuild {name}`, what is nowhere is skipped with `verdict skip {at} --why "
+            "…`",
             (*place, next_offset),
         )
 
@@ -55,8 +55,7 @@ class Applier:
     and the error is in `projection_stopped`. The next applier tries both again, since the code may
     have been mended, and success takes the error away. Only a key whose newest state is at fault
     waits on, with the error, for a newer one: nothing would bring that state again. Meanwhile
-    people may have an aggregate tried again, or an event replaced or passed over. Aggregates of
-    which nobody can tell what they are become as if deleted where their events ended. A projection
+    people may have an aggregate tried again, or an event replaced or passed over. A projection
     whose tables were filled under other settings than it has now is stopped from the start.
 
     Args:
@@ -79,7 +78,7 @@ class Applier:
         live: bool = True,
         missing: Missing = nothing_missing,
     ) -> None:
-        self.projection = projection if live else projection.unannounced()
+        self.projection = projection if live else without_feed(projection)
         self.topics = projection.topics(topics)
         self._states = frozenset(topics.states)
         self._engine = engine
@@ -93,8 +92,6 @@ class Applier:
             self._positions = position.load(connection, projection)
             known = versions.of(connection, projection)
             self._held = holding.load(connection, projection)
-            gone = lost.load(connection, self.topics) if projection.waits_for_events else {}
-        self._losing = Losing(gone, self._positions)
         self._tries_again = projection.waits_for_events and any(
             hold.error for hold in self._held.values()
         )
@@ -122,11 +119,6 @@ class Applier:
         """Why it is stopped."""
         return self._failure
 
-    @property
-    def must_lose(self) -> bool:
-        """Whether an aggregate is to become as if deleted where this stands, without a record."""
-        return bool(self._losing.due(self._positions) or self._losing.overdue(self._held))
-
     def apply(self, batch: Batch) -> Applied:
         """Apply what of `batch` lies beyond the position; all of it and the position, or nothing.
 
@@ -150,7 +142,7 @@ class Applier:
             if span.end > self._positions.get(place, 0)
         }
         self._released = False
-        if self.is_stopped or not (ends or self._waits or self._was_stopped or self.must_lose):
+        if self.is_stopped or not (ends or self._waits or self._was_stopped):
             return Applied()
         try:
             return self._apply_all_that_can_be(batch, spans, ends)
@@ -212,10 +204,7 @@ class Applier:
             missing = self._missing(connection, self.projection) if waits else ()
             missing = [*amended(missing, decided)]
             new = amended(self._new(batch, spans), decided)
-            due = self._losing.due(reached)
-            new = lost.in_place(new, due.values()) if due else new
-            overdue = self._losing.overdue(held)
-            applied = apply(connection, [*overdue, *readable([*sound(missing), *new])])
+            applied = apply(connection, [*readable([*sound(missing), *new])])
             applied = with_damaged(applied, held, missing)
             held = holding.record(
                 connection, self.projection, applied, self._clock(), held, seen=self._live
@@ -223,7 +212,6 @@ class Applier:
             if noted_as_stopped:
                 versions.go_on(connection, self.projection)
         self._positions, self._held = reached, held
-        self._losing.settle(due)
         self._was_stopped = self._tries_again = False
         self._released = bool(missing)
         return applied
@@ -237,16 +225,15 @@ class Applier:
             held = holding.try_again(connection, self.projection, held)
         return held
 
-    def _decided(self, connection: Connection) -> Changed:
+    def _decided(self, connection: Connection) -> Amendments:
         """Return what people decided about events that may be applied now.
 
         They decide about what the live version holds; so it meets such an event again only as one
         that it holds, while another version may meet it in any batch.
         """
         if self._live and not self._held:
-            return Changed({}, self._losing.lost)
-        instead = intervention.in_force(connection, self.projection.name)
-        return Changed(instead, self._losing.lost)
+            return {}
+        return intervention.in_force(connection, self.projection.name)
 
     @property
     def _waits(self) -> bool:
@@ -287,7 +274,7 @@ class Applier:
         what = f"projection {name} v{version} stopped: {error}"
         if isinstance(error, Unprojectable):
             topic, partition, offset = error.place
-            what += f"; see `verdict letters show {topic}:{partition}:{offset}`"
+            what += f"; `verdict skip {topic}:{partition}:{offset} --why …` skips it"
         told = isinstance(error, StoppedAt | BuiltOtherwise) and error.__cause__ is None
         log.error("%s", what, exc_info=None if told else error)
         with self._engine.begin() as connection:

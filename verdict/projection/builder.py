@@ -11,12 +11,12 @@ from typing import Any, Generic, NamedTuple, Protocol, runtime_checkable
 
 from sqlalchemy import Connection
 
-from verdict.model.recorded_event import RecordedEvent
+from verdict.model.rows import Evolve
 from verdict.model.told import told
 from verdict.projection.batch import Delivery, Record, Unreadable
-from verdict.projection.fold import Evolve, Fold, Group, Kept, Key, Remains, Row
-from verdict.projection.newest_states import NewestStates, key_of
+from verdict.projection.fold import Group, Key, Remains, Row
 from verdict.projection.projection import Gap, Projection, Unprojectable
+from verdict.projection.row_source import EventSource, StateSource
 from verdict.projection.stored_rows import Form
 
 HISTORIES = 100  # that are folded at once; each leaves a row
@@ -70,8 +70,9 @@ class Rebuildable(Projection, Protocol):
 
 @dataclass(frozen=True)
 class RowBuilder(Generic[Row]):
-    """Folds events; the arguments are those of `RowProjection`, and the table's form."""
+    """Folds whole histories; the arguments are those of `RowProjection`, and the table's form."""
 
+    source: EventSource | StateSource
     evolve: Evolve[Row]
     group: Group[Row]
     form: Form[Row]
@@ -85,51 +86,27 @@ class RowBuilder(Generic[Row]):
         return self.form.columns
 
     def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
-        """Yield a row per aggregate, also of those that are no more, and what they left behind."""
-        for some in _histories(deliveries, aggregate_of):
+        """Yield a row per aggregate, also of those that are no more, and what they left behind.
+
+        A key whose newest state is at fault has a gap that says so. An event at fault ends it.
+        """
+        for some in _histories(deliveries, self.source.key):
             yield from self._folded(some)
 
     def _folded(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
-        fold = Fold(self.evolve, self.group, self.remains)
+        fold = self.source.fold(self.evolve, self.group, self.remains)
         gaps = {gap.key: gap for gap in fold.run({}, deliveries).gaps}
         for key, change in fold.changes.items():
-            gap, kept = gaps.get(key), change.after
-            if gap is not None and gap.fault is not None:
+            gap = gaps.pop(key, None)
+            if gap is not None and gap.fault is not None and self.source.waits_for_events:
                 raise gap.fault
-            values = self.form.values(key, kept) if kept.version else None
-            yield Built(values, gap)
+            kept = change.after
+            values = self.form.values(key, kept) if self.source.keeps(kept) else None
+            if values is not None or gap is not None:
+                yield Built(values, gap)
             for left in change.remains:
                 yield Built(self.form.values(key, left, left.version))
-
-
-@dataclass(frozen=True)
-class StateBuilder(Generic[Row]):
-    """Keeps the newest states; the arguments are of `StateProjection`, and the table's form."""
-
-    shown: Callable[[Any], Row]
-    group: Group[Row]
-    form: Form[Row]
-
-    by_key = True
-
-    @property
-    def columns(self) -> Sequence[str]:
-        """Those of the table."""
-        return self.form.columns
-
-    def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
-        """Yield a row per key that has a state, and the gap of each whose newest is at fault."""
-        for some in _histories(deliveries, key_of):
-            yield from self._newest(some)
-
-    def _newest(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
-        states = NewestStates(self.shown, self.group)
-        gaps = {gap.key: gap for gap in states.run({}, deliveries).gaps}
-        for key in {**states.changes, **gaps}:
-            kept: Kept[Row] = states.changes[key].after if key in states.changes else Kept()
-            values = None if kept.row is None else self.form.values(key, kept)
-            if values is not None or key in gaps:
-                yield Built(values, gaps.get(key))
+        yield from (Built(None, gap) for gap in gaps.values())
 
 
 @dataclass(frozen=True)
@@ -188,10 +165,3 @@ def _histories(
     histories = (records for _, records in groupby(deliveries, key))
     for first in histories:
         yield chain(first, chain.from_iterable(islice(histories, HISTORIES - 1)))
-
-
-def aggregate_of(delivery: Delivery) -> Key:
-    """Return whose event was delivered: type and id."""
-    event = delivery.record
-    assert isinstance(event, RecordedEvent), "rows are folded from events only"
-    return event.aggregate_type, event.aggregate_id

@@ -14,9 +14,9 @@ from verdict.projection import (
     intervention,
     layout,
     letter,
-    lost,
     migrations,
     position,
+    quarantined,
     reader_role,
     verification,
     versions,
@@ -28,8 +28,8 @@ from verdict.projection.roles import Roles
 
 OWN_METADATA = (
     position.metadata, holding.metadata, sequence.metadata, versions.metadata,
-    intervention.metadata, letter.metadata, decision.metadata, lost.metadata, followed.metadata,
-    followed_by.metadata, verification.metadata,
+    intervention.metadata, letter.metadata, decision.metadata, quarantined.metadata,
+    followed.metadata, followed_by.metadata, verification.metadata,
 )  # fmt: skip
 
 

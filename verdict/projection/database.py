@@ -160,17 +160,6 @@ def _built_otherwise(projections: Sequence[Projection], found: Mapping[str, str]
     )
 
 
-def create_processor_tables(engine: Engine, roles: Roles = ROLES) -> None:
-    """Create those tables and views that are missing and not of a projection.
-
-    For who comes before the first `verdict up`, or before that of this version. The arguments and
-    errors are those of `create_read_side`.
-    """
-    with _creation(engine) as connection:
-        processor_tables.create(connection)
-        _let_in(connection, roles, [*processor_tables.VIEWS])
-
-
 def _let_in(connection: Connection, roles: Roles, views: Sequence[str]) -> None:
     if missing := reader_role.let_in(connection, roles, views):
         LOG.warning(

@@ -1,4 +1,4 @@
-"""What people decided to pass over, in SQL: a copy of the topic of decisions, for who asks."""
+"""Decisions about records and topics in SQL: a copy of the topic of decisions."""
 
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -9,7 +9,7 @@ from verdict.database.instant import InstantType
 from verdict.database.rows import Values
 from verdict.database.statements import add_new
 from verdict.model.source import Source
-from verdict.wire.decision import Decision
+from verdict.wire.decision import Decision, Kind
 from verdict.wire.passed_over import PassedOver
 
 metadata = MetaData()
@@ -20,6 +20,7 @@ table = Table(
     Column("partition", BigInteger, primary_key=True),
     Column("offset", BigInteger, primary_key=True),
     Column("until", BigInteger, primary_key=True),
+    Column("kind", Text, primary_key=True),
     Column("who", Text, nullable=False),
     Column("why", Text, nullable=False),
     Column("decided_at", InstantType, nullable=False),
@@ -27,14 +28,14 @@ table = Table(
 
 
 def copy(connection: Connection, decisions: Iterable[Decision]) -> None:
-    """Write down what was decided; what is there already stays as it is."""
-    rows: dict[tuple[Source, int], Values] = {}
+    """Write decisions down that are about records or topics; what is there stays as it is."""
+    rows: dict[tuple[Source, int, Kind], Values] = {}
     for one in decisions:
         if one.aggregate is not None:
-            continue  # which passes over nothing, and is copied beside
+            continue
         row = asdict(one.source) | asdict(one)
-        del row["source"], row["lost"]
-        rows.setdefault((one.source, one.until), row)
+        del row["source"], row["aggregate"]
+        rows.setdefault((one.source, one.until, one.kind), row)
     add_new(connection, table, [*rows.values()])
 
 
@@ -42,7 +43,8 @@ def passed_over(connection: Connection) -> PassedOver:
     """Return the places that are passed over, as far as they are copied."""
     columns = table.c
     asked = select(columns.topic, columns.partition, columns.offset, columns.until)
-    return PassedOver.of(tuple(row) for row in connection.execute(asked))
+    found = connection.execute(asked.where(columns.kind == Kind.SKIPPED))
+    return PassedOver.of(tuple(row) for row in found)
 
 
 def load(connection: Connection) -> list[Decision]:
@@ -55,6 +57,7 @@ def load(connection: Connection) -> list[Decision]:
             who=row.who,
             why=row.why,
             decided_at=row.decided_at,
+            kind=Kind(row.kind),
         )
         for row in rows
     ]

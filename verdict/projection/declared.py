@@ -1,14 +1,17 @@
 """Which read models there are: the engine's own, the application's, and aggregates' states."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
+from typing import cast
 
 from verdict.model.aggregate import Misdeclared
 from verdict.model.application import Application
-from verdict.model.read_model import ReadModel
+from verdict.model.projection import AnyDeclaration, Declaration, TableProjection, settings_text
 from verdict.projection.aggregate_state import state_views
 from verdict.projection.event_archive import event_archive
 from verdict.projection.identifiers import check_identifiers
+from verdict.projection.kind_tables import compile_projection
 from verdict.projection.outcome import outcome
 from verdict.projection.policy_rejection import policy_rejection
 from verdict.projection.projection import Projection
@@ -18,22 +21,24 @@ FIRST = 1
 AtVersion = Callable[[int], Projection]
 
 
-def of_every_application(application: Application) -> tuple[ReadModel, ...]:
+def of_every_application(application: Application) -> tuple[TableProjection, ...]:
     """Return the read models that the engine brings along."""
     return (
-        ReadModel(
-            name="event_archive", key=("global_position",), at=partial(event_archive, application)
+        TableProjection(
+            name="event_archive",
+            key=("global_position",),
+            factory=partial(event_archive, application),
         ),
-        ReadModel(name="outcome", key=("topic", "partition", "offset"), at=outcome),
-        ReadModel(
+        TableProjection(name="outcome", key=("topic", "partition", "offset"), factory=outcome),
+        TableProjection(
             name="policy_rejection",
             key=("decided_at", "aggregate_type", "aggregate_id", "command_id"),
-            at=partial(policy_rejection, application),
+            factory=partial(policy_rejection, application),
         ),
     )
 
 
-def read_models(application: Application) -> Mapping[str, ReadModel]:
+def read_models(application: Application) -> Mapping[str, AnyDeclaration]:
     """Return the read models by name, in the order in which a batch updates them.
 
     Raises:
@@ -41,7 +46,7 @@ def read_models(application: Application) -> Mapping[str, ReadModel]:
     """
     own = {one.name: one for one in of_every_application(application)}
     states = state_views(application.aggregates)
-    of_application = {one.name: one for one in application.loaded_read_models}
+    of_application = {one.name: one for one in application.read_models}
     if clash := sorted({*own, *states} & {*of_application}):
         raise Misdeclared(
             f"{application.name} has a read model {clash[0]!r}, and so has every application: "
@@ -59,7 +64,7 @@ def declared(
         application: Whose.
         chosen: The application's settings by name; what is missing has its default.
     """
-    return {name: _at_version(one, chosen or {}) for name, one in read_models(application).items()}
+    return {name: at_version(one, chosen or {}) for name, one in read_models(application).items()}
 
 
 def projections(
@@ -87,18 +92,36 @@ def first_versions(application: Application) -> Sequence[Projection]:
     return tuple(projections(application))
 
 
-def _at_version(read_model: ReadModel, chosen: Mapping[str, object]) -> AtVersion:
+def at_version(read_model: AnyDeclaration, chosen: Mapping[str, object]) -> AtVersion:
+    """Return a read model as a function of its version.
+
+    Args:
+        read_model: As it is declared.
+        chosen: Settings by name; what is missing has its default, and others are left alone.
+    """
     given = {name: chosen[name] for name in read_model.settings if name in chosen}
 
-    def at_version(version: int) -> Projection:
-        projection: Projection = read_model.at(version=version, **given)
-        if read_model.name not in projection.views:
-            raise Misdeclared(
-                f"read model {read_model.name!r} has no view of that name, by which all else finds "
-                f"its rows: it has {', '.join(projection.views) or 'none'}; call one of them so, "
-                "or the read model like one"
-            )
+    def made(version: int) -> Projection:
+        if isinstance(read_model, Declaration):
+            projection: Projection = compile_projection(read_model, version, **given)
+        else:
+            projection = _with_tables(read_model, version, given)
         check_identifiers(projection)
         return projection
 
-    return at_version
+    return made
+
+
+def _with_tables(
+    read_model: TableProjection, version: int, given: Mapping[str, object]
+) -> Projection:
+    projection = read_model.factory(version=version, **given)
+    if read_model.name not in projection.views:
+        raise Misdeclared(
+            f"read model {read_model.name!r} has no view of that name, by which all else finds "
+            f"its rows: it has {', '.join(projection.views) or 'none'}; call one of them so, "
+            "or the read model like one"
+        )
+    if read_model.settings:
+        projection = replace(projection, settings=settings_text(read_model.factory, given))
+    return cast(Projection, projection)

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import Boolean, Integer, LargeBinary, Select, Text
+from sqlalchemy import Boolean, CompoundSelect, Integer, LargeBinary, Select, Text
 from sqlalchemy.types import TypeEngine
 
 from verdict.database.instant import InstantType
 from verdict.database.json_type import JsonType
 
-Query = Select[*tuple[Any, ...]]
+Query = Select[*tuple[Any, ...]] | CompoundSelect[*tuple[Any, ...]]
 
 
 class ViewColumn(NamedTuple):

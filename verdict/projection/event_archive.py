@@ -38,7 +38,6 @@ from verdict.projection import decision
 from verdict.projection.archived_event import ArchivedEvent, Identity, archived_event
 from verdict.projection.batch import Delivery
 from verdict.projection.described import View, described
-from verdict.projection.feedless import Feedless
 from verdict.projection.masking import Paths, for_who_may_see, masked
 from verdict.projection.projection import Applied, Unprojectable
 from verdict.wire.passed_over import NOTHING_PASSED_OVER
@@ -56,7 +55,7 @@ Found = dict[Identity, ArchivedEvent]
 
 
 @dataclass(frozen=True, kw_only=True)
-class EventArchive(Feedless):
+class EventArchive:
     """The projection; `global_position` counts from 1 without a gap and shows up in order."""
 
     table: Table
@@ -65,6 +64,7 @@ class EventArchive(Feedless):
     name: str = "event_archive"
     settings: str = ""
 
+    feed = None
     waits_for_events = False  # it holds nothing
 
     @property

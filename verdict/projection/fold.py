@@ -8,7 +8,7 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.model.told import told
 from verdict.projection.batch import Delivery
 from verdict.projection.projection import Applied, Gap, Unprojectable
-from verdict.projection.stand_in import AsIfDeleted, PassedOver
+from verdict.projection.stand_in import PassedOver
 
 Row = TypeVar("Row", bound=tuple[Any, ...])
 
@@ -110,9 +110,7 @@ class Fold(Generic[Row]):
         self, key: Key, change: Change[Row], event: RecordedEvent, delivery: Delivery
     ) -> None:
         early = self._early.get(key, {})
-        if event.payload.__class__ is AsIfDeleted:
-            self._lose(key, change, event, delivery)
-        elif event.version <= change.after.version or event.version in early:
+        if event.version <= change.after.version or event.version in early:
             self._skipped += 1
         elif event.version > change.after.version + 1:
             self._early.setdefault(key, {})[event.version] = delivery
@@ -120,21 +118,6 @@ class Fold(Generic[Row]):
             self._apply_early(key, change, early)
         else:
             self._early.setdefault(key, {})[event.version] = delivery
-
-    def _lose(
-        self, key: Key, change: Change[Row], event: RecordedEvent, delivery: Delivery
-    ) -> None:
-        """Let an aggregate count as deleted at a version, whatever has come up to there."""
-        version, row, _ = change.after
-        if event.version < version or (event.version == version and row is None):
-            self._skipped += 1
-            return
-        early = self._early.get(key, {})
-        for overtaken in [one for one in early if one <= event.version]:
-            del early[overtaken]
-        self._faults.pop(key, None)
-        self._apply(key, change, event, delivery)
-        self._apply_early(key, change, early)
 
     def _apply_early(self, key: Key, change: Change[Row], early: dict[int, Delivery]) -> None:
         """Apply what came before the event that it follows."""
@@ -151,12 +134,10 @@ class Fold(Generic[Row]):
         _, row, group = before = change.after
         kind = event.payload.__class__
         try:
-            if kind is AsIfDeleted:
-                row = group = None
-            elif kind is not PassedOver:
+            if kind is not PassedOver:
                 row = self.evolve(row, event)
                 group = None if row is None else self.group(row)
-            if group != before.group and kind is not AsIfDeleted:
+            if group != before.group:
                 change.remains += self._left(before, event)
         except Exception as error:
             fault = self._faults[key] = Unprojectable(

@@ -1,7 +1,7 @@
 """How tables that cannot be built again get from the form of one version of verdict to the next.
 
 Read models need none of this: a changed one gets another version, with tables of its own. What is
-kept for ever (`event_archive`, letters, what people decided, mails) and the engine's own tables
+kept for ever (`event_archive`, letters, what people decided, outbox) and the engine's own tables
 are altered where they are. To change one of them, change its `Table` and append a migration that
 does the same to a database that has it already; `layout.put_views` renews the views by itself.
 """
@@ -28,7 +28,7 @@ table = Table(
 )
 
 # one of these is in every database that has tables of ours
-FIRST_TABLES = ("projection_version_v1", "projection_live_v1", "mail_week_v1")
+FIRST_TABLES = ("projection_version_v1", "projection_live_v1", "outbox_batch_v1")
 
 
 class Migration(NamedTuple):
@@ -68,7 +68,7 @@ def _index_what_is_asked_for(connection: Connection) -> None:
     add_index(connection, "event_archive", "time", "decided_at")
     add_index(connection, "event_archive", "correlation", field[connection.dialect.name])
     add_index(connection, "outcome", "time", "decided_at")
-    add_index(connection, "client_recent_order_order", "status", "status")
+    add_index(connection, "client_recent_order_row", "status", "status")
 
 
 def _spell_out_archived_nul(connection: Connection) -> None:

@@ -1,37 +1,25 @@
 """`outcome`: one row per command record that was answered, for "what became of it, and why?"."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from operator import itemgetter
-from typing import Any
+from collections.abc import Sequence
 
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
-    Connection,
     Index,
     MetaData,
     Table,
     Text,
+    func,
     select,
 )
 
 from verdict.database.instant import InstantType
 from verdict.projection.answered import Outcome
 from verdict.projection.append_projection import AppendProjection
-from verdict.projection.batch import Delivery, Record
+from verdict.projection.batch import Record
 from verdict.projection.described import View, described
-from verdict.projection.projection import Applied
-from verdict.projection.scattered_key import key_partition, note, note_all, scattered
 from verdict.wire.topics import Topics
-
-
-def _of(*names: str) -> Callable[[tuple[Any, ...]], Any]:
-    return itemgetter(*map(Outcome._fields.index, names))
-
-
-PLACE, BEFORE = _of("aggregate_type", "aggregate_id", "partition"), _of("from_version")
 
 
 def _row(record: Record) -> Outcome:
@@ -44,32 +32,6 @@ def every_responses(topics: Topics) -> Sequence[str]:
     return [
         topics.responses(aggregate_type) for aggregate_type in topics.application.aggregate_types
     ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class OutcomeProjection(AppendProjection):
-    """Outcomes and, in the same transaction, on which partitions each aggregate's commands were."""
-
-    places: Table
-
-    @property
-    def tables(self) -> Sequence[Table]:
-        """Outcomes, and where commands were."""
-        return [self.table, self.places]
-
-    def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
-        """Insert a row for each response that has none, and note its command's partition.
-
-        Malformed commands, which have no versions, are not noted: their aggregate id is a claim,
-        which their key may deny.
-        """
-        rows = self.rows(deliveries)
-        note(connection, self.places, {PLACE(row) for row in rows if BEFORE(row) is not None})
-        return self.insert(connection, rows)
-
-    def complete(self, connection: Connection) -> None:
-        """Note the partitions of all commands."""
-        note_all(connection, self.places, self.table)
 
 
 def _shown(table: Table) -> View:
@@ -98,7 +60,28 @@ def _shown(table: Table) -> View:
     )
 
 
-def outcome(version: int = 1) -> OutcomeProjection:
+def _scattered(table: Table) -> View:
+    """Return the aggregates with commands on several partitions.
+
+    Kafka keeps an order within a partition only. Commands of one aggregate are on several if the
+    partitioners of their senders differ: each is still decided once, but perhaps not in the order
+    of sending. Malformed commands, which have no versions, do not count: their aggregate id is a
+    claim, which their key may deny.
+    """
+    of = table.c
+    aggregate = (of.aggregate_type, of.aggregate_id)
+    partitions = func.count(of.partition.distinct()).label("partitions")
+    found = select(*aggregate, partitions).where(of.from_version.is_not(None)).group_by(*aggregate)
+    return described(
+        found.having(func.min(of.partition) < func.max(of.partition)),
+        "Aggregates whose commands came on several partitions, so that their order is not known.",
+        aggregate_type="Type of the aggregate.",
+        aggregate_id="Id of the aggregate.",
+        partitions="On how many partitions they came.",
+    )
+
+
+def outcome(version: int = 1) -> AppendProjection:
     """Return the projection; it can be joined by command, by correlation and by aggregate."""
     outcomes = Table(
         f"outcome_v{version}",
@@ -126,15 +109,15 @@ def outcome(version: int = 1) -> OutcomeProjection:
     Index(f"{outcomes.name}_command", outcomes.c.command_id)
     Index(f"{outcomes.name}_time", outcomes.c.decided_at)
     Index(f"{outcomes.name}_correlation", outcomes.c.correlation_id)
-    Index(f"{outcomes.name}_aggregate", outcomes.c.aggregate_type, outcomes.c.aggregate_id)
-    places = key_partition(outcomes.metadata, version)
-    return OutcomeProjection(
+    # all that `scattered_key` asks for, so that it reads no row
+    places = ("aggregate_type", "aggregate_id", "partition", "from_version")
+    Index(f"{outcomes.name}_aggregate", *(outcomes.c[name] for name in places))
+    return AppendProjection(
         name="outcome",
         version=version,
         table=outcomes,
-        places=places,
         columns=Outcome._fields,
         row=_row,
         follows=every_responses,
-        views={"outcome": _shown(outcomes), "scattered_key": scattered(places)},
+        views={"outcome": _shown(outcomes), "scattered_key": _scattered(outcomes)},
     )

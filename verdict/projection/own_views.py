@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from sqlalchemy import select
+from sqlalchemy import select, union_all
 
 from verdict.projection import (
     decision,
@@ -11,8 +11,8 @@ from verdict.projection import (
     holding,
     intervention,
     letter,
-    lost,
     position,
+    quarantined,
     verification,
     versions,
 )
@@ -50,8 +50,9 @@ OWN_VIEWS: Mapping[str, View] = {
         cluster_id="Kafka's id of its cluster.",
     ),
     "projection_held": described(
-        select(holding.table),
-        "Aggregates that wait in a projection: an event is missing, or one cannot be applied.",
+        union_all(select(holding.table), quarantined.held()),
+        "Aggregates that wait in a projection: an event is missing or cannot be applied, or the "
+        "aggregate is quarantined.",
         projection=OF_WHOM,
         projection_version=VERSION,
         aggregate_type=TYPE,
@@ -59,7 +60,7 @@ OWN_VIEWS: Mapping[str, View] = {
         version_needed="The version of the event that it waits for.",
         version_seen="The greatest version that has come.",
         found_at="Since when it waits.",
-        error="Why the event cannot be applied; none when it is missing.",
+        error="Why the event cannot be applied, or what is damaged; none if it is missing.",
     ),
     "projection_version": described(
         SHOWN["projection_version"],
@@ -67,7 +68,7 @@ OWN_VIEWS: Mapping[str, View] = {
         projection=OF_WHOM,
         version=VERSION,
         role="What it is there for: `live` (readers see it), `kept`, `built` or `building`.",
-        settings="What its tables were filled with, in words; empty when they depend on nothing.",
+        settings="The settings that its tables were filled with, as JSON; empty when it has none.",
         error="Why it is stopped, if it is.",
         stopped_at="Since when it is stopped.",
     ),
@@ -94,7 +95,7 @@ OWN_VIEWS: Mapping[str, View] = {
         "With which settings the tables of each version were filled.",
         projection=OF_WHOM,
         version=VERSION,
-        settings="In words; empty when they depend on none.",
+        settings="As JSON; empty when it has none.",
     ),
     "letter": described(
         select(letter.table),
@@ -145,26 +146,28 @@ OWN_VIEWS: Mapping[str, View] = {
     ),
     "decision": described(
         select(decision.table),
-        "Records that are passed over, as people decided.",
+        "What operators decided about records and topics.",
         topic=TOPIC,
         partition=PARTITION,
-        offset="Offset of the first record that is passed over.",
-        until="Offset of the first one behind it that is not.",
+        offset="Offset of the first record that it is about.",
+        until="Offset after the last one.",
+        kind="`SKIPPED`: the records are passed over; `RESTORED`, `ACCEPTED`: a topic was changed.",
         who="Who decided it.",
         why="The reason that they gave.",
         decided_at="When it was decided.",
     ),
-    "aggregate_lost": described(
-        select(lost.table),
-        "Aggregates that count as deleted, as nobody can tell what they are: events are lost.",
+    "aggregate_quarantined": described(
+        quarantined.shown(),
+        "Aggregates whose history is damaged now; their commands are rejected.",
         aggregate_type=TYPE,
         aggregate_id=ID,
-        version="The last version that is lost; a later one begins anew.",
-        topic="Topic of its events.",
-        partition="Partition that they are on.",
-        offset="Where they ended when it was decided.",
-        who="Who decided to go on without them.",
-        why="The reason that they gave.",
+        version="The first version that is damaged.",
+        error="What is damaged.",
+        topic="Topic of the record at which that shows.",
+        partition="Partition of the topic.",
+        offset="Offset of the record.",
+        operator="Who decided to go on without the aggregate.",
+        reason="The reason that they gave.",
         decided_at="When it was decided.",
     ),
 }

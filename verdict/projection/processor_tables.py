@@ -9,18 +9,18 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import Connection
 
 from verdict.database.statements import exclude_others
-from verdict.projection import layout, mail_outbox, migrations
+from verdict.projection import layout, migrations, outbox
 from verdict.projection.own_views import OWN_VIEWS
 from verdict.projection.projection import Projection, View
 
-VIEWS: Mapping[str, View] = mail_outbox.VIEWS
+VIEWS: Mapping[str, View] = outbox.VIEWS
 
 
 def create(connection: Connection) -> None:
     """Create the tables and views that are missing, inside a transaction."""
     exclude_others(connection, "creation")
     migrations.bring_forward(connection)
-    layout.create_tables(connection, mail_outbox.metadata)
+    layout.create_tables(connection, outbox.metadata)
     layout.put_views(connection, VIEWS)
 
 

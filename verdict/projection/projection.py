@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sqlalchemy import Connection, Table
 
 from verdict.projection.batch import Delivery
 from verdict.projection.described import View as View
 from verdict.wire.topics import Topics
+
+if TYPE_CHECKING:  # it writes down changes that are made of this module's
+    from verdict.projection.change_feed import ChangeFeed
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,8 @@ class Projection(Protocol):
     @property
     def views(self) -> Mapping[str, View]: ...
     @property
+    def feed(self) -> "ChangeFeed | None": ...
+    @property
     def sequences(self) -> Sequence[str]: ...
     @property
     def waits_for_events(self) -> bool: ...
@@ -89,20 +94,6 @@ class Projection(Protocol):
 
         Raises:
             Unprojectable: One record is at fault.
-        """
-        ...
-
-    def unannounced(self) -> "Projection":
-        """Return the same projection, which leaves the feeds alone that readers follow."""
-        ...
-
-    def announce(self, connection: Connection, before: "Projection", now: int) -> None:
-        """Tell the feeds in what this version differs from the one that readers saw before.
-
-        Args:
-            connection: In the transaction in which readers get this version to see.
-            before: Another version of this projection, at the same position.
-            now: Epoch milliseconds.
         """
         ...
 

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
-from verdict.projection import holding, position, versions
+from verdict.projection import holding, intervention, position, versions
 from verdict.projection.amended import amended
-from verdict.projection.amendments import in_force
 from verdict.projection.batch import Delivery
 from verdict.projection.builder import readable
 from verdict.projection.damaged import sound, with_damaged
@@ -51,8 +50,8 @@ def try_again(
         Unprojectable: An event cannot be read.
     """
     held = {key: holding.load(connection, projection)[key]}
-    topics = {event.topic for event in events}
-    events = [*amended(events, in_force(connection, projection.name, topics))]
+    in_force = intervention.in_force(connection, projection.name)
+    events = [*amended(events, in_force)]
     applied = narrowly(projection)(connection, [*readable(sound(events))])
     applied = with_damaged(applied, held, events)
     return holding.record(connection, projection, applied, now, held).get(key)

@@ -9,13 +9,7 @@ class PassedOver(Event):
     """Stands for a payload that a projection does without; the aggregate's version moves on."""
 
 
-class AsIfDeleted(Event):
-    """Stands for the last version of an aggregate of which nobody can tell what it is."""
-
-
-def stand_in(
-    aggregate_type: str, aggregate_id: str, version: int, payload: Event, decided_at: int = 0
-) -> RecordedEvent:
+def stand_in(aggregate_type: str, aggregate_id: str, version: int, payload: Event) -> RecordedEvent:
     """Return an event of which nothing else is known."""
     return RecordedEvent(
         event_id=event_id(aggregate_type, aggregate_id, version),
@@ -30,7 +24,7 @@ def stand_in(
         causation_id="",
         actor=None,
         traceparent=None,
-        decided_at=decided_at,
+        decided_at=0,
         source=Source("", 0, 0),
         handler_version="",
         previous_hash=b"",

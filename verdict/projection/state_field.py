@@ -12,11 +12,12 @@ from sqlalchemy import BigInteger, Boolean, LargeBinary, Text
 from sqlalchemy.types import TypeEngine
 
 from verdict.database.instant import InstantType
+from verdict.model.annotation import unwrapped
 from verdict.model.message import Message, TimestampMillis
 from verdict.model.personal import personal_paths
 from verdict.projection.hidden import PERSONAL
 from verdict.projection.identifiers import SYSTEM_COLUMNS
-from verdict.wire.readable import as_it_is, show_of, unwrapped
+from verdict.wire.readable import as_it_is, show_of
 
 ENGINES = {"aggregate_id", "version", "present", "group_key", "life_cycle", "decided_at"}
 SHOWN = {"id", "global_position"}

@@ -14,49 +14,50 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    delete,
     literal,
     select,
     true,
 )
+from sqlalchemy.types import TypeEngine
 
+from verdict.database.instant import InstantType
 from verdict.database.rows import Rows
 from verdict.database.statements import is_any_of, put
+from verdict.model.rows import FieldType, row_fields
 from verdict.projection.fold import Kept, Key, Row
 
 Stored = tuple[Any, ...]  # what a table holds of an aggregate, key first
 
+SQL_TYPES: Mapping[FieldType, type[TypeEngine[Any]]] = {
+    "text": Text, "integer": BigInteger, "boolean": Boolean, "time": InstantType,
+}  # fmt: skip
 AS_IT_IS = 0  # in `left_with`, as no event has this version
 
 
-def row_table(name: str, metadata: MetaData, *columns: Column[Any]) -> Table:
+def row_table(
+    name: str, metadata: MetaData, *columns: Column[Any], of_types: bool = False
+) -> Table:
     """Return a table of one row per aggregate: the engine's columns, then the declared ones.
 
     A row that was removed stays with `present` false and nothing in the declared columns, so that
     its `version` still tells old events from new ones. `group_key` is the group that the row
-    counts in: put an index on it when groups are read again from it.
+    counts in.
+
+    Args:
+        name: Of the table.
+        metadata: That of the projection.
+        *columns: The declared ones.
+        of_types: For several aggregate types, as an id may be in each. There is also room for what
+            aggregates leave behind in groups: `left_with` is the version with which the aggregate
+            of such a row went elsewhere, and 0 in its row as it is.
     """
-    return _table(name, metadata, [Column("aggregate_id", Text, primary_key=True)], columns)
-
-
-def row_table_of_types(name: str, metadata: MetaData, *columns: Column[Any]) -> Table:
-    """Return a table as `row_table` does, for several aggregate types: an id may be in each.
-
-    It also has room for what aggregates leave behind in groups: `left_with` is the version with
-    which the aggregate of such a row went elsewhere, and 0 in its row as it is.
-    """
-    key: list[Column[Any]] = [
-        Column("aggregate_id", Text, primary_key=True),  # the first, as rows are looked up by it
-        Column("aggregate_type", Text, primary_key=True),
-        Column("left_with", BigInteger, primary_key=True, autoincrement=False),
-    ]
-    return _table(name, metadata, key, columns)
-
-
-def _table(
-    name: str, metadata: MetaData, key: Sequence[Column[Any]], columns: Sequence[Column[Any]]
-) -> Table:
     for column in columns:
         column.nullable = True  # for what remains of a removed row
+    key: list[Column[Any]] = [Column("aggregate_id", Text, primary_key=True)]
+    if of_types:  # behind the id, as rows are looked up by that
+        key.append(Column("aggregate_type", Text, primary_key=True))
+        key.append(Column("left_with", BigInteger, primary_key=True, autoincrement=False))
     return Table(
         name,
         metadata,
@@ -66,6 +67,11 @@ def _table(
         Column("group_key", Text),
         *columns,
     )
+
+
+def columns_of(row: type[Any]) -> list[Column[Any]]:
+    """Return the columns of a row that is declared with types."""
+    return [Column(field.name, SQL_TYPES[field.type]) for field in row_fields(row).values()]
 
 
 def is_of_types(table: Table) -> bool:
@@ -84,7 +90,7 @@ class Form(Generic[Row]):
 
     Args:
         row: The named tuple of the declared columns.
-        of_types: Whether the table is from `row_table_of_types`.
+        of_types: Whether the table is from `row_table` for several types.
     """
 
     row: type[Row]
@@ -119,7 +125,7 @@ class StoredRows(Generic[Row]):
     """Reads and writes rows in bulk.
 
     Args:
-        table: From `row_table`, if all keys are of one type, or from `row_table_of_types`.
+        table: From `row_table`; one that is not `of_types` takes keys of one type only.
         row: The named tuple of the declared columns.
     """
 
@@ -174,6 +180,12 @@ class StoredRows(Generic[Row]):
         # in the order of their keys, neighbours are on one page
         put(connection, self.table, Rows(form.columns, sorted(rest)), but=indexed)
         put(connection, self.table, Rows(form.columns, sorted(moved)))
+
+    def remove(self, connection: Connection, keys: Iterable[Key]) -> None:
+        """Delete the rows of these aggregates, all of one type, and their versions with them."""
+        if names := [name for _, name in keys]:
+            gone = is_any_of(connection, self.table.c.aggregate_id, names)
+            connection.execute(delete(self.table).where(gone))
 
     @property
     def form(self) -> Form[Row]:

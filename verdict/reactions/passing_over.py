@@ -26,7 +26,7 @@ def pass_over(kafka: Kafka, settings: Settings, publisher: Publisher) -> bool:
         Whether there was any: then the marker is that of no query of Spark, and to be begun anew.
 
     Raises:
-        NotPublished, TakenOver, Unreachable, VerdictError: As for `publish` and the decisions.
+        NotPublished, FencedError, Unreachable, VerdictError: As for `publish` and the decisions.
     """
     topics, reached = settings.topics, publisher.marker.offsets
     decisions = read_decisions(kafka.settings, topics)

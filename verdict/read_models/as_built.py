@@ -2,6 +2,7 @@
 
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable
+from verdict.model.projection import settings_of
 from verdict.projection.declared import read_models
 from verdict.reading.reader import reader_of
 
@@ -29,5 +30,5 @@ def as_built(settings: Settings, name: str) -> Settings:
 def with_built(settings: Settings, name: str, built: str) -> Settings:
     """Return the settings with what a projection says that it was built with."""
     known = read_models(settings.application)
-    chosen = known[name].built_with(built) if name in known else {}
+    chosen = settings_of(built, known[name].settings) if name in known else {}
     return settings.model_copy(update=dict(chosen)) if chosen else settings

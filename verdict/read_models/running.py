@@ -99,6 +99,16 @@ class Projecting:
         self._query = SparkQuery(ground.spark, NAME, self._apply, self._told)
         self._look_at = 0.0
 
+    @property
+    def done(self) -> int:
+        """How many batches it has applied."""
+        return self._query.done
+
+    @property
+    def undone(self) -> bool:
+        """Never: a start that succeeds has asked the database and Kafka."""
+        return False
+
     def start(self) -> None:
         """Begin where those stand that are near the end of the log; bring the others there.
 
@@ -147,7 +157,8 @@ class Projecting:
         self._held.close()
 
     def note_end(self, error: Exception) -> None:
-        """Write down for readers that all of them are stopped, and why."""
+        """Stop, and write down for readers that all of them are stopped, and why."""
+        self.stop()
         if self._opened is None:
             return
         try:

@@ -13,8 +13,8 @@ LONGEST = 30  # the lines that are made of it stay as short as formatters want t
 NAME = re.compile(rf"[a-z][a-z0-9_]{{0,{LONGEST - 1}}}")
 # as names or as classes, these have a meaning in the modules that are written
 IN_USE = {
-    "aggregate", "app", "at", "cast", "command", "decide", "described", "event", "evolve", "given",
-    "happened", "message", "refused", "row_table", "select", "text", "using", "version_view",
+    "aggregate", "app", "command", "decide", "event", "evolve", "given", "happened", "message",
+    "projection", "recorded", "refused", "row", "text", "using",
 }  # fmt: skip
 
 

@@ -1,26 +1,161 @@
-"""The roles of a deployment: each can be a process of its own, `verdict up` has all of them."""
+"""The roles of a deployment, and which components each of them starts, in this order.
 
-from collections.abc import Callable, Iterable, Sequence
+`verdict up` has all roles in one process, `verdict run` has one of them.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 
-from verdict.configuration.cluster import refuse_a_kafka_of_this_machine
-from verdict.configuration.found import running_kafka
-from verdict.configuration.loading import SettingsInvalid
+from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
-from verdict.errors import Unreachable
+from verdict.decider.coverage import decided
+from verdict.decider.latency import Latencies
+from verdict.decider.recovery.progress import Tell
+from verdict.decider.recovery.recovering import recover_outdated
+from verdict.decider.running import Deciding
+from verdict.errors import Late, Unreachable
+from verdict.exactly_once.steps import OnStep
+from verdict.foundation.foundation import Foundation, WithoutSpark
 from verdict.foundation.place import BROKER as BROKER_NAME
-from verdict.foundation.place import DECIDER, Place, place_of, whole_place
-from verdict.projection.declared import read_models
-from verdict.service.parts import (
-    BrokerPart,
-    DeciderPart,
-    LettersPart,
-    Part,
-    Stage,
-    lake_part,
-    reactions_part,
-    read_models_part,
-)
+from verdict.foundation.place import DECIDER
+from verdict.lake.running import lake
+from verdict.letters.retrying import build_retry
+from verdict.projection.database import open_database
+from verdict.reactions.running import reacting
+from verdict.service.read_side import project
+from verdict.service.rehearsal import Rehearsal
+from verdict.service.step_thread import StepThread
+from verdict.service.supervisor import Component, Supervisor
+
+DECIDER_RETRY_S = 1.0  # somebody waits for an answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleContext:
+    """What the components of a role are made of.
+
+    Args:
+        settings: All that can be chosen.
+        laid: Kafka, and Spark for roles that need it.
+        held: Takes what is closed when the process ends, after all components that use it.
+        is_kafka_there: Whether Kafka has answered last.
+        alone: Whether the process has one role: then what stops it ends the process.
+        chosen: Names of read models; empty: all.
+        on_step: Called at each step of publishing what was decided.
+        tell: Called with what a person who waits for the start may want to know.
+        check_jvm: Raises why Spark's JVM ended, if it did.
+        latencies: Takes in how long commands waited for their answers.
+    """
+
+    settings: Settings
+    laid: Foundation | WithoutSpark
+    held: ExitStack
+    is_kafka_there: Callable[[], bool]
+    alone: bool
+    chosen: tuple[str, ...]
+    on_step: OnStep
+    tell: Tell
+    check_jvm: Callable[[], None]
+    latencies: Latencies
+
+    @property
+    def ground(self) -> Foundation:
+        """Kafka and Spark."""
+        assert isinstance(self.laid, Foundation), "a role that needs Spark says so"
+        return self.laid
+
+    def supervise(
+        self,
+        name: str,
+        component: Component,
+        *,
+        must_start: bool = False,
+        on_end: Callable[[Exception], None] = lambda _: None,
+        is_ready: Callable[[], bool] = lambda: True,
+    ) -> Supervisor:
+        """Return the supervisor of a component that ends the process only if its role is alone."""
+        return Supervisor(
+            name=name,
+            component=component,
+            essential=self.alone,
+            must_start=must_start,
+            is_kafka_there=self.is_kafka_there,
+            find_cause=self.check_jvm,
+            on_end=on_end,
+            is_ready=is_ready,
+        )
+
+
+def no_components(_: RoleContext) -> Iterator[Supervisor]:
+    """Yield nothing: the embedded broker runs before any component of any role."""
+    yield from ()
+
+
+def decider_components(context: RoleContext) -> Iterator[Supervisor]:
+    """Yield the query that decides commands, then its rehearsal; the process ends with either."""
+    ground, settings = context.ground, context.settings
+    recover_outdated(ground, settings, context.tell)
+    deciding = Deciding(ground, settings, context.on_step, context.latencies)
+    context.held.callback(deciding.close)
+    yield Supervisor(
+        name=DECIDER,
+        component=deciding,
+        essential=True,
+        passing=(Unreachable, Late),
+        retry_s=DECIDER_RETRY_S,
+        is_kafka_there=context.is_kafka_there,
+        find_cause=context.check_jvm,
+    )
+    rehearsal = Rehearsal(deciding.rehearse)
+    yield Supervisor(
+        name="rehearsal",
+        component=rehearsal,
+        essential=True,
+        passing=(),
+        is_ready=rehearsal.is_over,
+    )
+
+
+def reactions_components(context: RoleContext) -> Iterator[Supervisor]:
+    """Yield what follows from events; a policy that is added begins now."""
+    ground, topics = context.ground, context.settings.topics
+    known = () if ground.marker is None else decided(ground.marker, topics)
+    processor = reacting(ground, context.settings, with_history=[*map(topics.events, known)])
+    yield context.supervise("reactions", processor)
+
+
+def lake_components(context: RoleContext) -> Iterator[Supervisor]:
+    """Yield what writes the application's lake."""
+    table = context.settings.application.lake
+    assert table is not None, "there is no such role without one"
+    yield context.supervise("lake", lake(context.ground, context.settings, table))
+
+
+def read_models_components(context: RoleContext) -> Iterator[Supervisor]:
+    """Yield what brings read models forward; where it cannot start, the process does not."""
+    projecting = project(context.ground, context.settings, context.chosen)
+    yield context.supervise("projections", projecting, must_start=True, on_end=projecting.note_end)
+
+
+def letters_components(context: RoleContext) -> Iterator[Supervisor]:
+    """Yield what takes dead letters in, which is ready with all that were there, and the retry."""
+    settings = context.settings
+    engine = open_database(database_url(settings))
+    context.held.callback(engine.dispose)
+    intake, dispatch = build_retry(
+        engine,
+        context.laid.kafka,
+        settings.topics,
+        attempts=settings.retry_attempts,
+        backoff=settings.retry_backoff,
+        allowed=settings.retry_topics,
+        poll_s=settings.retry_poll_ms / 1000,
+    )
+    thread = StepThread("intake of letters", intake)
+    yield context.supervise(thread.name, thread, is_ready=intake.caught_up.is_set)
+    thread = StepThread("dispatch of letters", dispatch)
+    yield context.supervise(thread.name, thread)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,14 +164,14 @@ class Role:
 
     Args:
         name: As it is typed.
-        part: Makes what runs, not started.
+        components: Yields what runs, not started; each one is started before the next is made.
         spark: Whether it needs Spark.
         database: Whether it needs the tables of the read side.
         is_there: Whether a deployment has it.
     """
 
     name: str
-    part: Callable[[Stage], Part]
+    components: Callable[[RoleContext], Iterator[Supervisor]]
     spark: bool = True
     database: bool = False
     is_there: Callable[[Settings], bool] = lambda _: True
@@ -44,125 +179,23 @@ class Role:
 
 BROKER = Role(
     name=BROKER_NAME,
-    part=BrokerPart,
+    components=no_components,
     spark=False,
     is_there=lambda settings: settings.bootstrap_servers is None,
 )
 LAKE = Role(
-    name="lake", part=lake_part, is_there=lambda settings: settings.application.lake is not None
+    name="lake",
+    components=lake_components,
+    is_there=lambda settings: settings.application.lake is not None,
 )
-READ_MODELS = Role(name="read-models", part=read_models_part, database=True)
+READ_MODELS = Role(name="read-models", components=read_models_components, database=True)
 
 ROLES = (
     BROKER,
-    Role(name=DECIDER, part=DeciderPart),
-    Role(name="reactions", part=reactions_part),
+    Role(name=DECIDER, components=decider_components),
+    Role(name="reactions", components=reactions_components),
     LAKE,
     READ_MODELS,
-    Role(name="letters", part=LettersPart, spark=False, database=True),
+    Role(name="letters", components=letters_components, spark=False, database=True),
 )
-"""In the order in which they start."""
-
-
-@dataclass(frozen=True, slots=True)
-class Crew:
-    """The roles of one process.
-
-    Args:
-        roles: In the order in which they start.
-        place: What the process has for itself.
-        chosen: Which read models it brings forward; empty: all.
-        alone: Whether it was started for one role.
-    """
-
-    roles: tuple[Role, ...]
-    place: Place
-    chosen: tuple[str, ...] = ()
-    alone: bool = False
-
-    @property
-    def spark(self) -> bool:
-        """Whether one of them needs Spark."""
-        return any(role.spark for role in self.roles)
-
-    @property
-    def database(self) -> bool:
-        """Whether one of them needs the tables of the read side."""
-        return any(role.database for role in self.roles)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The roles as they are typed."""
-        return tuple(" ".join((role.name, *self.chosen)) for role in self.roles)
-
-
-def everybody(settings: Settings) -> Crew:
-    """Return all roles that there are for a deployment, for one process."""
-    roles = tuple(role for role in ROLES if role.is_there(settings))
-    apart = [(role.name,) for role in ROLES]
-    return Crew(
-        roles,
-        whole_place(settings.data_dir, *apart, *_of_read_models(read_models(settings.application))),
-    )
-
-
-def alone(settings: Settings, name: str, chosen: Sequence[str] = ()) -> Crew:
-    """Return one role for a process of its own.
-
-    Args:
-        settings: All that can be chosen.
-        name: Of the role.
-        chosen: Names of read models; empty: all.
-
-    Raises:
-        SettingsInvalid: There is no such role, or no such read model, or it has nothing to do here.
-    """
-    role = next((one for one in ROLES if one.name == name), None)
-    if role is None:
-        if name == "page":
-            raise SettingsInvalid("the page is no role, it runs by itself: `verdict page`")
-        raise SettingsInvalid(f"no role {name!r}: there are {', '.join(r.name for r in ROLES)}")
-    if not role.is_there(settings) and role is LAKE:
-        raise SettingsInvalid(f"{settings.application.name} has no lake: there is nothing to run")
-    return Crew((role,), _place(settings, role, chosen), tuple(chosen), alone=True)
-
-
-def with_kafka(settings: Settings, name: str) -> Settings:
-    """Return settings that name the Kafka of a role; the broker's name none, as it is that.
-
-    Raises:
-        SettingsInvalid: Kafka is elsewhere, so there is no broker to run; or executors are.
-        Unreachable: No Kafka is set, and no broker runs on the data directory.
-    """
-    refuse_a_kafka_of_this_machine(settings)
-    if name == BROKER.name:
-        if settings.bootstrap_servers is not None:
-            raise SettingsInvalid(
-                f"bootstrap_servers is {settings.bootstrap_servers}: Kafka is there already, "
-                "unset it to run the embedded broker"
-            )
-        return settings
-    if settings.bootstrap_servers is not None:
-        return settings
-    if (servers := running_kafka(settings.data_dir)) is not None:
-        return settings.model_copy(update={"bootstrap_servers": servers})
-    raise Unreachable(
-        f"a role by itself starts no Kafka, and none runs on {settings.data_dir}: name yours with "
-        "--bootstrap-servers, or start `verdict run broker` first"
-    )
-
-
-def _place(settings: Settings, role: Role, chosen: Sequence[str]) -> Place:
-    if role is not READ_MODELS:
-        if chosen:
-            raise SettingsInvalid(f"the role {role.name} takes no names: only read-models does")
-        return place_of(settings.data_dir, (role.name,))
-    known = read_models(settings.application)
-    if unknown := [name for name in chosen if name not in known]:
-        raise SettingsInvalid(f"no read model {unknown[0]!r}: there are {', '.join(known)}")
-    whole = [] if chosen else [(role.name,)]
-    return place_of(settings.data_dir, *whole, *_of_read_models(chosen or known))
-
-
-def _of_read_models(names: Iterable[str]) -> list[tuple[str, str]]:
-    return [(READ_MODELS.name, name) for name in names]
+"""In the order in which they start; they stop in reverse."""

@@ -1,4 +1,4 @@
-"""The roles of a process, started in order and stopped in reverse."""
+"""One process of a service: it starts the components of its roles, polls them, and stops them."""
 
 import os
 import threading
@@ -27,11 +27,12 @@ from verdict.foundation.place import DECIDER
 from verdict.foundation.transaction_watch import TransactionWatch
 from verdict.kafka.reach import Reach
 from verdict.projection.database import check_server
-from verdict.service.dying import jvm_ended
-from verdict.service.parts import Part, Stage
+from verdict.service.heartbeat import Heartbeat
+from verdict.service.jvm_exit import jvm_ended
 from verdict.service.read_side import check_tables
-from verdict.service.roles import Crew, everybody
-from verdict.service.vitals import Vitals
+from verdict.service.role_set import RoleSet, all_roles
+from verdict.service.roles import RoleContext
+from verdict.service.supervisor import Supervisor
 from verdict.spark.heap import Heap
 from verdict.spark.probe import Executors
 from verdict.spark.session import LOG, jvm_exit_code
@@ -43,17 +44,17 @@ LOOK_S = 0.05
 
 
 class Running:
-    """A process of a deployment: what its roles stand on, and they themselves.
+    """A process of a deployment: Kafka and Spark, and the components of its roles on them.
 
-    Use it as a context manager: inside, they do what they are there for; on leaving, they are
-    stopped cleanly, whatever happened.
+    Use it as a context manager: inside, the components run; on leaving, they are stopped cleanly,
+    whatever happened.
 
     Args:
         settings: All that can be chosen.
         on_step: Called at each step of publishing what was decided.
         tell: Called with what a person who waits for the start may want to know.
-        crew: The roles; unset: all, in this one process.
-        page_url: Of the page that is served beside it, for those who look for the service.
+        role_set: The roles; unset: all, in this one process.
+        page_url: Of the page that this process serves, for those who look for the service.
     """
 
     def __init__(
@@ -61,18 +62,18 @@ class Running:
         settings: Settings,
         on_step: OnStep = unobserved,
         tell: Tell = unobserved,
-        crew: Crew | None = None,
+        role_set: RoleSet | None = None,
         page_url: str | None = None,
     ) -> None:
         self.settings = settings
         self._on_step = on_step
         self._tell = tell
-        self._crew = crew or everybody(settings)
+        self._role_set = role_set or all_roles(settings)
         self._page_url = page_url
         self._latencies = Latencies()
         self._held = ExitStack()
-        self._parts: list[Part] = []
-        self._vitals: Vitals | None = None
+        self._supervisors: list[Supervisor] = []
+        self._heartbeat: Heartbeat | None = None
         self._log_watch: LogWatch | None = None
         self._transaction_watch: TransactionWatch | None = None
         self._spark: SparkSession | None = None
@@ -102,8 +103,8 @@ class Running:
     @property
     def service(self) -> Service:
         """Where it is found; only inside."""
-        assert self._vitals is not None
-        return self._vitals.service
+        assert self._heartbeat is not None
+        return self._heartbeat.service
 
     @property
     def kafka_is_there(self) -> bool:
@@ -120,19 +121,20 @@ class Running:
         """Return when `stopped` is set.
 
         Raises:
-            VerdictError: A part stopped without which this process has no sense, and a person
-                can act on it.
+            VerdictError: What ended an essential component; a person can act on it.
+            Exception: The same, and it is a bug.
         """
         while not stopped.wait(CHECK_S):
             self.check()
 
     def check(self) -> None:
-        """Return while all is well enough to go on; look after what passes.
+        """Poll everything once; return while the process can go on.
 
         Raises:
-            AnotherLog: A topic was deleted, whether created anew or not.
-            VerdictError: The decider, Spark's JVM, the embedded broker or the only role stopped,
-                and a person can act on it.
+            AnotherLog: A topic was deleted, whether it was created again or not.
+            VerdictError: An essential component, Spark's JVM or the embedded broker stopped, and a
+                person can act on it.
+            Exception: An essential component stopped because of a bug.
         """
         self._check_jvm()
         failure: Exception | None = None
@@ -143,9 +145,9 @@ class Running:
         if failure is None:
             return
         if not isinstance(failure, VerdictError):
-            self._check_jvm(DEATH_S)  # whatever is asked of one that is dying fails, in pages
+            self._check_jvm(DEATH_S)  # each call to a JVM that is ending fails, with pages of text
         if self._log_watch is not None:
-            self._log_watch.look()  # a topic that is gone is behind many a failure
+            self._log_watch.look()  # many failures follow from a topic that was deleted
         raise failure
 
     def _check_jvm(self, patience_s: float = 0) -> None:
@@ -155,85 +157,88 @@ class Running:
         while (code := jvm_exit_code(self._spark)) is None and time.monotonic() < deadline:
             time.sleep(LOOK_S)
         if code is not None:
-            log = self._crew.place.home / SPARK / LOG
+            log = self._role_set.place.home / SPARK / LOG
             raise jvm_ended(code, self.settings, self._laid.kafka, log) from None
 
     def _check_all(self) -> None:
-        for part in self._parts:
-            part.check()
+        if self._laid.broker is not None:
+            self._laid.broker.check()
+        for supervisor in self._supervisors:
+            supervisor.check()
         if self._executors is not None:
             self._executors.check()
         if self._reach.there and self._log_watch and self._transaction_watch:
             self._transaction_watch.check()
-            self._log_watch.check()  # where Kafka is away, whatever is tried again would only wait
+            self._log_watch.check()  # while Kafka is away, they would only wait
         if self._heap is not None:
             self._heap.look(quiet_s())
-        if self._vitals is not None:
-            self._vitals.tell(self._reach.away_since, self._stopped())
+        if self._heartbeat is not None:
+            self._heartbeat.beat(self._reach.away_since, self._stopped())
 
     def _stopped(self) -> dict[str, str]:
-        """Return what is stopped, and why; the decider only waits for Kafka, or workers."""
-        parts = {name: why for part in self._parts for name, why in part.stopped.items()}
-        return self._without_executors() | parts
+        """Return which components and roles are stopped, and why."""
+        failures = {one.name: one.failure for one in self._supervisors if one.failure is not None}
+        return self._without_executors() | failures
 
     def _without_executors(self) -> dict[str, str]:
         if self._executors is None or self._executors.missing is None:
             return {}
-        return {role.name: self._executors.missing for role in self._crew.roles if role.spark}
+        return {role.name: self._executors.missing for role in self._role_set.roles if role.spark}
 
     def _start(self, held: ExitStack) -> None:
-        settings, crew = self.settings, self._crew
-        database = database_url(settings) if crew.database else None
+        settings, role_set = self.settings, self._role_set
+        database = database_url(settings) if role_set.database else None
         if database is not None:
             check_server(database)
         laid = self._laid = self._lay(held)
         kafka, topics = laid.kafka, settings.topics
-        if DECIDER in crew.names and isinstance(laid, Foundation) and laid.marker is not None:
+        if DECIDER in role_set.names and isinstance(laid, Foundation) and laid.marker is not None:
             refuse_gone(laid.marker, topics)  # before views are made of what it knows
-        if crew.spark or crew.database:  # else it only serves Kafka to who mends topics, too
+        if role_set.spark or role_set.database:  # a broker alone must run while topics are repaired
             self._log_watch = LogWatch(kafka, topics.of_the_log())
             watch = TransactionWatch(kafka, [topic.name for topic in topics.all()])
             held.callback(watch.close)
             self._transaction_watch = watch
-        if database is not None:  # before anything is decided beside tables of another log
+        if database is not None:  # before anything is decided next to tables of another log
             check_tables(kafka, settings)
         self._reach = Reach(kafka, topics.markers)
         held.callback(self._reach.stop)
         self._reach.start()
-        self._start_parts(held)
+        self._start_components(held)
         service = Service(
-            os.getpid(), laid.servers, database, self._page_url, roles=crew.names,
+            os.getpid(), laid.servers, database, self._page_url, roles=role_set.names,
             deployment=settings.deployment,
         )  # fmt: skip
         limit_s, latencies = settings.batch_limit_s, self._latencies
-        self._vitals = Vitals(crew.place.home, service, limit_s, latencies)
-        held.callback(withdraw, crew.place.home)
+        self._heartbeat = Heartbeat(role_set.place.home, service, limit_s, latencies)
+        held.callback(withdraw, role_set.place.home)
 
     def _lay(self, held: ExitStack) -> Foundation | WithoutSpark:
-        if not self._crew.spark:
-            return lay_without_spark(self.settings, held, self._crew.place)
-        ground = lay_foundation(self.settings, held, self._crew.place)
+        if not self._role_set.spark:
+            return lay_without_spark(self.settings, held, self._role_set.place)
+        ground = lay_foundation(self.settings, held, self._role_set.place)
         self._spark, self._executors = ground.spark, ground.executors
         self._heap = Heap(ground.spark)
         return ground
 
-    def _start_parts(self, held: ExitStack) -> None:
-        """Start them in order; return when all may be relied on."""
-        stage = Stage(
+    def _start_components(self, held: ExitStack) -> None:
+        """Start them in order; return when others may rely on all of them."""
+        context = RoleContext(
             settings=self.settings,
             laid=self._laid,
-            reach=self._reach,
-            alone=self._crew.alone,
-            chosen=self._crew.chosen,
+            held=held,
+            is_kafka_there=lambda: self.kafka_is_there,
+            alone=self._role_set.alone,
+            chosen=self._role_set.chosen,
             on_step=self._on_step,
             tell=self._tell,
             check_jvm=partial(self._check_jvm, DEATH_S),
             latencies=self._latencies,
         )
-        for role in self._crew.roles:
-            part = role.part(stage)
-            held.callback(part.stop)
-            part.start()
-            self._parts.append(part)
-        for part in reversed(self._parts):  # the last to start has looked after the others
-            part.await_ready(self.check)
+        for role in self._role_set.roles:
+            for supervisor in role.components(context):
+                held.callback(supervisor.stop)
+                supervisor.start()
+                self._supervisors.append(supervisor)
+        for supervisor in self._supervisors:
+            supervisor.await_ready(self.check)

@@ -179,8 +179,7 @@ LOST = Cause(
     DATA_LOSS,
     VerdictError(
         "Kafka has dropped commands before they were decided ({line}): `verdict recover` says "
-        "which; their senders have no answer: tell them, then go on without with "
-        "`verdict recover --accept-lost --why …`"
+        "which, and how to go on without them; their senders have no answer: tell them"
     ),
 )
 MOVED = Cause(

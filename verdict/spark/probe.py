@@ -1,17 +1,15 @@
-"""Asks the executors of a cluster whether they see what the driver does, before they work for it.
+"""Asks the executors of a cluster at the start whether they see and run what the driver does.
 
-Storage of the same name that is not shared is no error to Spark: each executor would keep a state
-of its own. Nor is another version of the rules.
+Spark does not notice when storage of the same name is not shared: each executor would keep a state
+of its own. Nor does it notice another version of the rules.
 """
 
-import logging
 import os
 import platform
 import socket
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -21,13 +19,12 @@ from verdict.errors import Unreachable, VerdictError
 from verdict.model.application import Application
 from verdict.spark.running import own_pool
 
-LOG = logging.getLogger("verdict.spark")
 FILE = ".seen-by-all"
 EXECUTOR_S = 60.0  # until the first one has come, and all that have come have answered
 SETTLED_S = 1.0  # without another one: those that start together come one after the other
 HOLD_S = 0.3  # that a task keeps its slot, so that the next one goes to another
 LOOK_S = 0.2
-LATECOMERS_S = 2.0  # between two looks for executors that came later
+CHECK_S = 2.0
 PACKAGES = ("verdict-cqrs", "pyspark", "pyarrow", "pandas", "lmdb", "fastavro", "pydantic")
 
 Answer = Mapping[str, str]
@@ -43,19 +40,19 @@ class Executors:
         session: On the cluster.
         shared: The folder that all machines must see.
         application: Whose rules they run.
+
+    Attributes:
+        missing: That none is there, and what to look at; None while one is.
     """
 
     def __init__(self, session: SparkSession, shared: Path, application: Application) -> None:
+        self.missing: str | None = None
         self._application = application
         self._session = session
         self._master = session.sparkContext.master
         self._shared = shared
-        self._fit: frozenset[str] = frozenset()  # as Spark numbers them
         self._heard: set[Executor] = set()
         self._look_at = 0.0
-        self._beside = ThreadPoolExecutor(1)
-        self._asking: Future[bool] | None = None
-        self.missing: str | None = None
 
     def await_fitting(self, patience_s: float = EXECUTOR_S) -> None:
         """Return when some are there, and each sees `shared` and runs what the driver runs.
@@ -72,32 +69,15 @@ class Executors:
         while not self.ask():
             if time.monotonic() > deadline:
                 raise VerdictError(
-                    f"of {len(self._there())} executors of {self._master} not all have answered "
-                    f"in {patience_s:.0f} s: see what they do; nothing was started"
+                    f"only {len(self._heard)} of {len(self._there())} executors of {self._master} "
+                    f"answered in {patience_s:.0f} s: see what the others do; nothing was started"
                 )
 
     def check(self) -> None:
-        """Look whether others have come since, and ask them beside what runs.
-
-        What has changed is told by `missing`, which says in words that none is there.
-
-        Raises:
-            VerdictError: One that came differs; names what.
-        """
-        if self._asking is not None and self._asking.done():
-            asked, self._asking = self._asking, None
-            asked.result()
-        if time.monotonic() < self._look_at:
-            return
-        self._look_at = time.monotonic() + LATECOMERS_S
-        there = self._there()
-        self.missing = None if there else self._none()
-        if there - self._fit and self._asking is None:
-            self._asking = self._beside.submit(self._ask_latecomers)
-
-    def close(self) -> None:
-        """Wait for no answer any more."""
-        self._beside.shutdown(wait=False, cancel_futures=True)
+        """Update `missing`; executors that join later are not asked what they run."""
+        if time.monotonic() >= self._look_at:
+            self._look_at = time.monotonic() + CHECK_S
+            self.missing = None if self._there() else self._none()
 
     def ask(self) -> bool:
         """Return whether each that is there now has answered as the driver would.
@@ -105,23 +85,9 @@ class Executors:
         Raises:
             VerdictError: One differs, or cannot answer.
         """
-        new = self._there() - self._fit
-        answers = self._answers()
-        others = answers.keys() - self._heard
-        if len(others) < len(new):  # one had no slot free
-            return False
-        self._heard |= others
-        self._fit |= new
-        return True
-
-    def _ask_latecomers(self) -> bool:
-        try:
-            return self.ask()
-        except Differing:
-            raise
-        except Exception as error:  # it has gone again, or the session has: the next look tells
-            LOG.warning("executors that came later could not be asked yet: %s", error)
-            return False
+        there = self._there()
+        self._heard |= self._answers().keys()
+        return len(self._heard) >= len(there)  # else one had no slot free
 
     def _await(self, patience_s: float) -> None:
         deadline = time.monotonic() + patience_s
@@ -157,7 +123,7 @@ class Executors:
         if differences := sorted(
             {*differing(answer_of(self._application, token), answers, self._shared)}
         ):
-            raise Differing(f"executors of {self._master} do not fit: {'; '.join(differences)}")
+            raise VerdictError(f"executors of {self._master} do not fit: {'; '.join(differences)}")
         return answers
 
     def _told(self, file: Path) -> dict[Executor, Answer]:
@@ -175,10 +141,6 @@ class Executors:
                 "the same Python, packages and application there (pyspark.python in the table "
                 "`spark`)"
             ) from error
-
-
-class Differing(VerdictError):
-    """An executor is not what the driver is, and must not work for it."""
 
 
 def answer_of(application: Application, token: str) -> Answer:

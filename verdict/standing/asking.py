@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from verdict.configuration.found import Service, killed_on, running_on, silent_s
+from verdict.configuration.found import Service, killed_on, running_on, silent_s, starting_on
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
-from verdict.event_log.followed_topics import refuse_another_read_side
-from verdict.exactly_once.belonging import refuse_other_topics
+from verdict.event_log.followed_log import refuse_another_read_side
+from verdict.exactly_once.belonging import require_log_of
 from verdict.exactly_once.markers import marker_in
 from verdict.exactly_once.query import Query
 from verdict.foundation.known_markers import queries_of
@@ -22,10 +22,16 @@ from verdict.kafka.topic_differences import MISSING, PARTITIONS, Difference
 from verdict.standing.facts import DATABASE, KAFKA, Problem, Standing
 from verdict.standing.log_ends import log_of
 from verdict.standing.patience import Patience
-from verdict.standing.problems import problems_of
+from verdict.standing.problems import (
+    NOTHING_RUNS,
+    kafka_away,
+    killed,
+    not_running,
+    problems_of,
+    told_by,
+)
 from verdict.standing.queries import decider, open_transactions, processors
 from verdict.standing.read_side import views_of
-from verdict.standing.told import kafka_away, killed, told_by
 from verdict.standing.topics import differences_to
 from verdict.wire.marker import Marker
 
@@ -52,7 +58,8 @@ def standing_of(settings: Settings, patience: Patience | None = None) -> Standin
     away = [said for service in processes for said in kafka_away(service)][:1]
     asking = _Asking(away, patience or Patience())
     decides = next((one for one in processes if DECIDER in one.roles or not one.roles), None)
-    found = Standing(decides, settings.data_dir, processes=processes)
+    starting = None if processes else starting_on(settings.data_dir)
+    found = Standing(decides, settings.data_dir, processes=processes, starting=starting)
     views = asking.ask_database("views", partial(views_of, settings))
     with ExitStack() as held:
         log = None if away else asking.ask(lambda: held.enter_context(log_of(settings)))
@@ -63,6 +70,7 @@ def standing_of(settings: Settings, patience: Patience | None = None) -> Standin
             found = replace(
                 found,
                 projections=reads.projections,
+                quarantines=reads.quarantines,
                 scattered=reads.scattered,
                 letters=reads.letters,
                 events=reads.events,
@@ -71,7 +79,9 @@ def standing_of(settings: Settings, patience: Patience | None = None) -> Standin
                 policy_rejections=reads.policy_rejections,
                 verified=reads.verified,
             )
-    problems = (*_told(settings, running), *asking.problems, *problems_of(found), *asking.notes)
+    others = (*_told(settings, running), *asking.problems, *problems_of(found), *asking.notes)
+    down = (*not_running(found),)
+    problems = (*down, *(one for one in others if not (down and one.startswith(NOTHING_RUNS))))
     return replace(found, problems=problems, unreachable=asking.unreachable)
 
 
@@ -105,7 +115,7 @@ def _look_at_topics(
     of_decider: Marker | None,
 ) -> None:
     kafka = kafka_of(settings)
-    asking.ask(partial(refuse_other_topics, [*markers.items()], kafka, settings.topics))
+    asking.ask(partial(require_log_of, [*markers.items()], kafka))
     differences = asking.ask(partial(differences_to, settings, of_decider), "")
     asking.problems += _unlike(differences or ())
     asking.notes += _added(differences or ())

@@ -123,10 +123,28 @@ class ScatteredAggregate:
 
 @dataclass(frozen=True, slots=True)
 class ScatteredKeys:
-    """How many aggregates have commands on several partitions, and one of them."""
+    """How many aggregates of the newest commands have some on several partitions, and one."""
 
     aggregates: int
     first: ScatteredAggregate | None
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantinedAggregate:
+    """An aggregate whose history is damaged from `version` on; its commands are rejected."""
+
+    aggregate_type: str
+    aggregate_id: str
+    version: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantinedAggregates:
+    """How many aggregates are quarantined, and one of them."""
+
+    aggregates: int
+    first: QuarantinedAggregate | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,14 +199,14 @@ class VerificationStanding:
 class Standing:
     """The whole: service, decider, processors, projections, letters.
 
-    A processor that never ran is not among `processors`. `problems` says in words what is wrong;
+    A processor that never ran is not among `processors`. `problems` says what needs attention;
+    that no service runs comes first. `starting` is the pid of a process that is not ready yet;
     `unreachable` whether that is Kafka or the database. `processes` are all that run on the data
     directory, with their roles; `service` is the one that decides. `events` is how many are in the
     archive; `answered` how many commands of the last minute were ACCEPTED, or rejected by reason;
     `refused` how many of these each rule refused, by its code;
     `policy_rejections` how many commands of policies were ever rejected. `verified` is the last
-    run of `verdict verify`. `open_transactions` are on any topic of the
-    deployment.
+    run of `verdict verify`. `open_transactions` are on any topic of the deployment.
     """
 
     service: Service | None
@@ -197,6 +215,7 @@ class Standing:
     commands: tuple[CommandsStanding, ...] | None = None
     processors: tuple[ProcessorStanding, ...] | None = None
     projections: tuple[ProjectionStanding, ...] | None = None
+    quarantines: QuarantinedAggregates | None = None
     scattered: ScatteredKeys | None = None
     letters: LettersStanding | None = None
     problems: tuple[Problem, ...] = ()
@@ -208,6 +227,7 @@ class Standing:
     policy_rejections: tuple[PolicyRejections, ...] | None = None
     verified: VerificationStanding | None = None
     open_transactions: tuple[OpenTransaction, ...] = ()
+    starting: int | None = None
 
     @property
     def lag(self) -> int | None:
@@ -221,15 +241,6 @@ class Standing:
         ran = (one.lag for one in self.processors)
         shown = (one.lag for one in self.projections or () if one.role == "live")
         return total([*decided, *ran, *shown, self.letters.lag])
-
-    @property
-    def complaints(self) -> tuple[str, ...]:
-        """All that needs attention; that no service runs comes first, as the rest follows of it."""
-        down = f"no verdict runs on {self.data_dir}: start `verdict up`"
-        found = (*(one for one in self.problems if one.startswith(down)),)
-        if self.service or self.processes:
-            return self.problems
-        return (*(found or (down,)), *(one for one in self.problems if one not in found))
 
 
 def as_json(fact: Standing | ProjectionStanding) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """The decider's marker, for those who only look at it."""
 
 from verdict.configuration.settings import Settings
-from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.markers import marker_now
+from verdict.exactly_once.query import decider_query
 from verdict.kafka.access import kafka_of
 from verdict.wire.marker import Marker
 

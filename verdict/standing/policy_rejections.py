@@ -12,7 +12,7 @@ from verdict.standing.facts import PolicyRejections
 
 ATTENTION_MS = 24 * 60 * 60 * 1000
 # with these a command id is not remembered, so that the same command can be accepted later
-CURABLE = Reason.INVALID_COMMAND, Reason.UNKNOWN_TYPE, Reason.HANDLER_ERROR
+CURABLE = Reason.INVALID_COMMAND, Reason.UNKNOWN_TYPE, Reason.QUARANTINED, Reason.HANDLER_ERROR
 IS_CURABLE = f"rejection.reason IN {tuple(map(str, CURABLE))}"
 IS_UNEXPECTED = "NOT rejection.expected AND rejection.decided_at > :since"
 IS_ACCEPTED = """\

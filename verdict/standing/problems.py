@@ -1,17 +1,100 @@
-"""What is wrong, in words for people: who is stopped, who is ahead of Kafka, what is given up."""
+"""What needs attention, in words for people, and whether commands are decided in spite of it."""
 
+import time
 from collections.abc import Iterable, Iterator
 
+from verdict.configuration.found import Service
 from verdict.foundation.place import DECIDER
+from verdict.kafka.reach import clock_time
 from verdict.standing.facts import (
+    KAFKA,
     HeldAggregate,
     LettersStanding,
     PolicyRejections,
     Problem,
     ProjectionStanding,
+    QuarantinedAggregates,
     ScatteredKeys,
     Standing,
 )
+
+NOTHING_RUNS = "no verdict runs on"
+SILENT_S = 60.0  # a service gives a sign of life every few seconds, but a start may be busy
+STILL_S = 30.0  # without progress while something waits
+
+
+def not_running(found: Standing) -> Iterator[Problem]:
+    """Say that nothing runs on the data directory, or that it has not started yet."""
+    if found.processes:
+        return
+    if found.starting is not None:
+        yield Problem(
+            f"pid {found.starting} is starting on {found.data_dir}, or recovers: commands wait "
+            "until it is ready",
+            DECIDER,
+        )
+    else:
+        yield Problem(f"{NOTHING_RUNS} {found.data_dir}: start `verdict up`", DECIDER)
+
+
+def kafka_away(service: Service) -> Iterator[Problem]:
+    """Say since when the service waits for Kafka, if it does."""
+    if (since := service.kafka_away_since) is not None:
+        yield Problem(
+            f"Kafka is away since {clock_time(since)}, for {time.time() - since:.0f} s: what is "
+            "sent waits, nothing is lost, and the service goes on when it is back",
+            KAFKA,
+        )
+
+
+def killed(service: Service) -> Problem:
+    """Say that a role that ran alone has ended, and that nobody stopped it."""
+    role = " ".join(service.roles)
+    return Problem(
+        f"the role {role}, pid {service.pid}, has ended without a last word (kill -9, want of "
+        f"memory): start `verdict run {role}` again"
+    )
+
+
+def told_by(service: Service, silent_s: float) -> Iterator[Problem]:
+    """Say what a service has stopped, and what does not end.
+
+    Args:
+        service: As it has announced itself.
+        silent_s: For so many seconds it has given no sign of life.
+    """
+    if silent_s > SILENT_S:
+        yield Problem(
+            f"the service, pid {service.pid}, has given no sign of life for {silent_s:.0f} s: "
+            "something has stopped it (SIGSTOP, a debugger), or it hangs; stop it and start again",
+            DECIDER if DECIDER in service.roles or not service.roles else "",
+        )
+    for name, why in service.stopped.items():
+        yield Problem(f"the {name} stopped: {why}", name)
+    for query, batch in service.overdue.items():
+        yield Problem(
+            f"batch {batch.batch_id} of {query} has been under way since "
+            f"{clock_time(batch.since)}, for {time.time() - batch.since:.0f} s, and has not ended: "
+            "see what its Python workers and Spark do",
+            query,
+        )
+
+
+def no_progress(name: str, still_s: float, waiting: int | None) -> Iterator[Problem]:
+    """Say that a part takes nothing although something waits for it."""
+    if still_s >= STILL_S and waiting:
+        yield Problem(f"{name}: no progress for {still_s:.0f} s while {waiting:,} wait", name)
+
+
+def unready(found: Standing, problems: Iterable[Problem]) -> Iterator[str]:
+    """Yield why commands are not decided now; nothing: they are.
+
+    A stopped projection or a database that is away is no reason: commands are decided without them.
+    """
+    if found.processes and found.service is None:
+        yield f"no decider runs on {found.data_dir}: start `verdict run decider`"
+    else:
+        yield from (one for one in problems if one.part in (DECIDER, KAFKA))
 
 
 def problems_of(found: Standing) -> Iterator[Problem]:
@@ -25,6 +108,8 @@ def _of_readers(found: Standing) -> Iterator[str]:
     for one in found.projections or ():
         if one.role == "live":
             yield from _stopped(one)
+    if found.quarantines is not None:
+        yield from _quarantined(found.quarantines)
     if found.scattered is not None:
         yield from _out_of_order(found.scattered)
     if found.letters is not None:
@@ -74,7 +159,7 @@ def _stopped(one: ProjectionStanding) -> Iterator[str]:
         yield (
             f"{_named(one)} holds {len(one.held)} aggregates, the first: "
             f"{first.aggregate_type} {first.aggregate_id!r} needs version "
-            f"{first.version_needed}, {_why(first)}; see `verdict letters list`"
+            f"{first.version_needed}, {_why(first)}; see `verdict blocked list`"
         )
 
 
@@ -82,11 +167,21 @@ def _why(held: HeldAggregate) -> str:
     return f"which cannot be applied: {held.error}" if held.error else "which is missing"
 
 
+def _quarantined(quarantines: QuarantinedAggregates) -> Iterator[str]:
+    if first := quarantines.first:
+        yield (
+            f"{quarantines.aggregates} aggregates are quarantined, the first: "
+            f"{first.aggregate_type} {first.aggregate_id!r}, damaged from version {first.version} "
+            f"on: {first.error}; see all in the view aggregate_quarantined; bring their events "
+            "back, then stop the service and run `verdict recover`"
+        )
+
+
 def _out_of_order(scattered: ScatteredKeys) -> Iterator[str]:
     if first := scattered.first:
         yield (
-            f"{scattered.aggregates} aggregates have commands on several partitions, "
-            f"the first: {first.aggregate_type} {first.aggregate_id!r} on "
+            f"{scattered.aggregates} aggregates of the newest 5,000 commands have commands on "
+            f"several partitions, the first: {first.aggregate_type} {first.aggregate_id!r} on "
             f"{first.partitions}; their order of sending is not kept: let every sender use "
             "murmur2 (librdkafka: partitioner=murmur2_random)"
         )
@@ -95,8 +190,8 @@ def _out_of_order(scattered: ScatteredKeys) -> Iterator[str]:
 def _given_up(letters: LettersStanding) -> Iterator[str]:
     if letters.parked:
         yield (
-            f"{letters.parked} letters are parked, nobody tries them again: see why with "
-            "`verdict letters list`"
+            f"{letters.parked} dead letters are parked, and are not tried again: see why with "
+            "`verdict dead-letters list`"
         )
 
 

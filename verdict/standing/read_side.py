@@ -20,6 +20,8 @@ from verdict.standing.facts import (
     PolicyRejections,
     PositionStanding,
     ProjectionStanding,
+    QuarantinedAggregate,
+    QuarantinedAggregates,
     ScatteredAggregate,
     ScatteredKeys,
     VerificationStanding,
@@ -49,21 +51,42 @@ VERIFIED = """\
 SELECT ended_at, aggregate_type, aggregate_id, clean, findings FROM verification
 ORDER BY CASE WHEN aggregate_type IS NULL OR findings > 0 THEN 0 ELSE 1 END, seq DESC LIMIT 1"""
 LETTERS = "SELECT status, count(*) FROM letter GROUP BY status"
-# not where a person has accepted partitions that were added: keys have moved to others then
+# of the newest commands, as the view `scattered_key` reads an index of all there ever were; and not
+# where a person has accepted partitions that were added: keys have moved to others then
 SCATTERED = """\
-SELECT count(*) OVER (), aggregate_type, aggregate_id, partitions FROM scattered_key
-WHERE NOT EXISTS (
+WITH newest AS (
+  SELECT DISTINCT aggregate_type, aggregate_id FROM (
+    SELECT aggregate_type, aggregate_id FROM outcome WHERE from_version IS NOT NULL
+    ORDER BY decided_at DESC LIMIT 5000
+  ) AS decided
+)
+SELECT count(*) OVER (), aggregate_type, aggregate_id, (
+  SELECT count(DISTINCT "partition") FROM outcome AS one WHERE from_version IS NOT NULL
+  AND one.aggregate_type = newest.aggregate_type AND one.aggregate_id = newest.aggregate_id
+) FROM newest WHERE (
+  SELECT min("partition") FROM outcome AS one WHERE from_version IS NOT NULL
+  AND one.aggregate_type = newest.aggregate_type AND one.aggregate_id = newest.aggregate_id
+) < (
+  SELECT max("partition") FROM outcome AS one WHERE from_version IS NOT NULL
+  AND one.aggregate_type = newest.aggregate_type AND one.aggregate_id = newest.aggregate_id
+) AND NOT EXISTS (
   SELECT 1 FROM decision WHERE "offset" = 0 AND until = 0
   AND topic LIKE '%' || aggregate_type || '.commands'
 ) ORDER BY 2, 3 LIMIT 1"""
 
 
+QUARANTINED = """\
+SELECT count(*) OVER (), aggregate_type, aggregate_id, version, error FROM aggregate_quarantined
+ORDER BY 2, 3 LIMIT 1"""
+
+
 @dataclass(frozen=True, slots=True)
 class ReadSideStanding:
-    """Every version of every projection, keys on several partitions, letters, archived events, how
-    the commands of the last minute were answered, and rejected commands of policies."""
+    """Every version of every projection, quarantines, keys on several partitions, letters, archived
+    events, how the commands of the last minute were answered, and rejected commands of policies."""
 
     projections: tuple[ProjectionStanding, ...]
+    quarantines: QuarantinedAggregates
     scattered: ScatteredKeys
     letters: LettersStanding
     events: int
@@ -119,6 +142,7 @@ class Told:
         self._letters: dict[str, int] = dict(_rows(reader, LETTERS))
         [(self.events,)] = _rows(reader, EVENTS)
         self.scattered = _scattered(*_rows(reader, SCATTERED))
+        self.quarantines = _quarantines(*_rows(reader, QUARANTINED))
         since = {"since": iso_time(wall_clock() - ANSWERED_MS)}
         self.answered: dict[str, int] = dict(reader.select(ANSWERED, since).rows)
         self.refused: dict[str, int] = dict(reader.select(REFUSED, since).rows)
@@ -130,6 +154,7 @@ class Told:
         ends = _ends(log, self.topics())
         return ReadSideStanding(
             tuple(self.projection(name, version, ends) for name, version in self.versions),
+            self.quarantines,
             self.scattered,
             self.letters(ends),
             self.events,
@@ -194,6 +219,11 @@ def _position(row: Row, ends: Ends) -> PositionStanding:
 def _scattered(first: Row = (0,)) -> ScatteredKeys:
     aggregates, *about = first
     return ScatteredKeys(aggregates, ScatteredAggregate(*about) if about else None)
+
+
+def _quarantines(first: Row = (0,)) -> QuarantinedAggregates:
+    aggregates, *about = first
+    return QuarantinedAggregates(aggregates, QuarantinedAggregate(*about) if about else None)
 
 
 def _verified(reader: Reader) -> VerificationStanding | None:

@@ -41,7 +41,7 @@ def until_settled(settings: Settings, patience_s: float = 120.0) -> Iterator[Sta
         elif time.monotonic() - moved > patience_s:
             raise TimedOut(
                 f"nothing moved for {patience_s:g} s, {now.lag} records behind"
-                + "".join(f"; {one}" for one in now.complaints)
+                + "".join(f"; {one}" for one in now.problems)
             )
         time.sleep(PAUSE_S)
         before, now = now, standing_of(settings)

@@ -14,8 +14,9 @@ from verdict.model.command_envelope import CommandEnvelope, Expectation, Expecte
 from verdict.model.message import Event
 from verdict.model.notification import Notification
 from verdict.model.policy import Asked, Policy
+from verdict.model.projection import AnyDeclaration
 from verdict.model.source import Source
-from verdict.projection.projection import Projection
+from verdict.projection.declared import FIRST, at_version
 from verdict.testing.differing import failure, told
 from verdict.testing.following import Following
 from verdict.testing.histories import (
@@ -97,14 +98,23 @@ class Given:
         asked = f"{command!r} to {envelope.aggregate_id!r}, expected_version={expected_version}"
         return Outcome(self.history, asked, verdict, after)
 
-    def shown_by(self, read_model: Projection, view: str | None = None) -> Shown:
-        """Let a read model see what happened.
+    def shown_by(
+        self, read_model: AnyDeclaration, view: str | None = None, **settings: object
+    ) -> Shown:
+        """Let a projection see what happened.
 
         Args:
             read_model: On a new SQLite file, through its own tables.
-            view: Of the read model; default: the one that has its name.
+            view: One of its views; default: the one that has its name.
+            **settings: Of the projection; those that are left out have their defaults.
+
+        Raises:
+            TypeError: The projection has no such setting.
         """
-        return Shown(self.application, self.history, read_model, view or read_model.name)
+        if unknown := sorted(settings.keys() - {*read_model.settings}):
+            raise TypeError(f"{read_model.name} has no setting {unknown[0]!r}")
+        shown = at_version(read_model, settings)(FIRST)
+        return Shown(self.application, self.history, shown, view or read_model.name)
 
     def answered_by(self, policy: Policy) -> Following[Asked]:
         """Let a policy look at what happened.
@@ -191,7 +201,7 @@ def given(application: Application, *events: Event | Happened) -> Given:
 
         given(app, placed).when(FillOrder(quantity=10, price_cents=1)).then(filled)
         given(app, placed).when(FillOrder(quantity=11, price_cents=1)).then_refused("OVERFILL")
-        given(app, happened("p-1", opened)).shown_by(us_holder()).then({"positions": 1})
+        given(app, happened("p-1", opened)).shown_by(us_holder).then({"positions": 1})
         given(app, recorded).answered_by(award_points).then(Asked("card-1", AwardPoints(...)))
 
     Args:

@@ -2,8 +2,8 @@
 
 It is for tests, notebooks and small tools. Commands go through the same code as in a service, from
 bytes to bytes, so the same commands at the same times give the same verdicts, events, responses,
-rejections and rows. What it has not: it ends with its process, takes one command at a time, has no
-lake and sends no mail.
+rejections and rows. What it has not: it ends with its process, takes one command at a time, and has
+no lake.
 """
 
 import tempfile

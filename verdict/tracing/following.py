@@ -1,11 +1,11 @@
-"""Follows answers and events and hands spans to a collector; how far, Kafka remembers.
+"""Reads responses and events, and sends their spans to a collector; Kafka stores the position.
 
-As a consumer group, so that several share the work and who is started again goes on. What a
-collector did not take is sent again: at least once, under the same ids.
+It is a consumer group: several processes share the work, and a restart continues. Each span is
+sent at least once, always with the same id.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 
 from confluent_kafka import (
     OFFSET_INVALID,
@@ -23,7 +23,8 @@ from verdict.kafka.access import ClientLog
 from verdict.kafka.errors import kafka_failed
 from verdict.kafka.log import FINAL, Options, consumer_of
 from verdict.kafka.message_headers import headers_of
-from verdict.tracing.sending import Collector, Sending
+from verdict.model.source import Source
+from verdict.tracing.sending import Collector, export
 from verdict.tracing.spans import Recorded, span_of_command, span_of_event
 from verdict.wire.catalog import AggregateContext
 
@@ -38,15 +39,21 @@ FOLLOWING: dict[str, str | int | bool] = {
 }
 
 
+Found = Mapping[Source, ReadableSpan]
+
+
 class Spans:
-    """The spans of all commands whose senders trace.
+    """The spans of all commands whose senders trace, sent in steps.
 
     Args:
         options: librdkafka's, `bootstrap.servers` and security among them.
-        group: Of consumers, by which Kafka knows how far they have come.
+        group: Of consumers, by which Kafka stores the position.
         topics: Of events, with their aggregates, and of responses, with None.
         resource: The service, as traces show it.
         collector: Takes the spans.
+
+    Attributes:
+        sent: How many spans the collector took.
     """
 
     def __init__(
@@ -57,68 +64,70 @@ class Spans:
         resource: Resource,
         collector: Collector,
     ) -> None:
-        self._servers = str(options.get("bootstrap.servers"))
+        self.sent = 0
+        self._options = options
+        self._group = group
         self._topics = topics
         self._resource = resource
         self._collector = collector
-        self._consumer: Consumer = consumer_of(
-            options, ClientLog(), FOLLOWING | {"group.id": group}
-        )
-        self._begun = True  # where Kafka knows of each partition of ours how far we are
-        self._consumer.subscribe([*topics], on_assign=self._begin)
+        self._consumer: Consumer | None = None
+        self._has_begun = True  # Kafka stores a position for each partition that is assigned
+        self._refused: Found = {}
+        self._read_again: set[Source] = set()  # whose spans are sent already
 
-    def follow(self, stopped: Callable[[float], bool]) -> int:
-        """Send spans until stopped; return how many were taken.
+    def step(self) -> float:
+        """Send the spans of the records that have come, waiting for a second at most.
 
-        Args:
-            stopped: Waits for so many seconds at most; tells whether this shall end.
+        Spans that the collector refused are sent first. Until it takes them, this process is not
+        in the group, so that another one can have its partitions.
+
+        Returns:
+            0: the next step may follow at once.
 
         Raises:
-            Unreachable, VerdictError: Kafka refuses, or does not answer for good.
+            CollectorError: The collector does not take spans.
+            Unreachable, VerdictError: Kafka refuses.
         """
-        sent = 0
+        self._read_again |= self._refused.keys()
+        self._send(self._refused)
         try:
-            with Sending(self._collector, stopped, self._stay) as sending:
-                while not stopped(0):
-                    found, came = self._found()
-                    if not sending.send(found):
-                        break
-                    sent += len(found)
-                    self._consumer.resume(self._consumer.assignment())
-                    if came:
-                        self._note_how_far()
+            consumer = self._consumer = self._consumer or self._open()
+            if not self._has_begun:
+                self._begin(consumer, consumer.assignment())
+            messages = consumer.consume(AT_ONCE, POLL_S)
+            self._send(self._spans(messages))
+            if messages:
+                self._commit(consumer)
         except KafkaException as error:
-            raise kafka_failed("answers cannot be read", self._servers, error, "") from error
-        finally:
+            servers = str(self._options.get("bootstrap.servers"))
+            raise kafka_failed("responses cannot be read", servers, error, "") from error
+        return 0.0
+
+    def reset(self) -> None:
+        """Leave the group."""
+        if self._consumer is not None:
             self._consumer.close()
-        return sent
+            self._consumer = None
 
-    def _found(self) -> tuple[list[ReadableSpan], bool]:
-        """Return the spans of the records that have come, and whether any have."""
-        if not self._begun:
-            self._begin(self._consumer, self._consumer.assignment())
-        messages = self._consumer.consume(AT_ONCE, POLL_S)
-        return [*filter(None, map(self._span, messages))], bool(messages)
+    def _open(self) -> Consumer:
+        consumer = consumer_of(self._options, ClientLog(), FOLLOWING | {"group.id": self._group})
+        consumer.subscribe([*self._topics], on_assign=self._begin)
+        return consumer
 
-    def _stay(self) -> None:
-        """Stay in the group while the collector is away, and read nothing on.
-
-        Who does not poll for five minutes is thrown out, and until then nobody else gets anything.
-        """
-        self._consumer.pause(self._consumer.assignment())
-        message = self._consumer.poll(0)
-        if message is not None and message.error() is None:  # of partitions that have just come
-            place = source_of(message)
-            self._consumer.seek(TopicPartition(place.topic, place.partition, place.offset))
+    def _send(self, spans: Found) -> None:
+        self._refused = spans
+        export(self._collector, [*spans.values()])
+        self._refused = {}
+        self.sent += len(spans)
 
     def _begin(self, consumer: Consumer, assigned: list[TopicPartition]) -> None:
-        """Begin at the ends where nobody of the group ever did, and let Kafka remember that.
+        """Begin at the ends where the group has no position yet, and store these positions.
 
-        Whoever begins to trace wants no spans of last year. A partition in which nothing came
-        before the next start would begin at its end again otherwise: what came in between had none.
+        The first start wants no spans of last year. Without a stored position, a restart would
+        begin at the end again, and records that came in between would have no spans.
         """
         places = assigned
-        self._begun = False
+        self._has_begun = False
         try:
             places = consumer.committed(assigned, ANSWER_S)
             new = [place for place in places if place.offset == OFFSET_INVALID]
@@ -126,15 +135,24 @@ class Spans:
                 _, place.offset = consumer.get_watermark_offsets(place, ANSWER_S)
             if new:
                 consumer.commit(offsets=new, asynchronous=False)
-            self._begun = True
+            self._has_begun = True
         except KafkaException as failed:
-            self._see_that_it_passes(failed.args[0])
+            self._report_passing(failed.args[0])
         consumer.assign(places)
 
+    def _spans(self, messages: Iterable[Message]) -> Found:
+        found = {}
+        for message in messages:
+            if (error := message.error()) is not None:
+                self._report_passing(error)
+                continue
+            place, span = source_of(message), self._span(message)
+            if span is not None and place not in self._read_again:
+                found[place] = span
+            self._read_again.discard(place)
+        return found
+
     def _span(self, message: Message) -> ReadableSpan | None:
-        if (error := message.error()) is not None:
-            self._see_that_it_passes(error)
-            return None
         value = message.value()
         if not isinstance(value, bytes):
             return None
@@ -149,16 +167,16 @@ class Spans:
             return span_of_command(recorded, self._resource)
         return span_of_event(recorded, context, self._resource)
 
-    def _note_how_far(self) -> None:
-        """Let Kafka remember it; where it cannot now, what was sent is sent again some day."""
+    def _commit(self, consumer: Consumer) -> None:
+        """Store the position; where that fails for now, the spans may be sent again."""
         try:
-            self._consumer.commit(asynchronous=False)
+            consumer.commit(asynchronous=False)
         except KafkaException as failed:
             if failed.args[0].code() == KafkaError._NO_OFFSET:
-                return  # others have our partitions by now
-            self._see_that_it_passes(failed.args[0])
+                return  # another process has our partitions by now
+            self._report_passing(failed.args[0])
 
-    def _see_that_it_passes(self, error: KafkaError) -> None:
+    def _report_passing(self, error: KafkaError) -> None:
         if error.code() in FINAL or error.fatal():
             raise KafkaException(error)
-        LOG.warning("Kafka does not answer as it should, trying again: %s", error.str())
+        LOG.warning("Kafka reports an error that passes, going on: %s", error.str())

@@ -27,15 +27,17 @@ from verdict.projection.versions import BuiltOtherwise, Superseded
 from verdict.read_models.versions.errors import SetOtherwise
 from verdict.unhandled import waiting_events
 from verdict.unhandled.held import (
+    Facts,
     IsMissing,
     IsState,
     Item,
+    NothingWaits,
     behind,
     fitting,
     passed_over,
     still_fails,
 )
-from verdict.unhandled.kind import By, Facts, NothingWaits
+from verdict.unhandled.operator_identity import By
 from verdict.unhandled.waiting_events import parts_of
 from verdict.wire.payload import payload_json
 
@@ -55,10 +57,6 @@ class HeldAggregates:
         self._engine = engine
         self._declared = declared
         self._of_states = {name for name, at in declared.items() if not at(FIRST).waits_for_events}
-
-    def knows(self, address: str) -> bool:
-        """Tell whether the address begins with the name of a projection."""
-        return address.partition("/")[0] in self._declared
 
     def listed(self) -> Iterator[Facts]:
         """Yield what aggregates are held at, without the events' payloads."""
@@ -95,9 +93,9 @@ class HeldAggregates:
             trial.rollback()
         if error := still_fails(item, after):
             return f"{address} is edited, and still cannot be applied: {error}"
-        return f"{address} is edited: `verdict letters replay {address}` applies it"
+        return f"{address} is edited: `verdict blocked retry {address}` applies it"
 
-    def replay(self, address: str, by: By) -> str:
+    def retry(self, address: str, by: By) -> str:
         """Apply the event and those that wait behind it.
 
         Raises:
@@ -113,11 +111,11 @@ class HeldAggregates:
         if error := still_fails(item, after):
             raise VerdictError(
                 f"{address} still cannot be applied, and {behind(item.hold)} wait behind it: "
-                f"{error}; mend the projection, or `verdict letters edit` or `evict` it"
+                f"{error}; mend the projection, or `verdict blocked edit` or `skip` it"
             )
         return self._gone_on(address, "is applied", after)
 
-    def evict(self, address: str, by: By, all_behind: bool = False) -> str:
+    def skip(self, address: str, by: By, all_behind: bool = False) -> str:
         """Pass the event over, or those that are missing, and apply those that wait behind it.
 
         Args:
@@ -153,7 +151,7 @@ class HeldAggregates:
             made = Intervention("accept", by.who, by.why, wall_clock(), None, None)
             intervention.record(connection, projection, (*key, hold.version_needed), made)
         return (
-            f"{address} waits on; `verdict materialise` and `verdict mail` go on with what it was "
+            f"{address} waits on; `verdict materialise` goes on with what it was "
             f"before version {hold.version_needed}"
         )
 
@@ -182,7 +180,7 @@ class HeldAggregates:
 
     def _in_charge(self, connection: Connection, address: str) -> tuple[Projection, AggregateKey]:
         name, *key = parts_of(address)
-        version = versions.live(connection, name)
+        version = versions.live(connection, name) if name in self._declared else None
         if version is None:
             raise NothingWaits(address)
         projection = self._declared[name](version)

@@ -1,7 +1,7 @@
 """What a held aggregate waits for, and what can be decided about it."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -14,6 +14,17 @@ from verdict.projection.projection import Projection
 from verdict.wire.payload import payload_from, payload_json
 
 MOST_BYTES = 1024 * 1024  # of a payload that somebody writes, as of those of a command's events
+
+Facts = dict[str, Any]
+
+
+class NothingWaits(VerdictError):
+    """There is no such item, or not any more."""
+
+    def __init__(
+        self, address: str, advice: str = "`verdict blocked list` shows what is blocked"
+    ) -> None:
+        super().__init__(f"nothing waits at {address!r}, perhaps not any more: {advice}")
 
 
 class Item(NamedTuple):
@@ -43,7 +54,7 @@ class IsMissing(VerdictError):
         super().__init__(
             f"{address}: version {hold.version_needed} is not in the archive: it is applied by "
             "itself as soon as it comes; see in `verdict status` how far event_archive is behind, "
-            f"and when it is lost for good, `verdict letters evict {address} --why …`"
+            f"and when it is lost for good, `verdict blocked skip {address} --why …`"
         )
 
 

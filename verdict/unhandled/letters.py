@@ -1,8 +1,7 @@
-"""Letters that were tried as often as they may be, or that no retry can help."""
+"""Dead letters: those that wait for a retry, and those that are parked for an operator."""
 
 from collections.abc import Iterator
 from contextlib import suppress
-from uuid import UUID
 
 from pydantic_core import from_json
 from sqlalchemy import Engine, select
@@ -13,8 +12,9 @@ from verdict.letters.parked import Letter
 from verdict.model.message import iso_time
 from verdict.projection.database import snapshot
 from verdict.projection.letter import intervention
-from verdict.projection.letter_status import PARKED
-from verdict.unhandled.kind import By, Facts, NobodyKept, NothingBehind, NothingWaits
+from verdict.projection.letter_status import WAITING
+from verdict.unhandled.held import Facts
+from verdict.unhandled.operator_identity import By
 from verdict.wire.catalog import catalog_of
 from verdict.wire.codec import Undecodable
 from verdict.wire.payload import readable_command
@@ -22,23 +22,16 @@ from verdict.wire.topics import Topics
 
 
 class ParkedLetters:
-    """Parked letters by their id, a UUID."""
+    """Dead letters by their id, a UUID."""
 
     def __init__(self, engine: Engine, topics: Topics) -> None:
         self._engine = engine
         self._topics = topics
 
-    def knows(self, address: str) -> bool:
-        """Tell whether the address is a UUID."""
-        try:
-            return str(UUID(address)) == address
-        except ValueError:
-            return False
-
-    def listed(self) -> Iterator[Facts]:
-        """Yield the parked letters in the order in which Kafka got them."""
+    def listed(self, waiting: bool = False) -> Iterator[Facts]:
+        """Yield the parked letters, and the waiting ones if wanted, as Kafka got them."""
         with snapshot(self._engine) as connection:
-            yield from map(_facts, parked.parked(connection))
+            yield from map(_facts, parked.parked(connection, *([WAITING] if waiting else [])))
 
     def shown(self, address: str) -> Facts:
         """Return a letter with its bytes, and what was done to it.
@@ -46,14 +39,12 @@ class ParkedLetters:
         A command is shown as the JSON that may be sent in its place; else text where it is text.
 
         Raises:
-            NothingWaits: There is none.
+            NoLetterError: There is none.
         """
         done = intervention.c
         asked = select(intervention).where(done.letter_id == address).order_by(done.number)
         with snapshot(self._engine) as connection:
             letter = parked.letter(connection, address)
-            if letter.status != PARKED:
-                raise NothingWaits(address)
             interventions = [dict(row._mapping) for row in connection.execute(asked)]
         return _facts(letter) | {
             "headers": from_json(as_json(letter.headers)),
@@ -78,7 +69,7 @@ class ParkedLetters:
         """
         with self._engine.begin() as connection:
             parked.edit(connection, address, document, *by)
-        return f"{address} is edited: `verdict letters replay {address}` sends it"
+        return f"{address} is edited: `verdict dead-letters replay {address}` sends it"
 
     def replay(self, address: str, by: By) -> str:
         """Let a letter be sent again; the running service does that.
@@ -91,21 +82,25 @@ class ParkedLetters:
             topic = parked.letter(connection, address).retry_topic
         return f"{address} goes back to {topic} at once, or when `verdict up` runs again"
 
-    def evict(self, address: str, by: By, all_behind: bool = False) -> str:
-        """Give a letter up: it is gone from the table; `dead-letters` keeps it.
+    def park(self, address: str, by: By) -> str:
+        """Stop the retries of a letter.
+
+        Raises:
+            VerdictError: There is none, or it is parked already.
+        """
+        with self._engine.begin() as connection:
+            parked.park(connection, address, *by)
+        return f"{address} is parked: `verdict dead-letters replay {address}` sends it"
+
+    def skip(self, address: str, by: By) -> str:
+        """Give a letter up: it leaves the table; the topic of dead letters keeps it.
 
         Raises:
             VerdictError: There is none.
         """
-        if all_behind:
-            raise NothingBehind(address)
         with self._engine.begin() as connection:
             parked.evict(connection, address, *by)
-        return f"{address} is given up"
-
-    def accept(self, address: str, by: By) -> str:
-        """Refuse: nobody is kept by it."""
-        raise NobodyKept(address)
+        return f"{address} is skipped"
 
 
 def _facts(letter: Letter) -> Facts:
@@ -113,8 +108,8 @@ def _facts(letter: Letter) -> Facts:
         "id": letter.id,
         "kind": "letter",
         "since": iso_time(letter.received_at),
-        "behind": 0,
         "what": f"letter for {letter.retry_topic}, tried again {letter.attempt} times",
+        "status": letter.status,
         "error": letter.error,
         "topic": letter.topic,
         "partition": letter.partition,

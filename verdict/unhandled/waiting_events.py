@@ -14,7 +14,7 @@ from verdict.projection.batch import Unreadable
 from verdict.projection.intervention import Intervention
 from verdict.projection.missing_events import ARCHIVE, archived_record
 from verdict.projection.role import Role
-from verdict.unhandled.kind import Facts, NothingWaits
+from verdict.unhandled.held import Facts, NothingWaits
 from verdict.wire.payload import payload_json
 
 

@@ -1,33 +1,66 @@
-"""What a person decided about records that are beyond repair."""
+"""What an operator decided about records or an aggregate, on the topic of decisions."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from enum import StrEnum
+from typing import Annotated
 
-from verdict.model.message import Instant
+from verdict.model.message import Growing, Instant
 from verdict.model.source import Source
 
 
+class Kind(StrEnum):
+    """What was decided."""
+
+    SKIPPED = "SKIPPED"
+    """Readers leave out the records from `source` up to `until`."""
+
+    QUARANTINED = "QUARANTINED"
+    """The decider goes on without an aggregate, whose history is damaged."""
+
+    LIFTED = "LIFTED"
+    """The history of a quarantined aggregate is whole again."""
+
+    RESTORED = "RESTORED"
+    """Events were appended to their topic again, from the archive."""
+
+    ACCEPTED = "ACCEPTED"
+    """A changed or new topic or partition is used as it is."""
+
+
 @dataclass(frozen=True, slots=True)
-class Lost:
-    """An aggregate of which nobody can tell what it is: up to `version` it counts as deleted."""
+class DamagedAggregate:
+    """An aggregate with a damaged history.
+
+    Args:
+        aggregate_type: Of the aggregate.
+        aggregate_id: Its id.
+        version: The first version that is damaged.
+        last_version: The greatest version that is known of.
+        error: What is wrong.
+    """
 
     aggregate_type: str
     aggregate_id: str
     version: int
+    last_version: int
+    error: str
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """Type and id."""
+        return self.aggregate_type, self.aggregate_id
 
-DROPPED = Lost("", "", 0)
-"""Of no aggregate: Kafka had dropped what lay at the places; where it is found again, it counts."""
+    def __str__(self) -> str:
+        return f"{self.aggregate_type} {self.aggregate_id!r} from version {self.version}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """Places of a partition are passed over, for ever and by whoever reads there.
+    """A decision with who made it, why and when.
 
-    They begin at `source` and end before the offset `until`. With nothing between the two it tells
-    of an aggregate that is `lost`, at the place where its events end: of no other may versions be
-    missing. Places that Kafka had dropped have `DROPPED` in its place. `who` decided it, `why` and
-    when.
+    `source` is the first record that it is about, and `until` the offset after the last one. A
+    decision about a quarantine names the aggregate; its source is where the damage shows.
     """
 
     source: Source
@@ -35,30 +68,22 @@ class Decision:
     who: str
     why: str
     decided_at: Instant
-    lost: Lost | None = None
-
-    @property
-    def aggregate(self) -> Lost | None:
-        """The aggregate that is lost by it, if it is about one."""
-        return None if self.lost == DROPPED else self.lost
+    kind: Annotated[Kind, Growing()] = Kind.SKIPPED
+    aggregate: DamagedAggregate | None = None
 
 
-def lost_by(aggregate_type: str, aggregate_id: str, version: int, *rest: Any) -> Decision:
-    """Return the decision by which an aggregate is lost up to a version.
+Quarantines = Mapping[tuple[str, str], Decision]
+"""By aggregate type and id, the decision by which an aggregate is quarantined now."""
 
-    Args:
-        aggregate_type: Of the aggregate.
-        aggregate_id: Its id.
-        version: The last one that is lost.
-        rest: Topic, partition and offset where its events ended; who decided it, why, and when, in
-            epoch milliseconds.
-    """
-    topic, partition, offset, who, why, decided_at = rest
-    return Decision(
-        source=Source(topic, partition, offset),
-        until=offset,
-        who=who,
-        why=why,
-        decided_at=decided_at,
-        lost=Lost(aggregate_type, aggregate_id, version),
-    )
+
+def active_quarantines(decisions: Iterable[Decision]) -> Quarantines:
+    """Return the quarantines that no later decision has lifted."""
+    active: dict[tuple[str, str], Decision] = {}
+    for one in decisions:
+        if one.aggregate is None:
+            continue
+        if one.kind is Kind.QUARANTINED:
+            active[one.aggregate.key] = one
+        elif one.kind is Kind.LIFTED:
+            active.pop(one.aggregate.key, None)
+    return active

@@ -1,23 +1,16 @@
-"""Places of the log that people decided to pass over, for who reads it; pure."""
+"""Places of the log that operators decided to skip, for readers; pure."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from verdict.wire.decision import Decision
 from verdict.wire.spans import Partition, Span
 
 
 @dataclass(frozen=True)
 class PassedOver:
-    """The places, as spans of their partitions; and by which decisions aggregates are lost.
-
-    Of `dropped` spans, which are among the others, Kafka had nothing any more: what an archive has
-    of them counts.
-    """
+    """The places, as spans of their partitions."""
 
     spans: Mapping[Partition, tuple[Span, ...]] = field(default_factory=dict)
-    dropped: Collection[tuple[Partition, Span]] = ()
-    lost: Mapping[tuple[str, str], Sequence[Decision]] = field(default_factory=dict)
 
     @staticmethod
     def of(decided: Iterable[tuple[str, int, int, int]]) -> "PassedOver":
@@ -34,15 +27,6 @@ class PassedOver:
             return False
         spans = self.spans.get(Partition(topic, partition), ())
         return any(span.start <= offset < span.end for span in spans)
-
-    def lost_versions(self) -> dict[tuple[str, str], int]:
-        """Return up to which version each aggregate is lost that is."""
-        return {key: self.lost_version(*key) for key in self.lost}
-
-    def lost_version(self, aggregate_type: str, aggregate_id: str) -> int:
-        """Return up to which version an aggregate is lost; 0 where it is not."""
-        found = self.lost.get((aggregate_type, aggregate_id), ())
-        return max((one.lost.version for one in found if one.lost), default=0)
 
     def count(self, place: Partition, wanted: Span) -> int:
         """Return how many offsets of a span are passed over."""
@@ -68,7 +52,6 @@ class PassedOver:
             f"AND offset >= {span.start} AND offset < {span.end})"
             for place, spans in self.spans.items()
             for span in spans
-            if (place, span) not in self.dropped
         )
         return " OR ".join(each) or "false"
 

@@ -4,11 +4,12 @@ from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import is_dataclass
 from functools import cache, partial
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
 
+from verdict.model.annotation import unwrapped
 from verdict.model.message import HexBytes, TimestampMillis, iso_time
 from verdict.wire.avro_schema import field_names
 from verdict.wire.response import Response
@@ -87,18 +88,6 @@ def _show(inner: Any, marks: tuple[Any, ...], message: Show) -> Show:
         each = show_of(of, message)
         return each if each is as_it_is else partial(_each, each)
     return partial(_by_class, message)
-
-
-def unwrapped(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return the type behind marks and an optional, and the marks."""
-    origin, members = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        inner, marks = unwrapped(members[0])
-        return inner, (*marks, *members[1:])
-    if origin in (Union, UnionType):
-        rest = [member for member in members if member is not NoneType]
-        return unwrapped(rest[0]) if len(rest) == 1 else (annotation, ())
-    return annotation, ()
 
 
 def _is_scalar(annotation: Any) -> bool:

@@ -16,7 +16,7 @@ from verdict.wire.avro_pieces import write_bytes
 from verdict.wire.catalog import AggregateContext
 from verdict.wire.codec import HEADER_BYTES, Undecodable, engine_codec, prefix_of
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.decision import Decision, Lost
+from verdict.wire.decision import DamagedAggregate, Decision, Kind
 from verdict.wire.marker import Marker, ShardState
 from verdict.wire.response import Rejection, Response, Status
 from verdict.wire.schema_files import ENGINE
@@ -126,8 +126,8 @@ def _made(kind: type[Record], found: dict[str, Any]) -> Record:
         found["source"] = Source(**found["source"])
     if kind is Response and _named(found):
         return kind.trusted(found)
-    if found.get("lost") is not None:
-        found["lost"] = Lost(**found["lost"])
+    if kind is Decision:
+        _name_kind(found)
     if "shard_states" in found:
         found["shard_states"] = [ShardState(**one) for one in found["shard_states"]]
     try:
@@ -138,6 +138,20 @@ def _made(kind: type[Record], found: dict[str, Any]) -> Record:
         raise Undecodable(
             f"{field} of this {SUBJECTS[kind]} is {fault['input']!r}: {problem}"[:500]
         ) from error
+
+
+def _name_kind(found: dict[str, Any]) -> None:
+    """Give a decision its kind and its aggregate as their classes.
+
+    Raises:
+        Undecodable: A newer verdict wrote it.
+    """
+    if found["kind"] not in Kind.__members__:
+        known = ", ".join(Kind)
+        raise Undecodable(f"kind of this decision is {found['kind']!r}: known are {known}")
+    found["kind"] = Kind[found["kind"]]
+    if found["aggregate"] is not None:
+        found["aggregate"] = DamagedAggregate(**found["aggregate"])
 
 
 def _named(found: dict[str, Any]) -> bool:

@@ -67,8 +67,9 @@ def lived(settings: Environment, folder: Path) -> dict[str, str]:
         sender, reader = (as_role(role, settings) for role in (Role.SENDER, Role.READER))
         said["send"] = verdict(sender, *PLACE)
         modify_by_client(sender)
-        said |= {" ".join(verb): verdict(reader, *verb) for verb in READS}
         await_rows(settings, "SELECT * FROM outcome", 2)
+        await_rows(settings, "SELECT * FROM event_archive", 2)
+        said |= {" ".join(verb): verdict(reader, *verb) for verb in READS}
         [application] = json.loads(page(f"{address}/api/v1/applications"))
         rest = f"/api/v1/applications/{application['id']}"
         for path in (*PAGES, *(f"{rest}/{part}" for part in REST)):

@@ -26,8 +26,8 @@ from tests.tiers import the_first_of
 from verdict.client.client import Client
 from verdict.client.errors import SendingFailed
 from verdict.errors import VerdictError
-from verdict.exactly_once.calling import Broken
-from verdict.exactly_once.ownership import own_topics
+from verdict.exactly_once.call_errors import TransactionFailedError
+from verdict.exactly_once.topic_owner import claim_topics
 from verdict.exactly_once.transactions import Transactions
 from verdict.kafka.access import Kafka
 from verdict.kafka.acls import Acl, Role, acls
@@ -39,7 +39,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.process, pytest.mark.timeout(300)]
 
 LEAST = Topics(APPLICATION, "least", "least-", partitions=PARTITIONS)
 SECONDS = 10
-REFUSED = (VerdictError, SendingFailed, KafkaException, Broken)
+REFUSED = (VerdictError, SendingFailed, KafkaException, TransactionFailedError)
 Act = Callable[[dict[str, Any]], object]
 
 
@@ -88,7 +88,7 @@ def publish(options: dict[str, Any]) -> None:
 
 
 def own(options: dict[str, Any]) -> None:
-    own_topics(LEAST, kafka_of(options))
+    claim_topics(LEAST, kafka_of(options))
 
 
 def kafka_of(options: dict[str, Any]) -> Kafka:

@@ -66,7 +66,7 @@ def test_what_is_wrong_ends_up_before_spark_starts_and_is_named(
     assert not (tmp_path / "d" / "spark").exists()
 
 
-OTHERS = (("tail", "events"), ("status",), ("topics", "check"), ("history", "order", "o-1"))
+OTHERS = (("tail", "events"), ("status",), ("topics", "check"), ("state", "order", "o-1"))
 
 
 @pytest.mark.proves("S-02")

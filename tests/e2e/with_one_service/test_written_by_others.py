@@ -50,7 +50,7 @@ def test_what_is_beyond_repair_is_passed_over_by_a_person_on_record(
 
 @pytest.mark.proves("C-17")
 @pytest.mark.thorough
-def test_who_accepts_that_kafka_dropped_commands_goes_on_with_those_behind_them(
+def test_who_skips_commands_that_kafka_dropped_goes_on_with_those_behind_them(
     deployment: Deployment, kept_service: Kept
 ) -> None:
     kept_service.running()
@@ -63,12 +63,13 @@ def test_who_accepts_that_kafka_dropped_commands_goes_on_with_those_behind_them(
     drop(deployment.bootstrap_servers, topic, {2: behind})
 
     dropped = f"{topic}:2 from offset {first} to {last}"
-    assert f"before they were decided: {dropped}; their senders" in refused(deployment)
+    assert f"it reads {topic}:2 from offset {first} on, and Kafka has" in refused(deployment)
     alone = deployment.cli("recover")
     assert alone.returncode == 1
-    assert f"{dropped}; their senders have no answer: tell them, then accept it" in alone.stderr
+    skip = ("--skip", f"{topic}:2:{first}-{behind}")
+    assert f"`verdict recover {' '.join(skip)} --why …`" in alone.stderr
 
-    recovered(deployment, "--accept-lost", "--by", "ada", "--why", "retention")
+    recovered(deployment, *skip, "--by", "ada", "--why", "retention")
     kept_service.running()
     decided = "select \"offset\", until from decision where why = 'retention'"
     assert deployment.sql(decided) == [[first, behind]]
@@ -76,7 +77,7 @@ def test_who_accepts_that_kafka_dropped_commands_goes_on_with_those_behind_them(
         "select aggregate_id from us_holder_version where aggregate_id in ('p-last', 'p-behind')"
     )
     deployment.reaches(opened, ["p-behind"])
-    letters = deployment.cli("letters", "list", "--json").stdout
+    letters = deployment.cli("dead-letters", "list", "--json").stdout
     assert f"{dropped} dropped by Kafka before they were decided; ada: retention" in letters
     assert f"{topic}:2:{last}" not in deployment.cli("verify").stdout
 
@@ -88,7 +89,7 @@ def assert_on_record(deployment: Deployment, places: tuple[str, ...]) -> None:
     deployment.reaches(
         "select aggregate_id from us_holder_version where aggregate_id like 'p-b%'", ["p-before"]
     )
-    parked = deployment.cli("letters", "list", "--json").stdout
+    parked = deployment.cli("dead-letters", "list", "--json").stdout
     assert "passed over by ada: the job of the 3rd" in parked
     findings = deployment.cli("verify").stdout
     assert [place for place in places if place in findings] == []

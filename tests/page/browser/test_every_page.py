@@ -16,7 +16,7 @@ PAGES = [
     "/commands", "/events", "/aggregates", "/audit", "/search?q=nobody", "/sql",
     f"/flow?id={FLOW}", f"/why?id={LATE}", "/refusals?reason=VERSION_CONFLICT",
     "/life?aggregate=order&id=o-1", "/life?aggregate=invoice&id=inv-1",
-    "/letter?" + urlencode({"id": "us_holder/position/p-7"}),
+    "/blocked?" + urlencode({"id": "us_holder/position/p-7"}),
     "/sql?" + urlencode({"q": "select * from outcome"}), "/sql?q=drop",
     "/flow?" + urlencode({"id": ODD}), "/life?" + urlencode({"aggregate": "order", "id": ODD}),
     "/life?" + urlencode({"aggregate": "order", "id": LONG}), f"/{quote(ODD)}",

@@ -37,21 +37,12 @@ def test_a_link_keeps_the_focus_while_all_around_it_changes(serve: Serve, new_ta
     expect(tab.get_by_role("heading", name="The newest with BUSINESS_RULE")).to_be_visible()
 
 
-def test_a_form_beside_what_changes_keeps_what_was_chosen(serve: Serve, new_tab: NewTab) -> None:
+def test_versions_of_projections_are_shown_as_they_change(serve: Serve, new_tab: NewTab) -> None:
     site, tab = serve(FILLED), new_tab()
     tab.goto(f"{site.url}/read-models")
-    chosen = tab.get_by_role("main").get_by_role("combobox")
-    token = tab.get_by_label("The token", exact=True)
-    chosen.select_option("us_holder")
-    tab.get_by_label("swap without comparing").check()
-    token.fill("half of it")
 
     site.looked.find(projections=(STOPPED,))
     expect(tab.get_by_role("row", name="us_holder")).to_contain_text("its table is gone")
-    expect(chosen).to_have_value("us_holder")
-    expect(tab.get_by_label("swap without comparing")).to_be_checked()
-    expect(token).to_be_focused()
-    expect(token).to_have_value("half of it")
 
 
 def test_a_page_without_an_answer_says_so_until_there_is_one(serve: Serve, new_tab: NewTab) -> None:

@@ -22,6 +22,7 @@ from verdict.page.application import page_of
 from verdict.page.failures import FAILED
 from verdict.page.openapi import described
 from verdict.page.problem import ERROR
+from verdict.standing.problems import not_running
 from verdict.testing import InMemory
 from verdict.wire.readable import readable
 
@@ -248,6 +249,7 @@ def test_a_bug_is_a_problem_and_is_not_told_to_strangers(page: Page) -> None:
 
 def test_who_is_not_ready_says_why_in_a_problem(page: Page, document: Any) -> None:
     page.looked.find(service=None, processes=())
+    page.looked.find(problems=(*not_running(page.looked.now),))
 
     answer = page.browser.get("/readyz")
     assert answered(document, "/readyz", answer) == []

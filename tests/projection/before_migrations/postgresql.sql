@@ -6,7 +6,7 @@ SET client_min_messages = warning;
 CREATE SCHEMA projections;
 SET default_tablespace = '';
 SET default_table_access_method = heap;
-CREATE TABLE projections.client_recent_order_order_v1 (
+CREATE TABLE projections.client_recent_order_row_v1 (
     aggregate_id text NOT NULL COLLATE pg_catalog."C",
     version bigint NOT NULL,
     present boolean NOT NULL,
@@ -40,12 +40,6 @@ CREATE TABLE projections.event_archive_v1 (
     "offset" bigint NOT NULL,
     decided_at timestamp with time zone NOT NULL
 );
-CREATE TABLE projections.key_partition_v1 (
-    aggregate_type text NOT NULL COLLATE pg_catalog."C",
-    aggregate_id text NOT NULL COLLATE pg_catalog."C",
-    partition bigint NOT NULL,
-    another boolean NOT NULL
-);
 CREATE TABLE projections.letter_intervention_v1 (
     letter_id text NOT NULL COLLATE pg_catalog."C",
     number bigint NOT NULL,
@@ -73,22 +67,6 @@ CREATE TABLE projections.letter_v1 (
     who text COLLATE pg_catalog."C",
     why text COLLATE pg_catalog."C"
 );
-CREATE TABLE projections.mail_outbox_v1 (
-    week text NOT NULL COLLATE pg_catalog."C",
-    client text NOT NULL COLLATE pg_catalog."C",
-    bucket bigint NOT NULL,
-    positions bigint NOT NULL,
-    status text NOT NULL COLLATE pg_catalog."C",
-    message_id text NOT NULL COLLATE pg_catalog."C",
-    worker text COLLATE pg_catalog."C",
-    lease_until timestamp with time zone,
-    sent_at timestamp with time zone,
-    error text COLLATE pg_catalog."C"
-);
-CREATE TABLE projections.mail_week_v1 (
-    week text NOT NULL COLLATE pg_catalog."C",
-    recorded_at timestamp with time zone NOT NULL
-);
 CREATE TABLE projections.outcome_v1 (
     command_id text NOT NULL COLLATE pg_catalog."C",
     aggregate_type text NOT NULL COLLATE pg_catalog."C",
@@ -108,7 +86,7 @@ CREATE TABLE projections.outcome_v1 (
     "offset" bigint NOT NULL,
     decided_at timestamp with time zone NOT NULL
 );
-CREATE TABLE projections.program_tally_participant_v1 (
+CREATE TABLE projections.program_tally_row_v1 (
     aggregate_id text NOT NULL COLLATE pg_catalog."C",
     version bigint NOT NULL,
     present boolean NOT NULL,
@@ -121,7 +99,8 @@ CREATE TABLE projections.program_tally_v1 (
     program text NOT NULL COLLATE pg_catalog."C",
     number_active bigint NOT NULL,
     number_inactive bigint NOT NULL,
-    last_login timestamp with time zone
+    last_login timestamp with time zone,
+    member_count bigint NOT NULL
 );
 CREATE TABLE projections.projection_built_v1 (
     projection text NOT NULL COLLATE pg_catalog."C",
@@ -190,7 +169,7 @@ CREATE TABLE projections.us_holder_change_v1 (
     event_id text NOT NULL COLLATE pg_catalog."C",
     at timestamp with time zone NOT NULL
 );
-CREATE TABLE projections.us_holder_from_state_position_v1 (
+CREATE TABLE projections.us_holder_from_state_row_v1 (
     aggregate_id text NOT NULL COLLATE pg_catalog."C",
     version bigint NOT NULL,
     present boolean NOT NULL,
@@ -202,7 +181,7 @@ CREATE TABLE projections.us_holder_from_state_v1 (
     client text NOT NULL COLLATE pg_catalog."C",
     positions bigint NOT NULL
 );
-CREATE TABLE projections.us_holder_position_v1 (
+CREATE TABLE projections.us_holder_row_v1 (
     aggregate_id text NOT NULL COLLATE pg_catalog."C",
     version bigint NOT NULL,
     present boolean NOT NULL,
@@ -228,23 +207,23 @@ CREATE VIEW public.client_recent_order AS
     status,
     placed_at
    FROM ( SELECT client_recent_order_v1.group_key AS client,
-            row_number() OVER (PARTITION BY client_recent_order_v1.group_key ORDER BY client_recent_order_order_v1.placed_at DESC, client_recent_order_order_v1.aggregate_id DESC) AS place,
-            client_recent_order_order_v1.aggregate_id AS order_id,
-            client_recent_order_order_v1.ticker,
-            client_recent_order_order_v1.side,
-            client_recent_order_order_v1.quantity,
-            client_recent_order_order_v1.filled_quantity,
-            client_recent_order_order_v1.limit_price_cents,
-            client_recent_order_order_v1.status,
-            client_recent_order_order_v1.placed_at
+            row_number() OVER (PARTITION BY client_recent_order_v1.group_key ORDER BY client_recent_order_row_v1.placed_at DESC, client_recent_order_row_v1.aggregate_id DESC) AS place,
+            client_recent_order_row_v1.aggregate_id AS order_id,
+            client_recent_order_row_v1.ticker,
+            client_recent_order_row_v1.side,
+            client_recent_order_row_v1.quantity,
+            client_recent_order_row_v1.filled_quantity,
+            client_recent_order_row_v1.limit_price_cents,
+            client_recent_order_row_v1.status,
+            client_recent_order_row_v1.placed_at
            FROM (projections.client_recent_order_v1
-             JOIN projections.client_recent_order_order_v1 ON (((client_recent_order_order_v1.group_key = client_recent_order_v1.group_key) AND (client_recent_order_order_v1.placed_at >= client_recent_order_v1.since))))) ranked
+             JOIN projections.client_recent_order_row_v1 ON (((client_recent_order_row_v1.group_key = client_recent_order_v1.group_key) AND (client_recent_order_row_v1.placed_at >= client_recent_order_v1.since))))) ranked
   WHERE (place <= 30);
 CREATE VIEW public.client_recent_order_version AS
  SELECT 'order'::text AS aggregate_type,
     aggregate_id,
     version
-   FROM projections.client_recent_order_order_v1;
+   FROM projections.client_recent_order_row_v1;
 CREATE VIEW public.event_archive AS
  SELECT global_position,
     aggregate_type,
@@ -288,17 +267,6 @@ CREATE VIEW public.letter_intervention AS
     at,
     sha256
    FROM projections.letter_intervention_v1;
-CREATE VIEW public.mail_outbox AS
- SELECT week,
-    client,
-    positions,
-    status,
-    message_id,
-    worker,
-    lease_until,
-    sent_at,
-    error
-   FROM projections.mail_outbox_v1;
 CREATE VIEW public.outcome AS
  SELECT command_id,
     aggregate_type,
@@ -328,7 +296,7 @@ CREATE VIEW public.program_tally_version AS
  SELECT 'enrolment'::text AS aggregate_type,
     aggregate_id,
     version
-   FROM projections.program_tally_participant_v1;
+   FROM projections.program_tally_row_v1;
 CREATE VIEW public.projection_held AS
  SELECT projection,
     projection_version,
@@ -374,13 +342,6 @@ CREATE VIEW public.projection_position AS
     partition,
     next_offset
    FROM projections.projection_position_v1;
-CREATE VIEW public.scattered_key AS
- SELECT aggregate_type,
-    aggregate_id,
-    (count(*) + 1) AS partitions
-   FROM projections.key_partition_v1
-  WHERE (another IS TRUE)
-  GROUP BY aggregate_type, aggregate_id;
 CREATE VIEW public.us_holder AS
  SELECT client,
     positions,
@@ -402,19 +363,17 @@ CREATE VIEW public.us_holder_version AS
  SELECT 'position'::text AS aggregate_type,
     aggregate_id,
     version
-   FROM projections.us_holder_position_v1;
+   FROM projections.us_holder_row_v1;
 INSERT INTO projections.event_archive_v1 VALUES (1, 'position', 'p-1', 1, 'e5f412f0-f042-5ad7-9f0f-aa346abe6fdc', 'PositionOpened', '{"type":"PositionOpened","client":"ada","ticker":"AAPL","exchange":"NASDAQ","amount":1}', '{"index":0,"count":1,"command_id":"c-1","command_digest":"0101010101010101010101010101010101010101010101010101010101010101","correlation_id":"flow-1","causation_id":"c-1","actor":null,"traceparent":null,"source":{"topic":"position.commands","partition":0,"offset":0},"handler_version":"1","previous_hash":""}', '\x00000000084865356634313266302d663034322d356164372d396630662d61613334366162653666646310706f736974696f6e06702d3102000206632d314001010101010101010101010101010101010101010101010101010101010101010c666c6f772d3106632d310000d0a7d2dfbf6822706f736974696f6e2e636f6d6d616e647300000231000006616461084141504c0c4e415344415102', '4a8f99cdf00c488662f0d199d24465d9b758ff42d903c20dbd580090a640dd2a', 'position.events', 3, 0, '2026-11-21 12:00:01+00');
 INSERT INTO projections.event_archive_v1 VALUES (2, 'position', 'p-1', 2, '43c39bd0-816f-5a7e-a5cd-d41f7a5b3538', 'PositionAdjusted', '{"type":"PositionAdjusted","amount":7}', '{"index":0,"count":1,"command_id":"c-1","command_digest":"0101010101010101010101010101010101010101010101010101010101010101","correlation_id":"flow-1","causation_id":"c-1","actor":null,"traceparent":null,"source":{"topic":"position.commands","partition":0,"offset":0},"handler_version":"1","previous_hash":"4a8f99cdf00c488662f0d199d24465d9b758ff42d903c20dbd580090a640dd2a"}', '\x00000000084834336333396264302d383136662d356137652d613563642d64343166376135623335333810706f736974696f6e06702d3104000206632d314001010101010101010101010101010101010101010101010101010101010101010c666c6f772d3106632d310000a0b7d2dfbf6822706f736974696f6e2e636f6d6d616e647300000231404a8f99cdf00c488662f0d199d24465d9b758ff42d903c20dbd580090a640dd2a020e', 'd4ee1dc467a4b7b90adda5c7abeaad78a9d4120b7ff71b93fc796dafa57734b3', 'position.events', 3, 1, '2026-11-21 12:00:02+00');
 INSERT INTO projections.event_archive_v1 VALUES (3, 'position', 'p-2', 1, '265aad92-c210-51c9-89d8-9b639d1d051e', 'PositionOpened', '{"type":"PositionOpened","client":"grace","ticker":"AAPL","exchange":"NASDAQ","amount":1}', '{"index":0,"count":1,"command_id":"c-1","command_digest":"0101010101010101010101010101010101010101010101010101010101010101","correlation_id":"flow-1","causation_id":"c-1","actor":null,"traceparent":null,"source":{"topic":"position.commands","partition":0,"offset":0},"handler_version":"1","previous_hash":""}', '\x00000000084832363561616439322d633231302d353163392d383964382d39623633396431643035316510706f736974696f6e06702d3202000206632d314001010101010101010101010101010101010101010101010101010101010101010c666c6f772d3106632d310000f0c6d2dfbf6822706f736974696f6e2e636f6d6d616e64730000023100000a6772616365084141504c0c4e415344415102', 'a2be3c7986a1954193100c1248778a98a115faf93060ca8e8dc335da6977aa08', 'position.events', 1, 0, '2026-11-21 12:00:03+00');
 INSERT INTO projections.event_archive_v1 VALUES (4, 'position', 'p-2', 2, '7c1e3945-e9e3-5e29-be41-ec74c173775a', 'PositionClosed', '{"type":"PositionClosed"}', '{"index":0,"count":1,"command_id":"c-1","command_digest":"0101010101010101010101010101010101010101010101010101010101010101","correlation_id":"flow-1","causation_id":"c-1","actor":null,"traceparent":null,"source":{"topic":"position.commands","partition":0,"offset":0},"handler_version":"1","previous_hash":"a2be3c7986a1954193100c1248778a98a115faf93060ca8e8dc335da6977aa08"}', '\x00000000084837633165333934352d653965332d356532392d626534312d65633734633137333737356110706f736974696f6e06702d3204000206632d314001010101010101010101010101010101010101010101010101010101010101010c666c6f772d3106632d310000c0d6d2dfbf6822706f736974696f6e2e636f6d6d616e64730000023140a2be3c7986a1954193100c1248778a98a115faf93060ca8e8dc335da6977aa0808', '9e3b9955ac10928c1b3c5275a16bfbe5f7cacbfea4118b51c443734bff1a0e61', 'position.events', 1, 1, '2026-11-21 12:00:04+00');
 INSERT INTO projections.letter_intervention_v1 VALUES ('26f39694-1ea7-567e-9488-3fe48a43d9e2', 1, 'evict', 'ada', 'never to be sent', '2026-11-21 22:26:40+00', '611f604cf9e1d7457e35f32221ad0a5cfb77189707069a34eb4b9b51c29fbe25');
 INSERT INTO projections.letter_v1 VALUES ('de87f843-704c-59e6-bb91-f6de5d470b1f', 'dead-letters', 2, 17, 3, 3, 'parcels', NULL, 'PARKED', 'tried 3 times', '\x702d31', '\x7b22746f223a20224d61696e20537472656574227d', '[["color", "red"]]', '2026-11-21 22:26:40+00', NULL, NULL);
-INSERT INTO projections.mail_outbox_v1 VALUES ('2026-W47', 'ada', 4260250381, 1, 'DUE', '<990281f8-6d65-5c6f-9df3-09c8da13d0fa@mail.verdict.invalid>', NULL, '2026-11-21 22:26:40+00', NULL, NULL);
-INSERT INTO projections.mail_week_v1 VALUES ('2026-W47', '2026-11-21 22:26:40+00');
 INSERT INTO projections.projection_built_v1 VALUES ('event_archive', 1, '');
 INSERT INTO projections.projection_built_v1 VALUES ('outcome', 1, '');
-INSERT INTO projections.projection_built_v1 VALUES ('us_holder', 1, 'US exchanges: Cboe BZX, IEX, NASDAQ, NYSE, NYSE American, NYSE Arca');
-INSERT INTO projections.projection_built_v1 VALUES ('us_holder_from_state', 1, 'US exchanges: Cboe BZX, IEX, NASDAQ, NYSE, NYSE American, NYSE Arca');
+INSERT INTO projections.projection_built_v1 VALUES ('us_holder', 1, '{"us_exchanges": ["Cboe BZX", "IEX", "NASDAQ", "NYSE", "NYSE American", "NYSE Arca"]}');
+INSERT INTO projections.projection_built_v1 VALUES ('us_holder_from_state', 1, '{"us_exchanges": ["Cboe BZX", "IEX", "NASDAQ", "NYSE", "NYSE American", "NYSE Arca"]}');
 INSERT INTO projections.projection_built_v1 VALUES ('client_recent_order', 1, '');
 INSERT INTO projections.projection_built_v1 VALUES ('program_tally', 1, '');
 INSERT INTO projections.projection_intervention_v1 VALUES (1, 'us_holder', 1, 'position', 'p-1', 1, 'evict', 'ada', 'a test', '2026-11-21 22:26:40+00', '{}', NULL);
@@ -433,11 +392,11 @@ INSERT INTO projections.projection_sequence_v1 VALUES ('event_archive_v1', 4);
 INSERT INTO projections.projection_sequence_v1 VALUES ('us_holder_change_v1', 1);
 INSERT INTO projections.projection_sequence_v1 VALUES ('projection_intervention_v1', 1);
 INSERT INTO projections.us_holder_change_v1 VALUES (1, 'ada', 'entered', 'p-1', 'e5f412f0-f042-5ad7-9f0f-aa346abe6fdc', '2026-11-21 12:00:01+00');
-INSERT INTO projections.us_holder_position_v1 VALUES ('p-2', 2, false, NULL, NULL, NULL, NULL);
-INSERT INTO projections.us_holder_position_v1 VALUES ('p-1', 2, true, 'ada', 'ada', 'NASDAQ', '2026-11-21 12:00:01+00');
+INSERT INTO projections.us_holder_row_v1 VALUES ('p-2', 2, false, NULL, NULL, NULL, NULL);
+INSERT INTO projections.us_holder_row_v1 VALUES ('p-1', 2, true, 'ada', 'ada', 'NASDAQ', '2026-11-21 12:00:01+00');
 INSERT INTO projections.us_holder_v1 VALUES ('ada', 1, '2026-11-21 12:00:01+00');
-ALTER TABLE ONLY projections.client_recent_order_order_v1
-    ADD CONSTRAINT client_recent_order_order_v1_pkey PRIMARY KEY (aggregate_id);
+ALTER TABLE ONLY projections.client_recent_order_row_v1
+    ADD CONSTRAINT client_recent_order_row_v1_pkey PRIMARY KEY (aggregate_id);
 ALTER TABLE ONLY projections.client_recent_order_v1
     ADD CONSTRAINT client_recent_order_v1_pkey PRIMARY KEY (group_key);
 ALTER TABLE ONLY projections.event_archive_v1
@@ -446,20 +405,14 @@ ALTER TABLE ONLY projections.event_archive_v1
     ADD CONSTRAINT event_archive_v1_pkey PRIMARY KEY (global_position);
 ALTER TABLE ONLY projections.event_archive_v1
     ADD CONSTRAINT event_archive_v1_topic_partition_offset_key UNIQUE (topic, partition, "offset");
-ALTER TABLE ONLY projections.key_partition_v1
-    ADD CONSTRAINT key_partition_v1_pkey PRIMARY KEY (aggregate_type, aggregate_id, partition);
 ALTER TABLE ONLY projections.letter_intervention_v1
     ADD CONSTRAINT letter_intervention_v1_pkey PRIMARY KEY (letter_id, number);
 ALTER TABLE ONLY projections.letter_v1
     ADD CONSTRAINT letter_v1_pkey PRIMARY KEY (id);
-ALTER TABLE ONLY projections.mail_outbox_v1
-    ADD CONSTRAINT mail_outbox_v1_pkey PRIMARY KEY (week, client);
-ALTER TABLE ONLY projections.mail_week_v1
-    ADD CONSTRAINT mail_week_v1_pkey PRIMARY KEY (week);
 ALTER TABLE ONLY projections.outcome_v1
     ADD CONSTRAINT outcome_v1_pkey PRIMARY KEY (topic, partition, "offset");
-ALTER TABLE ONLY projections.program_tally_participant_v1
-    ADD CONSTRAINT program_tally_participant_v1_pkey PRIMARY KEY (aggregate_id);
+ALTER TABLE ONLY projections.program_tally_row_v1
+    ADD CONSTRAINT program_tally_row_v1_pkey PRIMARY KEY (aggregate_id);
 ALTER TABLE ONLY projections.program_tally_v1
     ADD CONSTRAINT program_tally_v1_pkey PRIMARY KEY (program);
 ALTER TABLE ONLY projections.projection_built_v1
@@ -480,20 +433,18 @@ ALTER TABLE ONLY projections.projection_torso_v1
     ADD CONSTRAINT projection_torso_v1_pkey PRIMARY KEY (projection, version);
 ALTER TABLE ONLY projections.us_holder_change_v1
     ADD CONSTRAINT us_holder_change_v1_pkey PRIMARY KEY (seq);
-ALTER TABLE ONLY projections.us_holder_from_state_position_v1
-    ADD CONSTRAINT us_holder_from_state_position_v1_pkey PRIMARY KEY (aggregate_id);
+ALTER TABLE ONLY projections.us_holder_from_state_row_v1
+    ADD CONSTRAINT us_holder_from_state_row_v1_pkey PRIMARY KEY (aggregate_id);
 ALTER TABLE ONLY projections.us_holder_from_state_v1
     ADD CONSTRAINT us_holder_from_state_v1_pkey PRIMARY KEY (client);
-ALTER TABLE ONLY projections.us_holder_position_v1
-    ADD CONSTRAINT us_holder_position_v1_pkey PRIMARY KEY (aggregate_id);
+ALTER TABLE ONLY projections.us_holder_row_v1
+    ADD CONSTRAINT us_holder_row_v1_pkey PRIMARY KEY (aggregate_id);
 ALTER TABLE ONLY projections.us_holder_v1
     ADD CONSTRAINT us_holder_v1_pkey PRIMARY KEY (client);
-CREATE INDEX client_recent_order_order_v1_newest ON projections.client_recent_order_order_v1 USING btree (group_key, placed_at, aggregate_id);
-CREATE INDEX key_partition_v1_another ON projections.key_partition_v1 USING btree (aggregate_type, aggregate_id) WHERE (another IS TRUE);
+CREATE INDEX client_recent_order_row_v1_newest ON projections.client_recent_order_row_v1 USING btree (group_key, placed_at, aggregate_id);
 CREATE INDEX letter_due_v1 ON projections.letter_v1 USING btree (status, due_at, id);
-CREATE INDEX outcome_v1_aggregate ON projections.outcome_v1 USING btree (aggregate_type, aggregate_id);
+CREATE INDEX outcome_v1_aggregate ON projections.outcome_v1 USING btree (aggregate_type, aggregate_id, partition, from_version);
 CREATE INDEX outcome_v1_command ON projections.outcome_v1 USING btree (command_id);
 CREATE INDEX outcome_v1_correlation ON projections.outcome_v1 USING btree (correlation_id);
-CREATE INDEX program_tally_participant_v1_login ON projections.program_tally_participant_v1 USING btree (group_key, last_login);
-CREATE INDEX us_holder_from_state_position_v1_held ON projections.us_holder_from_state_position_v1 USING btree (group_key);
-CREATE INDEX us_holder_position_v1_held ON projections.us_holder_position_v1 USING btree (group_key, opened_at);
+CREATE INDEX program_tally_row_v1_last_login ON projections.program_tally_row_v1 USING btree (group_key, last_login);
+CREATE INDEX us_holder_row_v1_opened_at ON projections.us_holder_row_v1 USING btree (group_key, opened_at);

@@ -19,13 +19,14 @@ from verdict.database.time_text import wall_clock
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.archive import NoSuchPosition
 from verdict.event_log.event_log import Gone
-from verdict.kafka.identity import AnotherLog
 from verdict.kafka.log import KafkaLog
+from verdict.kafka.log_identity import AnotherLog
 from verdict.model.message import iso_time
 from verdict.projection import followed, intervention
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch
 from verdict.projection.intervention import Intervention, Kind
+from verdict.projection.kind_tables import compile_projection
 from verdict.read_models.as_of.errors import (
     Compacted,
     Incomplete,
@@ -376,7 +377,7 @@ def test_an_event_that_is_passed_over_or_accepted_to_wait_is_told_so(
 def decide(world: World, kind: Kind, name: str) -> None:
     with world.read_side.engine.begin() as connection:
         made = Intervention(kind, "ada", "never open", 0, None, None)
-        intervention.record(connection, us_holder(), ("position", name, 3), made)
+        intervention.record(connection, compile_projection(us_holder), ("position", name, 3), made)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from tests.projection.event_log import EventLog
 from tests.projection.read_side import ReadSide
 from tests.topics import create, drop
 from verdict.configuration.loading import load_settings
-from verdict.exactly_once.decider_query import NAME
+from verdict.exactly_once.query import DECIDER
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
 from verdict.local.broker import EmbeddedBroker
@@ -145,7 +145,7 @@ class World:
         """Say, as the decider does, that all commands have their outcome."""
         offsets = {t: [end for _, end in self.ends(t)] for t in self.topics.every_commands()}
         marker = Marker(
-            query=NAME,
+            query=DECIDER,
             owner="test",
             generation=1,
             query_id=None,
@@ -155,7 +155,7 @@ class World:
             shards=1,
             handler_version="1",
         )
-        self.transact([(self.topics.markers, NAME.encode(), encode(marker), 0)])
+        self.transact([(self.topics.markers, DECIDER.encode(), encode(marker), 0)])
 
     def drop(self, before: int) -> None:
         """Let Kafka forget the events of partition 0 before an offset."""

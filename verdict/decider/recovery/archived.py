@@ -4,51 +4,46 @@ Each row is held against its hash, and the fold holds each event against the one
 archive of another log is found.
 """
 
-import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from verdict.configuration.settings import Settings
-from verdict.errors import Unreachable
+from verdict.errors import VerdictError
 from verdict.event_log.archive import Archive
 from verdict.event_log.laid_file import write_laid
 from verdict.event_log.placed import Laid
-from verdict.kafka.offsets import Offsets
 from verdict.reading.reader import reader_of
-from verdict.wire.passed_over import PassedOver
-from verdict.wire.spans import Partition, Spans
-
-LOG = logging.getLogger("verdict.recovery")
+from verdict.wire.spans import Spans
 
 
-def archived_up_to(settings: Settings, begins: Offsets) -> Offsets:
-    """Return how far the archive goes, of topics of events from which Kafka has dropped some.
+def require_archived(settings: Settings, dropped: Spans) -> None:
+    """Return if the archive has all events in these spans, which Kafka has dropped.
 
-    Args:
-        settings: Where the read side is.
-        begins: The first offset that Kafka has of each partition, by topic of events.
+    Raises:
+        VerdictError: It does not. Kafka has dropped responses, too, so nothing tells whose events
+            are missing, and an aggregate might begin again at version 0.
+        Unreachable: The database does not answer.
     """
-    dropped = {topic: firsts for topic, firsts in begins.items() if any(firsts)}
-    reached: Mapping[Partition, int] = {}
-    if dropped:
-        try:
-            with reader_of(settings) as reader:
-                reached = Archive(reader).standing().reached
-        except Unreachable as error:  # without an archive they are lost, which the caller says
-            LOG.warning("there is no archive: %s", error)
-    return {
-        topic: [reached.get(Partition(topic, number), 0) for number in range(len(firsts))]
-        for topic, firsts in dropped.items()
-    }
+    needed = {place: span.end for place, span in dropped.items() if span.end > span.start}
+    if not needed:
+        return
+    with reader_of(settings) as reader:
+        reached = Archive(reader).standing().reached
+    if lacking := [f"{p} up to {end}" for p, end in needed.items() if reached.get(p, 0) < end]:
+        raise VerdictError(
+            f"Kafka dropped events that the archive does not have ({', '.join(lacking)}), and "
+            "responses, which would tell to whom they belong. The state was not changed: bring "
+            "back the topics of events or of responses from a backup, or name the database that "
+            "has archived the events with --database-url"
+        )
 
 
-def lay_archived(settings: Settings, spans: Spans, without: PassedOver, file: Path) -> Path | None:
-    """Write the events that lie in `spans` into `file`; None when none of them count.
+def lay_archived(settings: Settings, spans: Spans, file: Path) -> Path | None:
+    """Write the archived events in `spans` into `file`; None if the spans are empty.
 
     Args:
         settings: Where the read side is.
         spans: Of the topics of events.
-        without: Places that do not count: what is lost for good is among them.
         file: Where to.
 
     Raises:
@@ -57,13 +52,8 @@ def lay_archived(settings: Settings, spans: Spans, without: PassedOver, file: Pa
     """
     if not any(span.end > span.start for span in spans.values()):
         return None
-    try:
-        with reader_of(settings) as reader:
-            write_laid(_archived(Archive(reader), spans), file)
-    except Unreachable:
-        if all(without.reached(place, span) >= span.end for place, span in spans.items()):
-            return None  # that nobody has them is accepted
-        raise
+    with reader_of(settings) as reader:
+        write_laid(_archived(Archive(reader), spans), file)
     return file
 
 

@@ -1,263 +1,344 @@
-"""From an aggregate's recorded events to its snapshot, checked on the way. Pure."""
+"""One aggregate's records to its snapshot and remembered outcomes; or what damages them. Pure.
 
-from collections.abc import Iterable, Iterator, Mapping
-from hashlib import sha256
+Recovery and its tests both come here: what is damaged is decided in this module and in
+`verdict.decision.history` alone.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from verdict.decision import history
-from verdict.decision.history import Broken, RulesFail
+from verdict.decider.recovery.outcomes import Memory, derived, is_remembered
+from verdict.decision.history import Broken, fold
 from verdict.decision.recording import StoredEvent
-from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, encode_snapshot
+from verdict.decision.snapshot import Snapshot, encode_snapshot
+from verdict.kafka.offsets import at
 from verdict.model.application import Application
+from verdict.model.command_envelope import aggregate_id_rule
+from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 from verdict.model.told import told
-from verdict.operator.shard_state import Entry, snapshot_key
+from verdict.operator.shard_state import Entry, outcome_key, snapshot_key
 from verdict.wire.catalog import AggregateContext, catalog_of
-from verdict.wire.records import decode_event
+from verdict.wire.codec import Undecodable
+from verdict.wire.decision import DamagedAggregate, Decision, Kind
+from verdict.wire.records import decode, decode_event
+from verdict.wire.response import Response
+
+DECISION, RESPONSE, EVENT = range(3)  # the order in which an aggregate's records are read
+ERROR_CHARS = 1000
 
 
 class Stored(NamedTuple):
-    """A record of an events or responses topic, which people may have decided to pass over.
+    """A record that tells of an aggregate.
 
-    `behind_hole`: it is accepted with this run that versions before it may be missing, or those
-    that it tells of.
+    Args:
+        aggregate_type: Of the aggregate.
+        rank: DECISION (its active quarantine), RESPONSE or EVENT.
+        topic: Of the record.
+        partition: Of the record.
+        offset: Of the record.
+        key: The aggregate's id, or what somebody else wrote.
+        value: None if it was deleted.
+        timestamp: Kafka's, in milliseconds.
+        passed_over: Whether an operator decided to skip it.
     """
 
     aggregate_type: str
+    rank: int
     topic: str
     partition: int
     offset: int
-    key: bytes
-    value: bytes
-    timestamp: int = 0  # Kafka's, in milliseconds
+    key: bytes | None
+    value: bytes | None
+    timestamp: int = 0
     passed_over: bool = False
-    behind_hole: bool = False
+
+    @property
+    def place(self) -> Source:
+        """Where it is."""
+        return Source(self.topic, self.partition, self.offset)
 
     def __str__(self) -> str:
         return f"{self.topic}:{self.partition}:{self.offset}, aggregate {self.key!r}"
 
 
-class Stand(NamedTuple):
-    """How far an aggregate's events go: its version, and the hash of the last one's bytes."""
+class Folded(NamedTuple):
+    """What one aggregate, or one response, gave.
+
+    Args:
+        of: Key of the records.
+        key: Of the entry of the state.
+        entry: The entry; None if there is a fault.
+        offset: Of the response; the later one of two counts.
+        fault: Why a record cannot be used, as which it must be skipped.
+        decision: QUARANTINED of a damaged aggregate, LIFTED of one that is whole again.
+    """
+
+    of: bytes
+    key: bytes
+    entry: Entry | None = None
+    offset: int = 0
+    fault: str | None = None
+    decision: Decision | None = None
+
+
+class End(NamedTuple):
+    """Where a history ends: its version, and the hash of the last event if that is known."""
 
     version: int
     last_hash: bytes | None
 
 
-Lost = Mapping[tuple[str, str], int]
-"""By aggregate type and id, up to which version it is lost."""
-
-
-class Folded(NamedTuple):
-    """What one aggregate, or one response, gave: an entry of the state, or why there is none.
-
-    `stand` is that of a snapshot, or with neither entry nor fault what a response says of one, or
-    an event that is passed over; `instead` is what the state has if events up to there are nowhere,
-    and that is accepted. Up to the version `lost` that is so already, as nobody can tell what it is
-    behind a hole.
-    """
-
-    of: Stored
-    key: bytes
-    entry: Entry | None
-    fault: str | None = None
-    stand: Stand | None = None
-    instead: bytes | None = None
-    lost: int = 0
-
-
-class Reached(NamedTuple):
-    """What an aggregate is on the way through its events, and up to which version it is lost.
-
-    `place` is that of the last event that counts, `unread` whether versions moved on before it,
-    without effect.
-    """
-
-    snapshot: Snapshot[Any] = NEVER_EXISTED
-    lost: int = 0
-    place: Source | None = None
-    unread: bool = False
-
-
-class Passed(NamedTuple):
-    """Of records that are passed over one behind the other: what nobody can read, and events.
-
-    Readers of the topic took that as the next version that is `told`. One that is `far` they did
-    not take, yet.
-    """
-
-    told: StoredEvent | None = None
-    far: StoredEvent | None = None
-    unreadable: int = 0
-
-    def beyond(self, version: int) -> "Passed":
-        """Return what of it is still unknown behind an event of that version, which counts."""
-        told, far = (
-            one if one is not None and one.event.version > version else None
-            for one in (self.told, self.far)
-        )
-        return Passed(told, far)
-
-
-def snapshots(
-    application: Application, events: Iterable[Stored], lost: Lost = MappingProxyType({})
+def fold_histories(
+    application: Application, records: Iterable[Stored], memory: Memory
 ) -> Iterator[Folded]:
-    """Yield the snapshot of each aggregate; holds one event and one state at a time.
-
-    A record that is passed over is as if it were not there, and no version is given twice by that:
-    what it tells of, as what a response tells of, is missing then. In the place of those that
-    nobody can read the versions move on, without effect: the next event counts.
+    """Yield the entries of the decider's state, byte for byte as the operator would store them.
 
     Args:
-        application: Whose rules fold them.
-        events: By aggregate, each one's by partition and offset.
-        lost: What is on record as lost, since a recovery of before.
-
-    Yields:
-        The entry of the shard's state, byte for byte what the operator would have stored; a
-        fault when versions have a gap, the chain of hashes is broken, or a record is unreadable.
-        Behind a hole an aggregate is as one that was deleted, and begins anew as soon as the rules
-        let it.
+        application: Whose records they are.
+        records: By aggregate, each one's by rank, partition and offset.
+        memory: What is known of all responses together.
     """
-    by_aggregate = attrgetter("aggregate_type", "key")
-    for (aggregate_type, name), events_of_one in groupby(events, key=by_aggregate):
-        last, reached, passed = None, Reached(), Passed()
-        context = catalog_of(application)[aggregate_type]
-        known = lost.get((aggregate_type, (name or b"").decode(errors="replace")), 0)
-        try:
-            for last in events_of_one:
-                if last.passed_over:
-                    passed = _passed(context, passed, max(reached.snapshot.version, known), last)
+    catalog = catalog_of(application)
+    for (aggregate_type, key), of_one in groupby(records, key=attrgetter("aggregate_type", "key")):
+        name = _id_of(key)
+        if name is None:
+            yield from _of_nobody(of_one)
+        else:
+            yield from _History(catalog[aggregate_type], name, memory).fold(of_one)
+
+
+class _History:
+    """Folds the records of one aggregate; holds one event and one state at a time."""
+
+    def __init__(self, context: AggregateContext, name: str, memory: Memory) -> None:
+        self._context = context
+        self._identity = context.name, name
+        self._memory = memory
+        self._quarantine: Decision | None = None
+        self._end: End | None = None  # as responses say
+        self._told = 0  # up to which version responses say who caused it
+        self._untold = list[range]()  # versions before that of which none does
+        self._skipped = list[tuple[Source, int | None]]()  # places of events, and their versions
+        self._place = Source("", 0, 0)  # of the last record that counts
+        self._greatest = 0  # version of an event
+        self._unanswered = False  # whether the response to that event is lost
+        self._last_version = 0  # of an event whose response is lost
+        self._derived = list[Folded]()
+
+    def fold(self, records: Iterable[Stored]) -> Iterator[Folded]:
+        """Yield what the records give, sorted by rank."""
+        events: Iterator[Stored] = iter(())
+        for rank, found in groupby(records, key=attrgetter("rank")):
+            if rank == EVENT:
+                events = found
+                break
+            for one in found:
+                self._place = one.place
+                if rank == DECISION:
+                    self._quarantine = decode(Decision, one.value or b"")
                 else:
-                    unreadable = passed.unreadable if passed.told is None else 0
-                    reached = after(context, reached, last, unreadable, known)
-                    passed = passed.beyond(reached.snapshot.version)
-            assert last is not None  # a group has at least one
-            key = key_of(last)
-            yield from _told(context, last, key, passed, known)
-            snapshot, gone, *_ = reached
-            if snapshot.version == 0:
-                continue  # all of it was passed over
-            entry = Entry(encode_snapshot(context, snapshot))
-            stand = Stand(snapshot.version, snapshot.last_hash)
-            yield Folded(last, key, entry, stand=stand, lost=gone)
-        except Exception as error:
-            assert last is not None
-            yield Folded(last, key_of(last), None, f"{last}: {_said(error)}")
+                    yield from self._take_response(one)
+        try:
+            snapshot = self._fold_events(events)
+            self._check(snapshot)
+            whole = self._whole(snapshot)
+        except Broken as broken:
+            yield self._damaged(broken)
+            return
+        yield from self._derived
+        if snapshot.version or self._quarantine:
+            yield whole
 
+    def _take_response(self, stored: Stored) -> Iterator[Folded]:
+        if stored.passed_over:
+            return
+        try:
+            response = decode(Response, stored.value or b"")
+        except Undecodable as error:
+            yield _fault(stored, f"{stored}: {error}")
+            return
+        source, end = response.source, at(self._memory.decided, response.source)
+        if source.offset >= end:
+            yield _fault(stored, f"{stored} {_ahead(source, end)}")
+        identity = response.aggregate_type, response.aggregate_id
+        if identity == self._identity:
+            self._take_versions(response)
+        if is_remembered(response) and stored.timestamp >= self._memory.since:
+            key = outcome_key(*identity, response.command_id)
+            entry = self._memory.entry(stored.value or b"")
+            yield Folded(stored.key or b"", key, entry, stored.offset)
 
-def after(
-    context: AggregateContext, reached: Reached, stored: Stored, unreadable: int = 0, known: int = 0
-) -> Reached:
-    """Return the aggregate after its next event.
+    def _take_versions(self, response: Response) -> None:
+        start, end = response.from_version, response.to_version
+        if start is None or end is None:
+            return
+        if self._end is None or end >= self._end.version:
+            self._end = End(end, response.last_hash)
+        if start < end and not response.duplicate:
+            if start > self._told:
+                self._untold.append(range(self._told + 1, start + 1))
+            self._told = max(self._told, end)
 
-    Args:
-        context: Of the aggregate.
-        reached: What it was before.
-        stored: The event.
-        unreadable: How many records right before it are passed over that nobody can read.
-        known: Up to which version it is on record as lost.
+    def _fold_events(self, events: Iterator[Stored]) -> Snapshot[Any]:
+        try:
+            return fold(self._context.aggregate, self._counted(events))
+        except Exception as error:  # whatever a damaged record makes its reader raise
+            place, version = self._place, self._greatest + 1
+            for one in events:  # they tell how far the history went
+                with suppress(Exception):
+                    self._look_at(one)
+            self._place = place
+            if isinstance(error, Broken):
+                raise Broken(str(error), error.version or version) from error
+            raise Broken(f"the record at {place} cannot be read: {told(error)}", version) from error
 
-    Raises:
-        Broken: The event does not follow on the ones before it.
-        Exception: It cannot be decoded, or the rules fail.
-    """
-    found = _event_in(context, stored)
-    event = found.event
-    snapshot, lost, place, was_unread = reached
-    here = Source(stored.topic, stored.partition, stored.offset)
-    if event.version == snapshot.version and place is not None:
-        raise Broken(f"version {event.version} is there twice, first at {place}")
-    missing = event.version - snapshot.version - 1
-    if missing >= 0 and event.version <= known:
-        return Reached(_as_deleted(found), lost, here)
-    unread = 0 < missing <= unreadable
-    hole = stored.behind_hole and missing > 0 and not unread
-    anew = event.version == known + 1 > 1
-    if missing > 0 and (unread or hole or anew):
-        snapshot = history.right_before(snapshot, found)
-    if hole or anew:
-        snapshot = snapshot._replace(state=None)
-    lost = event.version - 1 if hole else lost
-    try:
-        return Reached(
-            history.after(context.aggregate, snapshot, found),
-            lost,
-            here,
-            unread or was_unread,
+    def _counted(self, events: Iterable[Stored]) -> Iterator[StoredEvent]:
+        for one in events:
+            found = self._look_at(one)
+            if found is not None:
+                yield found
+
+    def _look_at(self, stored: Stored) -> StoredEvent | None:
+        """Return the event that counts; None for one that is skipped."""
+        if stored.passed_over:
+            try:
+                version: int | None = self._event_in(stored).event.version
+            except Exception:
+                version = None
+            self._skipped.append((stored.place, version))
+            return None
+        self._place = stored.place
+        found = self._event_in(stored)
+        event = found.event
+        is_unanswered = self._memory.is_unanswered(event.source)
+        if event.version >= self._greatest:
+            self._greatest, self._unanswered = event.version, is_unanswered
+        if is_unanswered:
+            self._last_version = max(self._last_version, event.version)
+        is_young = (stored.timestamp or event.decided_at) >= self._memory.since
+        if event.index + 1 == event.count and is_young and self._is_untold(event):
+            key = outcome_key(*self._identity, event.command_id)
+            entry = self._memory.entry(derived(found))
+            self._derived.append(Folded(stored.key or b"", key, entry, offset=-1))
+        return found
+
+    def _is_untold(self, event: RecordedEvent) -> bool:
+        """Whether the response to the command of this event is lost."""
+        if event.version > self._told:
+            return self._memory.is_unanswered(event.source)
+        return any(event.version in versions for versions in self._untold)
+
+    def _event_in(self, stored: Stored) -> StoredEvent:
+        event = decode_event(self._context, stored.value or b"")
+        if (event.aggregate_type, event.aggregate_id) != self._identity:
+            raise Broken(
+                f"the record at {stored.place} holds an event of {event.aggregate_type} "
+                f"{event.aggregate_id!r}"
+            )
+        return StoredEvent(event, stored.value or b"")
+
+    def _check(self, snapshot: Snapshot[Any]) -> None:
+        """Hold the folded history against responses, skips and an earlier quarantine.
+
+        Raises:
+            Broken: One of them contradicts it.
+        """
+        found, end = snapshot.version, self._end or End(0, None)
+        if end.version > found:
+            raise Broken(
+                f"its last response tells of version {end.version}, and events end with version "
+                f"{found}",
+                found + 1,
+            )
+        must_be_told = self._memory.whole or self._end is not None
+        if found > end.version and must_be_told and not self._unanswered:
+            raise Broken(
+                f"events end with version {found}, and its last response tells of version "
+                f"{end.version}: verdict did not write the events after that",
+                end.version + 1,
+            )
+        if found == end.version and end.last_hash not in (None, snapshot.last_hash):
+            raise Broken(f"version {found}, the last one, was altered", found)
+        self._check_skipped(snapshot)
+        self._check_lifted(snapshot)
+
+    def _check_skipped(self, snapshot: Snapshot[Any]) -> None:
+        """Raise Broken if skipped events leave a gap at the end, which no later event shows."""
+        is_confirmed = self._end == End(snapshot.version, snapshot.last_hash)
+        for place, version in self._skipped:
+            if version is not None and version <= snapshot.version:
+                continue  # another record is that version
+            # readers took a version only if those before it were there
+            is_far = version is not None and version > snapshot.version + len(self._skipped)
+            if not (is_confirmed and (version is None or is_far)):
+                raise Broken(f"the event at {place} is skipped", snapshot.version + 1)
+
+    def _check_lifted(self, snapshot: Snapshot[Any]) -> None:
+        """Raise Broken if not all is there again that was known of before the quarantine."""
+        known = self._quarantine.aggregate if self._quarantine else None
+        if known is not None and snapshot.version < known.last_version:
+            raise Broken(known.error, known.version)
+
+    def _whole(self, snapshot: Snapshot[Any]) -> Folded:
+        lifted = None
+        if self._quarantine is not None:
+            lifted = replace(self._quarantine, kind=Kind.LIFTED)
+        try:
+            return self._folded(snapshot, lifted)
+        except (ValueError, TypeError) as error:
+            raise Broken(f"its state cannot be stored: {told(error)}", snapshot.version) from error
+
+    def _damaged(self, problem: Broken) -> Folded:
+        known = self._quarantine.aggregate if self._quarantine else None
+        version = problem.version
+        assert version is not None, "fold and contradiction tell"
+        versions = [self._last_version, known.last_version if known else 0]
+        versions.append(self._end.version if self._end else 0)
+        aggregate = DamagedAggregate(
+            *self._identity, version, max(versions), str(problem)[:ERROR_CHARS]
         )
-    except RulesFail:
-        if not ((lost or unread or was_unread) and stored.behind_hole):
-            raise
-        return Reached(_as_deleted(found), event.version, here)
+        decision = None
+        if known is None or aggregate.last_version > known.last_version:
+            skipped = (place for place, of in self._skipped if of in (None, version))
+            place = next(skipped, self._place)
+            decision = Decision(
+                source=place, until=place.offset, who="", why="", decided_at=0,
+                kind=Kind.QUARANTINED, aggregate=aggregate,
+            )  # fmt: skip
+        return self._folded(Snapshot(version, quarantined=True), decision)
+
+    def _folded(self, snapshot: Snapshot[Any], decision: Decision | None) -> Folded:
+        entry = Entry(encode_snapshot(self._context, snapshot))
+        key = self._identity[1].encode()
+        return Folded(key, snapshot_key(*self._identity), entry, decision=decision)
 
 
-def deleted(context: AggregateContext, version: int, last_hash: bytes, decided_at: int) -> bytes:
-    """Return the bytes of the snapshot of an aggregate of which nobody can tell what it is."""
-    lost: Snapshot[Any] = Snapshot(version, None, last_hash, decided_at)
-    return encode_snapshot(context, lost)
+def _of_nobody(records: Iterable[Stored]) -> Iterator[Folded]:
+    for one in records:
+        if not one.passed_over:
+            yield _fault(one, f"{one}: no aggregate can have this key")
 
 
-def _event_in(context: AggregateContext, stored: Stored) -> StoredEvent:
-    event = decode_event(context, stored.value or b"")  # one may be deleted
-    if (event.aggregate_type, event.aggregate_id.encode()) != (stored.aggregate_type, stored.key):
-        raise Broken(f"holds an event of {event.aggregate_type} {event.aggregate_id!r}")
-    return StoredEvent(event, stored.value)
-
-
-def _as_deleted(found: StoredEvent) -> Snapshot[Any]:
-    digest = sha256(found.value).digest()
-    return Snapshot(found.event.version, None, digest, found.event.decided_at)
-
-
-def _passed(context: AggregateContext, passed: Passed, reached: int, stored: Stored) -> Passed:
-    """Return what is known of records that are passed over, with one more of them.
-
-    Args:
-        context: Of the aggregate.
-        passed: What was known.
-        reached: The version of the last event that counts, or is on record as lost.
-        stored: The record. Its version is the next one, for who looks at nothing else, be there as
-            many before it that nobody can read.
-    """
+def _id_of(key: bytes | None) -> str | None:
+    """Return the id of the aggregate whose records have this key; None: none can have it."""
     try:
-        found = _event_in(context, stored)
-    except Exception:
-        return passed._replace(unreadable=passed.unreadable + 1)
-    before = reached if passed.told is None else passed.told.event.version
-    version = found.event.version
-    if before < version <= before + 1 + passed.unreadable:
-        return passed._replace(told=found)
-    is_far = version > max(before, passed.far.event.version if passed.far else 0)
-    return passed._replace(far=found) if is_far else passed
+        return aggregate_id_rule.validate_python((key or b"").decode(), strict=True)
+    except ValueError:
+        return None
 
 
-def _told(
-    context: AggregateContext, of: Stored, key: bytes, passed: Passed, known: int
-) -> Iterator[Folded]:
-    """Yield which versions events that are passed over tell of.
-
-    Of one that nothing leads to responses know better, if there are any: as none tells of a
-    version below zero.
-    """
-    for one, sign in ((passed.told, 1), (passed.far, -1)):
-        if one is None:
-            continue
-        version, digest, instead = one.event.version, sha256(one.value).digest(), None
-        if of.behind_hole or version == known:
-            # what the next event follows on, as it is lost, by this recovery or one of before
-            instead = deleted(context, version, digest, one.event.decided_at)
-        yield Folded(of, key, None, stand=Stand(sign * version, digest), instead=instead)
+def _fault(stored: Stored, what: str) -> Folded:
+    return Folded(stored.key or b"", f"{stored}".encode(), offset=stored.offset, fault=what)
 
 
-def key_of(stored: Stored) -> bytes:
-    """Return the key of the snapshot of the aggregate under whose key a record lies."""
-    # what is no record of ours may have any key, or none
-    return snapshot_key(stored.aggregate_type, (stored.key or b"").decode(errors="replace"))
-
-
-def _said(error: Exception) -> str:
-    return str(error) if isinstance(error, Broken) else told(error)
+def _ahead(source: Source, end: int) -> str:
+    return (
+        f"answers {source}, and the decider's marker says that its partition is decided up to "
+        f"{end}: it is an older copy of the marker (write a tombstone behind it, then recover: "
+        "answers tell how far it was), or verdict did not write this answer"
+    )

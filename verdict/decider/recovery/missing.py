@@ -5,18 +5,20 @@ it in its partition; so the last one that is answered is where the marker was. A
 letters of their own on `dead-letters`: those with our headers count, about commands that are there.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from verdict.decider.generation import newest_generation
+from verdict.decider.recovery.outcomes import Unanswered
 from verdict.errors import VerdictError
+from verdict.exactly_once.fencing import genesis
 from verdict.exactly_once.markers import holds_records
-from verdict.exactly_once.owner import genesis
 from verdict.exactly_once.query import Query
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import Offsets, starts
@@ -29,7 +31,7 @@ from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.marker import Marker
 from verdict.wire.records import decode
 from verdict.wire.response import Response
-from verdict.wire.spans import Partition, Spans
+from verdict.wire.spans import Partition, Span, Spans
 from verdict.wire.topics import Topics
 
 ANSWER = "topic", "value", "type"
@@ -69,19 +71,59 @@ def answered(ground: Ground, topics: Topics, commands: Iterable[str]) -> Offsets
     return offsets
 
 
+def unanswered(ground: Ground, topics: Topics, decided: Offsets) -> Unanswered:
+    """Return which decided commands have no answer any more, in order, by partition.
+
+    Among them are offsets that Kafka uses itself.
+
+    Raises:
+        Unreachable: Kafka does not answer.
+    """
+    commands = topics.every_commands()
+    ends = {
+        Partition(topic, number): end
+        for topic in commands
+        for number, end in enumerate(decided.get(topic, ()))
+    }
+    found = _answers(ground, topics, {place: Span(0, end) for place, end in ends.items()})
+    return gaps(found, ends)
+
+
+def gaps(found: DataFrame, ends: Mapping[Partition, int]) -> Unanswered:
+    """Return the offsets before `ends` that are not among those found, by partition.
+
+    Args:
+        found: Topic, partition and offset, in any order, some perhaps twice.
+        ends: Of the partitions.
+    """
+    order = Window.partitionBy("topic", "partition").orderBy("offset")
+    before = F.lag("offset", 1, -1).over(order)
+    after_gaps = found.withColumn("before", before).where("offset > before + 1")
+    lacking: dict[Partition, list[Span]] = {place: [] for place in ends}
+    for row in after_gaps.sort("topic", "partition", "offset").collect():
+        lacking[Partition(row.topic, row.partition)].append(Span(row.before + 1, row.offset))
+    last = found.groupBy("topic", "partition").agg(F.max("offset")).collect()
+    reached = {Partition(topic, partition): offset + 1 for topic, partition, offset in last}
+    for place, end in ends.items():
+        if (start := reached.get(place, 0)) < end:
+            lacking[place].append(Span(start, end))
+    return lacking
+
+
 def _answered(ground: Ground, topics: Topics, kept: Spans) -> list[tuple[str, int, int]]:
     """Return (topic, partition, last offset) of the commands that have an answer."""
+    last = _answers(ground, topics, kept).groupBy("topic", "partition").agg(F.max("offset"))
+    return [tuple(row) for row in last.collect()]
+
+
+def _answers(ground: Ground, topics: Topics, kept: Spans) -> DataFrame:
+    """Return topic, partition and offset of the commands that have an answer."""
     answers = [topics.dead_letters, *map(topics.responses, topics.application.aggregate_types)]
     records = stored(
         ground.spark, ground.source, subscribe=",".join(answers), includeHeaders="true"
     )
-    last = (
-        records.select("topic", "value", header("ce_type").alias("type"))
-        .mapInArrow(partial(sources, topics, kept), ANSWERED)
-        .groupBy("topic", "partition")
-        .agg(F.max("offset"))
-    )
-    return [tuple(row) for row in last.collect()]
+    columns = records.select("topic", "value", header("ce_type").alias("type"))
+    return columns.mapInArrow(partial(sources, topics, kept), ANSWERED)
 
 
 def sources(

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
-from pyspark import Accumulator, SparkContext
+from pyspark import SparkContext
+
+from verdict.decider.recovery.tasks import Taken
 
 EVERY_S = 0.5
 
@@ -23,16 +25,23 @@ class Recovered:
     aggregates: int
     remembered: int
     seconds: float
+    quarantined: int = 0
+    lifted: int = 0
 
     def facts(self) -> dict[str, int | float]:
         """Return all of it for programs."""
         return asdict(self)
 
     def __str__(self) -> str:
+        quarantines = ""
+        if self.quarantined or self.lifted:
+            quarantines = (
+                f"{self.quarantined:,} quarantined and {self.lifted:,} quarantines lifted, "
+            )
         return (
             f"generation {self.generation} with {self.shards} shards: {self.events:,} events of "
-            f"{self.aggregates:,} aggregates, {self.remembered:,} remembered command ids, in "
-            f"{self.seconds:.1f} s"
+            f"{self.aggregates:,} aggregates, {self.remembered:,} remembered command ids, "
+            f"{quarantines}in {self.seconds:.1f} s"
         )
 
 
@@ -40,20 +49,16 @@ class Counts:
     """How far the workers have come; they add to it whenever a task ends."""
 
     def __init__(self, context: SparkContext) -> None:
-        self.events: Accumulator[int] = context.accumulator(0)
-        self.aggregates: Accumulator[int] = context.accumulator(0)
-        self.responses: Accumulator[int] = context.accumulator(0)
+        self.taken = Taken(*(context.accumulator(0) for _ in Taken._fields))
 
     def begin_anew(self) -> None:
         """Forget what was counted."""
-        for count in (self.events, self.aggregates, self.responses):
+        for count in self.taken:
             count.value = 0
 
     def __str__(self) -> str:
-        return (
-            f"{self.events.value:,} events of {self.aggregates.value:,} aggregates, "
-            f"{self.responses.value:,} responses read"
-        )
+        events, aggregates, responses = (count.value for count in self.taken)
+        return f"{events:,} events of {aggregates:,} aggregates, {responses:,} responses read"
 
 
 @contextmanager

@@ -14,23 +14,23 @@ harmless, at any point; run it again.
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from enum import StrEnum, auto
 
 from verdict.configuration.settings import Settings
+from verdict.database.time_text import wall_clock
 from verdict.decider.coverage import decided, forgotten, left_over, refuse_gone
 from verdict.decider.generation import Generation, generation_of
-from verdict.decider.recovery.archived import archived_up_to
 from verdict.decider.recovery.missing import answered, marker_from_answers
 from verdict.decider.recovery.progress import Counts, Recovered, Tell, told
 from verdict.decider.recovery.seeding import Seeding
-from verdict.event_log.decisions import passed_over, read_decisions
+from verdict.event_log.decisions import read_decisions
 from verdict.event_log.passing import (
     NO_WISH,
     Plan,
     Wish,
-    about_lost,
     letters,
     planned,
     read_log,
@@ -39,17 +39,15 @@ from verdict.event_log.passing import (
 from verdict.exactly_once.batch import OutputRecord
 from verdict.exactly_once.belonging import belonging
 from verdict.exactly_once.checkpoint import FRESH
-from verdict.exactly_once.claim import new_owner, write_marker
-from verdict.exactly_once.decider_query import decider_query
-from verdict.exactly_once.markers import settled_marker
-from verdict.exactly_once.owner import genesis
-from verdict.exactly_once.query import Query
+from verdict.exactly_once.fencing import genesis, new_owner, write_marker
+from verdict.exactly_once.markers import readable_marker
+from verdict.exactly_once.query import Query, decider_query
 from verdict.exactly_once.steps import unobserved
 from verdict.exactly_once.transactions import Transactions
 from verdict.foundation.foundation import Foundation
 from verdict.operator.seed import stamp_of
 from verdict.operator.stream import shard_keys
-from verdict.wire.decision import Decision
+from verdict.wire.decision import Decision, Kind
 from verdict.wire.headers import joined
 from verdict.wire.marker import Marker, ShardState
 from verdict.wire.records import encode
@@ -85,16 +83,18 @@ def recover(
         shards: How many there will be; None keeps the number.
         tell: Called with what is being done and how far it has come.
         on_step: Called at each step.
-        wish: What is passed over, and on whose word; what was decided before counts without it.
+        wish: What is skipped or quarantined, and by whom; earlier decisions count without it.
 
     Raises:
         AggregateGone: The application lacks an aggregate that has decided; nothing was changed.
         AnotherLog: The marker is of another cluster, or of topics that are no more.
-        BrokenHistory: The events in Kafka do not hold together; nothing was changed.
+        DamagedHistoriesError: Histories of aggregates are damaged; nothing was changed.
+        UnusableRecordsError: There are records that verdict did not write; nothing was changed.
         NotPublished: Somebody else became the owner meanwhile; nothing was changed.
         Unreachable, VerdictError: Kafka does not answer, refuses, or has nothing to recover.
     """
     began = time.monotonic()
+    wish = replace(wish, at=wish.at or wall_clock())
     if ground.marker is not None:  # before anybody is disturbed
         refuse_gone(ground.marker, settings.topics)
     query = decider_query(settings.topics, settings.shards)
@@ -107,7 +107,7 @@ def recover(
         new = belonging(new, query, ground.kafka)
         recovered, made = _seeded(ground, settings, new, (decisions, wish), (tell, on_step))
         new = replace(new, shard_states=_seeded_states(ground, settings, new))
-        # with the marker, as until then the decider goes on with a state in which nothing is lost
+        # with the marker, as until then the decider goes on with the former state
         made = [*plan.decisions, *made]
         beside = [*_letters(ground, settings, plan), *_on_record(settings, made)]
         transactions = write_marker(transactions, query, ground.kafka, new, beside=beside)
@@ -148,7 +148,7 @@ def _claimed(
     ground: Foundation, settings: Settings, query: Query, transactions: Transactions
 ) -> tuple[Marker, Transactions]:
     """Return the marker to go on from, after whoever decided can read that it must stop."""
-    marker = settled_marker(ground.kafka, query)
+    marker = readable_marker(ground.kafka, query, wait=True)
     if marker is None:
         lost = marker_from_answers(ground, query, settings.topics, settings.durable_dir)
         return lost, transactions
@@ -173,22 +173,19 @@ def _decided(
     """Return what is to be done, and all that was ever decided, or is with this run.
 
     Raises:
-        VerdictError: What is asked for cannot be passed over, or commands are lost.
+        VerdictError: What is asked for cannot be skipped, or Kafka dropped undecided commands.
     """
     topics, kafka = settings.topics, ground.kafka
     names = topics.application.aggregate_types
-    events = [*map(topics.events, names)]
-    folded = [*events, *map(topics.responses, names)]
+    folded = [*map(topics.events, names), *map(topics.responses, names)]
     # no recovery needs these: the reactions pass over what others sent, the audit what is rejected
     others = [*topics.inbound, topics.retry, *map(topics.rejected, names)]
     log = read_log(kafka, topics.every_commands(), [*folded, *others])
-    begins = {topic: log.begins[topic] for topic in events}
-    log = replace(log, archived=archived_up_to(settings, begins))
     before = read_decisions(kafka.settings, topics)
     plan = planned(marker.offsets, log, wish, before)
     see_that_records_are_there(kafka, log, wish.places)
     for one in plan.jumped:
-        LOG.warning("passing over %s", one)
+        LOG.warning("skipping %s", one)
     return plan, [*before, *plan.decisions]
 
 
@@ -212,29 +209,29 @@ def _seeded(
 ) -> tuple[Recovered, list[Decision]]:
     """Write the state with which the generation of `new` begins; return what is decided by it."""
     tell, on_step = observers
-    decided, wish = asked
-
     generation = Generation(settings.durable_dir, new.generation)
     generation.clear()
     counts = Counts(ground.spark.sparkContext)
     seeding = Seeding(ground, settings, new, counts)
     with told(tell, "recovering", counts):
-        seeded = seeding.write(passed_over(decided), accept_lost=wish.accept_lost)
+        seeded = seeding.write(*asked)
     on_step(RecoveryStep.FOLDED)
     generation.complete(
         settings.application, aggregates=seeded.aggregates, remembered=seeded.remembered
     )
     on_step(RecoveryStep.SEEDED)
-    ends = ((seeding.end_of(one), one.aggregate) for one in seeded.lost)
+    kinds = Counter(one.kind for one in seeded.decisions)
     recovered = Recovered(
         generation=new.generation,
         shards=new.shards,
-        events=counts.events.value,
+        events=counts.taken.events.value,
         aggregates=seeded.aggregates,
         remembered=seeded.remembered,
         seconds=0.0,
+        quarantined=kinds[Kind.QUARANTINED],
+        lifted=kinds[Kind.LIFTED],
     )
-    return recovered, about_lost(ends, wish, decided)
+    return recovered, seeded.decisions
 
 
 def _seeded_states(ground: Foundation, settings: Settings, new: Marker) -> list[ShardState]:

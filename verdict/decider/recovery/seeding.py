@@ -1,27 +1,61 @@
-"""From topics to a seed: what Kafka has; else with all of the archive; else behind the holes.
+"""From topics to a seed: what Kafka has; if histories are damaged, also all that the archive has.
 
-Compaction takes events out of the middle, of which nobody knows before histories are folded. So the
-archive is read as a whole only where they do not hold together, and what it lacks, too, is passed
-over only when a person has accepted that.
+Compaction takes events out of the middle, which shows only when histories are folded; so the whole
+archive is read only then. Who is still damaged is quarantined, if an operator said so.
 """
 
 import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from verdict.configuration.settings import Settings
 from verdict.decider.generation import Generation
-from verdict.decider.recovery.archived import lay_archived
+from verdict.decider.recovery.archived import lay_archived, require_archived
 from verdict.decider.recovery.bounds import bounds_of
-from verdict.decider.recovery.folding import BrokenHistory, Folding, LostAt, Seeded
+from verdict.decider.recovery.folding import Folding, Seeded
+from verdict.decider.recovery.missing import unanswered
+from verdict.decider.recovery.outcomes import Unanswered
 from verdict.decider.recovery.progress import Counts
 from verdict.decider.running import limits_of
-from verdict.errors import Unreachable
-from verdict.model.source import Source
+from verdict.errors import Unreachable, VerdictError
+from verdict.event_log.decisions import passed_over
+from verdict.event_log.passing import Wish
 from verdict.spark.source import Ground
+from verdict.wire.decision import Decision, Kind, active_quarantines
 from verdict.wire.marker import Marker
-from verdict.wire.passed_over import PassedOver
-from verdict.wire.spans import Partition, Span, Spans
+from verdict.wire.spans import Span, Spans
 
 LOG = logging.getLogger("verdict.recovery")
+NAMED = 12  # aggregates in a message
+BY_ITSELF = "its history is whole again"
+
+
+class UnusableRecordsError(VerdictError):
+    """Records that belong to no history of an aggregate keep the state from being folded."""
+
+    def __init__(self, count: int, shown: Sequence[str]) -> None:
+        super().__init__(
+            f"{count} records cannot be used: {'; '.join(shown)}; the state was not changed: find "
+            "out who wrote to these topics, then skip what verdict did not write, or what is "
+            "beyond repair, with `verdict recover --skip TOPIC:PARTITION:OFFSET --why …`"
+        )
+
+
+class DamagedHistoriesError(VerdictError):
+    """The events of aggregates are missing, altered or cannot be folded."""
+
+    def __init__(self, damaged: Sequence[Decision], without_archive: str = "") -> None:
+        shown = "; ".join(_in_words(one) for one in damaged[:NAMED])
+        more = f"; and {len(damaged) - NAMED} more" if len(damaged) > NAMED else ""
+        archive = f" (without the archive: {without_archive})" if without_archive else ""
+        super().__init__(
+            f"the histories of {len(damaged)} aggregates are damaged{archive}: {shown}{more}. The "
+            "state was not changed. Bring the events back, from a backup of the topic or with the "
+            "database that has archived them (--database-url), and recover again. To go on without "
+            "these aggregates: `verdict recover --quarantine --why …` rejects their commands until "
+            "a later recovery finds their events"
+        )
 
 
 class Seeding:
@@ -38,65 +72,111 @@ class Seeding:
         topics, names = settings.topics, settings.application.aggregate_types
         events = [*map(topics.events, names)]
         self._bounds = bounds_of(ground.kafka, [*events, *map(topics.responses, names)])
-        self._kept = {place: one for place, one in self._bounds.items() if place.topic in events}
+        self._events = {place: one for place, one in self._bounds.items() if place.topic in events}
         self._ground = ground
         self._settings = settings
         self._new = new
         self._counts = counts
         self._generation = Generation(settings.durable_dir, new.generation)
+        self._without_archive = ""
 
-    def write(self, without: PassedOver, *, accept_lost: bool) -> Seeded:
+    def write(self, decisions: Sequence[Decision], wish: Wish) -> Seeded:
         """Write the seed.
 
         Args:
-            without: Places that do not count.
-            accept_lost: Whether a person goes on without what is nowhere.
+            decisions: All that were ever made.
+            wish: What an operator asks for.
+
+        Returns:
+            What it holds; its `decisions` are new, and complete.
 
         Raises:
-            BrokenHistory: A history does not hold together; names where, and how many do not.
-            Unreachable: Kafka, or a database that is needed, does not answer.
+            UnusableRecordsError: A record belongs to no history; names the first.
+            DamagedHistoriesError: Histories are damaged, and nobody said to go on without them.
+            VerdictError: Nobody can tell which histories are damaged.
+            Unreachable: Kafka does not answer.
         """
-        dropped = {place: Span(0, kept.start) for place, kept in self._kept.items()}
-        whole = {place: Span(0, kept.end) for place, kept in self._kept.items()}
-        archived = dropped
-        try:
-            return self._folded(dropped, without)
-        except BrokenHistory as broken:
-            faults = broken
-        LOG.warning("folding again, with all that the archive has: %s", faults.shown)
-        try:
-            return self._again(whole, without)
-        except BrokenHistory as broken:
-            faults, archived = broken, whole
-        except Unreachable as away:
-            LOG.warning("there is no archive: %s", away)
-        if not accept_lost:
-            raise faults
-        LOG.warning("folding again, behind the holes that are accepted")
-        return self._again(archived, without, accept_lost=True)
+        dropped = {place: Span(0, kept.start) for place, kept in self._events.items()}
+        if self._has_dropped_responses:
+            require_archived(self._settings, dropped)
+        seeded = self._folded(decisions, dropped)
+        quarantines = active_quarantines(decisions)
+        if quarantines or _damaged(seeded):
+            LOG.warning("histories are damaged: folding again, with all that the archive has")
+            self._counts.begin_anew()
+            whole = {place: Span(0, kept.end) for place, kept in self._events.items()}
+            lacking = unanswered(self._ground, self._settings.topics, self._new.offsets)
+            seeded = self._folded(decisions, whole, lacking)
+        made = [self._completed(one, decisions, wish) for one in seeded.decisions]
+        if missing := [one for one in made if not one.who]:
+            raise DamagedHistoriesError(missing, self._without_archive)
+        for one in made[:NAMED]:
+            LOG.warning("%s %s", one.kind.lower(), one.aggregate)
+        return seeded._replace(decisions=made)
 
-    def end_of(self, lost: LostAt) -> Source:
-        """Return where events of a lost aggregate ended when this was made."""
-        topic = self._settings.topics.events(lost.aggregate.aggregate_type)
-        end = self._bounds[Partition(topic, lost.partition)].end
-        # at the very first place a decision says that the partition may be a new one
-        return Source(topic, lost.partition, max(end, 1))
+    @property
+    def _has_dropped_responses(self) -> bool:
+        return any(kept.start for place, kept in self._bounds.items() if place not in self._events)
 
-    def _again(self, archived: Spans, without: PassedOver, *, accept_lost: bool = False) -> Seeded:
-        self._counts.begin_anew()
-        return self._folded(archived, without, accept_lost=accept_lost)
+    def _completed(self, made: Decision, decisions: Sequence[Decision], wish: Wish) -> Decision:
+        """Return a decision with the operator who makes it; without one if there is none.
 
-    def _folded(self, archived: Spans, without: PassedOver, *, accept_lost: bool = False) -> Seeded:
+        Who skipped an event has quarantined its aggregate. Nobody needs to lift a quarantine.
+        """
+        assert made.aggregate is not None
+        if made.kind is Kind.LIFTED:
+            return replace(made, who=wish.who or "verdict", why=BY_ITSELF, decided_at=wish.at)
+        known = active_quarantines(decisions).get(made.aggregate.key)
+        skips = (one for one in decisions if passed_over([one]).holds(*_place(made)))
+        if wish.quarantine:
+            return replace(made, who=wish.who, why=wish.why, decided_at=wish.at)
+        if by := known or next(skips, None):
+            return replace(made, who=by.who, why=by.why, decided_at=by.decided_at)
+        return made
+
+    def _folded(
+        self, decisions: Sequence[Decision], archived: Spans, lacking: Unanswered | None = None
+    ) -> Seeded:
         file = self._generation.folder / "archived.parquet"
-        limits, decided = limits_of(self._settings), self._new.offsets
-        topics = self._settings.topics
         folding = Folding(
-            *(self._ground, topics, limits, self._counts, without, decided),
-            accept_lost=accept_lost,
+            self._ground,
+            self._settings.topics,
+            limits_of(self._settings),
+            self._counts.taken,
+            self._new.offsets,
+            passed_over(decisions),
         )
+        shards, folder = self._new.shards, self._generation.seed
         try:
-            laid = lay_archived(self._settings, archived, without, file)
-            seed = self._generation.seed
-            return folding.write(self._bounds, self._new.shards, seed, laid)
+            laid = self._laid(archived, file)
+            seeded = folding.write(
+                self._bounds, shards, folder, active_quarantines(decisions), laid, lacking
+            )
         finally:
             file.unlink(missing_ok=True)
+        if seeded.faults[0]:
+            raise UnusableRecordsError(*seeded.faults)
+        return seeded
+
+    def _laid(self, spans: Spans, file: Path) -> Path | None:
+        try:
+            return lay_archived(self._settings, spans, file)
+        except Unreachable as error:
+            LOG.warning("there is no archive: %s", error)
+            self._without_archive = str(error)
+            return None
+
+
+def _damaged(seeded: Seeded) -> bool:
+    return any(one.kind is Kind.QUARANTINED for one in seeded.decisions)
+
+
+def _place(decision: Decision) -> tuple[str, int, int]:
+    source = decision.source
+    return source.topic, source.partition, source.offset
+
+
+def _in_words(decision: Decision) -> str:
+    of = decision.aggregate
+    assert of is not None
+    return f"{of} (at {decision.source}): {of.error}"

@@ -1,58 +1,64 @@
-"""What a recovery does on the executors: a fold between two streams of Arrow batches."""
+"""What a recovery does on the executors: the fold between two streams of Arrow batches."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark import Accumulator
 
-from verdict.decider.recovery.histories import Folded, Stored
+from verdict.decider.recovery.histories import EVENT, RESPONSE, Folded, Stored, fold_histories
+from verdict.decider.recovery.outcomes import Memory
+from verdict.model.application import Application
+from verdict.operator.shard_state import FOR_EVER
+from verdict.wire.records import encode
 
 FOLDED_SCHEMA = (
-    "of binary, partition bigint, offset bigint, key binary, entry binary, keep_ms bigint, "
-    "fault string, version bigint, last_hash binary, instead binary, lost bigint"
+    "of binary, key binary, entry binary, keep_ms bigint, offset bigint, fault string, "
+    "decision binary"
 )
 ARROW_SCHEMA = pa.schema(
     [
         ("of", pa.binary()),
-        ("partition", pa.int64()),
-        ("offset", pa.int64()),
         ("key", pa.binary()),
         ("entry", pa.binary()),
         ("keep_ms", pa.int64()),
+        ("offset", pa.int64()),
         ("fault", pa.string()),
-        ("version", pa.int64()),
-        ("last_hash", pa.binary()),
-        ("instead", pa.binary()),
-        ("lost", pa.int64()),
+        ("decision", pa.binary()),
     ]
 )
 ROWS = 1000  # of a batch between Spark and its workers: a record may have a megabyte
 
-NOTHING = (None, None)
-
 Count = Accumulator[int]
-Fold = Callable[[Iterable[Stored]], Iterator[Folded]]
+
+
+class Taken(NamedTuple):
+    """Counts how far the workers have come."""
+
+    events: Count
+    aggregates: Count
+    responses: Count
 
 
 def folded(
-    fold: Fold, taken: Count, given: Count | None, batches: Iterable[pa.RecordBatch]
+    application: Application, memory: Memory, taken: Taken, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Run `fold` over the records of one task, holding a batch of them at a time.
+    """Fold the records of one task, holding a batch of them at a time.
 
     Args:
-        fold: Gives entries for records.
-        taken: Is told how many records were read.
-        given: Is told how many entries came of them; None: nobody asks.
+        application: Whose records they are.
+        memory: What is known of all responses together.
+        taken: Is told how many records were read, and aggregates folded.
         batches: With the columns of `Stored`.
 
     Yields:
         Batches of `FOLDED_SCHEMA`.
     """
     gathered: list[tuple[object, ...]] = []
-    for one in fold(_records(batches, taken)):
+    for one in fold_histories(application, _records(batches, taken), memory):
         gathered.append(row_of(one))
-        if given is not None:
-            given.add(1)
+        if one.entry is not None and one.entry.keep_ms == FOR_EVER:
+            taken.aggregates.add(1)
         if len(gathered) == ROWS:
             yield _batch(gathered)
             gathered = []
@@ -61,17 +67,18 @@ def folded(
 
 def row_of(folded: Folded) -> tuple[object, ...]:
     """Return the row of `FOLDED_SCHEMA`."""
-    entry, stand = folded.entry or NOTHING, folded.stand or NOTHING
-    of, key, fault = folded.of, folded.key, folded.fault
-    place = of.key, of.partition, of.offset
-    return *place, key, *entry, fault, *stand, folded.instead, folded.lost or None
+    of, key, entry, offset, fault, decision = folded
+    value, keep_ms = entry or (None, None)
+    return of, key, value, keep_ms, offset, fault, decision and encode(decision)
 
 
-def _records(batches: Iterable[pa.RecordBatch], taken: Count) -> Iterator[Stored]:
+def _records(batches: Iterable[pa.RecordBatch], taken: Taken) -> Iterator[Stored]:
     for batch in batches:
         columns = (batch.column(name).to_pylist() for name in Stored._fields)
         yield from map(Stored._make, zip(*columns, strict=True))
-        taken.add(batch.num_rows)
+        ranks = batch.column("rank").to_pylist()
+        taken.events.add(ranks.count(EVENT))
+        taken.responses.add(ranks.count(RESPONSE))
 
 
 def _batch(rows: list[tuple[object, ...]]) -> pa.RecordBatch:

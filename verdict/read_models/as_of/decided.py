@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.markers import marker_now
+from verdict.exactly_once.query import decider_query
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import at

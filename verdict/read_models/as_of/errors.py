@@ -58,12 +58,12 @@ class Incomplete(VerdictError):
 
     def __init__(self, name: str, held: Held, of_events: bool = True) -> None:
         (kind, one), hold = next(iter(held.items()))
-        mend = "edit or evict it, or mend the projection" if of_events else "have it written again"
+        mend = "edit or skip it, or mend the projection" if of_events else "have it written again"
         lacks = f"version {hold.version_needed} of {kind} {one!r} is missing"
         shown = ", ".join(f"{name}/{kind}/{one}" for kind, one in [*held][:SHOWN])
         more = f" and {len(held) - SHOWN} more" if len(held) > SHOWN else ""
         super().__init__(
             f"{name} cannot be told: {len(held)} aggregates wait: {shown}{more}; the first: "
-            f"{hold.error or lacks}; see `verdict letters list`: {mend}; or go on with what they "
-            "were before, each with `verdict letters accept ID --why …`"
+            f"{hold.error or lacks}; see `verdict blocked list`: {mend}; or go on with what they "
+            "were before, each with `verdict blocked accept ID --why …`"
         )

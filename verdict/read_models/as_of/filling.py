@@ -1,35 +1,35 @@
 """The tables of a projection as of a position, in a database of their own."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from sqlalchemy import Engine
 
 from verdict.errors import Unreachable, VerdictError
-from verdict.event_log.archive import Archive
 from verdict.event_log.event_log import EventLog
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection import creation, holding, lost
+from verdict.projection import creation, holding
 from verdict.projection.amended import amended
-from verdict.projection.amendments import Changed
 from verdict.projection.applier import Applier
-from verdict.projection.batch import NOTHING, Delivery, batches
+from verdict.projection.batch import Delivery, batches
 from verdict.projection.decoding import Decoding
+from verdict.projection.holding import AggregateKey, Hold
 from verdict.projection.intervention import Amendments, EventKey
 from verdict.projection.projection import Projection
 from verdict.read_models.as_of.errors import Incomplete
 from verdict.read_models.as_of.moment import Resolved
 from verdict.reading.reader import Reader
-from verdict.wire.decision import Decision
 from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
-NOWHERE = 2**62  # an offset that nothing reaches
 IN_FORCE = """\
 SELECT aggregate_type, aggregate_id, event_version, after FROM projection_intervention
 WHERE projection = :projection AND kind IN ('edit', 'evict') ORDER BY seq"""
+QUARANTINED = (
+    "SELECT topic, aggregate_type, aggregate_id, version, error FROM aggregate_quarantined"
+)
 ACCEPTED = """\
 SELECT aggregate_type, aggregate_id, event_version FROM projection_intervention
 WHERE projection = :projection AND kind = 'accept'"""
@@ -62,13 +62,19 @@ class Records:
         except Unreachable:
             return {}
 
-    def lost(self) -> list[Decision]:
-        """Return which aggregates count as deleted, as nobody can tell what they are."""
+    def quarantined(self, projection: Projection) -> dict[AggregateKey, Hold]:
+        """Return the aggregates with a damaged history, of those that a projection follows."""
+        followed = projection.topics(self.topics)
         try:
             with self.archive() as reader:
-                return Archive(reader).lost()
+                rows = reader.select(QUARANTINED).rows
         except Unreachable:
-            return []
+            return {}
+        return {
+            (kind, name): Hold(version, version, 0, error)
+            for topic, kind, name, version, error in rows
+            if topic.replace(".responses", ".events") in followed
+        }
 
     def accepted(self, projection: Projection) -> set[EventKey]:
         """Return for which events people accepted that the projection is told without them."""
@@ -104,8 +110,8 @@ def fill(engine: Engine, projection: Projection, records: Records, resolved: Res
         Gone, VerdictError: As `fold`.
     """
     wanted = partial(_is_in, resolved.until)
-    fold(engine, projection, records, resolved.ends, wanted, resolved.until)
-    _see_that_nothing_is_held(engine, projection, records.accepted(projection))
+    fold(engine, projection, records, resolved.ends, wanted)
+    _see_that_nothing_is_held(engine, projection, records)
 
 
 def fold(
@@ -114,7 +120,6 @@ def fold(
     records: Records,
     ends: Mapping[Partition, int],
     wanted: Callable[[Delivery], bool],
-    until: int | None = None,
 ) -> None:
     """Make the tables and apply what lies before `ends`; what waits there is held, as live.
 
@@ -124,7 +129,6 @@ def fold(
         records: All there are.
         ends: The next offset of every partition that the projection follows.
         wanted: Tells which records count.
-        until: The time that `ends` stand for, if they do, in epoch milliseconds.
 
     Raises:
         Gone: Neither Kafka nor the archive has all of it.
@@ -132,10 +136,8 @@ def fold(
     """
     with engine.begin() as connection:
         creation.create(connection, [projection])
-        lost.copy(connection, (_placed(one, ends, wanted, until) for one in records.lost()))
     applier = Applier(engine, projection, records.topics, live=False)
-    in_force = Changed(records.in_force(projection), {})
-    applied = amended(filter(wanted, records.before(ends)), in_force)
+    applied = amended(filter(wanted, records.before(ends)), records.in_force(projection))
     for batch in batches(applied, {place: Span(0, end) for place, end in ends.items()}):
         applier.apply(batch)
         if applier.failure is not None:
@@ -143,29 +145,6 @@ def fold(
                 f"{projection.name} cannot be told: {applier.failure}; see "
                 f"`verdict projection verify {projection.name}` and `verdict status`"
             )
-    if applier.must_lose:
-        applier.apply(NOTHING)
-
-
-def _placed(
-    made: Decision,
-    ends: Mapping[Partition, int],
-    wanted: Callable[[Delivery], bool],
-    until: int | None,
-) -> Decision:
-    """Return a decision about a lost aggregate at the place where it counts.
-
-    Before it was made, only whose events wait at a hole is lost, as nobody can tell that one then.
-    As of a time behind it, all are, though `ends` are those of the events up to that time.
-    """
-    place = Partition.of(made.source)
-    if not wanted(lost.as_if_deleted(made)):
-        offset = NOWHERE
-    elif until is None:
-        return made
-    else:
-        offset = min(made.source.offset, ends.get(place, made.source.offset))
-    return replace(made, source=replace(made.source, offset=offset), until=offset)
 
 
 def _is_in(until: int | None, delivery: Delivery) -> bool:
@@ -174,11 +153,10 @@ def _is_in(until: int | None, delivery: Delivery) -> bool:
     return until is None or not isinstance(event, RecordedEvent) or event.decided_at <= until
 
 
-def _see_that_nothing_is_held(
-    engine: Engine, projection: Projection, accepted: Collection[EventKey]
-) -> None:
+def _see_that_nothing_is_held(engine: Engine, projection: Projection, records: Records) -> None:
+    accepted = records.accepted(projection)
     with engine.connect() as connection:
-        held = holding.load(connection, projection)
+        held = {**records.quarantined(projection), **holding.load(connection, projection)}
     waiting = {key: held[key] for key in sorted(held)}
     for key, hold in held.items():
         if (*key, hold.version_needed) in accepted:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Engine, make_url
 from sqlalchemy.exc import DBAPIError
@@ -14,9 +15,8 @@ from verdict.database.address import one_line, url_of
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.decisions import honouring
 from verdict.event_log.event_log import EventLog
-from verdict.event_log.followed_topics import refuse_another_read_side
+from verdict.event_log.followed_log import refuse_another_read_side
 from verdict.event_log.opened import event_log
-from verdict.exactly_once.lake_query import lake_dir
 from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog
 from verdict.projection.database import opened
@@ -122,10 +122,28 @@ class Materialiser:
         return Stdout() if to == "-" else File(Path(to), _of_the_service(self._settings))
 
 
+@contextmanager
+def as_of(settings: Settings, projection: str, millis: int) -> Iterator[Iterator[dict[str, Any]]]:
+    """Give the rows that a projection had at a time, in the order of their keys, by column.
+
+    Args:
+        settings: Those of the deployment, which runs or not.
+        projection: Its name.
+        millis: Epoch milliseconds; events that were decided at this time are included.
+
+    Raises:
+        VerdictError: The rows cannot be determined, for example because commands of that time are
+            not decided yet.
+        Unreachable: Kafka does not answer.
+    """
+    with Materialiser(settings, projection).content(AsOf(millis=millis)) as content:
+        yield content.values()
+
+
 def _of_the_service(settings: Settings) -> Iterator[Path]:
     """Yield where the service keeps its own: no file of a reader's may take the place of any."""
     yield settings.data_dir
-    yield lake_dir(settings)
+    yield settings.lake_folder
     database = make_url(database_url(settings))
     if database.get_backend_name() == "sqlite" and database.database:
         for beside in ("", "-wal", "-shm"):

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from verdict.errors import VerdictError
-from verdict.exactly_once.calling import Broken
+from verdict.exactly_once.call_errors import TransactionFailedError
 from verdict.exactly_once.transactions import Transactions
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
@@ -57,7 +57,7 @@ class KafkaTopic:
             if self._last_marker() == completed.marker.line:
                 return False
             self._publish(transactions, completed)
-        except Broken as broken:
+        except TransactionFailedError as broken:
             raise VerdictError(
                 f"whether {self._name} has the records now is not known ({broken}): run the same "
                 "again, which writes them only if they are not there"

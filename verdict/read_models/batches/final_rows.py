@@ -16,9 +16,9 @@ from sqlalchemy import BigInteger, Boolean, LargeBinary, Table, Text
 from verdict.database.instant import InstantType
 from verdict.operator.collector import spare_imports
 from verdict.projection.amended import amended
-from verdict.projection.amendments import Changed
 from verdict.projection.batch import Delivery, Unreadable
 from verdict.projection.builder import Builder, Built, readable
+from verdict.projection.intervention import Amendments
 from verdict.projection.projection import Gap, Unprojectable
 from verdict.read_models.batches.stream import KAFKA_COLUMNS, Decoder
 from verdict.wire.topics import Topics
@@ -43,7 +43,7 @@ def final_rows(
     table: Table,
     builder: Builder,
     partitions: int,
-    in_force: Changed,
+    in_force: Amendments,
 ) -> DataFrame:
     """Fold all records to what the first table of a projection holds of them.
 
@@ -103,7 +103,7 @@ class FinalRows:
     decoder: Decoder
     builder: Builder
     schema: pa.Schema
-    in_force: Changed
+    in_force: Amendments
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield chunks; the last one tells of a record at which the task had to stop."""

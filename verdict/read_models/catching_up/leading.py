@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from verdict.projection.applier import Applier
-from verdict.projection.batch import NOTHING, Batch
+from verdict.projection.batch import Batch
 from verdict.read_models.batches.source import KafkaBatches
 from verdict.read_models.catching_up.front import Front, apply_rest, reached_by
 from verdict.read_models.catching_up.split import beginning, next_part, split
@@ -49,8 +49,6 @@ class Leading:
             }
             if gone:
                 applier.apply(Batch([], gone))
-            if applier.must_lose:
-                applier.follow(NOTHING)
         appliers = [applier for applier in appliers if not applier.is_stopped]
         all_reached = [reached_by(applier, ends) for applier in appliers]
         leading, cohorts = split(all_reached, ends, batches.most)

@@ -9,8 +9,7 @@ from sqlalchemy import Connection, Engine
 
 from verdict.database.address import one_line
 from verdict.database.time_text import wall_clock
-from verdict.projection import filling, holding, lost, position, versions
-from verdict.projection.amendments import in_force
+from verdict.projection import filling, holding, intervention, position, versions
 from verdict.projection.builder import Rebuildable
 from verdict.projection.holding import Held, TooManyAtFault
 from verdict.projection.narrowing import refuses_values
@@ -74,7 +73,7 @@ class Building:
 
     def _folded(self, projection: Rebuildable, ends: Positions) -> Iterator[pa.RecordBatch]:
         with self._engine.connect() as connection:
-            decided = in_force(connection, projection.name, {place.topic for place in ends})
+            decided = intervention.in_force(connection, projection.name)
         return self._fold(projection, ends, decided)
 
     @contextmanager
@@ -121,10 +120,6 @@ def _complete(connection: Connection, projection: Rebuildable, ends: Positions, 
     """Make what follows from the rows, and say that the version is whole."""
     filling.create_indexes(connection, projection.tables[0])
     projection.complete(connection)
-    if projection.waits_for_events:
-        gone = lost.load(connection, {place.topic for place in ends}).values()
-        applied = projection.unannounced().apply(connection, [*gone])
-        holding.record(connection, projection, applied, wall_clock(), held, seen=False)
     position.advance(connection, projection, {}, ends)
     versions.finish(connection, projection)
 

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from verdict.event_log.event_log import EventLog
 from verdict.event_log.laid_file import COLUMNS
 from verdict.event_log.placed import Laid
-from verdict.projection.amendments import Changed
 from verdict.projection.builder import Rebuildable
+from verdict.projection.intervention import Amendments
 from verdict.projection.position import Positions
 from verdict.read_models.batches.final_rows import CHUNK, FinalRows, final_rows, opened, schema_of
 from verdict.read_models.batches.stream import Decoder
@@ -40,7 +40,7 @@ class Fold(Protocol):
     """Makes the rows of a projection's first table, as chunks that `opened` gives."""
 
     def __call__(
-        self, projection: Rebuildable, ends: Positions, in_force: Changed
+        self, projection: Rebuildable, ends: Positions, in_force: Amendments
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows that follow from everything before `ends`.
 
@@ -70,7 +70,7 @@ class OnExecutors:
         self._partitions = partitions
 
     def __call__(
-        self, projection: Rebuildable, ends: Positions, in_force: Changed
+        self, projection: Rebuildable, ends: Positions, in_force: Amendments
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows, as `Fold` says."""
         archived, folded = self._scratch / "archived", self._scratch / "folded"
@@ -102,7 +102,7 @@ class Here:
         self._topics = topics
 
     def __call__(
-        self, projection: Rebuildable, ends: Positions, in_force: Changed
+        self, projection: Rebuildable, ends: Positions, in_force: Amendments
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows, as `Fold` says."""
         table, builder = projection.tables[0], projection.builder

@@ -85,7 +85,7 @@ class Level:
         ends = self._live_positions(applier.positions)
         for batch in self._between(applier.positions, ends):
             apply(applier, batch)
-        while applier.released or applier.must_lose:
+        while applier.released:
             apply(applier, NOTHING)
 
     def check_whole(self, connection: Connection) -> None:

@@ -13,7 +13,7 @@ from verdict.configuration.kafka import spark_options
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
 from verdict.event_log.decisions import honouring
-from verdict.event_log.followed_topics import refuse_another_read_side
+from verdict.event_log.followed_log import refuse_another_read_side
 from verdict.event_log.opened import event_log
 from verdict.exactly_once.steps import unobserved
 from verdict.foundation.foundation import SPARK

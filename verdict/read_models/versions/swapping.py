@@ -128,7 +128,8 @@ def _switch(level: Level, roles: Roles, connection: Connection) -> None:
     known = versions.every(connection, live.name)
     wait_for_locks(connection, LOCK_S)
     creation.show(connection, other, roles)
-    other.announce(connection, live, wall_clock())
+    if other.feed is not None:
+        other.feed.announce(connection, live.feed, wall_clock())
     for number, one in known.items():
         if one.role == Role.KEPT and number != other.version:
             creation.drop(connection, level.beside.at_version(number))

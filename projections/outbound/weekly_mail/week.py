@@ -1,0 +1,74 @@
+"""ISO weeks, and the time up to which a week counts."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from verdict import VerdictError, iso_time
+
+WEEK = re.compile(r"(\d{4})-W(\d{2})", re.ASCII)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Week:
+    """A week of ISO 8601, from Monday on; week 1 of a year contains January 4."""
+
+    year: int
+    number: int
+
+    @property
+    def cut_off(self) -> int:
+        """Monday 00:00 UTC after the week, in epoch milliseconds: what is later does not count.
+
+        Raises:
+            ValueError: The year has no such week.
+            OverflowError: It ends after the last time that a calendar has.
+        """
+        monday = datetime.fromisocalendar(self.year, self.number, 1).replace(tzinfo=UTC)
+        return (monday + timedelta(days=7) - EPOCH) // timedelta(milliseconds=1)
+
+    def require_over(self, now: int) -> None:
+        """Return if the cut-off has passed at `now` (epoch milliseconds).
+
+        Raises:
+            WeekNotOverError: It has not.
+        """
+        if now < self.cut_off:
+            raise WeekNotOverError(self, now)
+
+    def __str__(self) -> str:
+        return f"{self.year:04}-W{self.number:02}"
+
+
+class WeekNotOverError(VerdictError):
+    """The holders at the end of a week are unknown before that end."""
+
+    def __init__(self, week: Week, now: int) -> None:
+        super().__init__(
+            f"{week} is not over: its cut-off is {iso_time(week.cut_off)}, and it is "
+            f"{iso_time(now)} now; run this again after the cut-off"
+        )
+
+
+def parse_week(text: str) -> Week:
+    """Read a week such as `2026-W47`.
+
+    Raises:
+        ValueError: It is not one, or its year has no such week.
+    """
+    found = WEEK.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} is not an ISO week such as 2026-W47")
+    week = Week(int(found[1]), int(found[2]))
+    try:
+        _ = week.cut_off
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{text} is not a week of the calendar: {error}") from error
+    return week
+
+
+def last_week(now: int) -> Week:
+    """Return the newest week that is over at `now` (epoch milliseconds)."""
+    year, number, _ = (EPOCH + timedelta(milliseconds=now, days=-7)).isocalendar()
+    return Week(year, number)

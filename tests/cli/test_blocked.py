@@ -1,0 +1,137 @@
+"""`verdict blocked` without a service: the operator's own transactions are enough."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
+from tests.cli.conftest import Run, Verdict
+from tests.projection.event_log import opened
+from tests.projection.holding import BAD, Holding
+
+P7 = "us_holder/position/p-7"
+P8 = "us_holder/position/p-8"
+Blocked = Callable[..., Verdict]
+
+
+@pytest.fixture
+def lot(tmp_path: Path) -> Iterator[Holding]:
+    """Return one with p-7, which code that is mended can apply, and p-8, which nothing can."""
+    lot = Holding(f"sqlite:///{tmp_path / 'verdict.db'}")
+    lot.hold("p-7", PositionTransferred(client="bob"))
+    lot.happen("p-8", opened("cleo"), PositionClosed(), PositionAdjusted(amount=2))
+    yield lot
+    lot.close()
+
+
+@pytest.fixture
+def blocked(run: Run, tmp_path: Path, lot: Holding) -> Blocked:
+    """Return a function that calls `verdict blocked`."""
+
+    def call(*arguments: object, stdin: str | None = None) -> Verdict:
+        return run("blocked", *arguments, "--data-dir", tmp_path, stdin=stdin)
+
+    return call
+
+
+def test_what_is_held_is_listed_with_how_many_wait(blocked: Blocked) -> None:
+    listed, table = blocked("list", "--json"), blocked("list")
+
+    assert [(one["id"], one["what"], one["behind"]) for one in listed.lines] == [
+        (P7, "PositionTransferred, version 2", 1),
+        (P8, "PositionAdjusted, version 3", 0),
+    ]
+    assert "NoRowError: there is no row for this event to change" in listed.lines[1]["error"]
+    assert P7 in table.stdout
+    assert (table.exit_code, table.stderr) == (0, "")
+
+
+def test_one_is_shown_with_its_payload(blocked: Blocked) -> None:
+    [shown] = blocked("show", P8, "--json").lines
+    table = blocked("show", P8).stdout
+
+    assert shown["payload"] == {"type": "PositionAdjusted", "amount": 2}
+    assert (shown["replacement"], shown["interventions"]) == (None, [])
+    assert '{"type": "PositionAdjusted", "amount": 2}' in table
+
+
+@pytest.mark.proves("B-09")
+def test_one_is_edited_and_retried(blocked: Blocked, lot: Holding) -> None:
+    payload = json.dumps({"type": "PositionTransferred", "client": "eve"})
+
+    edited = blocked("edit", P7, "--file", "-", "--why", "a test", stdin=payload)
+    replayed = blocked("retry", P7)
+
+    assert (edited.exit_code, edited.stdout) == (0, "")
+    assert f"{P7} is edited: `verdict blocked retry {P7}` applies it" in edited.stderr
+    assert f"{P7} is applied, and all that waited behind it" in replayed.stderr
+    assert lot.read_side.holders() == {"bob": 1}
+    assert [one["id"] for one in blocked("list", "--json").lines] == [P8]
+
+
+def test_one_that_mended_code_can_apply_is_retried(blocked: Blocked, lot: Holding) -> None:
+    blocked("retry", P7, "--by", "ada", "--why", "mended")
+
+    assert lot.read_side.holders() == {"bob": 1}
+    assert lot.interventions(("kind", "who", "why")) == [("replay", "ada", "mended")]
+
+
+def test_one_that_fails_again_stays_and_ends_with_1(blocked: Blocked) -> None:
+    failed = blocked("retry", P8)
+
+    assert (failed.exit_code, failed.stdout) == (1, "")
+    assert f"{P8} still cannot be applied, and 0 wait behind it: record" in failed.stderr
+    assert "`verdict blocked edit` or `skip` it" in failed.stderr
+    assert [one["id"] for one in blocked("list", "--json").lines] == [P7, P8]
+
+
+def test_one_is_skipped_with_a_reason_by_the_user(
+    blocked: Blocked, lot: Holding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGNAME", "ada")
+
+    assert blocked("skip", P8, "--why", "never open").exit_code == 0
+    assert blocked("skip", P7, "--why", "mistyped").exit_code == 0
+
+    assert lot.interventions(("kind", "who", "why")) == [
+        ("evict", "ada", "never open"),
+        ("evict", "ada", "mistyped"),
+    ]
+    nothing = blocked("list")
+    assert (nothing.stdout, nothing.stderr) == ("", "none\n")
+    assert lot.read_side.holders() == {"bob": 1}
+
+
+def test_what_is_wrong_is_said(blocked: Blocked, run: Run, tmp_path: Path) -> None:
+    no_reason = blocked("skip", P7)
+    empty_reason = blocked("skip", P7, "--why", " ")
+    unknown = blocked("skip", "us_holder/position/p-0", "--why", "a test")
+    unfit = blocked("edit", P7, "--file", "-", "--why", "a test", stdin='{"client": 7}')
+    nowhere = run("blocked", "list", "--data-dir", tmp_path / "empty")
+
+    assert (no_reason.exit_code, empty_reason.exit_code) == (2, 2)
+    assert "say why" in empty_reason.stderr
+    assert unknown.exit_code == 1
+    assert "nothing waits at 'us_holder/position/p-0'" in unknown.stderr
+    assert unfit.exit_code == 1
+    assert "client: Input should be a valid string" in unfit.stderr
+    assert nowhere.exit_code == 5
+    assert "there is no read side at" in nowhere.stderr
+    assert not (tmp_path / "empty").exists()
+    assert BAD.client not in unfit.stdout
+
+
+def test_a_record_that_stops_no_projection_is_not_skipped(
+    run: Run, tmp_path: Path, lot: Holding
+) -> None:
+    answers = [
+        run("skip", place, "--why", "a test", "--data-dir", tmp_path)
+        for place in ("position.events:0:0", "position.events:0:0-2", "position.events:0")
+    ]
+
+    assert [one.exit_code for one in answers] == [1, 1, 2]
+    assert "nothing waits at 'position.events:0:0'" in answers[1].stderr
+    assert "`verdict status` names the projections that are stopped" in answers[0].stderr
+    assert lot.read_side.select("SELECT * FROM decision") == []

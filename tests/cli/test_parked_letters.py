@@ -1,0 +1,157 @@
+"""`verdict dead-letters` on letters that were tried often enough: the tables alone are enough."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, insert, select, update
+
+from commands.order import CancelOrder
+from tests.application import APPLICATION, decode_command, encode_command
+from tests.cli.conftest import Run, Verdict
+from verdict.letters.headers import as_json
+from verdict.model.command_envelope import CommandEnvelope
+from verdict.model.source import Source
+from verdict.projection.database import create_read_side, open_database
+from verdict.projection.declared import projections
+from verdict.projection.letter import intervention, table
+from verdict.projection.letter_status import PARKED
+from verdict.wire.letter import letter_id
+
+pytestmark = pytest.mark.proves("B-09")
+
+AT = Source("dead-letters", 2, 17)
+ID = letter_id(AT)
+NOON = 1_795_262_400_000
+Letters = Callable[..., Verdict]
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    """Return a read side with one parked letter."""
+    engine = open_database(f"sqlite:///{tmp_path / 'verdict.db'}")
+    create_read_side(engine, projections(APPLICATION))
+    parked = {
+        "id": ID,
+        "topic": AT.topic,
+        "partition": AT.partition,
+        "offset": AT.offset,
+        "attempt": 3,
+        "attempts": 3,
+        "retry_topic": "parcels",
+        "status": PARKED,
+        "error": "tried 3 times",
+        "key": b"p-1",
+        "bytes": b'{"to": "Main Street"}',
+        "headers": as_json((("color", b"red"),)),
+        "received_at": NOON,
+    }
+    with engine.begin() as connection:
+        connection.execute(insert(table).values(parked))
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def letters(run: Run, tmp_path: Path, engine: Engine) -> Letters:
+    """Return a function that calls `verdict dead-letters`."""
+
+    def call(*arguments: object, stdin: str | None = None) -> Verdict:
+        return run("dead-letters", *arguments, "--data-dir", tmp_path, stdin=stdin)
+
+    return call
+
+
+def test_a_letter_is_listed(letters: Letters) -> None:
+    [listed] = letters("list", "--json").lines
+
+    assert (listed["id"], listed["kind"]) == (ID, "letter")
+    assert listed["what"] == "letter for parcels, tried again 3 times"
+    assert (listed["since"], listed["error"]) == ("2026-11-21T12:00:00.000Z", "tried 3 times")
+    assert ID in letters("list").stdout
+
+
+def test_a_letter_is_shown_with_what_it_holds(letters: Letters) -> None:
+    [shown] = letters("show", ID, "--json").lines
+
+    assert (shown["payload"], shown["key"]) == ('{"to": "Main Street"}', "p-1")
+    assert shown["headers"] == [["color", "red"]]
+    assert (shown["topic"], shown["partition"], shown["offset"]) == ("dead-letters", 2, 17)
+    assert shown["interventions"] == []
+
+
+def test_a_command_is_shown_as_what_may_be_sent_in_its_place(
+    letters: Letters, engine: Engine
+) -> None:
+    """By people, who write no Avro."""
+    asked = CommandEnvelope(command_id="c", aggregate_id="o-1", expected_version=3, payload={})
+    value = encode_command("order", asked, CancelOrder())
+    with engine.begin() as connection:
+        connection.execute(update(table).values(retry_topic="order.commands", bytes=value))
+
+    [shown] = letters("show", ID, "--json").lines
+
+    assert shown["payload"]["payload"]["type"] == "CancelOrder"
+    sent = json.dumps(shown["payload"]).encode()
+    fields, again = (decode_command("order", one) for one in (value, sent))
+    assert fields == again
+
+
+def test_a_letter_is_edited_and_waits_to_be_sent(letters: Letters, engine: Engine) -> None:
+    edited = letters(
+        "edit", ID, "--file", "-", "--why", "a typo", "--by", "ada", stdin='{"to": "Elm Street"}'
+    )
+    replayed = letters("replay", ID, "--by", "bob")
+
+    assert (edited.exit_code, replayed.exit_code) == (0, 0)
+    assert edited.stderr == f"{ID} is edited: `verdict dead-letters replay {ID}` sends it\n"
+    assert replayed.stderr.startswith(f"{ID} goes back to parcels at once")
+    assert letters("list", "--json").lines == []
+    with engine.connect() as connection:
+        sent = connection.execute(select(table.c.bytes, table.c.status, table.c.attempts)).one()
+        kept = connection.execute(select(intervention.c.kind, intervention.c.who)).all()
+    assert (bytes(sent.bytes), sent.status, sent.attempts) == (
+        json.dumps({"to": "Elm Street"}).encode(),
+        "WAITING",
+        4,
+    )
+    assert [tuple(one) for one in kept] == [("edit", "ada"), ("replay", "bob")]
+
+
+def test_a_letter_is_given_up_with_a_reason(letters: Letters, engine: Engine) -> None:
+    evicted = letters("skip", ID, "--why", "nobody lives there", "--by", "ada")
+
+    assert (evicted.exit_code, evicted.stderr) == (0, f"{ID} is skipped\n")
+    with engine.connect() as connection:
+        assert connection.execute(select(table)).all() == []
+        assert connection.execute(select(intervention.c.why)).scalar_one() == "nobody lives there"
+
+
+def test_a_letter_that_is_not_there_is_named(letters: Letters) -> None:
+    other = letter_id(Source("dead-letters", 0, 0))
+
+    for verb in (("show", other), ("replay", other), ("skip", other, "--why", "x")):
+        answer = letters(*verb)
+        assert answer.exit_code == 1
+        assert answer.stderr.startswith(f"verdict: no letter '{other}' is kept")
+
+
+def test_a_letter_that_waits_is_parked_and_listed_only_when_asked_for(
+    letters: Letters, engine: Engine
+) -> None:
+    with engine.begin() as connection:
+        connection.execute(update(table).values(status="WAITING", due_at=NOON))
+
+    waiting = letters("list", "--waiting", "--json").lines
+    none = letters("list", "--json").lines
+    parked = letters("park", ID, "--why", "the target is gone", "--by", "ada")
+    again = letters("park", ID, "--why", "twice")
+
+    assert ([one["status"] for one in waiting], none) == (["WAITING"], [])
+    assert parked.stderr == f"{ID} is parked: `verdict dead-letters replay {ID}` sends it\n"
+    assert (again.exit_code, "is parked already" in again.stderr) == (1, True)
+    assert [one["status"] for one in letters("list", "--json").lines] == ["PARKED"]
+    with engine.connect() as connection:
+        assert connection.execute(select(table.c.due_at)).scalar_one() is None
+        assert connection.execute(select(intervention.c.kind)).scalar_one() == "park"

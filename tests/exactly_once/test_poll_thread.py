@@ -1,0 +1,144 @@
+"""A producer is polled though nobody calls it, and a call that hangs is abandoned."""
+
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from tests.exactly_once.deployment import Deployment
+from verdict.exactly_once.poll_thread import CallTimedOutError, PollThread
+from verdict.kafka.access import ClientLog
+
+NOWHERE = "127.0.0.1:1"
+LONG_S = 60
+
+
+class Ear(ClientLog):
+    """Tells when something was heard."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard = threading.Event()
+
+    def log(self, level: int, template: str, *parts: str) -> None:
+        super().log(level, template, *parts)
+        if self.last_failure:
+            self.heard.set()
+
+
+class Weak(Producer):
+    """One that can be told to be gone."""
+
+
+def producer(ear: Ear) -> Weak:
+    return Weak({"bootstrap.servers": NOWHERE, "logger": ear})
+
+
+@pytest.fixture
+def ear() -> Ear:
+    return Ear()
+
+
+@pytest.fixture
+def polled(ear: Ear) -> Iterator[PollThread]:
+    thread = PollThread(producer(ear), "a test")
+    yield thread
+    thread.close(LONG_S)
+
+
+def poll_on(thread: PollThread) -> None:
+    while True:
+        thread.poll()
+
+
+def names() -> list[str]:
+    return [thread.name for thread in threading.enumerate()]
+
+
+@pytest.mark.proves("F-02")
+def test_a_failure_is_heard_though_nobody_calls_the_producer(ear: Ear, polled: PollThread) -> None:
+    assert ear.heard.wait(LONG_S)
+    assert NOWHERE in ear.last_failure
+
+
+def test_a_call_that_returns_is_as_if_made_here(polled: PollThread) -> None:
+    assert polled.call(LONG_S, "flush", lambda: 7) == 7
+    with pytest.raises(ZeroDivisionError):
+        polled.call(LONG_S, "flush", lambda: 1 // 0)
+
+
+@pytest.mark.proves("F-02")
+def test_a_call_that_never_returns_is_abandoned_and_the_producer_polled_on(ear: Ear) -> None:
+    release, returned = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        release.wait()
+        returned.set()
+
+    thread = PollThread(producer(ear), "one that hangs")
+    with pytest.raises(CallTimedOutError, match="from 'commit of one that hangs' within 1 s"):
+        thread.call(1, "commit", hang)
+
+    ear.heard.clear()
+    assert ear.heard.wait(LONG_S), "another thread polls"
+    assert thread.call(LONG_S, "flush", lambda: 7) == 7
+    release.set()
+    assert returned.wait(LONG_S)
+    thread.close(LONG_S)
+
+
+def test_whoever_closes_it_lets_the_producer_and_its_thread_go(ear: Ear) -> None:
+    made = producer(ear)
+    known = weakref.ref(made)
+    thread = PollThread(made, "one that ends")
+    del made
+    assert thread.call(LONG_S, "flush", lambda: known() is not None)
+
+    thread.close(LONG_S)
+
+    assert known() is None
+    while "poll one that ends" in names():
+        pass
+
+
+def test_a_call_that_failed_keeps_nothing(ear: Ear) -> None:
+    """The error, its frames and the producer in them would keep each other."""
+    made = producer(ear)
+    known = weakref.ref(made)
+    thread = PollThread(made, "one that fails")
+
+    def fail(of: Producer) -> int:
+        raise ZeroDivisionError(len(of))
+
+    with pytest.raises(ZeroDivisionError):
+        thread.call(LONG_S, "flush", partial(fail, made))
+    del made
+    thread.close(LONG_S)
+
+    assert known() is None
+
+
+def test_a_fatal_error_that_one_poll_was_told_is_raised_by_each_later_one(
+    deployment: Deployment,
+) -> None:
+    settings = {**deployment.kafka.settings, "transactional.id": deployment.query.transactional_id}
+    made = Producer({**settings, "logger": Ear()})
+    made.init_transactions(30)
+    made.begin_transaction()
+    made.produce(deployment.events, b"taken")
+    assert made.flush(30) == 0
+    deployment.fence()
+    made.produce(deployment.events, b"refused")
+
+    thread = PollThread(made, "of a test")
+    for _ in range(2):
+        with pytest.raises(KafkaException) as told:
+            poll_on(thread)
+        assert told.value.args[0].code() == KafkaError._FENCED
+
+    with suppress(KafkaException):
+        thread.close(LONG_S)

@@ -1,0 +1,100 @@
+"""Where a query without state goes on whose inputs are others than they were."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.exactly_once.deployment import Deployment
+from verdict.exactly_once.query import Query
+from verdict.exactly_once.restart import restart_from_progress
+from verdict.kafka.log import KafkaLog
+from verdict.kafka.offsets import ends
+from verdict.wire.marker import Marker
+
+
+def begun(deployment: Deployment, query: Query, *with_history: str) -> Marker:
+    """Return the marker with which a start goes on."""
+    publisher = restart_from_progress(query, deployment.kafka, with_history=with_history)
+    publisher.close()
+    return publisher.marker
+
+
+def reading(deployment: Deployment, *inputs: str) -> Query:
+    """Return a query that reads these topics."""
+    return replace(deployment.another("reactions"), inputs=inputs, outputs=())
+
+
+def decides(deployment: Deployment) -> None:
+    """Let there be events."""
+    owner = deployment.claim()
+    owner.publish(deployment.batch(0), deployment.outputs(0))
+
+
+@pytest.mark.proves("P-07")
+def test_an_input_that_is_added_begins_at_its_end_where_it_has_a_history(
+    deployment: Deployment, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Else a policy that is added asks for something because of all that ever happened."""
+    commands, events = deployment.commands, deployment.events
+    assert not any(begun(deployment, reading(deployment, commands)).offsets[commands])
+    decides(deployment)
+    both = reading(deployment, commands, events)
+
+    added = begun(deployment, both, commands, events)
+
+    assert not any(added.offsets[commands]), "that one was known"
+    with KafkaLog(deployment.kafka.settings, 30) as log:
+        assert added.offsets[events] == ends(log.bounds(log.places([events])))[events]
+    assert sum(added.offsets[events]) > 0
+    assert "nothing from what is there already" in caplog.text
+    assert begun(deployment, both).offsets == added.offsets, "it is written down"
+
+
+def test_without_a_history_it_begins_with_its_first_record(deployment: Deployment) -> None:
+    commands, events = deployment.commands, deployment.events
+    begun(deployment, reading(deployment, commands))
+    decides(deployment)
+
+    added = begun(deployment, reading(deployment, commands, events))
+
+    assert not any(added.offsets[events])
+
+
+@pytest.mark.proves("P-07")
+def test_an_input_that_comes_back_goes_on_where_it_ended(
+    deployment: Deployment, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What one start with another application leaves out is neither lost nor read again."""
+    commands, events = deployment.commands, deployment.events
+    both, one = reading(deployment, commands, events), reading(deployment, commands)
+    ended = begun(deployment, both).offsets
+
+    assert begun(deployment, one).offsets.keys() == {commands}
+    assert f"nothing follows from {events} any more" in caplog.text
+    decides(deployment)
+    assert begun(deployment, one).left == {events: ended[events]}, "by later starts, too"
+    again = begun(deployment, both, commands, events)
+
+    assert (again.offsets, again.left) == (ended, {})
+    assert f"something follows again from {events}, from where that was left" in caplog.text
+    assert "left: 0 offsets" not in caplog.text
+
+
+def test_what_kafka_has_dropped_before_an_input_came_back_is_counted(
+    deployment: Deployment, caplog: pytest.LogCaptureFixture
+) -> None:
+    commands, events = deployment.commands, deployment.events
+    both, one = reading(deployment, commands, events), reading(deployment, commands)
+    begun(deployment, both)
+    begun(deployment, one)
+    decides(deployment)
+    with KafkaLog(deployment.kafka.settings, 30) as log:
+        kept = log.bounds(log.places([events]))
+    for place, span in kept.items():
+        deployment.delete(*place, span.end)
+
+    again = begun(deployment, both, events)
+
+    assert again.offsets[events] == ends(kept)[events]
+    dropped = sum(span.end for span in kept.values())
+    assert f"{dropped} offsets before the end, {dropped} of which Kafka has dropped" in caplog.text

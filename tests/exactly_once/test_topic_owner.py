@@ -1,0 +1,173 @@
+"""G-01: topics have one owner, by the ids of the topics and not by the name of a deployment."""
+
+from dataclasses import replace
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from tests.application import APPLICATION
+from tests.topics import create
+from tests.wire.examples import PLACED_MARKER
+from verdict.errors import VerdictError
+from verdict.event_log.decisions import read_decisions
+from verdict.event_log.passing import Wish
+from verdict.exactly_once import topic_owner
+from verdict.exactly_once.errors import UnreadableMarker
+from verdict.exactly_once.markers import Seen
+from verdict.exactly_once.query import OWNER, Query
+from verdict.exactly_once.topic_owner import (
+    OwnedByAnother,
+    check_topics_owner,
+    claim_topics,
+    is_owner,
+)
+from verdict.kafka.access import Kafka
+from verdict.kafka.log import KafkaLog
+from verdict.kafka.log_identity import Identities, Identity
+from verdict.local.broker import EmbeddedBroker
+from verdict.processing.beginning import begin_as_owner
+from verdict.wire.marker import Marker
+from verdict.wire.spans import Partition
+from verdict.wire.topics import Topics
+
+NOWHERE = Kafka(settings={})
+HERE = Identity("here", {"order.events": "b", "order.commands": "c"})
+CLAIM = replace(PLACED_MARKER, owner="blue", cluster_id="here", topic_ids=dict(HERE.topic_ids))
+
+
+def test_who_has_claimed_all_of_them_owns_them() -> None:
+    assert is_owner(CLAIM, "blue", HERE)
+    assert not is_owner(None, "blue", HERE)
+    more = Identity("here", {**HERE.topic_ids, "loyalty.events": "d"})
+    assert not is_owner(CLAIM, "blue", more)  # and claims the new ones, too
+
+
+def test_one_topic_in_common_is_enough_to_be_refused() -> None:
+    with pytest.raises(OwnedByAnother, match=r"order\.events belong to the deployment 'blue'"):
+        is_owner(CLAIM, "green", Identity("here", {"order.events": "b", "order.commands": "new"}))
+
+
+def test_topics_that_are_no_more_are_nobodys() -> None:
+    assert not is_owner(CLAIM, "green", Identity("here", {"order.events": "new"}))
+
+
+class Read:
+    """What lies under the key of the owner, once nothing is open before it, and who waited."""
+
+    def __init__(self, marker: Marker | Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._marker = marker
+        self.waited: list[bool] = []
+        monkeypatch.setattr(topic_owner, "read_marker", self.marker)
+        monkeypatch.setattr(topic_owner, "Identities", lambda _: self)
+        monkeypatch.setattr(topic_owner, "Transactions", lambda *_: self)
+
+    def marker(self, kafka: Kafka, query: Query, *, wait: bool) -> Seen:
+        self.waited.append(wait)
+        if isinstance(self._marker, Exception):
+            raise self._marker
+        return Seen(self._marker if wait else None, settled=wait)
+
+    def identity(self, topics: object) -> Identity:
+        return HERE
+
+    def close(self) -> None:
+        self.waited.append(False)
+
+
+def test_only_who_has_fenced_the_former_one_waits_for_what_it_left_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever is killed in a claim; Kafka may need minutes until it aborts that by itself."""
+    read = Read(CLAIM, monkeypatch)
+
+    check_topics_owner(Topics(APPLICATION, "blue"), NOWHERE)
+    assert read.waited == [False]
+    claim_topics(Topics(APPLICATION, "blue"), NOWHERE)
+    assert read.waited == [False, False, True, False]
+    with pytest.raises(OwnedByAnother):
+        claim_topics(Topics(APPLICATION, "green"), NOWHERE)
+
+
+def test_garbage_in_the_place_of_the_owner_lets_nobody_in_and_can_be_got_rid_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Read(UnreadableMarker("run `verdict recover`"), monkeypatch)
+
+    for claim in (claim_topics, check_topics_owner):
+        with pytest.raises(UnreadableMarker, match="`verdict recover --begin owner --why …`"):
+            claim(Topics(APPLICATION, "blue", "shop."), NOWHERE)
+
+
+@pytest.fixture(scope="module")
+def kafka(broker: EmbeddedBroker) -> Kafka:
+    return Kafka(settings={"bootstrap.servers": broker.bootstrap_servers})
+
+
+@pytest.mark.proves("G-01")
+def test_a_person_says_whose_topics_are_that_garbage_hides(
+    broker: EmbeddedBroker, kafka: Kafka
+) -> None:
+    blue, green = Topics(APPLICATION, "blue", "hidden."), Topics(APPLICATION, "green", "hidden.")
+    names = [blue.owners, blue.decisions, blue.events("order")]
+    create(broker.bootstrap_servers, blue, names)
+    claim_topics(blue, kafka)
+    producer = Producer(dict(kafka.settings))
+    producer.produce(blue.owners, b"garbage", OWNER)
+    assert producer.flush(30) == 0
+    with pytest.raises(UnreadableMarker):
+        claim_topics(blue, kafka)
+
+    begin_as_owner(kafka, blue, Wish(who="ada", why="a test", at=5))
+
+    claim_topics(blue, kafka)
+    with pytest.raises(OwnedByAnother):
+        begin_as_owner(kafka, green, Wish(who="eve", why="to have them", at=5))
+    with pytest.raises(VerdictError, match="those of 'blue' already"):
+        begin_as_owner(kafka, blue, Wish(who="ada", why="again", at=5))
+    [decided] = read_decisions(kafka.settings, blue)
+    assert (decided.who, decided.why) == ("ada", "the topics are those of blue: a test")
+    assert decided.source.topic == blue.owners
+
+
+@pytest.mark.proves("G-01")
+def test_the_first_one_has_the_topics_until_they_are_deleted(kafka: Kafka) -> None:
+    blue, green = Topics(APPLICATION, "blue", "owned."), Topics(APPLICATION, "green", "owned.")
+    admin = AdminClient({**kafka.settings, "log_level": 0})
+    identities = Identities(kafka)
+
+    def create(*names: str) -> None:
+        for created in admin.create_topics([NewTopic(name, 1, 1) for name in names]).values():
+            created.result(30)
+        while identities.identity(names).topic_ids.keys() != {*names}:
+            pass
+
+    check_topics_owner(green, kafka)  # there is nothing yet
+    create(blue.owners, blue.dead_letters, blue.events("order"))
+    claim_topics(blue, kafka)
+    claimed = written(kafka, blue)
+    claim_topics(blue, kafka)
+    assert written(kafka, blue) == claimed  # every later start only reads
+
+    for claim in (claim_topics, check_topics_owner):
+        with pytest.raises(OwnedByAnother, match="'blue', and this one is 'green'"):
+            claim(green, kafka)
+
+    former = identities.identity([blue.dead_letters, blue.events("order")]).topic_ids
+    for deleted in admin.delete_topics([*former]).values():
+        deleted.result(30)
+    create(*former)
+    now = former
+    while now.keys() != former.keys() or {*now.values()} & {*former.values()}:
+        now = identities.identity([*former]).topic_ids  # a busy broker knows a little later
+    claim_topics(green, kafka)
+    with pytest.raises(OwnedByAnother, match="'green', and this one is 'blue'"):
+        claim_topics(blue, kafka)
+
+
+def written(kafka: Kafka, topics: Topics) -> int:
+    """Return how far the topic of owners goes."""
+    place = Partition(topics.owners, 0)
+    with KafkaLog(kafka.settings, 30) as log:
+        return log.await_settled([place], "the claim cannot be seen")[place]

@@ -1,0 +1,90 @@
+"""After a failed transaction, only the marker tells who owns the query and what is published."""
+
+from verdict.errors import Unreachable, VerdictError
+from verdict.exactly_once.batch import Batch
+from verdict.exactly_once.belonging import belonging
+from verdict.exactly_once.call_errors import TransactionFailedError
+from verdict.exactly_once.errors import CheckpointMismatchError, NotPublished, fenced
+from verdict.exactly_once.markers import read_marker
+from verdict.exactly_once.query import Query
+from verdict.exactly_once.resume import described
+from verdict.exactly_once.steps import OnStep, Step
+from verdict.exactly_once.transactions import Transactions
+from verdict.kafka.access import Kafka
+from verdict.wire.marker import Marker
+
+
+def renewed(
+    query: Query, kafka: Kafka, marker: Marker, on_step: OnStep
+) -> tuple[Transactions, Marker]:
+    """Return a new producer and the newest marker, if this process is still the owner.
+
+    The marker is read first, because a blind initialisation would fence a newer owner. It is read
+    again after that: what the discarded producer left open is committed or aborted by then.
+
+    Raises:
+        FencedError: Another process owns the query.
+        AnotherLog: A topic was deleted meanwhile, whether created again or not.
+        CheckpointMismatchError: The marker is gone.
+        Unreachable: Kafka does not answer.
+    """
+    _checked_owner(query, marker, read_marker(kafka, query, wait=False).marker)
+    on_step(Step.STILL_OWNER)
+    belonging(marker, query, kafka)
+    transactions = Transactions(kafka, query.transactional_id)
+    try:
+        newest = read_marker(kafka, query, wait=True).marker
+        return transactions, _checked_owner(query, marker, newest)
+    except BaseException:
+        transactions.close()
+        raise
+
+
+def renewed_if_written(query: Query, kafka: Kafka, marker: Marker, failure: str) -> Transactions:
+    """Return a new producer if the claim `marker` is committed, and still the newest marker.
+
+    Raises:
+        NotPublished: It is not; the earlier owner, or another one, goes on.
+    """
+    _check_written(query, kafka, marker, failure)
+    renewed = Transactions(kafka, query.transactional_id)
+    try:
+        _check_written(query, kafka, marker, failure)
+    except BaseException:
+        renewed.close()
+        raise
+    return renewed
+
+
+def failed_twice(
+    batch: Batch, query: Query, first: str, again: TransactionFailedError
+) -> VerdictError:
+    """Return the error for a batch that two transactions could not publish."""
+    failed = (
+        f"{batch} could not be published by {query.transactional_id}, first ({first}), then "
+        f"({again}): "
+    )
+    if again.passing:
+        return Unreachable(f"{failed}see that Kafka runs, the marker is kept")
+    return NotPublished(f"{failed}mend the cause and start again, the marker is kept")
+
+
+def _checked_owner(query: Query, ours: Marker, found: Marker | None) -> Marker:
+    if found is None:
+        raise CheckpointMismatchError(
+            f"the marker of {query.name} is gone from {query.markers}: find out who deleted it, "
+            "then run `verdict recover`"
+        )
+    if found.owner != ours.owner:
+        raise fenced(query, found)
+    return found
+
+
+def _check_written(query: Query, kafka: Kafka, marker: Marker, failure: str) -> None:
+    found = read_marker(kafka, query, wait=True).marker
+    if found != marker:
+        raise NotPublished(
+            f"{query.transactional_id} could not be claimed ({failure}); its marker says: "
+            f"{described(found)}: if that process runs, it goes on and this one stops; if it does "
+            "not, start again"
+        )

@@ -1,1 +1,0 @@
-"""The weekly mail: recorded once, claimed with leases, delivered."""

@@ -1,0 +1,230 @@
+"""What an application declares of a projection: a factory of its kind, which `@projection` marks.
+
+The name of the factory is that of the projection and of its view, and its docstring is the comment
+of the view. Its parameters are the projection's settings, which the application sets by name; their
+canonical JSON is stored with each version of the tables.
+"""
+
+import inspect
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, ParamSpec, TypeVar, cast, get_origin, get_type_hints
+
+from verdict.model.aggregate import NAME, Misdeclared
+from verdict.model.carried_state import StateTopic
+from verdict.model.groups import Groups
+from verdict.model.latest import PLACE, Latest
+from verdict.model.rows import Rows
+
+Settings = ParamSpec("Settings")
+Kind = TypeVar("Kind", bound=Groups[Any] | Latest[Any] | Rows[Any], covariant=True)
+
+UNORDERED = (Collection, Set, set, frozenset)
+FEED = ("seq", "kind", "event_id", "at")  # the columns of a feed, next to group and member
+VERSION = "version"  # the parameter of a `TableProjection` that is no setting
+
+
+@dataclass(frozen=True, eq=False)
+class Declaration(Generic[Settings, Kind]):
+    """A projection as `@projection` declares it; a call returns its kind with these settings.
+
+    Args:
+        factory: Settings → the kind; each parameter has a default.
+        of: The aggregate types whose events it follows, or the topic whose states it follows.
+    """
+
+    factory: Callable[Settings, Kind]
+    of: tuple[str, ...] | StateTopic
+
+    def __post_init__(self) -> None:
+        if not NAME.fullmatch(self.name):
+            raise Misdeclared(
+                f"projection {self.name!r} cannot have this name: take a letter, then at most 39 "
+                "more letters, digits and _, all in lower case"
+            )
+        settings_text(self.factory, {})  # or it could not be stored
+        kind: Any = cast(Any, self.factory)()
+        self._check_names(kind)
+        if isinstance(kind.evolve, Mapping) and {*kind.evolve} != {*self.types}:
+            raise Misdeclared(
+                f"projection {self.name!r} follows {', '.join(self.types) or 'no events'} and has "
+                f"an `evolve` for {', '.join(kind.evolve)}: give one for each type"
+            )
+        if isinstance(kind, Latest) and self.type_name is None:
+            raise Misdeclared(
+                f"projection {self.name!r} shows the latest rows of several aggregate types, which "
+                "may have the same ids: follow one type"
+            )
+        needs_events = isinstance(kind, Groups) and (kind.feed or kind.leaves_behind)
+        if needs_events and isinstance(self.of, StateTopic):
+            raise Misdeclared(
+                f"projection {self.name!r} follows the topic {self.of.topic!r}, which has no "
+                "events: drop `feed` and `leaves_behind`, which need the event behind a change"
+            )
+
+    def _check_names(self, kind: Any) -> None:
+        """Return if no column of a view has the name of another one."""
+        if isinstance(kind, Groups):
+            taken, names = ({*FEED} if kind.feed else set()), {kind.key}
+        else:
+            taken, names = {self.id_column}, {*kind.row._fields}
+            taken |= {PLACE} if isinstance(kind, Latest) else set()
+        if clash := sorted(taken & names):
+            raise Misdeclared(
+                f"projection {self.name!r} has a column {clash[0]!r} of its own, and so has the "
+                "engine in the same view: rename yours"
+            )
+
+    def __call__(self, *args: Settings.args, **settings: Settings.kwargs) -> Kind:
+        """Return the kind with these settings; those that are left out have their defaults."""
+        return self.factory(*args, **settings)
+
+    @cached_property
+    def name(self) -> str:
+        """The name of the projection."""
+        return self.factory.__name__
+
+    @cached_property
+    def about(self) -> str:
+        """The comment of its view."""
+        return " ".join((inspect.getdoc(self.factory) or "").partition("\n\n")[0].split())
+
+    @cached_property
+    def settings(self) -> tuple[str, ...]:
+        """The settings of the application that it depends on."""
+        return tuple(defaults_of(self.factory))
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The aggregate types whose events it follows."""
+        return () if isinstance(self.of, StateTopic) else self.of
+
+    @property
+    def type_name(self) -> str | None:
+        """The type of the aggregates: None if there are several, "" if a topic does not say it."""
+        if isinstance(self.of, StateTopic):
+            return self.of.about or ""
+        return self.of[0] if len(self.of) == 1 else None
+
+    @property
+    def id_column(self) -> str:
+        """The column in which views show the id of an aggregate."""
+        if self.type_name is None:
+            return "aggregate_id"
+        return f"{self.type_name}_id" if self.type_name else "id"
+
+    @cached_property
+    def key(self) -> tuple[str, ...]:
+        """The columns of the view that tell its rows apart."""
+        kind: Any = cast(Any, self.factory)()
+        if isinstance(kind, Groups):
+            return (kind.key,)
+        if isinstance(kind, Latest):
+            return kind.by, PLACE
+        return ("aggregate_type", self.id_column) if self.type_name is None else (self.id_column,)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TableProjection:
+    """A projection with SQLAlchemy tables of its own, for what fits no kind.
+
+    Args:
+        name: Of the projection, and of the view that shows it.
+        key: The columns of that view that tell its rows apart.
+        factory: Version, by that name, and settings → the projection; its tables carry the version
+            in their names. Each parameter has a default.
+    """
+
+    name: str
+    key: tuple[str, ...]
+    factory: Callable[..., Any]
+
+    @cached_property
+    def settings(self) -> tuple[str, ...]:
+        """The settings of the application that it depends on."""
+        return tuple(name for name in defaults_of(self.factory) if name != VERSION)
+
+
+AnyDeclaration = Declaration[..., Any] | TableProjection
+
+
+def projection(
+    *, of: str | Iterable[str] | StateTopic
+) -> Callable[[Callable[Settings, Kind]], Declaration[Settings, Kind]]:
+    """Declare a projection: the decorated function returns `Groups`, `Latest` or `Rows`.
+
+    Args:
+        of: The aggregate type whose events it follows, several of them, or a topic of states. The
+            latest state of a key replaces its row, and a record without a value deletes it.
+
+    Raises:
+        Misdeclared: A parameter has no default, or one that JSON cannot carry, or what the function
+            returns does not fit.
+    """
+    source = of if isinstance(of, StateTopic) else (of,) if isinstance(of, str) else tuple(of)
+    return lambda factory: Declaration(factory, source)
+
+
+def defaults_of(factory: Callable[..., object]) -> Mapping[str, Any]:
+    """Return the parameters of a factory with their defaults.
+
+    Raises:
+        Misdeclared: One has none.
+    """
+    parameters = inspect.signature(factory).parameters.values()
+    if missing := [one.name for one in parameters if one.default is one.empty]:
+        raise Misdeclared(
+            f"the parameter {missing[0]!r} of {_name(factory)} is a setting of the projection and "
+            "has no default: give it one"
+        )
+    return {one.name: one.default for one in parameters}
+
+
+def settings_text(factory: Callable[..., object], chosen: Mapping[str, object]) -> str:
+    """Return the settings of a projection as canonical JSON; empty if it has none.
+
+    Args:
+        factory: Its parameters are the settings.
+        chosen: By name; what is missing has its default.
+
+    Raises:
+        Misdeclared: JSON cannot carry a value.
+    """
+    values = {name: value for name, value in defaults_of(factory).items() if name != VERSION}
+    if not values:
+        return ""
+    hints = get_type_hints(factory)
+    canonical = {
+        name: _canonical(factory, name, chosen.get(name, default), hints.get(name))
+        for name, default in values.items()
+    }
+    return json.dumps(canonical, ensure_ascii=False, sort_keys=True)
+
+
+def settings_of(text: str, names: Collection[str]) -> Mapping[str, object]:
+    """Return the settings among `names` that `settings_text` has written."""
+    try:
+        found = json.loads(text)
+    except ValueError:  # of a projection that has none
+        return {}
+    return {name: found[name] for name in names if name in found} if isinstance(found, dict) else {}
+
+
+def _canonical(factory: Callable[..., object], name: str, value: Any, annotation: Any) -> Any:
+    """Return a value as JSON has it; what is declared as unordered is sorted."""
+    if value is None or isinstance(value, str | int):
+        return value
+    is_list = isinstance(value, Collection) and not isinstance(value, Mapping | bytes)
+    if is_list and all(isinstance(one, str | int) for one in value):
+        unordered = isinstance(value, Set) or get_origin(annotation) in UNORDERED
+        return sorted({*value}) if unordered else [*value]
+    raise Misdeclared(
+        f"the setting {name!r} of {_name(factory)} is {value!r}: a setting of a projection is a "
+        "str, int, bool, None, or a collection of str or int"
+    )
+
+
+def _name(factory: Callable[..., object]) -> str:
+    return getattr(factory, "__name__", repr(factory))

@@ -1,0 +1,63 @@
+"""What the author of a projection imports, besides `verdict` itself.
+
+Declaring a projection loads no database. A name that needs SQLAlchemy is loaded when it is asked
+for: `RowProjection`, `row_table`, `version_view`, `described` and `InstantType` for a
+`TableProjection` with tables of its own, `Outbox` and `as_of` for what leaves the database.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from typing_extensions import Doc
+
+from verdict.model.groups import Groups, any_of, count, key, maximum, minimum, total
+from verdict.model.latest import Latest
+from verdict.model.projection import TableProjection, projection
+from verdict.model.rows import NoRowError, Rows, there
+
+if TYPE_CHECKING:
+    from verdict.database.instant import InstantType
+    from verdict.projection.described import described
+    from verdict.projection.row_projection import RowProjection, version_view
+    from verdict.projection.row_source import EventSource
+    from verdict.projection.stored_rows import row_table
+    from verdict.reactions.outbox import (
+        DeliveryCounts,
+        DeliveryDeferredError,
+        DeliveryRefusedError,
+        Outbox,
+        OutboxMessage,
+        open_outbox,
+    )
+    from verdict.read_models.as_of.materialiser import as_of
+
+__all__ = [
+    "DeliveryCounts", "DeliveryDeferredError", "DeliveryRefusedError", "Doc", "EventSource",
+    "Groups", "InstantType", "Latest", "NoRowError", "Outbox", "OutboxMessage", "RowProjection",
+    "Rows", "TableProjection", "any_of", "as_of", "count", "described", "key", "maximum",
+    "minimum", "open_outbox", "projection", "row_table", "there", "total", "version_view",
+]  # fmt: skip
+
+OUTBOX = "verdict.reactions.outbox"
+WITH_SQL = {
+    "DeliveryCounts": OUTBOX,
+    "DeliveryDeferredError": OUTBOX,
+    "DeliveryRefusedError": OUTBOX,
+    "EventSource": "verdict.projection.row_source",
+    "InstantType": "verdict.database.instant",
+    "Outbox": OUTBOX,
+    "OutboxMessage": OUTBOX,
+    "RowProjection": "verdict.projection.row_projection",
+    "as_of": "verdict.read_models.as_of.materialiser",
+    "described": "verdict.projection.described",
+    "open_outbox": OUTBOX,
+    "row_table": "verdict.projection.stored_rows",
+    "version_view": "verdict.projection.row_projection",
+}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name not in WITH_SQL:
+            raise AttributeError(f"module 'verdict.projections' has no attribute {name!r}")
+        return getattr(import_module(WITH_SQL[name]), name)

@@ -1,0 +1,115 @@
+"""Which roles a process has, and what it keeps other processes out of."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from verdict.configuration.cluster import refuse_a_kafka_of_this_machine
+from verdict.configuration.found import running_kafka
+from verdict.configuration.loading import SettingsInvalid
+from verdict.configuration.settings import Settings
+from verdict.errors import Unreachable
+from verdict.foundation.place import Place, place_of, whole_place
+from verdict.projection.declared import read_models
+from verdict.service.roles import BROKER, LAKE, READ_MODELS, ROLES, Role
+
+
+@dataclass(frozen=True, slots=True)
+class RoleSet:
+    """The roles of one process.
+
+    Args:
+        roles: In the order in which they start.
+        place: What the process has for itself.
+        chosen: Which read models it brings forward; empty: all.
+        alone: Whether it was started for one role.
+    """
+
+    roles: tuple[Role, ...]
+    place: Place
+    chosen: tuple[str, ...] = ()
+    alone: bool = False
+
+    @property
+    def spark(self) -> bool:
+        """Whether one of them needs Spark."""
+        return any(role.spark for role in self.roles)
+
+    @property
+    def database(self) -> bool:
+        """Whether one of them needs the tables of the read side."""
+        return any(role.database for role in self.roles)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The roles as they are typed."""
+        return tuple(" ".join((role.name, *self.chosen)) for role in self.roles)
+
+
+def all_roles(settings: Settings) -> RoleSet:
+    """Return all roles that there are for a deployment, for one process."""
+    roles = tuple(role for role in ROLES if role.is_there(settings))
+    apart = [(role.name,) for role in ROLES]
+    named = _of_read_models(read_models(settings.application))
+    return RoleSet(roles, whole_place(settings.data_dir, *apart, *named))
+
+
+def alone(settings: Settings, name: str, chosen: Sequence[str] = ()) -> RoleSet:
+    """Return one role for a process of its own.
+
+    Args:
+        settings: All that can be chosen.
+        name: Of the role.
+        chosen: Names of read models; empty: all.
+
+    Raises:
+        SettingsInvalid: There is no such role, or no such read model, or it has nothing to do here.
+    """
+    role = next((one for one in ROLES if one.name == name), None)
+    if role is None:
+        if name == "page":
+            raise SettingsInvalid("the page is no role, it runs by itself: `verdict page`")
+        raise SettingsInvalid(f"no role {name!r}: there are {', '.join(r.name for r in ROLES)}")
+    if not role.is_there(settings) and role is LAKE:
+        raise SettingsInvalid(f"{settings.application.name} has no lake: there is nothing to run")
+    return RoleSet((role,), _place(settings, role, chosen), tuple(chosen), alone=True)
+
+
+def with_kafka(settings: Settings, name: str) -> Settings:
+    """Return settings that name the Kafka of a role; the broker's name none, as it is that.
+
+    Raises:
+        SettingsInvalid: Kafka is elsewhere, so there is no broker to run; or executors are.
+        Unreachable: No Kafka is set, and no broker runs on the data directory.
+    """
+    refuse_a_kafka_of_this_machine(settings)
+    if name == BROKER.name:
+        if settings.bootstrap_servers is not None:
+            raise SettingsInvalid(
+                f"bootstrap_servers is {settings.bootstrap_servers}: Kafka is there already, "
+                "unset it to run the embedded broker"
+            )
+        return settings
+    if settings.bootstrap_servers is not None:
+        return settings
+    if (servers := running_kafka(settings.data_dir)) is not None:
+        return settings.model_copy(update={"bootstrap_servers": servers})
+    raise Unreachable(
+        f"a role by itself starts no Kafka, and none runs on {settings.data_dir}: name yours with "
+        "--bootstrap-servers, or start `verdict run broker` first"
+    )
+
+
+def _place(settings: Settings, role: Role, chosen: Sequence[str]) -> Place:
+    if role is not READ_MODELS:
+        if chosen:
+            raise SettingsInvalid(f"the role {role.name} takes no names: only read-models does")
+        return place_of(settings.data_dir, (role.name,))
+    known = read_models(settings.application)
+    if unknown := [name for name in chosen if name not in known]:
+        raise SettingsInvalid(f"no read model {unknown[0]!r}: there are {', '.join(known)}")
+    whole = [] if chosen else [(role.name,)]
+    return place_of(settings.data_dir, *whole, *_of_read_models(chosen or known))
+
+
+def _of_read_models(names: Iterable[str]) -> list[tuple[str, str]]:
+    return [(READ_MODELS.name, name) for name in names]

@@ -1,0 +1,183 @@
+"""How a component of a service is supervised: after a failure that passes, it is started again.
+
+Any other failure stops the component and says so once, in the log and in `verdict status`. The
+other components run on, unless the process makes no sense without this one.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from verdict.errors import BeginAgain, Late, Unreachable, VerdictError
+from verdict.exactly_once.errors import NotPublished
+
+LOG = logging.getLogger("verdict.supervisor")
+RETRY_S = 5.0
+READY_S = 0.1
+SLOWER = 4.0  # times as long before each further try: a late machine has too much to do already
+LONGEST_S = 64.0
+LATE_AT_MOST = 4  # times in a row, then an essential component ends its process
+
+
+class Component(Protocol):
+    """One part of a running service. Started again, it continues where it stopped."""
+
+    @property
+    def done(self) -> int:
+        """How many pieces of work (batches, steps) it has finished since it was made."""
+        ...
+
+    @property
+    def undone(self) -> bool:
+        """Whether its last piece of work failed, and it has not finished one since."""
+        ...
+
+    def start(self) -> None:
+        """Start it, for the first time or after `stop`."""
+        ...
+
+    def check(self) -> None:
+        """Return while it runs; raise what ended it."""
+        ...
+
+    def stop(self) -> None:
+        """Stop it after the piece of work that is under way."""
+        ...
+
+
+@dataclass(kw_only=True)
+class Supervisor:
+    """Polls one component, and starts it again after failures that pass.
+
+    Args:
+        name: Of the component, in the log and in `verdict status`.
+        component: Not started.
+        essential: Whether an error that does not pass is raised, to end the process.
+        must_start: Whether errors of the first start are raised, as those of essential ones are.
+        passing: The errors after which the component is started again.
+        retry_s: Seconds until the next try.
+        is_kafka_there: While it is not, nothing is polled or started: that would only wait.
+        find_cause: Called before a bug is reported; raises what the bug follows from, if anything.
+        on_end: Called with the error that stopped the component for good.
+        is_ready: Whether others may rely on the component.
+
+    Attributes:
+        failure: Why the component is stopped, until it works again.
+    """
+
+    name: str
+    component: Component
+    essential: bool = False
+    must_start: bool = False
+    passing: tuple[type[Exception], ...] = (Unreachable, Late, NotPublished)
+    retry_s: float = RETRY_S
+    is_kafka_there: Callable[[], bool] = lambda: True
+    find_cause: Callable[[], None] = lambda: None
+    on_end: Callable[[Exception], None] = lambda _: None
+    is_ready: Callable[[], bool] = lambda: True
+
+    def __post_init__(self) -> None:
+        self.failure: str | None = None
+        self._has_ended = False
+        self._retry_at: float | None = None
+        self._late = 0  # times in a row
+        self._done = 0  # pieces of work, when it was late last
+
+    def start(self) -> None:
+        """Start the component.
+
+        Raises:
+            Exception: It does not start, and is essential or must start.
+        """
+        if self.essential or self.must_start:
+            self.component.start()
+        else:
+            self._attempt(self.component.start)
+
+    def await_ready(self, check: Callable[[], None]) -> None:
+        """Return when others may rely on the component, or it is stopped for good.
+
+        Args:
+            check: Looks after all components meanwhile; what it raises ends the wait.
+        """
+        while not self._has_ended and not self.is_ready():
+            check()
+            time.sleep(READY_S)
+
+    def check(self) -> None:
+        """Look after the component; returns soon.
+
+        Raises:
+            Exception: What ended an essential component, or what a bug follows from.
+        """
+        if not self._has_ended and self.is_kafka_there():
+            self._attempt(self._poll)
+
+    def stop(self) -> None:
+        """Stop the component; what it has not done yet comes after the next start."""
+        self.component.stop()
+
+    def _poll(self) -> None:
+        if self._retry_at is None:
+            self.component.check()
+        elif time.monotonic() >= self._retry_at:
+            self._retry_at = None
+            self.component.start()
+        if self._retry_at is None and self.failure is not None and not self.component.undone:
+            self.failure = None
+            LOG.warning("component %s runs again", self.name)
+
+    def _attempt(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except BeginAgain as reason:
+            LOG.warning("component %s is restarted: %s", self.name, reason)
+            self.component.stop()
+            self._attempt(self.component.start)
+        except self.passing as error:
+            delay_s = self._delay(error)
+            if self.essential and self._late > LATE_AT_MOST:
+                self._end(error)
+            self._retry_later(error, delay_s)
+        except Exception as error:
+            self._end(error)
+
+    def _delay(self, error: Exception) -> float:
+        """Return how long to wait: longer each time that it is late and has done nothing since."""
+        if self.component.done != self._done:
+            self._done, self._late = self.component.done, 0
+        if not isinstance(error, Late):
+            return self.retry_s
+        self._late += 1
+        return min(self.retry_s * SLOWER ** (self._late - 1), LONGEST_S)
+
+    def _retry_later(self, error: Exception, delay_s: float) -> None:
+        reason = _text_of(error)
+        if reason != self.failure:  # each cause once, not at every try
+            LOG.error(
+                "component %s stopped, trying again every %g s: %s", self.name, delay_s, reason
+            )
+        self.failure = reason
+        self.component.stop()
+        self._retry_at = time.monotonic() + delay_s
+
+    def _end(self, error: Exception) -> None:
+        if not isinstance(error, VerdictError):
+            self.find_cause()
+        self._has_ended, self.failure = True, _text_of(error)
+        if self.essential:
+            self.on_end(error)
+            raise error
+        LOG.error(
+            "component %s stopped, and the others run on; remove the cause, then restart the "
+            "service: %s",
+            self.name, self.failure, exc_info=None if isinstance(error, VerdictError) else error,
+        )  # fmt: skip
+        self.component.stop()
+        self.on_end(error)
+
+
+def _text_of(error: Exception) -> str:
+    return str(error) or type(error).__name__
