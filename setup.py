@@ -25,6 +25,7 @@ COMPILED = (
     "verdict/wire/avro_writer.py",
     "verdict/wire/commands.py",
     "verdict/wire/sliced_envelope.py",
+    "verdict/wire/sound_commands.py",
 )
 
 if os.environ.get("MYPYC"):

@@ -60,7 +60,7 @@ def causes_in(app: Application, chosen: Mapping[str, object]) -> Causes:
     Left out is what every application has alike: archive, outcomes and states of aggregates.
 
     Args:
-        app: The application that this process uses.
+        app: The application.
         chosen: Its settings by name.
     """
     kinds = (app.aggregate(name) for name in app.aggregate_types)

@@ -59,11 +59,14 @@ class Decoding:
             if topic == self.topics.named(states.topic):
                 return partial(_carried, states.state)
         aggregate_type = self.topics.aggregate_of(topic)
-        context = catalog_of(self.topics.application)[aggregate_type]
+        catalog = catalog_of(self.topics.application)
         if topic == self.topics.events(aggregate_type):
+            context = catalog[aggregate_type]
             return partial(_of_aggregate, aggregate_type, partial(storable_event, context))
         if topic == self.topics.rejected(aggregate_type):
-            return partial(_of_aggregate, aggregate_type, partial(rejected_command, context))
+            return partial(
+                _of_aggregate, aggregate_type, partial(rejected_command, catalog[aggregate_type])
+            )
         return partial(_of_aggregate, aggregate_type, answered)
 
 

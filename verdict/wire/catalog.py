@@ -67,7 +67,8 @@ class AggregateContext:
     @cached_property
     def read_event(self) -> Callable[[bytes], RecordedEvent | None]:
         """Read a sound event of the newest schema; None for all else."""
-        return event_reader(self.schemas.newest(f"{self.name}_event"), self.event_type)
+        newest = self.schemas.newest(f"{self.name}_event")
+        return event_reader(newest, self.aggregate.event_types)
 
     @cached_property
     def event_writer(self) -> EventWriter:

@@ -1,6 +1,6 @@
 """Sound events of the newest schema, read fast; all others go through `decode_event`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent
@@ -11,18 +11,19 @@ from verdict.wire.schema_files import SchemaVersion
 
 
 def event_reader(
-    newest: SchemaVersion, event_type: Callable[[str], type[Event]]
+    newest: SchemaVersion, event_types: Mapping[str, type[Event]]
 ) -> Callable[[bytes], RecordedEvent | None]:
     """Return what reads a sound event of the newest schema, and returns None for all else.
 
     Args:
         newest: Whose fields are those of `RecordedEvent`.
-        event_type: From the full name of an event in Avro to its class.
+        event_types: The classes of the events, by name.
     """
     if [field["name"] for field in newest.schema["fields"]] != [*RecordedEvent._fields]:
         raise TypeError(f"the fields of {newest.subject} are not those of RecordedEvent")
     read = row_reader(newest.schema, {"source": Source})
-    prefix, new = prefix_of(newest), tuple.__new__
+    prefix, new, namespace = prefix_of(newest), tuple.__new__, newest.schema["namespace"]
+    classes = {f"{namespace}.{name}": kind for name, kind in event_types.items()}
 
     def event(value: bytes) -> RecordedEvent | None:
         if not value.startswith(prefix):
@@ -33,7 +34,7 @@ def event_reader(
             return None
         if end != len(value):
             return None
-        checked = event_type(name).model_validate(payload)
+        checked = classes[name].model_validate(payload)
         return new(RecordedEvent, (*fields, checked))
 
     return event
