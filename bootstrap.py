@@ -26,7 +26,7 @@ ENVIRONMENT = 6
 QUICKEN_S = 300
 
 
-class Missing(Exception):
+class MissingError(Exception):
     """Something only the user can add."""
 
 
@@ -35,7 +35,7 @@ def main() -> int:
     try:
         check_python()
         with_lock(prepare)
-    except Missing as missing:
+    except MissingError as missing:
         print(f"verdict: {missing}", file=sys.stderr)
         return ENVIRONMENT
     except subprocess.CalledProcessError as failure:
@@ -77,7 +77,7 @@ def quicken() -> None:
 def check_python() -> None:
     """Refuse a Python that the locked packages do not run on."""
     if not OLDEST <= sys.version_info[:2] < TOO_NEW:
-        raise Missing(
+        raise MissingError(
             f"this is Python {sys.version_info[0]}.{sys.version_info[1]} ({sys.executable}), "
             "but 3.11 to 3.14 is needed\n"
             "  Debian, Ubuntu: apt-get install python3 python3-venv (Debian 12, Ubuntu 24.04 on)\n"
@@ -88,13 +88,13 @@ def check_python() -> None:
 
 def check_java() -> None:
     """Refuse to spend minutes on a set-up that could not run."""
-    from verdict.errors import EnvironmentIncomplete
+    from verdict.errors import EnvironmentIncompleteError
     from verdict.local.java import find_java
 
     try:
         find_java()
-    except EnvironmentIncomplete as incomplete:
-        raise Missing(str(incomplete)) from None
+    except EnvironmentIncompleteError as incomplete:
+        raise MissingError(str(incomplete)) from None
 
 
 def fingerprint() -> str:
@@ -121,7 +121,7 @@ def create() -> None:
     try:
         venv.create(VENV, clear=True, with_pip=True, symlinks=True)
     except subprocess.CalledProcessError:
-        raise Missing(
+        raise MissingError(
             f"{sys.executable} cannot create a virtual environment\n"
             "  Debian, Ubuntu: apt-get install python3-venv"
         ) from None

@@ -20,7 +20,15 @@ from pydantic_core import from_json
 
 from commands.invoice import RecordInvoice
 from schemas.till_names import till_name
-from verdict import AggregateId, CommandEnvelope, Expectation, Inbound, Instant, NoCommand, Source
+from verdict import (
+    AggregateId,
+    CommandEnvelope,
+    Expectation,
+    Inbound,
+    Instant,
+    NoCommandError,
+    Source,
+)
 
 CENTS = Decimal(100)
 SHOWN_PROBLEMS = 10
@@ -33,7 +41,7 @@ OWN_WORDS = {
 LONGEST = 40  # digits of a number that is looked at
 
 
-class NoInvoice(NoCommand):
+class NoInvoiceError(NoCommandError):
     """The bytes are no invoice; the message says which fields are at fault, never what they hold.
 
     They are a customer's, and the message goes where more people look.
@@ -114,13 +122,15 @@ def command_of(value: bytes, source: Source) -> tuple[CommandEnvelope, RecordInv
     invoice in another record is another command, which finds that the invoice is there.
 
     Raises:
-        NoInvoice: The bytes are something else; the message names the fields.
+        NoInvoiceError: The bytes are something else; the message names the fields.
     """
     try:
         invoice = Invoice.model_validate(_json(value))
         payload = RecordInvoice.model_validate(invoice.model_dump(exclude={"invoice_number"}))
     except ValidationError as error:
-        raise NoInvoice(_problems(error)) from None  # the cause would show what the fields hold
+        raise NoInvoiceError(
+            _problems(error)
+        ) from None  # the cause would show what the fields hold
     envelope = CommandEnvelope(
         command_id=str(source),
         aggregate_id=invoice.invoice_number,
@@ -135,13 +145,13 @@ def _json(value: bytes) -> Any:
     """Return what JSON says, its fractions as they are written: a float keeps 15 digits of them.
 
     Raises:
-        NoInvoice: It is no JSON.
+        NoInvoiceError: It is no JSON.
     """
     try:
         from_json(value, allow_inf_nan=False)  # strict, and bounded in depth: what follows is not
         return json.loads(value, parse_float=_fraction)
     except ValueError as error:
-        raise NoInvoice(f"no invoice: value: Invalid JSON: {error}") from None
+        raise NoInvoiceError(f"no invoice: value: Invalid JSON: {error}") from None
 
 
 def _fraction(text: str) -> Decimal | float:

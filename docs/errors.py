@@ -67,7 +67,7 @@ def catalogue() -> Iterator[str]:
     yield from ("", "## Of a client", "")
     yield "`Client` and `AsyncClient` raise these. Where the outcome is unknown, send the command"
     yield "again with the `command_id` of the error: it is decided once."
-    yield from _entries(faults("SendingFailed"))
+    yield from _entries(faults("SendFailedError"))
     yield from ("", "## Of verdict", "")
     yield "The message says what happened, to what, and what to do next. The words by which"
     yield "[operating](../operating.md) tells more of an error lead there. Exit code"

@@ -19,7 +19,7 @@ from verdict.cli.describe import type_of
 from verdict.cli.send import REJECTED
 from verdict.cli.verbs import VERBS, loaded
 from verdict.configuration.loading import settings_alone
-from verdict.errors import EnvironmentIncomplete, TimedOut, Unreachable, VerdictError
+from verdict.errors import EnvironmentIncompleteError, TimedOutError, UnreachableError, VerdictError
 from verdict.page.application import page_of
 from verdict.page.commands import ANSWERS
 from verdict.page.metrics import METRICS
@@ -84,9 +84,9 @@ CODES = (
     (VerdictError.exit_code, "failure; the message says what happened and what to do"),
     (2, "wrong command line"),
     (REJECTED, "rejected, which is a result"),
-    (TimedOut.exit_code, "timed out waiting: what was awaited may still happen"),
-    (Unreachable.exit_code, "Kafka, the database or the mail server does not answer"),
-    (EnvironmentIncomplete.exit_code, "this machine lacks Java, a jar or a fitting Python"),
+    (TimedOutError.exit_code, "timed out waiting: what was awaited may still happen"),
+    (UnreachableError.exit_code, "Kafka, the database or the mail server does not answer"),
+    (EnvironmentIncompleteError.exit_code, "this machine lacks Java, a jar or a fitting Python"),
     (130, "Ctrl-C"),
 )
 

@@ -16,7 +16,7 @@ from fastapi.responses import JSONResponse
 import verdict
 from commands.order import ModifyOrder, PlaceOrder
 from compose.application import app
-from verdict import AsyncClient, OutcomeUnknown, Reason, Sees, SendingFailed, Token
+from verdict import Access, AsyncClient, OutcomeUnknownError, ReadToken, Reason, SendFailedError
 
 ANSWER_S, SHOWN_S = 5.0, 5.0
 CONFLICTS = (Reason.VERSION_CONFLICT, Reason.ALREADY_EXISTS, Reason.COMMAND_ID_REUSED)
@@ -58,9 +58,9 @@ async def decided(
     send = request.state.client.send
     try:
         outcome = await send(id, command, version, timeout_s=ANSWER_S, command_id=key)
-    except OutcomeUnknown as error:
+    except OutcomeUnknownError as error:
         return JSONResponse({"idempotency_key": error.command_id, "why": str(error)}, 202)
-    except SendingFailed as error:
+    except SendFailedError as error:
         return JSONResponse({"why": str(error)}, 503)
     created = outcome.from_version == 0 and outcome.to_version
     status = 201 if created else STATUS.get(outcome.reason, 422)
@@ -70,9 +70,11 @@ async def decided(
 @service.get("/clients/{client}/orders")
 def orders(client: str, id: str | None = None, version: int = 0) -> dict[str, Any]:
     """Show a client's newest orders; who has changed one, not before this version of it."""
-    with verdict.reader_of(verdict.load_settings(app), Sees.READER) as reader:
-        seen = Token("order", id or "", version)
-        fresh = verdict.wait(app, reader, "client_recent_order", seen, SHOWN_S, stale=True)
+    with verdict.open_reader(verdict.load_settings(app), Access.READER) as reader:
+        seen = ReadToken("order", id or "", version)
+        fresh = verdict.wait_for_projection(
+            app, reader, "client_recent_order", seen, SHOWN_S, stale=True
+        )
         found = reader.select(ORDERS, {"client": client})
         rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
     return {"fresh": fresh, "orders": rows}

@@ -1,9 +1,9 @@
 """What the topic `share-holders` carries, which others write: each position as it is now."""
 
-from verdict import CarriedState, Name, Positive, StateTopic, Text
+from verdict import Name, Positive, StateRecord, StateTopic, Text
 
 
-class ShareHolding(CarriedState):
+class ShareHolding(StateRecord):
     """An open position."""
 
     client: Name

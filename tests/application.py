@@ -58,7 +58,7 @@ def receive(
     aggregate_type: str, record: CommandRecord
 ) -> ReceivedCommand | MalformedCommand | DeadLetter:
     """Read a record as a command."""
-    return received.receive(CATALOG[aggregate_type], record)
+    return received.parse_command(CATALOG[aggregate_type], record)
 
 
 def encode_snapshot(aggregate_type: str, found: Snapshot[Any]) -> bytes:

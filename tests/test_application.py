@@ -22,8 +22,8 @@ from projections.program_tally import program_tally
 from projections.us_holder_from_state import us_holder_from_state
 from tests.decision.desk import PLACE
 from tests.documents import ROOT
-from verdict import Application, Event, Misdeclared
-from verdict.application_loader import NoApplication, load_application
+from verdict import Application, Event, InvalidApplicationError
+from verdict.application_loader import ApplicationNotFoundError, load_application
 from verdict.cli.main import app as cli
 from verdict.projection.declared import read_models
 from verdict.projections import TableProjection
@@ -86,29 +86,37 @@ SHOP = Application(name="shop", namespace="shop", schemas="schemas", aggregates=
     ],
 )
 def test_what_does_not_fit_together_is_named(changed: dict[str, Any], problem: str) -> None:
-    with pytest.raises(Misdeclared) as refused:
+    with pytest.raises(InvalidApplicationError) as refused:
         replace(SHOP, **changed)
 
     assert str(refused.value) == problem
 
 
 def test_an_aggregate_that_cannot_be_is_named() -> None:
-    with pytest.raises(Misdeclared, match="aggregate 'Order' cannot have this name: take a letter"):
+    with pytest.raises(
+        InvalidApplicationError, match="aggregate 'Order' cannot have this name: take a letter"
+    ):
         replace(order, name="Order")
-    with pytest.raises(Misdeclared, match="the event PlaceOrder of aggregate 'order' is no Event"):
+    with pytest.raises(
+        InvalidApplicationError, match="the event PlaceOrder of aggregate 'order' is no Event"
+    ):
         replace(order, events=PlaceOrder)  # type: ignore[arg-type]
 
     class OrderPlaced(Event):
         pass
 
-    with pytest.raises(Misdeclared, match="'order' has two classes named OrderPlaced: rename one"):
+    with pytest.raises(
+        InvalidApplicationError, match="'order' has two classes named OrderPlaced: rename one"
+    ):
         replace(order, events=order.events | OrderPlaced)
 
 
 def test_a_read_model_cannot_have_the_name_of_one_that_every_application_has() -> None:
     taken = TableProjection(name="outcome", key=("a",), factory=lambda version=1: None)
 
-    with pytest.raises(Misdeclared, match="shop has a read model 'outcome', and so has every appl"):
+    with pytest.raises(
+        InvalidApplicationError, match="shop has a read model 'outcome', and so has every appl"
+    ):
         read_models(replace(SHOP, read_models=(taken,)))
 
 
@@ -148,7 +156,7 @@ def test_a_worker_gets_an_application_by_its_name() -> None:
 def test_an_application_without_a_name_is_refused_where_a_worker_needs_it() -> None:
     nameless = replace(SHOP, name="nameless")
 
-    with pytest.raises(NoApplication) as refused:
+    with pytest.raises(ApplicationNotFoundError) as refused:
         pickle.dumps(Topics(nameless))
 
     assert str(refused.value) == (
@@ -171,7 +179,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 def test_where_an_application_fails_is_said_with_its_file_and_line(elsewhere: Path) -> None:
     (elsewhere / "broken_shop.py").write_text("parcel = 1\nparcels = parcle\n")
 
-    with pytest.raises(NoApplication) as failed:
+    with pytest.raises(ApplicationNotFoundError) as failed:
         load_application("broken_shop:app")
     assert str(failed.value) == (
         "the application broken_shop:app cannot be loaded: NameError: name 'parcle' is not defined "
@@ -188,7 +196,7 @@ def test_what_is_no_application_is_named(elsewhere: Path) -> None:
         ("odd_shop:app", "odd_shop:app is an? int: it must be a verdict.Application"),
         ("no_shop:app", "No module named 'no_shop'"),
     ):
-        with pytest.raises(NoApplication, match=problem):
+        with pytest.raises(ApplicationNotFoundError, match=problem):
             load_application(path)
 
 

@@ -109,14 +109,14 @@ from pydantic import SecretStr
 from compose.application import app
 from verdict import load_settings
 from verdict.cli.verbs import VERBS, loaded
-from verdict.reading.reader import reader_of
+from verdict.reading.reader import open_reader
 from verdict.standing.read_side import read_side_beside
 for verb in VERBS:
     if verb.name in ("history", "sql", "state", "status", "tail", "trace", "why"): loaded(verb)
 url = SecretStr({url!r})
 settings = load_settings(app).model_copy(update={{"database_url": url}})
 print(len(read_side_beside(None, settings).projections) > 5)
-with reader_of(settings) as reader:
+with open_reader(settings) as reader:
     print("us_holder" in reader.views, "letter" in reader.views)
     print(list(reader.select("SELECT count(*) FROM us_holder").rows))
 print("sqlalchemy" in sys.modules)

@@ -18,17 +18,17 @@ from verdict.model.told import told
 from verdict.wire.catalog import AggregateContext, catalog_of
 
 
-class NoApplication(VerdictError):
+class ApplicationNotFoundError(VerdictError):
     """There is no application where this process looks for one, or it cannot be loaded."""
 
     exit_code = 2
 
 
-class UnknownApplication(NoApplication):
+class UnknownApplicationError(ApplicationNotFoundError):
     """The given name is not that of an application."""
 
 
-class NoneHere(NoApplication):
+class NoApplicationHereError(ApplicationNotFoundError):
     """No application is named, and the working directory has none."""
 
     def __init__(self) -> None:
@@ -49,12 +49,13 @@ def load_application(path: str) -> Application:
         path: `MODULE:NAME`.
 
     Raises:
-        NoApplication: There is none at `path`, or it cannot be loaded; says where it fails.
-        Misdeclared: It cannot be as it is declared.
+        ApplicationNotFoundError: There is none at `path`, or it cannot be loaded; says where it
+            fails.
+        InvalidApplicationError: It cannot be as it is declared.
     """
     module, colon, name = path.partition(":")
     if not (module and colon and name) or not all(map(str.isidentifier, module.split("."))):
-        raise UnknownApplication(f"{path!r} names no application: write it as MODULE:NAME")
+        raise UnknownApplicationError(f"{path!r} names no application: write it as MODULE:NAME")
     look_in_the_working_directory()
     try:
         found = getattr(import_module(module), name, None)
@@ -64,11 +65,11 @@ def load_application(path: str) -> Application:
         is_missing = isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(
             f"{error.name}."
         )
-        kind = UnknownApplication if is_missing else NoApplication
+        kind = UnknownApplicationError if is_missing else ApplicationNotFoundError
         raise kind(f"the application {path} cannot be loaded: {told(error)}") from error
     if not isinstance(found, Application):
         what = "is not there" if found is None else f"is a {type(found).__name__}"
-        raise UnknownApplication(f"{path} {what}: it must be a verdict.Application")
+        raise UnknownApplicationError(f"{path} {what}: it must be a verdict.Application")
     _paths[found] = path
     return found
 
@@ -82,7 +83,7 @@ def path_of(application: Application) -> str:
     """Return the name, `MODULE:NAME`, under which another process imports an application.
 
     Raises:
-        NoApplication: It has none.
+        ApplicationNotFoundError: It has none.
     """
     if (known := _paths.get(application)) is not None:
         return known
@@ -90,7 +91,7 @@ def path_of(application: Application) -> str:
     for name, value in vars(sys.modules.get(module, object)).items():
         if value is application and module != "__main__":
             return f"{module}:{name}"
-    raise NoApplication(
+    raise ApplicationNotFoundError(
         f"the application {application.name!r} cannot be imported by another process: assign it "
         f"to a name at the top level of the module that makes it (it was made in {module})"
     )

@@ -14,27 +14,27 @@ class VerdictError(Exception):
     exit_code = 1
 
 
-class TimedOut(VerdictError):
+class TimedOutError(VerdictError):
     """What was awaited may still happen."""
 
     exit_code = 4
 
 
-class Unreachable(VerdictError):
+class UnreachableError(VerdictError):
     """Kafka, the database or the mail server does not answer."""
 
     exit_code = 5
 
 
-class Late(VerdictError):
+class WorkerTimeoutError(VerdictError):
     """A process of this machine did not answer in time; the same may succeed at the next try."""
 
 
-class EnvironmentIncomplete(VerdictError):
+class EnvironmentIncompleteError(VerdictError):
     """This machine lacks Java, a jar or a fitting Python."""
 
     exit_code = 6
 
 
-class BeginAgain(Exception):
+class RestartRequestedError(Exception):
     """No failure: people decided what whoever runs heeds by beginning again, at once."""

@@ -5,12 +5,14 @@ from decimal import Decimal
 
 from commands.loyalty import AwardPoints
 from schemas.invoice import InvoiceRecorded, is_prime
-from verdict import Asked, Policy, RecordedEvent
+from verdict import Dispatch, Policy, RecordedEvent
 
 FACTOR = Decimal("0.02")
 
 
-def react(event: RecordedEvent, loyalty_factor: Decimal = FACTOR) -> Iterator[Asked[AwardPoints]]:
+def react(
+    event: RecordedEvent, loyalty_factor: Decimal = FACTOR
+) -> Iterator[Dispatch[AwardPoints]]:
     """Yield the award for an invoice of a customer with a card.
 
     Args:
@@ -27,7 +29,7 @@ def react(event: RecordedEvent, loyalty_factor: Decimal = FACTOR) -> Iterator[As
         total_cents=invoice.total_amount_cents,
         points_hundredths=int(invoice.total_amount_cents * loyalty_factor),  # rounded down
     )
-    yield Asked(invoice.customer_card_no, award)
+    yield Dispatch(invoice.customer_card_no, award)
 
 
 award_points = Policy("award_points", ("invoice",), react, settings=("loyalty_factor",))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
-from verdict import Unreachable
+from verdict import UnreachableError
 
 TIMEOUT_S = 30.0
 
@@ -26,10 +26,10 @@ class PlainKafka:
         """Return when Kafka has all that was produced.
 
         Raises:
-            Unreachable: It does not take it.
+            UnreachableError: It does not take it.
         """
         if left := self._producer.flush(TIMEOUT_S):
-            raise Unreachable(f"{left} records are not acknowledged after {TIMEOUT_S:g} s")
+            raise UnreachableError(f"{left} records are not acknowledged after {TIMEOUT_S:g} s")
 
     def records(self, topic: str) -> list[Message]:
         """Return what lies on a topic now, each partition's records in their order."""
@@ -47,7 +47,7 @@ def _until_the_end(consumer: Consumer, partitions: int) -> Iterator[Message]:
     while partitions:
         message = consumer.poll(TIMEOUT_S)
         if message is None:
-            raise Unreachable(f"Kafka gave no record for {TIMEOUT_S:g} s")
+            raise UnreachableError(f"Kafka gave no record for {TIMEOUT_S:g} s")
         if (error := message.error()) is None:
             yield message
         elif error.code() == KafkaError._PARTITION_EOF:

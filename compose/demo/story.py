@@ -8,7 +8,7 @@ from typing import Any
 from compose.demo.plain_kafka import PlainKafka
 from compose.demo.stopping import Interruption
 from compose.demo.voice import Voice
-from verdict import Client, Pending, Reader, Response, TimedOut, until_settled
+from verdict import Client, Pending, Reader, Response, TimedOutError, wait_until_idle
 from verdict.testing import Service
 
 POLL_S = 0.05
@@ -53,10 +53,10 @@ class Story:
         """Return when all that was sent is decided, and in every table.
 
         Raises:
-            TimedOut, VerdictError: Nothing moves, or the service has ended.
+            TimedOutError, VerdictError: Nothing moves, or the service has ended.
         """
         with self.voice.waiting("waiting for the tables") as tell:
-            for look in until_settled(self.service.settings):
+            for look in wait_until_idle(self.service.settings):
                 self._check()
                 tell(f"waiting for the tables, {look.lag or 'some'} records behind")
 
@@ -64,14 +64,14 @@ class Story:
         """Return when `condition` holds; `what` says meanwhile what is awaited.
 
         Raises:
-            TimedOut, VerdictError: It takes too long, or the service has ended.
+            TimedOutError, VerdictError: It takes too long, or the service has ended.
         """
         deadline = time.monotonic() + PATIENCE_S
         with self.voice.waiting(f"waiting for {what()}") as tell:
             while not condition():
                 self._check()
                 if time.monotonic() > deadline:
-                    raise TimedOut(f"there is still no end of waiting for {what()}")
+                    raise TimedOutError(f"there is still no end of waiting for {what()}")
                 tell(f"waiting for {what()}")
                 time.sleep(POLL_S)
 

@@ -17,7 +17,7 @@ from compose.demo.stopping import Interruption
 from compose.demo.story import Story
 from compose.demo.throwaway import data_directory
 from compose.demo.voice import Voice
-from verdict import Client, Sees, SendingFailed, Unreachable, reader_of
+from verdict import Access, Client, SendFailedError, UnreachableError, open_reader
 from verdict.testing import Service
 
 # in the order in which they are told; a new one is a module and a name here
@@ -62,8 +62,8 @@ def run(commands: int, keep: Path | None = None) -> Voice:
         try:
             for chapter in CHAPTERS:
                 chapter.tell(story)
-        except SendingFailed as error:
-            raise Unreachable(str(error)) from error
+        except SendFailedError as error:
+            raise UnreachableError(str(error)) from error
         _close(voice, f" --data-dir {keep}" if keep else "")
         with voice.waiting("all of it stops"):
             parts.close()
@@ -88,7 +88,7 @@ def _started(
     voice.say(f"All of it takes commands after {time.monotonic() - began:.1f} s.")
     servers = service.bootstrap_servers
     first, second = (parts.enter_context(Client(application, servers)) for _ in range(2))
-    reader = parts.enter_context(reader_of(service.settings, Sees.OPERATOR))
+    reader = parts.enter_context(open_reader(service.settings, Access.OPERATOR))
     plain = PlainKafka(servers)
     return Story(service, interruption, voice, (first, second), plain, reader, commands)
 

@@ -15,7 +15,7 @@ from tests.topics import drop
 from verdict.configuration.loading import load_settings
 from verdict.decision.handle import Limits
 from verdict.decision.received import CommandRecord
-from verdict.event_log.placed import laid
+from verdict.event_log.placed import raw_record
 from verdict.exactly_once.query import DECIDER
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_check import TopicAdmin
@@ -25,13 +25,13 @@ from verdict.operator.batch import ShardBatch
 from verdict.operator.log_structured import LogStructuredState
 from verdict.operator.output import Output
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Batch, Delivery
+from verdict.projection.batch import Delivery, ProjectionBatch
 from verdict.projection.missing_events import missing_events
 from verdict.read_models.batches.stream import Decoder
 from verdict.wire.marker import Marker
 from verdict.wire.murmur2 import partition_of
 from verdict.wire.records import encode
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
 
 PARTITIONS = 2
@@ -110,7 +110,7 @@ class Books:
         ends = {topic: [end for _, end in self.bounds(topic)] for topic in self._decided}
         starts, self._decided = self._decided, ends
         spans = {
-            Partition(topic, number): Span(starts[topic][number], end)
+            TopicPartition(topic, number): OffsetRange(starts[topic][number], end)
             for topic, offsets in ends.items()
             for number, end in enumerate(offsets)
         }
@@ -148,17 +148,19 @@ class Books:
             applier.apply(self._batch(applier, projection.topics(self.topics)))
             assert applier.failure is None
 
-    def _batch(self, applier: Applier, topics: Iterable[str]) -> Batch:
+    def _batch(self, applier: Applier, topics: Iterable[str]) -> ProjectionBatch:
         spans = {
-            Partition(topic, number): Span(applier.positions.get(Partition(topic, number), 0), end)
+            TopicPartition(topic, number): OffsetRange(
+                applier.positions.get(TopicPartition(topic, number), 0), end
+            )
             for topic in topics
             for number, (_, end) in enumerate(self.bounds(topic))
         }
         decoder = Decoder(self.topics)
         found: list[Delivery] = []
         with KafkaLog(self.options) as log:
-            found += (decoder.delivery(*laid(message)) for message in log.read(spans))
-        return Batch(found, spans)
+            found += (decoder.delivery(*raw_record(message)) for message in log.read(spans))
+        return ProjectionBatch(found, spans)
 
     def _marker(self) -> Marker:
         return Marker(

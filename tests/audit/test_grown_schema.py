@@ -10,8 +10,8 @@ import pytest
 
 from schemas.position import PositionClosed
 from tests.projection.event_log import EventLog
-from verdict.audit.archived import Copies, differences, event_of
-from verdict.event_log.placed import Laid
+from verdict.audit.archived import ArchivedCopies, differences, event_of
+from verdict.event_log.placed import RawRecord
 from verdict.model.aggregate import Aggregate
 from verdict.model.application import Application
 from verdict.model.command import CREATING, Command
@@ -19,7 +19,11 @@ from verdict.model.message import Event, Message, Text
 from verdict.projection.archived_event import archived_event
 from verdict.projection.batch import Delivery
 from verdict.wire.catalog import AggregateContext, Catalog
-from verdict.wire.generate import NotReadable, UnknownSubject, write_those_of_the_aggregates
+from verdict.wire.generate import (
+    IncompatibleSchemaError,
+    UnknownSubjectError,
+    write_those_of_the_aggregates,
+)
 from verdict.wire.records import encode_event
 
 Row = dict[str, Any]
@@ -78,14 +82,16 @@ def context_of(application: Application) -> AggregateContext:
 
 def archived(context: AggregateContext, value: bytes) -> Row:
     """Return the row that is archived of an event today."""
-    content = event_of(context, Copies(None, Laid("thing.events", 0, 1, b"t-1", value))).content
+    content = event_of(
+        context, ArchivedCopies(None, RawRecord("thing.events", 0, 1, b"t-1", value))
+    ).content
     delivery = Delivery("thing.events", 0, 1, content.event, value)  # type: ignore[union-attr]
     return {"global_position": 1, **archived_event(delivery)._asdict()}
 
 
 def found(context: AggregateContext, row: Row, value: bytes) -> list[str]:
     """Return what is wrong with a row beside its record."""
-    copies = Copies(row, Laid("thing.events", 0, 1, b"t-1", value))
+    copies = ArchivedCopies(row, RawRecord("thing.events", 0, 1, b"t-1", value))
     return [one.what for one in differences(context, copies, event_of(context, copies), 2, 0)]
 
 
@@ -114,7 +120,7 @@ def test_neither_a_row_of_before_nor_one_of_later_was_altered(value: bytes) -> N
 )
 def test_what_happened_is_not_dropped_from_a_schema(value: bytes, other: Application) -> None:
     said = r"v1 of it wrote: ThingOpened\.street would be .*--unpublished thing_event"
-    with pytest.raises(NotReadable, match=said):
+    with pytest.raises(IncompatibleSchemaError, match=said):
         [*write_those_of_the_aggregates(other)]
 
 
@@ -139,5 +145,5 @@ def test_a_schema_that_never_wrote_a_record_is_replaced(value: bytes, tmp_path: 
 
 
 def test_only_schemas_of_the_application_are_replaced() -> None:
-    with pytest.raises(UnknownSubject, match="there are thing_command, thing_event"):
+    with pytest.raises(UnknownSubjectError, match="there are thing_command, thing_event"):
         [*write_those_of_the_aggregates(FIRST, ["response"])]

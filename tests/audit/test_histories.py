@@ -9,31 +9,33 @@ from tests.projection.event_log import EventLog
 from tests.projection.responses import ACCEPTED
 from verdict.audit.finding import Check, Finding
 from verdict.audit.histories import Histories
-from verdict.audit.outcomes import Outcomes, Seen
+from verdict.audit.outcomes import OutcomeAudit, SeenOutcome
 from verdict.decision.recording import StoredEvent
-from verdict.event_log.placed import Placed
+from verdict.event_log.placed import PositionedEvent
 from verdict.model.message import Event
 from verdict.model.source import Source
-from verdict.wire.passed_over import NOTHING_PASSED_OVER, PassedOver
+from verdict.wire.passed_over import NOTHING_PASSED_OVER, SkippedRanges
 
 OPENED = PositionOpened(client="ada", ticker="AAPL", exchange="NASDAQ", amount=1)
 OFFSET = 10
 COMMANDS = "position.commands"
 
 
-def history(*payloads: Event) -> list[Placed]:
+def history(*payloads: Event) -> list[PositionedEvent]:
     """Return the events of a position as they lie in Kafka, from offset 11 on."""
-    log, before, found = EventLog(), b"", list[Placed]()
+    log, before, found = EventLog(), b"", list[PositionedEvent]()
     for payload in payloads:
         event = log.add_unseen("p-1", payload)._replace(previous_hash=before)
         value = encode_event(event)
         before = sha256(value).digest()
         place = Source("position.events", 0, OFFSET + event.version)
-        found.append(Placed(place, "p-1", event.version, StoredEvent(event, value)))
+        found.append(PositionedEvent(place, "p-1", event.version, StoredEvent(event, value)))
     return found
 
 
-def audited(*events: Placed, said: tuple[int, bytes | None] | None = None) -> list[Finding]:
+def audited(
+    *events: PositionedEvent, said: tuple[int, bytes | None] | None = None
+) -> list[Finding]:
     """Return what is found."""
     histories = Histories("position", said is not None)
     found = [finding for event in events for finding in histories.take(event)]
@@ -72,12 +74,12 @@ def test_what_is_wrong_names_the_event_and_what_it_was_compared_with() -> None:
 
 
 def outcomes(
-    *seen: tuple[int, Seen],
+    *seen: tuple[int, SeenOutcome],
     asked: Iterator[int] | range = range(3),
-    passed: PassedOver = NOTHING_PASSED_OVER,
+    passed: SkippedRanges = NOTHING_PASSED_OVER,
 ) -> list[str]:
     """Return what is said of three commands, of which Kafka has those that are asked."""
-    found = Outcomes("position", COMMANDS, [3], [min(asked, default=3)], passed_over=passed)
+    found = OutcomeAudit("position", COMMANDS, [3], [min(asked, default=3)], passed_over=passed)
     findings = [
         finding
         for offset, what in seen
@@ -89,7 +91,7 @@ def outcomes(
 
 
 def test_as_many_outcomes_may_be_missing_as_responses_are_passed_over() -> None:
-    found = Outcomes("position", COMMANDS, [3], [0], unread=2)
+    found = OutcomeAudit("position", COMMANDS, [3], [0], unread=2)
 
     findings = [[*found.ask(Source(COMMANDS, 0, offset), "p-1")] for offset in range(3)]
 
@@ -98,11 +100,11 @@ def test_as_many_outcomes_may_be_missing_as_responses_are_passed_over() -> None:
 
 
 WHOLE = (
-    (0, Seen.RESPONSE | Seen.REFUSED),
-    (0, Seen.REJECTION),
-    (1, Seen.RESPONSE),
-    (1, Seen.EVENT),
-    (2, Seen.LETTER),
+    (0, SeenOutcome.RESPONSE | SeenOutcome.REFUSED),
+    (0, SeenOutcome.REJECTION),
+    (1, SeenOutcome.RESPONSE),
+    (1, SeenOutcome.EVENT),
+    (2, SeenOutcome.LETTER),
 )
 
 
@@ -115,13 +117,13 @@ def test_a_response_or_a_letter_is_an_outcome() -> None:
     ("seen", "said"),
     [
         (WHOLE[:4], "position.commands:0:2: the command is decided and has no outcome"),
-        ((*WHOLE, (1, Seen.RESPONSE)), "r:0:9: the command has two outcomes"),
+        ((*WHOLE, (1, SeenOutcome.RESPONSE)), "r:0:9: the command has two outcomes"),
         ((WHOLE[0], *WHOLE[2:]), "position.commands:0:0: the command is refused, and its reject"),
         (WHOLE[1:], "position.commands:0:0: there is a rejection, and no outcome says so"),
     ],
 )
 def test_what_is_missing_or_too_much_is_named(
-    seen: tuple[tuple[int, Seen], ...], said: str
+    seen: tuple[tuple[int, SeenOutcome], ...], said: str
 ) -> None:
     assert any(one.startswith(said) for one in outcomes(*seen))
 
@@ -134,14 +136,14 @@ def test_an_outcome_of_nothing_is_named() -> None:
 
 @pytest.mark.proves("C-17")
 def test_the_letter_of_a_command_that_people_jumped_is_an_outcome_though_nobody_reads_it() -> None:
-    jumped = PassedOver.of([(COMMANDS, 0, 2, 3)])
+    jumped = SkippedRanges.of([(COMMANDS, 0, 2, 3)])
 
     assert outcomes(*WHOLE, asked=range(2), passed=jumped) == []
-    assert len(outcomes(*WHOLE, (2, Seen.RESPONSE), asked=range(2), passed=jumped)) == 1
+    assert len(outcomes(*WHOLE, (2, SeenOutcome.RESPONSE), asked=range(2), passed=jumped)) == 1
 
 
 def test_events_of_a_command_that_kafka_has_dropped_need_its_outcome() -> None:
-    seen = [one for one in WHOLE if one != (1, Seen.RESPONSE)]
+    seen = [one for one in WHOLE if one != (1, SeenOutcome.RESPONSE)]
 
     assert outcomes(*seen, asked=range(2, 3)) == [
         f"{COMMANDS}:0:1: events came of the command, and it has no outcome"

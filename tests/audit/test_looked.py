@@ -9,21 +9,21 @@ import pytest
 from sqlalchemy import Engine
 
 from tests.application import APPLICATION
-from verdict.audit.finding import Check, Looked
-from verdict.audit.read_models import NO_FUNCTION_OF_THE_LOG, ReadModels
-from verdict.cli.verify import judged, not_seen, summary
+from verdict.audit.finding import Check, CheckResult
+from verdict.audit.read_models import NO_FUNCTION_OF_THE_LOG, ProjectionAudit
+from verdict.cli.verify import exit_code_of, summary, unavailable_checks
 from verdict.configuration.loading import load_settings
-from verdict.errors import Unreachable, VerdictError
-from verdict.event_log.event_log import EventLog, Gone
+from verdict.errors import UnreachableError, VerdictError
+from verdict.event_log.event_log import EventLog, EventsMissingError
 from verdict.projection import position, versions
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import declared
 from verdict.projection.outcome import outcome
-from verdict.read_models.as_of.filling import Records
-from verdict.wire.spans import Partition
+from verdict.read_models.as_of.filling import AsOfRecords
+from verdict.wire.spans import TopicPartition
 from verdict.wire.topics import Topics
 
-PLACE = Partition(Topics(APPLICATION).responses("order"), 0)
+PLACE = TopicPartition(Topics(APPLICATION).responses("order"), 0)
 
 
 @pytest.fixture
@@ -38,24 +38,24 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 def dropped() -> Never:
-    raise Gone(PLACE, 0, 8)
+    raise EventsMissingError(PLACE, 0, 8)
 
 
 def dropped_when_read() -> Never:
-    raise Gone(PLACE, 0, 7)
+    raise EventsMissingError(PLACE, 0, 7)
 
 
 def away() -> Never:
-    raise Unreachable("there is no archive")
+    raise UnreachableError("there is no archive")
 
 
 def test_read_models_that_cannot_be_folded_or_are_missing_are_named(
     engine: Engine, tmp_path: Path
 ) -> None:
-    looked, folder = Looked(), tmp_path / "folded"
+    looked, folder = CheckResult(), tmp_path / "folded"
     folder.mkdir()
-    records = Records(EventLog(Topics(APPLICATION), dropped, away), Topics(APPLICATION), away)
-    models = ReadModels(
+    records = AsOfRecords(EventLog(Topics(APPLICATION), dropped, away), Topics(APPLICATION), away)
+    models = ProjectionAudit(
         load_settings(APPLICATION), engine, records, folder, None, looked, lambda text: None
     )
 
@@ -71,12 +71,12 @@ def test_read_models_that_cannot_be_folded_or_are_missing_are_named(
 def test_responses_that_kafka_dropped_when_they_were_read_are_no_fault(
     engine: Engine, tmp_path: Path
 ) -> None:
-    looked, folder = Looked(), tmp_path / "folded"
+    looked, folder = CheckResult(), tmp_path / "folded"
     folder.mkdir()
-    records = Records(
+    records = AsOfRecords(
         EventLog(Topics(APPLICATION), dropped_when_read, away), Topics(APPLICATION), away
     )
-    models = ReadModels(
+    models = ProjectionAudit(
         load_settings(APPLICATION), engine, records, folder, None, looked, lambda text: None
     )
 
@@ -91,14 +91,14 @@ def test_responses_that_kafka_dropped_when_they_were_read_are_no_fault(
 
 def test_a_read_model_that_is_stopped_is_not_clean(engine: Engine, tmp_path: Path) -> None:
     """What came behind the place at which it stopped, nobody compares with anything."""
-    looked, folder = Looked(), tmp_path / "folded"
+    looked, folder = CheckResult(), tmp_path / "folded"
     folder.mkdir()
     with engine.begin() as connection:
         versions.stop(connection, outcome(1), ValueError("no room"), 5)
-    records = Records(
+    records = AsOfRecords(
         EventLog(Topics(APPLICATION), dropped_when_read, away), Topics(APPLICATION), away
     )
-    models = ReadModels(
+    models = ProjectionAudit(
         load_settings(APPLICATION), engine, records, folder, None, looked, lambda text: None
     )
 
@@ -108,24 +108,24 @@ def test_a_read_model_that_is_stopped_is_not_clean(engine: Engine, tmp_path: Pat
 
 
 def test_what_could_not_be_looked_at_is_not_clean() -> None:
-    looked = Looked(unavailable=["outcome: gone"], not_checked=["2 places"])
+    looked = CheckResult(unavailable=["outcome: gone"], not_checked=["2 places"])
 
     assert summary(looked, 0)["clean"] is False
-    assert [*not_seen(looked)][1:] == [
+    assert [*unavailable_checks(looked)][1:] == [
         "could not be looked at: outcome: gone", "not looked at: 2 places",
     ]  # fmt: skip
     with pytest.raises(VerdictError, match="as it was written, and 1 could not be looked at"):
-        judged(looked, Counter())
+        exit_code_of(looked, Counter())
     with pytest.raises(
         VerdictError, match=r"3 findings: .* `verdict projection rebuild NAME` makes"
     ):
-        judged(looked, Counter({Check.CHAIN: 2, Check.READ_MODELS: 1}))
+        exit_code_of(looked, Counter({Check.CHAIN: 2, Check.READ_MODELS: 1}))
     with pytest.raises(VerdictError, match=r"1 findings: .* where the aggregate's `snapshot_for"):
-        judged(looked, Counter({Check.STATE: 1}))
+        exit_code_of(looked, Counter({Check.STATE: 1}))
 
 
 def test_what_is_passed_over_or_lies_elsewhere_is_clean() -> None:
-    most = Looked(not_checked=["2 places"])
+    most = CheckResult(not_checked=["2 places"])
 
     assert summary(most, 0)["clean"] is True
-    assert judged(most, Counter()) == "all that was looked at is as it was written"
+    assert exit_code_of(most, Counter()) == "all that was looked at is as it was written"

@@ -15,7 +15,7 @@ from tests.tiers import is_thorough
 from verdict.audit.auditor import Auditor
 from verdict.audit.finding import Check, Finding
 from verdict.operator.entries import kept, key_hash, value_of
-from verdict.operator.local_copy import LocalCopy
+from verdict.operator.local_copy import LmdbCache
 from verdict.operator.output import Output
 from verdict.operator.shard_state import snapshot_key
 from verdict.wire.records import decode
@@ -107,7 +107,7 @@ def alter(books: Books) -> None:
             "WHERE aggregate_id = 'outcome' AND to_version = 2",
         ):
             assert connection.execute(text(statement)).rowcount == 1, statement
-    copy = LocalCopy(books.settings.data_dir / "state", 0)
+    copy = LmdbCache(books.settings.data_dir / "state", 0)
     copy.begin()
     key = key_hash(snapshot_key("order", "stored"))
     stored = bytearray(value_of(copy.get(key) or b""))

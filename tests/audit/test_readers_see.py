@@ -14,16 +14,16 @@ from tests.conftest import NewDatabase
 from tests.projection.event_log import EventLog as Happened
 from tests.projection.event_log import opened
 from tests.projection.read_side import ReadSide
-from verdict.audit.feed import Announced, faults
-from verdict.audit.finding import Check, Finding, Looked
-from verdict.audit.read_models import NO_FUNCTION_OF_THE_LOG, ReadModels
+from verdict.audit.feed import AnnouncedChanges, faults
+from verdict.audit.finding import Check, CheckResult, Finding
+from verdict.audit.read_models import NO_FUNCTION_OF_THE_LOG, ProjectionAudit
 from verdict.audit.views import altered
 from verdict.configuration.loading import load_settings
 from verdict.event_log.event_log import EventLog
 from verdict.projection.database import snapshot
 from verdict.projection.kind_tables import compile_projection
 from verdict.projection.processor_tables import views_of
-from verdict.read_models.as_of.filling import Records
+from verdict.read_models.as_of.filling import AsOfRecords
 from verdict.wire.topics import Topics
 
 MALLORY = "CREATE VIEW us_holder AS SELECT 'mallory' AS client, 7 AS positions, 0 AS since"
@@ -47,12 +47,12 @@ def read_side(new_database: NewDatabase) -> Iterator[ReadSide]:
     read_side.close()
 
 
-def found_in(read_side: ReadSide, tmp_path: Path) -> tuple[list[str], Looked]:
+def found_in(read_side: ReadSide, tmp_path: Path) -> tuple[list[str], CheckResult]:
     """Return what an audit says that has no records to fold, and what it looked at."""
-    looked, folder = Looked(), tmp_path / "folded"
+    looked, folder = CheckResult(), tmp_path / "folded"
     folder.mkdir()
-    records = Records(EventLog(Topics(APPLICATION), dropped, away), Topics(APPLICATION), away)
-    models = ReadModels(
+    records = AsOfRecords(EventLog(Topics(APPLICATION), dropped, away), Topics(APPLICATION), away)
+    models = ProjectionAudit(
         load_settings(APPLICATION), read_side.engine, records, folder, None, looked, print
     )
     return [str(finding) for finding in models.findings(["position"])], looked
@@ -96,7 +96,7 @@ def test_a_view_that_was_replaced_or_dropped_is_named(
         connection.execute(text(MALLORY))
         connection.execute(text("DROP VIEW letter"))
 
-    looked = Looked()
+    looked = CheckResult()
     with snapshot(read_side.engine) as connection:
         said = [
             one.what
@@ -164,7 +164,7 @@ def test_a_feed_that_does_not_give_the_table_is_named(
 
 
 def test_a_kind_that_there_is_not_is_named() -> None:
-    assert [*faults([Announced(1, "ada", "stayed")], 1, set())] == [
+    assert [*faults([AnnouncedChanges(1, "ada", "stayed")], 1, set())] == [
         "change 1: 'stayed' is neither entered nor left"
     ]
 

@@ -9,14 +9,14 @@ import pytest
 from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.projection.read_side import ReadSide
-from verdict.audit.finding import Check, Finding, Looked
+from verdict.audit.finding import Check, CheckResult, Finding
 from verdict.audit.record import NotRecordedError, record, run_of
 from verdict.configuration.loading import settings_alone
 from verdict.configuration.settings import Settings
 from verdict.database.time_text import wall_clock
 from verdict.projection.verification import Verification
-from verdict.reading.reader import Sees, reader_of
-from verdict.standing.read_side import Told
+from verdict.reading.reader import Access, open_reader
+from verdict.standing.read_side import ReadSideViews
 
 FINDING = Finding(check=Check.READ_MODELS, what="cashier is 'ada', by the log 'bob'").facts()
 QUERY = "SELECT seq, aggregate_type, clean, findings, looked_at, first_findings FROM verification"
@@ -29,7 +29,7 @@ def read_side(url: str) -> str:
 
 
 def run(**found: int) -> Verification:
-    looked = Looked()
+    looked = CheckResult()
     looked.at["events"] = 5
     first = [FINDING] * found.get("findings", 0)
     return run_of(wall_clock(), ("order", None), looked, len(first), first)
@@ -40,23 +40,23 @@ def test_auditors_see_what_was_found_and_readers_nothing_personal(
     new_database: NewDatabase,
 ) -> None:
     settings = settings_alone(APPLICATION, database_url=read_side(new_database()))
-    with reader_of(settings, Sees.OPERATOR) as reader:
-        assert Told(reader, "dead-letters").verified is None
+    with open_reader(settings, Access.OPERATOR) as reader:
+        assert ReadSideViews(reader, "dead-letters").verified is None
     record(settings, run())
     record(settings, run(findings=1))
 
-    auditors, readers = rows(settings, Sees.AUDITOR), rows(settings, Sees.READER)
+    auditors, readers = rows(settings, Access.AUDITOR), rows(settings, Access.READER)
     assert [one[:4] for one in auditors] == [(1, "order", 1, 0), (2, "order", 0, 1)]
     assert [readable(one[4]) for one in auditors] == [{"events": 5}] * 2
     assert [readable(one[5]) for one in auditors] == [[], [FINDING]]
     assert [one[:5] for one in readers] == [one[:5] for one in auditors]
     assert [one[5] for one in readers] == [None, None]
-    with reader_of(settings, Sees.OPERATOR) as reader:
-        assert str(Told(reader, "dead-letters").verified).endswith("order: 1 findings")
+    with open_reader(settings, Access.OPERATOR) as reader:
+        assert str(ReadSideViews(reader, "dead-letters").verified).endswith("order: 1 findings")
 
 
-def rows(settings: Settings, sees: Sees) -> list[tuple[object, ...]]:
-    with reader_of(settings, sees) as reader:
+def rows(settings: Settings, sees: Access) -> list[tuple[object, ...]]:
+    with open_reader(settings, sees) as reader:
         return [*reader.select(f"{QUERY} ORDER BY seq").rows]
 
 

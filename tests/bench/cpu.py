@@ -12,10 +12,10 @@ import psutil
 
 from tests.application import APPLICATION, CATALOG
 from tests.bench.workload import ISSUED_AT, command
-from verdict.decision.answering import acceptance
+from verdict.decision.answering import accepted_response
 from verdict.decision.handle import Limits, handle
-from verdict.decision.received import CommandRecord, ReceivedCommand, receive
-from verdict.decision.recording import record
+from verdict.decision.received import CommandRecord, ReceivedCommand, parse_command
+from verdict.decision.recording import encode_events
 from verdict.decision.snapshot import (
     NEVER_EXISTED,
     Snapshot,
@@ -23,7 +23,7 @@ from verdict.decision.snapshot import (
     encode_snapshot,
 )
 from verdict.model.source import Source
-from verdict.operator.output import Outputs
+from verdict.operator.output import OutputBatch
 from verdict.wire.topics import Topics
 
 REPEATS, CALLS = 600, 60  # so short that a neighbour spares some of them
@@ -93,15 +93,17 @@ def _steps() -> dict[str, Callable[[], object]]:
     modify = _received(1)
     verdict = handle(context, snapshot, modify, None, limits)
     events = decider.decide(snapshot.state, modify.payload)
-    outputs = Outputs(Topics(APPLICATION))
+    outputs = OutputBatch(Topics(APPLICATION))
     return {
-        "read the command": lambda: receive(CATALOG["order"], modify.record),
+        "read the command": lambda: parse_command(CATALOG["order"], modify.record),
         "read the snapshot": lambda: decode_snapshot(context, stored),
         "the rules: decide": lambda: decider.decide(snapshot.state, modify.payload),
         "the rules: evolve": lambda: decider.evolve(snapshot.state, events[0]),
-        "number, chain and write the events": lambda: record(context, snapshot, modify, events),
+        "number, chain and write the events": lambda: encode_events(
+            context, snapshot, modify, events
+        ),
         "write the snapshot": lambda: encode_snapshot(context, verdict.snapshot),
-        "write the response": lambda: acceptance(
+        "write the response": lambda: accepted_response(
             decider, snapshot, modify, verdict.recorded, verdict.snapshot
         ),
         "headers and topics": lambda: list(outputs.of_verdict(verdict, modify)),
@@ -112,7 +114,7 @@ def _steps() -> dict[str, Callable[[], object]]:
 def _received(version: int) -> ReceivedCommand:
     sent = command("order-1", version, 10 + version, Random(version))
     source, size = Source("order.commands", 0, version), len(sent.value or b"")
-    found = receive(
+    found = parse_command(
         CATALOG["order"], CommandRecord(source, ISSUED_AT, sent.key, sent.value, size, None)
     )
     assert isinstance(found, ReceivedCommand)

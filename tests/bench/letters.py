@@ -12,7 +12,7 @@ from tests.bench.settings import settings_for
 from tests.bench.workload import Sent, fill
 from tests.letters.running import RunningRetry
 from tests.postgresql import server
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.projection.database import create_read_side, open_database
@@ -47,7 +47,7 @@ def _gone_round(servers: str, folder: Path, name: str, url: str, count: int) -> 
     time.sleep(1)  # the default back-off: all are due
     engine = open_database(url)
     create_read_side(engine, projections(APPLICATION))
-    kafka = Kafka(settings={"bootstrap.servers": servers})
+    kafka = KafkaConfig(settings={"bootstrap.servers": servers})
     began = time.perf_counter()
     retrying = RunningRetry(
         engine,

@@ -20,15 +20,15 @@ from tests.bench.settings import settings_for
 from tests.bench.workload import Sent, fill
 from tests.projection.event_log import AN_EVENT
 from verdict.configuration.settings import Settings
-from verdict.decider.running import Deciding
-from verdict.exactly_once.query import DECIDER as DECIDER
-from verdict.foundation.foundation import lay_foundation
+from verdict.decider.running import DeciderQuery
+from verdict.exactly_once.query import DECIDER
+from verdict.foundation.foundation import start_runtime
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.model.policy import commands_of
 from verdict.model.recorded_event import RecordedEvent, event_id
-from verdict.processing.processor import Processor
-from verdict.reactions.query import DECIDER as REACTIONS
-from verdict.reactions.running import reacting
+from verdict.processing.processor import StatelessProcessor
+from verdict.reactions.query import NAME as REACTIONS
+from verdict.reactions.running import start_reactions
 
 CARDS = 10_000
 SEED = 1
@@ -74,8 +74,8 @@ def _settings(servers: str, folder: Path, name: str, shards: int) -> Settings:
 
 def _reacted(settings: Settings, count: int) -> Result:
     with ExitStack() as parts:
-        ground = lay_foundation(settings, parts)
-        processor = reacting(ground, settings)
+        ground = start_runtime(settings, parts)
+        processor = start_reactions(ground, settings)
         parts.callback(processor.stop)
         processor.start()
         return _measured(query_named(ground.spark, REACTIONS), count, processor)
@@ -83,14 +83,14 @@ def _reacted(settings: Settings, count: int) -> Result:
 
 def _decided(settings: Settings, count: int) -> Result:
     with ExitStack() as parts:
-        ground = lay_foundation(settings, parts)
-        deciding = Deciding(ground, settings)
+        ground = start_runtime(settings, parts)
+        deciding = DeciderQuery(ground, settings)
         parts.callback(deciding.close)
         deciding.start()
         return _measured(query_named(ground.spark, DECIDER), count, deciding)
 
 
-def _measured(query: Any, count: int, part: Processor | Deciding) -> Result:
+def _measured(query: Any, count: int, part: StatelessProcessor | DeciderQuery) -> Result:
     first, before = await_rows(query, round(count * WARMING), part.check), cpu_by_process()
     batches, after = await_rows(query, count, part.check), cpu_by_process()
     rows = sum(batch.rows for batch in batches[len(first) :]) or 1

@@ -23,7 +23,7 @@ from tests.postgresql import server
 from tests.projection.event_log import AN_EVENT, START
 from verdict.event_log.archive import Archive
 from verdict.event_log.event_log import EventLog
-from verdict.exactly_once.steps import unobserved
+from verdict.exactly_once.steps import ignore_step
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.model.message import Event
@@ -34,8 +34,8 @@ from verdict.projection.position import Positions
 from verdict.projection.processor_tables import readable
 from verdict.projection.projection import Projection
 from verdict.read_models.batches.source import KafkaBatches
-from verdict.read_models.versions.building import Building
-from verdict.read_models.versions.folds import OnExecutors
+from verdict.read_models.versions.building import ProjectionBuild
+from verdict.read_models.versions.folds import ExecutorFold
 from verdict.read_models.versions.whole_log import WholeLog, ends_of
 from verdict.reading.reader import Reader
 from verdict.spark.session import spark_session
@@ -77,14 +77,14 @@ def rebuild(servers: str, folder: Path, events: int) -> Iterator[Result]:
             batches = KafkaBatches(spark, kafka, topics)
             log_and_archive = EventLog(topics, lambda: log, partial(Archive, reader))
             whole = WholeLog(spark, batches, log_and_archive, topics)
-            fold = OnExecutors(whole, folder / "scratch", CORES)
-            building = Building(fold, engine, unobserved, unobserved)
+            fold = ExecutorFold(whole, folder / "scratch", CORES)
+            building = ProjectionBuild(fold, engine, ignore_step, ignore_step)
             for name in READ_MODELS:
                 yield _measured(building, partial(ends_of, log=log, topics=topics), engine, name)
             engine.dispose()
 
 
-def _measured(building: Building, ends_of_it: EndsOf, engine: Engine, name: str) -> Result:
+def _measured(building: ProjectionBuild, ends_of_it: EndsOf, engine: Engine, name: str) -> Result:
     built, raw = declared(APPLICATION)[name](2), declared(APPLICATION)[name](3)
     with engine.begin() as connection:
         creation.create(connection, [built, raw])
@@ -117,7 +117,7 @@ def _raw(engine: Engine, built: Projection, raw: Projection) -> tuple[int, float
     began = time.perf_counter()
     with engine.begin() as connection:
         for target, columns, _ in tables:
-            filling.fill(connection, target, columns)
+            filling.fill_tables(connection, target, columns)
     return sum(count for *_, count in tables), time.perf_counter() - began
 
 

@@ -17,9 +17,9 @@ from typing import Any
 from tests.bench.state_entries import NOW, Samples, fill, outcome_at, sampled, snapshot_at
 from tests.operator.state_on_disk import Spent, StateOnDisk, now
 from verdict.operator.entries import KEPT, LISTED, kept, key_hash, pack
-from verdict.operator.local_copy import LocalCopy, _opened
+from verdict.operator.local_copy import LmdbCache, _opened
 from verdict.operator.log_structured import LogStructuredState
-from verdict.operator.shard_state import Entry
+from verdict.operator.shard_state import StateEntry
 from verdict.operator.stored import StoredState
 
 COMMANDS = 10_000  # of a batch
@@ -44,10 +44,10 @@ def shard_state(folder: Path, sizes: Sequence[int]) -> Iterator[Result]:
         yield _at_size(size, samples, folder / str(size))
 
 
-def _bytes_of(kind: str, entry: Entry, folder: Path) -> Result:
+def _bytes_of(kind: str, entry: StateEntry, folder: Path) -> Result:
     hashes = sorted(key_hash(str(number).encode()) for number in range(ALONE))
     page = pack((found, kept(*entry)) for found in hashes)
-    LocalCopy(folder / kind, 0).rebuild([page], (1, bytes(32)))
+    LmdbCache(folder / kind, 0).rebuild([page], (1, bytes(32)))
     return {
         "what": "state",
         "entry": kind,

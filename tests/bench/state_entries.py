@@ -17,7 +17,7 @@ from verdict.model.source import Source
 from verdict.operator.batch import ShardBatch
 from verdict.operator.entries import HASH_BYTES, kept, key_hash, pack
 from verdict.operator.log_head import PAGE_BYTES, LogHead, page_number
-from verdict.operator.shard_state import DictState, Entry, outcome_key, snapshot_key
+from verdict.operator.shard_state import DictState, StateEntry, outcome_key, snapshot_key
 from verdict.operator.stored import StoredState
 from verdict.wire.topics import Topics
 
@@ -28,10 +28,10 @@ NOW = 1_795_000_000_000  # Kafka's time in ms
 class Samples(NamedTuple):
     """Entries of one order: its snapshot and an outcome, while it is there and when deleted."""
 
-    snapshot: Entry
-    outcome: Entry
-    deleted_snapshot: Entry
-    deleted_outcome: Entry
+    snapshot: StateEntry
+    outcome: StateEntry
+    deleted_snapshot: StateEntry
+    deleted_outcome: StateEntry
 
 
 def sampled() -> Samples:
@@ -42,7 +42,7 @@ def sampled() -> Samples:
     return Samples(*modified, *_kept_of(state, _sent(2, DeleteOrder())))
 
 
-def _kept_of(state: DictState, sent: Sent) -> tuple[Entry, Entry]:
+def _kept_of(state: DictState, sent: Sent) -> tuple[StateEntry, StateEntry]:
     source = Source("order.commands", 0, len(state.entries))
     record = CommandRecord(source, NOW, sent.key, sent.value, len(sent.value or b""), None)
     batch = ShardBatch(Topics(APPLICATION), Limits(), state)

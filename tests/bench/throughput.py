@@ -21,15 +21,15 @@ from tests.bench.settings import settings_for
 from tests.bench.workload import PLAIN, Sent, command, commands, fill
 from tests.hostile import hostile
 from verdict.configuration.settings import Settings
-from verdict.decider.running import Deciding
+from verdict.decider.running import DeciderQuery
 from verdict.exactly_once.query import DECIDER
-from verdict.foundation.foundation import Foundation, lay_foundation
+from verdict.foundation.foundation import Runtime, start_runtime
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.projection.declared import projections
-from verdict.reading.reader import Reader, reader_of
-from verdict.service.read_side import project
-from verdict.service.running import Running
+from verdict.reading.reader import Reader, open_reader
+from verdict.service.read_side import live_projections
+from verdict.service.running import ServiceProcess
 from verdict.spark.source import SOURCE
 
 AGGREGATES = 100_000
@@ -121,7 +121,7 @@ def filled(
 
 def _whole(settings: Settings, count: int) -> Result:
     """Decide, with the projections running beside: what `verdict up` does."""
-    with Running(settings) as running:
+    with ServiceProcess(settings) as running:
         query = query_named(running.spark, DECIDER)
         return _measured(query, count, running.check)
 
@@ -132,13 +132,13 @@ def _projected(settings: Settings, count: int) -> Result:
     `per_s` is that of who is warm, as for deciding; `cold_per_s` is of all, from the start on.
     """
     with ExitStack() as parts:
-        ground = lay_foundation(settings, parts)
+        ground = start_runtime(settings, parts)
         wanted = _ends(ground, settings)
         began = time.perf_counter()
-        projecting = project(ground, settings)
+        projecting = live_projections(ground, settings)
         parts.callback(projecting.stop)
         projecting.start()
-        reader = parts.enter_context(reader_of(settings))
+        reader = parts.enter_context(open_reader(settings))
         warm, since, before = 0.0, began, cpu_by_process()
         while (done := _done(reader, wanted)) < 1:
             if warm < WARMING:
@@ -160,7 +160,7 @@ def _done(reader: Reader, wanted: Mapping[Place, int]) -> float:
     return min(reached.get(place, 0) / end for place, end in wanted.items())
 
 
-def _ends(ground: Foundation, settings: Settings) -> dict[Place, int]:
+def _ends(ground: Runtime, settings: Settings) -> dict[Place, int]:
     """Return the log's end, by projection, topic and partition, of all that has records."""
     with KafkaLog({"bootstrap.servers": ground.servers}) as log:
         return {
@@ -174,8 +174,8 @@ def _ends(ground: Foundation, settings: Settings) -> dict[Place, int]:
 def decided(settings: Settings, count: int) -> Result:
     """Decide and publish, and nothing else on the machine."""
     with ExitStack() as parts:
-        ground = lay_foundation(settings, parts)
-        deciding = Deciding(ground, settings)
+        ground = start_runtime(settings, parts)
+        deciding = DeciderQuery(ground, settings)
         parts.callback(deciding.close)
         deciding.start()
         query = query_named(ground.spark, DECIDER)
@@ -185,7 +185,7 @@ def decided(settings: Settings, count: int) -> Result:
 def _counted(settings: Settings, count: int) -> Result:
     """Let Spark count the records of each key, from Kafka to Kafka."""
     with ExitStack() as parts:
-        ground = lay_foundation(settings, parts)
+        ground = start_runtime(settings, parts)
         ground.spark.conf.set("spark.sql.shuffle.partitions", str(settings.shards))
         query = _counting(ground, settings).start()
         parts.callback(query.stop)
@@ -214,7 +214,7 @@ def _each(before: Mapping[str, float], after: Mapping[str, float], count: float)
     return {kind: round((after[kind] - before.get(kind, 0.0)) / count * 1e6) for kind in after}
 
 
-def _counting(ground: Foundation, settings: Settings) -> Any:
+def _counting(ground: Runtime, settings: Settings) -> Any:
     records = (
         ground.spark.readStream.format("kafka")
         .options(**{**ground.source, **SOURCE})

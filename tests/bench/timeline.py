@@ -16,15 +16,15 @@ from tests.bench.progress import query_named
 from tests.bench.settings import settings_for
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.query import DECIDER
-from verdict.exactly_once.steps import Step
-from verdict.service.running import Running
+from verdict.exactly_once.steps import Failpoint
+from verdict.service.running import ServiceProcess
 
 # in their order; the stage of Spark that is cut by our steps stands for the rest of itself
 BEFORE = ("latestOffset", "walCommit", "getBatch", "queryPlanning")
 PUBLISHING = {
-    Step.OUTPUT_COMPUTED: "plan, shuffle, decide",
-    Step.BEFORE_COMMIT: "outputs to Kafka",
-    Step.COMMITTED: "commit of outputs",
+    Failpoint.OUTPUT_COMPUTED: "plan, shuffle, decide",
+    Failpoint.BEFORE_COMMIT: "outputs to Kafka",
+    Failpoint.COMMITTED: "commit of outputs",
 }
 STATE, AFTER, REST = "end of the job", ("commitBatch", "commitOffsets"), "rest of the trigger"
 LONGEST = 24  # of a bar, in characters
@@ -54,8 +54,8 @@ def timeline(servers: str, folder: Path, seconds: float) -> Iterator[Result]:
 
 
 def _measured(servers: str, settings: Settings, due: list[float]) -> list[dict[str, float]]:
-    moments: list[tuple[float, Step]] = []
-    with Running(settings, lambda step: moments.append((time.time(), step))) as running:
+    moments: list[tuple[float, Failpoint]] = []
+    with ServiceProcess(settings, lambda step: moments.append((time.time(), step))) as running:
         send(servers, settings.topics.commands("order"), due)
         batches = [
             Batch(datetime.fromisoformat(one.timestamp).timestamp(), one.durationMs)
@@ -65,7 +65,7 @@ def _measured(servers: str, settings: Settings, due: list[float]) -> list[dict[s
     return [_parts(batch, moments) for batch in batches[len(batches) // 2 :]]
 
 
-def _parts(batch: Batch, moments: Sequence[tuple[float, Step]]) -> dict[str, float]:
+def _parts(batch: Batch, moments: Sequence[tuple[float, Failpoint]]) -> dict[str, float]:
     """Return the milliseconds of each part of a batch, in the order in which they go."""
     whole = batch.stages["triggerExecution"]
     parts: dict[str, float] = {stage: batch.stages.get(stage, 0) for stage in BEFORE}

@@ -16,7 +16,7 @@ from tests.application import APPLICATION
 from tests.audit.books import Books
 from verdict.cli.application import IN_A_CHECKOUT, VARIABLE
 from verdict.cli.main import app
-from verdict.configuration.found import Service, announce
+from verdict.configuration.found import AnnouncedService, announce
 from verdict.configuration.settings import Settings
 from verdict.decision.handle import Limits
 from verdict.decision.received import CommandRecord
@@ -110,7 +110,7 @@ def service(
     database = f"sqlite:///{data_dir / 'verdict.db'}"
     decider = Decider(shared_broker.bootstrap_servers, topics)
     decider.start()
-    service = Service(os.getpid(), shared_broker.bootstrap_servers, database)
+    service = AnnouncedService(os.getpid(), shared_broker.bootstrap_servers, database)
     announce(data_dir, replace(service, deployment=topics.deployment))
     yield data_dir
     decider.stop()

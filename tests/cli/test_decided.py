@@ -7,14 +7,14 @@ from tests.application import APPLICATION
 from tests.decision.test_history import OPENED, stored
 from verdict.errors import VerdictError
 from verdict.event_log.decided import quarantine_in_words
-from verdict.event_log.folding import Moment, folded
-from verdict.event_log.placed import Placed
+from verdict.event_log.folding import PointInTime, folded
+from verdict.event_log.placed import PositionedEvent
 from verdict.model.source import Source
 from verdict.wire.decision import DamagedAggregate, Decision, Kind, active_quarantines
 
 EVENTS = "position.events"
 FIRST, SECOND, THIRD = (
-    Placed(Source(EVENTS, 0, 10 * one.event.version), "p-1", one.event.version, one)
+    PositionedEvent(Source(EVENTS, 0, 10 * one.event.version), "p-1", one.event.version, one)
     for one in stored(OPENED, PositionAdjusted(amount=7), PositionAdjusted(amount=9))
 )
 QUARANTINE = Decision(
@@ -32,12 +32,12 @@ QUARANTINE = Decision(
 def test_of_a_damaged_history_no_state_is_told_but_those_before_the_damage() -> None:
     about, rules = "position 'p-1'", APPLICATION.aggregate("position")
 
-    places, snapshot = folded(rules, about, [FIRST, THIRD], Moment(version=1))
+    places, snapshot = folded(rules, about, [FIRST, THIRD], PointInTime(version=1))
 
     assert (snapshot.version, places[1].offset) == (1, 10)
     with pytest.raises(VerdictError, match="'p-1': version 3 follows version 1; no state"):
-        folded(rules, about, [FIRST, THIRD], Moment())
-    assert folded(rules, about, [FIRST, THIRD, SECOND], Moment())[1].version == 3
+        folded(rules, about, [FIRST, THIRD], PointInTime())
+    assert folded(rules, about, [FIRST, THIRD, SECOND], PointInTime())[1].version == 3
 
 
 @pytest.mark.proves("C-17", "G-07")

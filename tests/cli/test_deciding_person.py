@@ -4,11 +4,11 @@ import pytest
 import typer
 
 from tests.cli.conftest import Run
-from verdict.cli.deciding_person import MOST_CHARACTERS, decided_by
+from verdict.cli.deciding_person import MOST_CHARACTERS, operator_identity
 
 
 def test_a_reason_is_kept_on_one_line() -> None:
-    assert decided_by(" ada ", "the disk\n is\tgone ") == ("ada", "the disk is gone")
+    assert operator_identity(" ada ", "the disk\n is\tgone ") == ("ada", "the disk is gone")
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def test_a_reason_is_kept_on_one_line() -> None:
 )
 def test_what_could_not_be_kept_or_shown_is_refused(who: str, why: str, said: str) -> None:
     with pytest.raises(typer.BadParameter, match=said):
-        decided_by(who, why)
+        operator_identity(who, why)
 
 
 def test_events_are_restored_for_a_reason_only(run: Run) -> None:

@@ -11,7 +11,7 @@ from rich.text import Text
 from tests.cli.conftest import Run
 from verdict.cli.output import add_rows, note, show, show_json, table
 from verdict.cli.up import _Spelled
-from verdict.wire.escapes import spelled, spelled_json, spelled_lines, spelled_text
+from verdict.wire.escapes import escape, escape_json, escape_lines, escape_text
 
 CLEAR = "a\x1b[2Jb"
 HOSTILE = [CLEAR, "a\x9b2Jb", "a\x07b", "a\rb", "a\x00b", "a\x7fb", "a\u202eb", "a\u2066b"]
@@ -20,21 +20,21 @@ PLAIN = ["ada", "Zoë", "日本", "a\\x1b", "👩‍💻", "[bold]x[/bold]"]
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_what_steers_a_terminal_is_spelled_out(text: str) -> None:
-    for shown in (spelled(text), spelled_lines(text)):
+    for shown in (escape(text), escape_lines(text)):
         assert shown.isprintable()
         assert "\\" in shown
-    assert spelled_text(Text(text, "red")).plain.isprintable()
+    assert escape_text(Text(text, "red")).plain.isprintable()
 
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_other_texts_are_shown_as_they_are(text: str) -> None:
-    assert spelled(text) == spelled_lines(text) == text
-    assert spelled_text(Text(text, "red")) == Text(text, "red")
+    assert escape(text) == escape_lines(text) == text
+    assert escape_text(Text(text, "red")) == Text(text, "red")
 
 
 @pytest.mark.parametrize("text", [*HOSTILE, *PLAIN, "a\nb"])
 def test_json_means_the_same(text: str) -> None:
-    line = spelled_json(json.dumps({"id": text}, ensure_ascii=False))
+    line = escape_json(json.dumps({"id": text}, ensure_ascii=False))
 
     assert json.loads(line) == {"id": text}
     assert not any(ord(c) < 32 or 127 <= ord(c) < 160 or 0x2028 <= ord(c) < 0x206A for c in line

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.process
 LEAVES = """
 import threading
 from verdict.cli.leaving import leave
-from verdict.errors import Unreachable
+from verdict.errors import UnreachableError
 
 def stop():
     print("stopping", flush=True)
@@ -25,7 +25,7 @@ leave({failure}, stop, seconds=0.1)
 @pytest.mark.parametrize(
     ("failure", "code", "said"),
     [
-        ("Unreachable('Kafka is gone')", 5, "verdict: Kafka is gone\n"),
+        ("UnreachableError('Kafka is gone')", 5, "verdict: Kafka is gone\n"),
         ("ZeroDivisionError('a bug')", 1, "ZeroDivisionError: a bug\n"),
     ],
 )
@@ -43,10 +43,10 @@ def test_it_is_said_and_the_process_ends_whatever_the_rest_does(
 
 UNHEARD = """
 import threading
-from verdict.cli.leaving import leave_unheard
+from verdict.cli.leaving import exit_quietly
 
 asked, started, heard = threading.Event(), threading.Event(), threading.Event()
-leave_unheard(asked, started, heard, seconds={seconds})
+exit_quietly(asked, started, heard, seconds={seconds})
 {start}
 asked.set()
 {hear}

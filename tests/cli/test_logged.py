@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from verdict.cli.logged import tell_messages_alone
+from verdict.cli.logged import log_messages_only
 
 
 def test_what_rules_raise_is_said_without_its_traceback(
@@ -13,7 +13,7 @@ def test_what_rules_raise_is_said_without_its_traceback(
     """`blocked skip` showed three of them to who had done what was advised."""
     monkeypatch.setattr(logging, "lastResort", logging.StreamHandler())
     log = logging.Logger("a verb")
-    tell_messages_alone()
+    log_messages_only()
 
     try:
         raise AssertionError

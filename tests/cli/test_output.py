@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from verdict.cli.output import add_rows, fitting, show, table
+from verdict.cli.output import add_rows, fit_to_width, show, table
 
 ID = "an-id-that-somebody-copies-" + "x" * 60
 ERROR = "one sentence that says what happened and what can be done about it now"
@@ -97,6 +97,6 @@ def test_a_page_that_is_drawn_again_breaks_nothing_in_the_middle() -> None:
     made = add_rows(table("projection", "owner"), [["us_holder", "0123456789" * 3]])
     narrow, broad = Console(width=40, file=StringIO()), Console(width=60, file=StringIO())
 
-    assert fitting(broad, made) is made
-    narrow.print(fitting(narrow, made), soft_wrap=True)
+    assert fit_to_width(broad, made) is made
+    narrow.print(fit_to_width(narrow, made), soft_wrap=True)
     assert "0123456789" * 3 in cast(StringIO, narrow.file).getvalue()

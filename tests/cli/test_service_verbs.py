@@ -7,14 +7,14 @@ from tests.cli.conftest import Run
 from tests.projection.read_side import NOW, ReadSide
 from tests.projection.responses import ACCEPTED, batch_of
 from verdict.database.statements import append
-from verdict.letters.receiving import Rules, row_of
+from verdict.letters.receiving import RetryRules, row_of
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.source import Source
 from verdict.projection import position
 from verdict.projection.letter import table
 from verdict.projection.letter_status import FOLLOWER
 from verdict.wire.letter import Letter
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 from verdict.wire.topics import Topics
 
 SECRET = "hunter2-is-planted"
@@ -180,7 +180,7 @@ def test_status_tells_of_letters_that_nobody_tries_again(
     verdict: Run, read_side: ReadSide, topics: Topics
 ) -> None:
     place = Source(topics.dead_letters, 0, 0)
-    rules = Rules(
+    rules = RetryRules(
         attempts=0,
         backoff="fixed:1s",
         retry_topic="retry",
@@ -191,7 +191,7 @@ def test_status_tells_of_letters_that_nobody_tries_again(
     [before] = verdict("status", "--json").lines
     with read_side.engine.begin() as connection:
         append(connection, table, [row])
-        position.advance(connection, FOLLOWER, {}, {Partition(topics.dead_letters, 0): 0})
+        position.advance(connection, FOLLOWER, {}, {TopicPartition(topics.dead_letters, 0): 0})
 
     [status] = verdict("status", "--json").lines
     page = " ".join(verdict("status").stdout.split())

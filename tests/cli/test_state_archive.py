@@ -10,15 +10,15 @@ from schemas.position import PositionAdjusted, PositionClosed
 from tests.cli.conftest import Run, Verdict
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
-from verdict.errors import Unreachable
+from verdict.errors import UnreachableError
 from verdict.event_log.archive import Archive
 from verdict.event_log.event_log import EventLog as Log
-from verdict.event_log.placed import Placed
+from verdict.event_log.placed import PositionedEvent
 from verdict.kafka.log import KafkaLog
 from verdict.local.broker import EmbeddedBroker
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Batch, Delivery
-from verdict.wire.spans import Partition, Span
+from verdict.projection.batch import Delivery, ProjectionBatch
+from verdict.wire.spans import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
 
 ORDER = "archived-1"
@@ -33,7 +33,7 @@ def archive(tmp_path: Path) -> Iterator[ReadSide]:
 
 
 @pytest.fixture
-def ordered(verdict: Run, broker: EmbeddedBroker, topics: Topics) -> list[Placed]:
+def ordered(verdict: Run, broker: EmbeddedBroker, topics: Topics) -> list[PositionedEvent]:
     """Return the events of an order that was placed, filled and deleted."""
     fields = ("client=ada", "ticker=AAPL", "side=BUY", "quantity=5", "limit_price_cents=100")
     for command, expected, named in [
@@ -50,18 +50,19 @@ def ordered(verdict: Run, broker: EmbeddedBroker, topics: Topics) -> list[Placed
 
 
 def nowhere() -> Archive:
-    raise Unreachable("there is no read side")
+    raise UnreachableError("there is no read side")
 
 
-def keep(archive: ReadSide, topics: Topics, events: list[Placed], behind: int = 0) -> None:
+def keep(archive: ReadSide, topics: Topics, events: list[PositionedEvent], behind: int = 0) -> None:
     """Archive these events, as if they were all that there was up to an offset, else the last's."""
     deliveries = [
         Delivery(p.place.topic, p.place.partition, p.place.offset, p.stored.event, p.stored.value)
         for p in events
     ]
     last = events[-1].place
-    batch = Batch(
-        deliveries, {Partition(last.topic, last.partition): Span(0, behind or last.offset + 1)}
+    batch = ProjectionBatch(
+        deliveries,
+        {TopicPartition(last.topic, last.partition): OffsetRange(0, behind or last.offset + 1)},
     )
     applier = Applier(archive.engine, archive.projections["event_archive"], topics)
     assert applier.apply(batch).applied == len(events)
@@ -89,7 +90,7 @@ def test_a_version_that_is_archived_needs_no_kafka(verdict: Run, archive: ReadSi
 
 @pytest.mark.proves("A-04")
 def test_what_is_archived_is_not_read_again_and_the_rest_comes_from_kafka(
-    verdict: Run, archive: ReadSide, topics: Topics, ordered: list[Placed]
+    verdict: Run, archive: ReadSide, topics: Topics, ordered: list[PositionedEvent]
 ) -> None:
     assert [placed.stored.event.version for placed in ordered] == [1, 2, 3, 4]
     keep(archive, topics, ordered[:2])
@@ -106,7 +107,7 @@ def test_what_is_archived_is_not_read_again_and_the_rest_comes_from_kafka(
 
 @pytest.mark.proves("A-04")
 def test_a_version_that_is_neither_archived_nor_in_kafka_is_named(
-    verdict: Run, archive: ReadSide, topics: Topics, ordered: list[Placed]
+    verdict: Run, archive: ReadSide, topics: Topics, ordered: list[PositionedEvent]
 ) -> None:
     keep(archive, topics, ordered)
 
@@ -118,7 +119,7 @@ def test_a_version_that_is_neither_archived_nor_in_kafka_is_named(
 
 @pytest.mark.proves("G-07")
 def test_no_state_is_told_of_now_when_the_last_events_are_lost(
-    verdict: Run, archive: ReadSide, topics: Topics, ordered: list[Placed]
+    verdict: Run, archive: ReadSide, topics: Topics, ordered: list[PositionedEvent]
 ) -> None:
     """It was that of the version before, as if nothing had come since."""
     keep(archive, topics, ordered[:3], ordered[3].place.offset + 1)

@@ -7,13 +7,13 @@ import pytest
 from tests.page.conftest import standing
 from verdict.cli.output import show
 from verdict.cli.status import _page
-from verdict.standing.facts import CommandsStanding, Problem, Standing
+from verdict.standing.facts import CommandsStatus, Problem, StatusReport
 
-IDLE = [CommandsStanding("invoice.commands", number, 5, 5, 0) for number in range(4)]
-BUSY = [CommandsStanding("order.commands", n, 5, 5 + lag, lag) for n, lag in enumerate((0, 2, 0))]
+IDLE = [CommandsStatus("invoice.commands", number, 5, 5, 0) for number in range(4)]
+BUSY = [CommandsStatus("order.commands", n, 5, 5 + lag, lag) for n, lag in enumerate((0, 2, 0))]
 
 
-def shown(capsys: pytest.CaptureFixture[str], found: Standing) -> list[str]:
+def shown(capsys: pytest.CaptureFixture[str], found: StatusReport) -> list[str]:
     show(*_page(found))
     return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
 

@@ -14,16 +14,16 @@ from verdict.configuration.values import topic_or_prefix
 from verdict.database.address import file_of
 from verdict.model.message import epoch_millis
 from verdict.read_models.as_of.moment import parse_as_of
-from verdict.scaffold.names import see_that_it_can_be
+from verdict.scaffold.names import require_valid_name
 from verdict.unhandled.records import place_of, range_of
-from verdict.wire.backoff import understood
+from verdict.wire.backoff import is_valid
 
 SUCH_AS = r"such as ([^\s,]+)"
 Parse = Callable[[str], Any]
 
 
 def named(name: str) -> None:
-    see_that_it_can_be("aggregate", name)
+    require_valid_name("aggregate", name)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_time_without_a_zone_is_suggested_with_one(time: str) -> None:
         (file_of, "no url"),
         (topic_or_prefix, "a b"),
         (parse_week, "W47"),
-        (partial(understood, {}), "soon"),
+        (partial(is_valid, {}), "soon"),
         (named, "A b"),
     ],
 )

@@ -17,9 +17,9 @@ from tests.client.test_waiting import ABOUT, place, response_at
 from verdict.client import async_client, connection
 from verdict.client.async_client import AsyncClient
 from verdict.client.connection import Outgoing
-from verdict.client.errors import NotDelivered, OutcomeUnknown, ResponsesUnreadable
-from verdict.client.pending import Pending, Trouble
-from verdict.client.waiting import Waiting
+from verdict.client.errors import NotDeliveredError, OutcomeUnknownError, UnreadableResponsesError
+from verdict.client.pending import Pending, PendingError
+from verdict.client.waiting import PendingCommands
 from verdict.wire.response import Response
 
 FOR_EVER = 1e6
@@ -29,7 +29,7 @@ FOR_EVER = 1e6
 class Desk:
     """In place of a connection: what Kafka does is what a test says."""
 
-    waiting: Waiting = field(default_factory=Waiting)
+    waiting: PendingCommands = field(default_factory=PendingCommands)
     full: bool = False
     followed: bool = True
     sent: deque[Pending] = field(default_factory=deque)
@@ -37,7 +37,7 @@ class Desk:
     asked: Callable[[], object] = lambda: None
 
     def encoded(self, kind: str, name: str, command_id: str, value: bytes) -> Outgoing:
-        pending = Pending(kind, name, command_id, Trouble(), self.waiting.held)
+        pending = Pending(kind, name, command_id, PendingError(), self.waiting.held)
         return Outgoing(pending, value)
 
     def follows(self, outgoing: Outgoing) -> bool:
@@ -59,7 +59,7 @@ class Desk:
         return True
 
     def close(self) -> None:
-        self.waiting.fail(OutcomeUnknown("the client was closed"))
+        self.waiting.fail(OutcomeUnknownError("the client was closed"))
 
 
 def client_at(desk: Desk) -> AsyncClient:
@@ -125,14 +125,14 @@ class Tasks(RuleBasedStateMachine):
         if offset in self.answered:
             self._end(number, f"answered at {offset}")
         elif self.failed:
-            self._end(number, "ResponsesUnreadable")
+            self._end(number, "UnreadableResponsesError")
 
     @precondition(lambda self: self.unacknowledged)
     @rule()
     def lose(self) -> None:
         self._settle()
-        self.desk.waiting.lose(self.desk.sent.popleft(), NotDelivered("lost"))
-        self._end(self.unacknowledged.pop(0), "NotDelivered")
+        self.desk.waiting.lose(self.desk.sent.popleft(), NotDeliveredError("lost"))
+        self._end(self.unacknowledged.pop(0), "NotDeliveredError")
 
     @precondition(lambda self: self.sent)
     @rule(data=st.data())
@@ -149,10 +149,10 @@ class Tasks(RuleBasedStateMachine):
     @rule()
     def fail(self) -> None:
         self._settle()
-        self.desk.waiting.fail(ResponsesUnreadable("gone"))
+        self.desk.waiting.fail(UnreadableResponsesError("gone"))
         self.failed = True
         for number in set(self.sent) - set(self.unacknowledged):
-            self._end(number, "ResponsesUnreadable")
+            self._end(number, "UnreadableResponsesError")
 
     @invariant()
     def each_task_has_ended_as_it_must(self) -> None:
@@ -185,7 +185,7 @@ class Tasks(RuleBasedStateMachine):
             self.sent.append(number)
             self.unacknowledged.append(number)
             if not self.patient[number]:
-                self._end(number, "OutcomeUnknown")
+                self._end(number, "OutcomeUnknownError")
 
     def _end(self, number: int, fate: str) -> None:
         if self.fates[number] is None:

@@ -20,11 +20,11 @@ from verdict.client import responses
 from verdict.client.async_client import AsyncClient
 from verdict.client.client import Client
 from verdict.client.errors import (
-    KafkaUnavailable,
-    NotDelivered,
-    OutcomeUnknown,
-    ResponseUnreadable,
-    TooLarge,
+    CommandTooLargeError,
+    KafkaUnavailableError,
+    NotDeliveredError,
+    OutcomeUnknownError,
+    UnreadableResponseError,
 )
 from verdict.client.pending import Pending
 from verdict.client.responses import Responses
@@ -184,7 +184,7 @@ def test_an_outcome_that_does_not_come_is_unknown_and_says_what_to_do(client: Cl
     pending = client.send("order-1", ORDER, 0, command_id="c-1")
     client.flush()
 
-    with pytest.raises(OutcomeUnknown, match="unknown, ask again with the same command id"):
+    with pytest.raises(OutcomeUnknownError, match="unknown, ask again with the same command id"):
         pending.wait(IMPATIENCE_S)
 
 
@@ -192,7 +192,7 @@ def test_after_a_timeout_the_same_pending_can_be_asked_again(
     broker: EmbeddedBroker, topics: Topics, client: Client
 ) -> None:
     pending = client.send("order-1", ORDER, expected_version=0)
-    with pytest.raises(OutcomeUnknown):
+    with pytest.raises(OutcomeUnknownError):
         pending.wait(IMPATIENCE_S)
     late = Responder(broker.bootstrap_servers, topics)
     late.start()
@@ -230,7 +230,7 @@ def test_callbacks_are_called_when_the_client_is_closed_at_the_latest(
     errors: Queue[str] = Queue()
 
     def told(pending: Pending) -> None:
-        with pytest.raises(OutcomeUnknown) as caught:
+        with pytest.raises(OutcomeUnknownError) as caught:
             pending.wait(0)
         errors.put(str(caught.value))
 
@@ -267,7 +267,9 @@ def test_what_a_task_does_not_hear_in_time_can_be_asked_again(
 ) -> None:
     async def impatient() -> Response:
         async with AsyncClient(APPLICATION, broker.bootstrap_servers, topics) as client:
-            with pytest.raises(OutcomeUnknown, match="ask again with the same command id") as told:
+            with pytest.raises(
+                OutcomeUnknownError, match="ask again with the same command id"
+            ) as told:
                 await client.send("order-1", ORDER, 0, timeout_s=IMPATIENCE_S)
             late = Responder(broker.bootstrap_servers, topics)
             late.start()
@@ -341,7 +343,7 @@ def test_commands_whose_outcome_nobody_holds_are_forgotten(client: Client) -> No
 def test_what_the_deciding_side_would_not_read_is_not_sent(
     broker: EmbeddedBroker, topics: Topics, client: Client
 ) -> None:
-    with pytest.raises(TooLarge, match=r"has \d+ bytes, at most 65536 are read"):
+    with pytest.raises(CommandTooLargeError, match=r"has \d+ bytes, at most 65536 are read"):
         client.send("order-1", CancelOrder(cause="x" * 65_536), expected_version=1)
 
     client.flush()
@@ -359,7 +361,7 @@ def test_an_unreachable_broker_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     address = unused_address()
     client = Client(APPLICATION, address, config={"socket.connection.setup.timeout.ms": "1000"})
 
-    with pytest.raises(KafkaUnavailable, match=f"cannot reach Kafka at {address}"):
+    with pytest.raises(KafkaUnavailableError, match=f"cannot reach Kafka at {address}"):
         client.send("order-1", ORDER, expected_version=0)
     client.close()
 
@@ -369,7 +371,9 @@ def test_a_missing_topic_is_named(broker: EmbeddedBroker) -> None:
         Client(
             APPLICATION, broker.bootstrap_servers, Topics(APPLICATION, prefix="nowhere.")
         ) as client,
-        pytest.raises(KafkaUnavailable, match=r"nowhere\.order\.responses .*verdict topics create"),
+        pytest.raises(
+            KafkaUnavailableError, match=r"nowhere\.order\.responses .*verdict topics create"
+        ),
     ):
         client.send("order-1", ORDER, expected_version=0)
 
@@ -380,7 +384,7 @@ def test_a_command_that_kafka_does_not_take_is_reported_to_whoever_asks_first(
     """The limit of the producer stands for any refusal of Kafka's."""
     strict = {"message.max.bytes": "1000"}
     client = Client(APPLICATION, broker.bootstrap_servers, topics, strict)
-    with pytest.raises(NotDelivered, match="command 'c-1' to order 'order-1' was not sent"):
+    with pytest.raises(NotDeliveredError, match="command 'c-1' to order 'order-1' was not sent"):
         client.send("order-1", CancelOrder(cause="x" * 2_000), 1, command_id="c-1")
     client.close()
 
@@ -392,7 +396,7 @@ def test_a_lost_command_that_nobody_waits_for_is_reported_by_flush(
     client.send("order-1", ORDER, expected_version=0)
     client._connection.outbox.producer.purge()  # as if Kafka had not taken it for as long as it may
 
-    with pytest.raises(NotDelivered, match="send it again with the same command id"):
+    with pytest.raises(NotDeliveredError, match="send it again with the same command id"):
         client.flush()
     client.close()
 
@@ -412,7 +416,7 @@ def test_a_response_that_cannot_be_read_costs_one_waiting_and_is_counted(
 
     said = []
     for pending in sent[:3]:
-        with pytest.raises(ResponseUnreadable) as caught:
+        with pytest.raises(UnreadableResponseError) as caught:
             pending.wait(PATIENCE_S)
         said.append(str(caught.value))
     assert "'order-0' cannot be read (value has no Confluent header" in said[0]
@@ -508,7 +512,7 @@ def test_closing_a_client_ends_every_waiting(broker: EmbeddedBroker, topics: Top
     with Client(APPLICATION, broker.bootstrap_servers, topics) as client:
         pending = client.send("order-1", ORDER, expected_version=0)
 
-    with pytest.raises(OutcomeUnknown, match="closed before the outcome came"):
+    with pytest.raises(OutcomeUnknownError, match="closed before the outcome came"):
         pending.wait(PATIENCE_S)
     with pytest.raises(ValueError, match="client that is closed"):
         client.send("order-2", ORDER, expected_version=0)

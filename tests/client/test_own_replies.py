@@ -6,7 +6,8 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from confluent_kafka import Message, Producer, TopicPartition
+from confluent_kafka import Message, Producer
+from confluent_kafka import TopicPartition as KafkaPartition
 
 from commands.order import CancelOrder
 from commands.position import ClosePosition
@@ -15,10 +16,10 @@ from tests.client.conftest import PARTITIONS, Responder
 from tests.topics import drop, grow
 from verdict.client.async_client import AsyncClient
 from verdict.client.client import Client
-from verdict.client.errors import KafkaUnavailable, OutcomeUnknown
+from verdict.client.errors import KafkaUnavailableError, OutcomeUnknownError
 from verdict.kafka.log import KafkaLog
 from verdict.local.broker import EmbeddedBroker
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 from verdict.wire.topics import Topics
 
 WAIT_S = 60
@@ -45,14 +46,14 @@ class Watched:
     def __init__(self, client: Client) -> None:
         responses = client._connection.responses
         self._consumer: Any = responses._consumer
-        self.places: list[TopicPartition] = []
-        self.seeks: list[TopicPartition] = []
+        self.places: list[KafkaPartition] = []
+        self.seeks: list[KafkaPartition] = []
         responses._consumer = self  # type: ignore[assignment]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._consumer, name)
 
-    def incremental_assign(self, places: list[TopicPartition]) -> None:
+    def incremental_assign(self, places: list[KafkaPartition]) -> None:
         self.places += places
         self._consumer.incremental_assign(places)
 
@@ -93,11 +94,11 @@ def test_who_was_cut_off_for_longer_than_replies_are_kept_goes_on(
     first.send("order-1", CancelOrder(), 1).wait(WAIT_S)
     (place,) = watched.places
     with KafkaLog({"bootstrap.servers": broker.bootstrap_servers}) as log:
-        at = Partition(place.topic, place.partition)
+        at = TopicPartition(place.topic, place.partition)
         end = log.written([at])[at]
     drop(broker.bootstrap_servers, topics.replies, {place.partition: end})
 
-    watched.seeks.append(TopicPartition(*at, 0))  # where it stood at the cut
+    watched.seeks.append(KafkaPartition(*at, 0))  # where it stood at the cut
 
     assert (
         first.send("order-1", CancelOrder(), 1, command_id="next").wait(WAIT_S).command_id == "next"
@@ -153,7 +154,7 @@ def test_a_reply_that_cannot_be_read_is_counted_and_the_outcome_unknown(
     producer.produce(topics.replies, b"garbage", client._connection.responses._reply_to)
     producer.flush()
 
-    with pytest.raises(OutcomeUnknown):
+    with pytest.raises(OutcomeUnknownError):
         lost.wait(1)
     responder.answers = lambda response: [response]
     assert client.send("order-2", CancelOrder(), 1).wait(WAIT_S).status == "ACCEPTED"
@@ -184,6 +185,6 @@ def test_a_deployment_without_the_topic_is_named(broker: EmbeddedBroker) -> None
     nowhere = Topics(APPLICATION, prefix="no-replies.")
     with (
         Client(APPLICATION, broker.bootstrap_servers, topics=nowhere, own_replies=True) as client,
-        pytest.raises(KafkaUnavailable, match=r"no-replies\.verdict\.replies .*topics create"),
+        pytest.raises(KafkaUnavailableError, match=r"no-replies\.verdict\.replies .*topics create"),
     ):
         client.send("order-1", CancelOrder(), 1)

@@ -8,13 +8,13 @@ from threading import Barrier, Thread
 import pytest
 
 from tests.client.test_waiting import ABOUT, pending_in, place, response_at
-from verdict.client.errors import NotDelivered, OutcomeUnknown, ResponsesUnreadable
-from verdict.client.pending import Pending, Trouble
-from verdict.client.waiting import Waiting
+from verdict.client.errors import NotDeliveredError, OutcomeUnknownError, UnreadableResponsesError
+from verdict.client.pending import Pending, PendingError
+from verdict.client.waiting import PendingCommands
 
 
 def test_a_callback_is_called_with_what_is_done() -> None:
-    waiting, called = Waiting(), list[tuple[Pending, bool]]()
+    waiting, called = PendingCommands(), list[tuple[Pending, bool]]()
     pending = pending_in(waiting)
 
     pending.add_done_callback(lambda one: called.append((one, one.done)))
@@ -27,9 +27,9 @@ def test_a_callback_is_called_with_what_is_done() -> None:
 
 
 def test_a_callback_of_what_is_done_already_is_called_at_once() -> None:
-    waiting, called = Waiting(), list[Pending]()
+    waiting, called = PendingCommands(), list[Pending]()
     pending = pending_in(waiting)
-    waiting.lose(pending, NotDelivered("lost"))
+    waiting.lose(pending, NotDeliveredError("lost"))
 
     pending.add_done_callback(called.append)
 
@@ -38,7 +38,7 @@ def test_a_callback_of_what_is_done_already_is_called_at_once() -> None:
 
 
 def test_callbacks_of_a_command_that_is_dropped_are_called() -> None:
-    waiting, called = Waiting(), list[str]()
+    waiting, called = PendingCommands(), list[str]()
     pending = pending_in(waiting)
     pending.add_done_callback(lambda one: called.append(f"first {one.source}"))
     pending.add_done_callback(lambda one: called.append(f"second {one.source}"))
@@ -56,13 +56,13 @@ def test_callbacks_of_a_command_that_is_dropped_are_called() -> None:
 
 
 def test_a_callback_that_fails_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
-    waiting, called = Waiting(), list[Pending]()
+    waiting, called = PendingCommands(), list[Pending]()
     pending = pending_in(waiting)
     pending.add_done_callback(lambda _: exit(1))
     pending.add_done_callback(called.append)
 
     with caplog.at_level(logging.ERROR, "verdict.kafka"):
-        waiting.lose(pending, NotDelivered("lost"))
+        waiting.lose(pending, NotDeliveredError("lost"))
 
     assert called == [pending]
     assert "a callback of command 'c-1' to order 'o-1' failed" in caplog.text
@@ -71,7 +71,7 @@ def test_a_callback_that_fails_stops_nobody(caplog: pytest.LogCaptureFixture) ->
 @pytest.mark.parametrize("early", [True, False])
 def test_a_callback_may_send_the_next_command(early: bool) -> None:
     """Whether the answer comes before the acknowledgement or behind it."""
-    waiting, following = Waiting(), list[Pending]()
+    waiting, following = PendingCommands(), list[Pending]()
     pending = pending_in(waiting)
     pending.add_done_callback(lambda _: following.append(pending_in(waiting)))
 
@@ -86,17 +86,17 @@ def test_a_callback_may_send_the_next_command(early: bool) -> None:
 
 
 def test_each_raises_an_error_of_its_own_when_all_are_ended() -> None:
-    waiting = Waiting()
+    waiting = PendingCommands()
     several = [pending_in(waiting) for _ in range(3)]
     for offset, pending in enumerate(several[:2]):
         waiting.place(pending, place(offset))
 
-    waiting.fail(ResponsesUnreadable("gone"))
+    waiting.fail(UnreadableResponsesError("gone"))
     waiting.place(several[2], place(2))
 
     errors = set()
     for pending in several:
-        with pytest.raises(ResponsesUnreadable, match="gone") as caught:
+        with pytest.raises(UnreadableResponsesError, match="gone") as caught:
             pending.wait(0)
         assert caught.value.command_id == "c-1"
         errors.add(id(caught.value))
@@ -104,9 +104,9 @@ def test_each_raises_an_error_of_its_own_when_all_are_ended() -> None:
 
 
 def test_an_outcome_that_is_unknown_says_which_command_to_ask_for_again() -> None:
-    pending = pending_in(Waiting())
+    pending = pending_in(PendingCommands())
 
-    with pytest.raises(OutcomeUnknown) as caught:
+    with pytest.raises(OutcomeUnknownError) as caught:
         pending.wait(0)
 
     assert caught.value.command_id == "c-1"
@@ -117,7 +117,7 @@ def test_callbacks_are_called_once_whichever_thread_comes_first() -> None:
     rounds = 300
     called: list[list[int]] = [[] for _ in range(rounds)]
     held: set[Pending] = set()
-    several = [Pending("order", "o-1", "c-1", Trouble(), held) for _ in range(rounds)]
+    several = [Pending("order", "o-1", "c-1", PendingError(), held) for _ in range(rounds)]
     together = Barrier(4)
 
     def answering() -> None:
@@ -128,7 +128,7 @@ def test_callbacks_are_called_once_whichever_thread_comes_first() -> None:
     def failing() -> None:
         for one in several:
             together.wait()
-            one.fail(NotDelivered("lost"))
+            one.fail(NotDeliveredError("lost"))
 
     def note(number: int, who: int, _: Pending) -> None:
         called[number].append(who)

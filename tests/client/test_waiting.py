@@ -4,21 +4,21 @@ import pytest
 
 from tests.client.conftest import accepted
 from verdict.client.errors import (
-    NotDelivered,
-    OutcomeUnknown,
-    ResponsesUnreadable,
-    ResponseUnreadable,
+    NotDeliveredError,
+    OutcomeUnknownError,
+    UnreadableResponseError,
+    UnreadableResponsesError,
 )
-from verdict.client.pending import Pending, Trouble
-from verdict.client.waiting import Waiting
+from verdict.client.pending import Pending, PendingError
+from verdict.client.waiting import PendingCommands
 from verdict.model.source import Source
 from verdict.wire.response import Response
 
 ABOUT = ("order", b"o-1")
 
 
-def pending_in(waiting: Waiting) -> Pending:
-    pending = Pending("order", "o-1", "c-1", Trouble(), waiting.held)
+def pending_in(waiting: PendingCommands) -> Pending:
+    pending = Pending("order", "o-1", "c-1", PendingError(), waiting.held)
     waiting.add(pending)
     return pending
 
@@ -39,7 +39,7 @@ def response_at(offset: int) -> Response:
 
 
 def test_an_answer_may_overtake_the_acknowledgement() -> None:
-    waiting = Waiting()
+    waiting = PendingCommands()
     first, second = pending_in(waiting), pending_in(waiting)
 
     waiting.answer(ABOUT, response_at(8))
@@ -53,20 +53,20 @@ def test_an_answer_may_overtake_the_acknowledgement() -> None:
 
 
 def test_an_answer_to_somebody_elses_command_of_the_same_id_is_left_alone() -> None:
-    waiting = Waiting()
+    waiting = PendingCommands()
     pending = pending_in(waiting)
     waiting.answer(ABOUT, response_at(3))
     waiting.place(pending, place(7))
 
     waiting.answer(ABOUT, response_at(5))
 
-    with pytest.raises(OutcomeUnknown, match=r"it lies at order\.commands:0:7"):
+    with pytest.raises(OutcomeUnknownError, match=r"it lies at order\.commands:0:7"):
         pending.wait(0)
     assert waiting.expects(ABOUT)
 
 
 def test_a_dropped_command_is_forgotten_and_its_answer_harms_nobody() -> None:
-    waiting = Waiting()
+    waiting = PendingCommands()
     dropped = pending_in(waiting)
     waiting.place(dropped, place(7))
     del dropped
@@ -80,45 +80,45 @@ def test_a_dropped_command_is_forgotten_and_its_answer_harms_nobody() -> None:
 
 
 def test_a_lost_command_is_over() -> None:
-    waiting = Waiting()
+    waiting = PendingCommands()
     pending = pending_in(waiting)
 
-    waiting.lose(pending, NotDelivered("timed out"))
+    waiting.lose(pending, NotDeliveredError("timed out"))
 
-    with pytest.raises(NotDelivered):
+    with pytest.raises(NotDeliveredError):
         pending.wait(0)
     assert len(waiting) == 0
 
 
 def test_a_failure_ends_what_waits_and_what_is_acknowledged_later() -> None:
-    waiting = Waiting()
+    waiting = PendingCommands()
     placed, unplaced = pending_in(waiting), pending_in(waiting)
     waiting.place(placed, place(7))
 
-    waiting.fail(ResponsesUnreadable("gone"))
+    waiting.fail(UnreadableResponsesError("gone"))
     waiting.place(unplaced, place(8))
 
     for pending in (placed, unplaced):
-        with pytest.raises(ResponsesUnreadable, match="gone"):
+        with pytest.raises(UnreadableResponsesError, match="gone"):
             pending.wait(0)
     assert len(waiting) == 0
 
 
 def test_what_cannot_be_read_costs_the_first_of_the_aggregate_only() -> None:
-    waiting = Waiting()
+    waiting = PendingCommands()
     second, first, unplaced = (pending_in(waiting) for _ in range(3))
-    other = Pending("order", "o-2", "c-2", Trouble(), waiting.held)
+    other = Pending("order", "o-2", "c-2", PendingError(), waiting.held)
     waiting.add(other)
     waiting.place(other, place(1))
     waiting.place(second, place(8))
     waiting.place(first, place(7))
 
-    waiting.pass_over(ABOUT, ResponseUnreadable("garbage"))
+    waiting.pass_over(ABOUT, UnreadableResponseError("garbage"))
     waiting.answer(ABOUT, response_at(8))
     waiting.place(unplaced, place(9))
     waiting.answer(ABOUT, response_at(9))
 
-    with pytest.raises(ResponseUnreadable, match="garbage"):
+    with pytest.raises(UnreadableResponseError, match="garbage"):
         first.wait(0)
     assert second.wait(0).source == place(8)
     assert unplaced.wait(0).source == place(9)
@@ -127,27 +127,27 @@ def test_what_cannot_be_read_costs_the_first_of_the_aggregate_only() -> None:
 
 
 def test_what_cannot_be_read_may_overtake_the_acknowledgement() -> None:
-    waiting = Waiting()
+    waiting = PendingCommands()
     first, second, later = (pending_in(waiting) for _ in range(3))
 
-    waiting.pass_over(ABOUT, ResponseUnreadable("garbage"))
+    waiting.pass_over(ABOUT, UnreadableResponseError("garbage"))
     waiting.answer(ABOUT, response_at(8))
     waiting.place(first, place(7))
     waiting.place(second, place(8))
     waiting.place(later, place(9))
 
-    with pytest.raises(ResponseUnreadable, match="garbage"):
+    with pytest.raises(UnreadableResponseError, match="garbage"):
         first.wait(0)
     assert second.wait(0).source == place(8)
     assert not later.done
 
 
 def test_what_cannot_be_read_about_others_costs_nobody() -> None:
-    waiting = Waiting()
+    waiting = PendingCommands()
     pending = pending_in(waiting)
     waiting.place(pending, place(7))
 
-    waiting.pass_over(("order", b"o-2"), ResponseUnreadable("garbage"))
+    waiting.pass_over(("order", b"o-2"), UnreadableResponseError("garbage"))
     waiting.answer(ABOUT, response_at(7))
 
     assert pending.wait(0).source == place(7)

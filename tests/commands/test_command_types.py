@@ -1,7 +1,7 @@
 import pytest
 
 from tests.application import APPLICATION
-from verdict.model.application import UnknownAggregate
+from verdict.model.application import UnknownAggregateError
 from verdict.model.command import Command
 from verdict.model.life_cycle import LifeCycle
 
@@ -36,7 +36,7 @@ def test_a_command_type_of_no_aggregate_is_told_where_to_list_it() -> None:
 
 
 def test_an_unknown_aggregate_has_no_commands() -> None:
-    with pytest.raises(UnknownAggregate, match="no aggregate 'car'"):
+    with pytest.raises(UnknownAggregateError, match="no aggregate 'car'"):
         APPLICATION.aggregate("car")
 
 

@@ -12,7 +12,7 @@ from tests.application import APPLICATION
 from tests.documents import ROOT, Document
 from verdict.configuration.loading import settings_alone
 from verdict.configuration.settings import Settings
-from verdict.errors import EnvironmentIncomplete
+from verdict.errors import EnvironmentIncompleteError
 from verdict.page.metrics import METRICS
 
 COMPOSE = ROOT / "compose"
@@ -116,7 +116,7 @@ def test_systemd_starts_again_all_but_what_a_person_must_change() -> None:
     usage = 2
 
     assert "Restart=always" in unit
-    assert f"RestartPreventExitStatus={usage} {EnvironmentIncomplete.exit_code}\n" in unit
+    assert f"RestartPreventExitStatus={usage} {EnvironmentIncompleteError.exit_code}\n" in unit
     assert "KillMode=mixed" in unit
 
 

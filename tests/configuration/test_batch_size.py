@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from verdict.configuration import batch_size
-from verdict.configuration.batch_size import BatchTooLarge, check_batch_size, transaction_timeout_s
+from verdict.configuration.batch_size import BatchSizeError, check_batch_size, transaction_timeout_s
 from verdict.configuration.settings import Settings
 
 GIB = 2**30
@@ -43,7 +43,7 @@ def test_a_transaction_may_take_what_is_set_and_more_only_as_a_full_batch_needs_
 def test_a_batch_that_no_transaction_can_hold_is_refused_with_what_would_fit(
     tmp_path: Path, free: Any
 ) -> None:
-    with pytest.raises(BatchTooLarge) as refused:
+    with pytest.raises(BatchSizeError) as refused:
         check_batch_size(settings(tmp_path, max_rows_per_batch=2_000_000))
 
     assert str(refused.value) == (
@@ -64,7 +64,7 @@ def test_what_the_message_proposes_fits(tmp_path: Path, free: Any, chosen: dict[
 def test_a_batch_that_the_disk_cannot_hold_is_refused(tmp_path: Path, free: Any) -> None:
     free(2 * GIB)
 
-    with pytest.raises(BatchTooLarge) as refused:
+    with pytest.raises(BatchSizeError) as refused:
         check_batch_size(settings(tmp_path))
 
     assert str(refused.value) == (
@@ -81,5 +81,5 @@ def test_room_is_looked_for_where_outputs_go(
     full, roomy = SimpleNamespace(free=0), SimpleNamespace(free=100 * GIB)
     monkeypatch.setattr(batch_size, "disk_usage", lambda at: full if at == shared else roomy)
 
-    with pytest.raises(BatchTooLarge, match=f"and {shared} must hold that 3 times"):
+    with pytest.raises(BatchSizeError, match=f"and {shared} must hold that 3 times"):
         check_batch_size(settings(tmp_path / "d", shared_dir=shared))

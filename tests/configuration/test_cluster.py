@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from tests.application import APPLICATION
-from verdict.configuration.cluster import cluster_options, refuse_a_kafka_of_this_machine
-from verdict.configuration.found import Service, announce
-from verdict.configuration.loading import SettingsInvalid, load_settings
-from verdict.errors import EnvironmentIncomplete
+from verdict.configuration.cluster import cluster_options, require_reachable_kafka
+from verdict.configuration.found import AnnouncedService, announce
+from verdict.configuration.loading import InvalidSettingsError, load_settings
+from verdict.errors import EnvironmentIncompleteError
 from verdict.operator.local_copy import executor_folder
 from verdict.service.role_set import alone, with_kafka
-from verdict.spark.location import on_disk
+from verdict.spark.location import local_path
 from verdict.storage.object_store import hadoop_options
 
 MASTER = "spark://host:7077"
@@ -47,7 +47,7 @@ def test_a_table_of_verdict_toml_is_read(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_this_machine_is_no_master() -> None:
-    with pytest.raises(SettingsInvalid, match=r"'local\[2\]' is this machine: leave it unset"):
+    with pytest.raises(InvalidSettingsError, match=r"'local\[2\]' is this machine: leave it unset"):
         load_settings(APPLICATION, spark_master="local[2]")
 
 
@@ -55,7 +55,7 @@ def test_this_machine_is_no_master() -> None:
 def test_a_master_is_named_where_all_that_it_needs_is_asked_for(here: str | None) -> None:
     settings = load_settings(APPLICATION, spark_master=here, spark={"master": MASTER})
 
-    with pytest.raises(SettingsInvalid, match="name it with the setting spark_master"):
+    with pytest.raises(InvalidSettingsError, match="name it with the setting spark_master"):
         cluster_options(settings)
 
 
@@ -84,7 +84,9 @@ def test_secrets_do_not_travel_in_clear(
 ) -> None:
     settings = load_settings(APPLICATION, spark_master=MASTER, spark=sealed, **secret)
 
-    with pytest.raises(SettingsInvalid, match=f"^{named} would travel to the executors of") as told:
+    with pytest.raises(
+        InvalidSettingsError, match=f"^{named} would travel to the executors of"
+    ) as told:
         cluster_options(settings)
     assert "secret'" not in str(told.value)
     assert "hush" not in str(told.value)
@@ -127,7 +129,7 @@ def test_a_shared_folder_may_be_named_as_a_url_of_files(named: str) -> None:
 
 @pytest.mark.parametrize("named", ["hdfs://host/v", "gs://bucket/v", "file://host/v", "dbfs:/v"])
 def test_what_is_no_folder_is_not_taken_for_one(named: str) -> None:
-    with pytest.raises(SettingsInvalid, match=f"'{named}' is no folder of this machine"):
+    with pytest.raises(InvalidSettingsError, match=f"'{named}' is no folder of this machine"):
         load_settings(APPLICATION, shared_dir=named)
 
 
@@ -135,8 +137,8 @@ def test_what_is_no_folder_is_not_taken_for_one(named: str) -> None:
 def test_executors_elsewhere_cannot_reach_a_kafka_of_this_machine(servers: str) -> None:
     settings = load_settings(APPLICATION, spark_master=MASTER, bootstrap_servers=servers)
 
-    with pytest.raises(SettingsInvalid, match="name Kafka as all machines can reach it"):
-        refuse_a_kafka_of_this_machine(settings)
+    with pytest.raises(InvalidSettingsError, match="name Kafka as all machines can reach it"):
+        require_reachable_kafka(settings)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +151,7 @@ def test_executors_elsewhere_cannot_reach_a_kafka_of_this_machine(servers: str) 
     ],
 )
 def test_what_they_can_reach_is_taken(master: str | None, servers: str | None) -> None:
-    refuse_a_kafka_of_this_machine(
+    require_reachable_kafka(
         load_settings(APPLICATION, spark_master=master, bootstrap_servers=servers)
     )
 
@@ -157,14 +159,14 @@ def test_what_they_can_reach_is_taken(master: str | None, servers: str | None) -
 @pytest.mark.parametrize("role", ["broker", "decider"])
 def test_the_embedded_broker_is_refused_also_where_it_runs(tmp_path: Path, role: str) -> None:
     settings = load_settings(APPLICATION, spark_master=MASTER, data_dir=tmp_path)
-    announce(tmp_path, Service(os.getpid(), "127.0.0.1:9092", None, roles=("broker",)))
+    announce(tmp_path, AnnouncedService(os.getpid(), "127.0.0.1:9092", None, roles=("broker",)))
 
-    with pytest.raises(SettingsInvalid, match="the embedded broker is for this machine alone"):
+    with pytest.raises(InvalidSettingsError, match="the embedded broker is for this machine alone"):
         with_kafka(settings, role)
 
 
 def test_who_asks_for_the_page_as_a_role_is_told_its_verb() -> None:
-    with pytest.raises(SettingsInvalid, match="`verdict page`"):
+    with pytest.raises(InvalidSettingsError, match="`verdict page`"):
         alone(load_settings(APPLICATION), "page")
 
 
@@ -174,18 +176,18 @@ def test_what_all_machines_share_may_be_in_an_object_store(named: str) -> None:
 
     assert settings.in_object_store
     assert str(settings.durable_dir / "decider") == f"{named.rstrip('/')}/decider"
-    assert on_disk(settings.durable_dir / "decider") == f"{named.rstrip('/')}/decider"
+    assert local_path(settings.durable_dir / "decider") == f"{named.rstrip('/')}/decider"
     assert settings.lake_folder == Path("/data/lake")
 
 
 @pytest.mark.parametrize("named", ["s3://bucket/x", "s3a://UP", "s3a://bucket/a b", "s3a://b//x"])
 def test_what_is_no_folder_of_an_object_store_is_refused(named: str) -> None:
-    with pytest.raises(SettingsInvalid, match="write s3a://BUCKET or s3a://BUCKET/FOLDER"):
+    with pytest.raises(InvalidSettingsError, match="write s3a://BUCKET or s3a://BUCKET/FOLDER"):
         load_settings(APPLICATION, shared_dir=named)
 
 
 def test_a_lake_is_on_a_file_system() -> None:
-    with pytest.raises(SettingsInvalid, match="object stores and HDFS"):
+    with pytest.raises(InvalidSettingsError, match="object stores and HDFS"):
         load_settings(APPLICATION, lake_dir="s3a://bucket/lake")
 
 
@@ -195,7 +197,7 @@ def test_who_lacks_what_reads_a_store_is_told_how_to_have_it(
     monkeypatch.setitem(sys.modules, "verdict.storage.object_store", None)
     settings = load_settings(APPLICATION, shared_dir="s3a://bucket")
 
-    with pytest.raises(EnvironmentIncomplete, match=r"pip install 'verdict-cqrs\[s3\]'"):
+    with pytest.raises(EnvironmentIncompleteError, match=r"pip install 'verdict-cqrs\[s3\]'"):
         _ = settings.durable_dir
 
 

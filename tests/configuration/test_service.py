@@ -9,7 +9,7 @@ import pytest
 from tests.application import APPLICATION
 from verdict.configuration.found import (
     FILE,
-    Service,
+    AnnouncedService,
     announce,
     bootstrap_servers,
     database_url,
@@ -17,10 +17,12 @@ from verdict.configuration.found import (
     withdraw,
 )
 from verdict.configuration.loading import load_settings
-from verdict.errors import Unreachable, VerdictError
+from verdict.errors import UnreachableError, VerdictError
 from verdict.local.lock import DataDirectoryLock
 
-HERE = Service(os.getpid(), "kafka:9092", "sqlite:////data/verdict.db", "http://127.0.0.1:8765")
+HERE = AnnouncedService(
+    os.getpid(), "kafka:9092", "sqlite:////data/verdict.db", "http://127.0.0.1:8765"
+)
 
 
 def test_a_running_service_is_found_by_its_data_directory(tmp_path: Path) -> None:
@@ -51,7 +53,7 @@ def test_an_announcement_that_cannot_be_read_is_said_in_words(tmp_path: Path) ->
 def test_a_service_that_was_killed_is_not_found(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         pass
-    announce(tmp_path, Service(ended.pid, "kafka:9092", "sqlite:////x"))
+    announce(tmp_path, AnnouncedService(ended.pid, "kafka:9092", "sqlite:////x"))
 
     assert find_service(tmp_path) is None
 
@@ -91,7 +93,7 @@ def test_what_is_set_wins_over_what_runs(tmp_path: Path) -> None:
 def test_without_a_service_the_next_command_is_named(tmp_path: Path) -> None:
     settings = load_settings(APPLICATION, data_dir=tmp_path)
 
-    with pytest.raises(Unreachable, match=r"start `verdict up` .*, or name its directory"):
+    with pytest.raises(UnreachableError, match=r"start `verdict up` .*, or name its directory"):
         bootstrap_servers(settings)
     assert database_url(settings) == f"sqlite:///{tmp_path}/verdict.db"
 

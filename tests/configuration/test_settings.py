@@ -4,7 +4,12 @@ from pathlib import Path
 import pytest
 
 from tests.application import APPLICATION
-from verdict.configuration.loading import SettingsInvalid, load_settings, misnamed, origins
+from verdict.configuration.loading import (
+    InvalidSettingsError,
+    load_settings,
+    origins,
+    unknown_variables,
+)
 from verdict.configuration.settings import Settings
 from verdict.wire.topics import LARGEST_BYTES
 
@@ -56,7 +61,7 @@ def test_an_unknown_key_in_the_toml_file_is_named_with_what_was_meant(
 ) -> None:
     (working_directory / "verdict.toml").write_text("partition = 5\n")
 
-    with pytest.raises(SettingsInvalid) as raised:
+    with pytest.raises(InvalidSettingsError) as raised:
         load_settings(APPLICATION)
 
     assert str(raised.value) == (
@@ -68,7 +73,7 @@ def test_an_unknown_key_in_the_toml_file_is_named_with_what_was_meant(
 def test_an_unknown_verdict_variable_in_dotenv_is_named(working_directory: Path) -> None:
     (working_directory / ".env").write_text("VERDICT_SHARD=5\n")
 
-    with pytest.raises(SettingsInvalid, match=r"'shard' \(from .env\): did you mean 'shards'"):
+    with pytest.raises(InvalidSettingsError, match=r"'shard' \(from .env\): did you mean 'shards'"):
         load_settings(APPLICATION)
 
 
@@ -81,14 +86,16 @@ def test_variables_of_other_programs_in_dotenv_do_not_matter(working_directory: 
 def test_a_wrong_value_is_named_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VERDICT_SHARDS", "0")
 
-    with pytest.raises(SettingsInvalid, match=r"setting 'shards' \(from environment\): .*than 0"):
+    with pytest.raises(
+        InvalidSettingsError, match=r"setting 'shards' \(from environment\): .*than 0"
+    ):
         load_settings(APPLICATION)
 
 
 def test_a_toml_file_that_is_none_is_named(working_directory: Path) -> None:
     (working_directory / "verdict.toml").write_text("partitions\n")
 
-    with pytest.raises(SettingsInvalid, match=r"verdict\.toml is no TOML"):
+    with pytest.raises(InvalidSettingsError, match=r"verdict\.toml is no TOML"):
         load_settings(APPLICATION)
 
 
@@ -102,7 +109,7 @@ def test_a_toml_file_that_is_none_is_named(working_directory: Path) -> None:
     ],
 )
 def test_half_a_security_setting_is_refused(given: dict[str, str], problem: str) -> None:
-    with pytest.raises(SettingsInvalid, match=problem) as raised:
+    with pytest.raises(InvalidSettingsError, match=problem) as raised:
         load_settings(APPLICATION, **given)
 
     assert SECRET not in str(raised.value)
@@ -142,7 +149,9 @@ def test_exchanges_that_begin_as_json_and_are_none_are_refused(
 ) -> None:
     monkeypatch.setenv("VERDICT_US_EXCHANGES", '["NASDAQ", NYSE]')
 
-    with pytest.raises(SettingsInvalid, match=r"setting 'us_exchanges' .*: begins as a JSON list"):
+    with pytest.raises(
+        InvalidSettingsError, match=r"setting 'us_exchanges' .*: begins as a JSON list"
+    ):
         load_settings(APPLICATION)
 
 
@@ -151,7 +160,7 @@ def test_exchanges_that_begin_as_json_and_are_none_are_refused(
 def test_what_no_output_could_hold_is_refused_with_the_numbers(name: str) -> None:
     assert load_settings(APPLICATION, **{name: LARGEST_BYTES}).model_dump()[name] == LARGEST_BYTES
 
-    with pytest.raises(SettingsInvalid) as raised:
+    with pytest.raises(InvalidSettingsError) as raised:
         load_settings(APPLICATION, **{name: LARGEST_BYTES + 1})
 
     assert str(raised.value) == (
@@ -187,7 +196,7 @@ def test_a_variable_that_was_meant_for_us_is_warned_of_with_what_was_meant() -> 
         "VERDICT_IVY_SETTINGS",
     ]
 
-    (warning,) = misnamed(APPLICATION, variables)
+    (warning,) = unknown_variables(APPLICATION, variables)
 
     assert "VERDICT_SHARD is none of ours" in warning
     assert "did you mean VERDICT_SHARDS?" in warning
@@ -199,7 +208,7 @@ def test_a_data_directory_that_can_lead_nowhere_is_refused_in_words(
     (working_directory / "circle").symlink_to("circle")
 
     for path, why in (("n" * 300, "File name too long"), ("circle", "Too many levels of symbolic")):
-        with pytest.raises(SettingsInvalid, match=f"{path}' can lead nowhere, {why}"):
+        with pytest.raises(InvalidSettingsError, match=f"{path}' can lead nowhere, {why}"):
             load_settings(APPLICATION, data_dir=path)
 
 
@@ -208,7 +217,7 @@ def test_a_data_directory_that_can_lead_nowhere_is_refused_in_words(
 def test_a_folder_that_spark_would_take_for_others_is_refused_with_its_character(
     working_directory: Path, character: str, setting: str
 ) -> None:
-    with pytest.raises(SettingsInvalid) as refused:
+    with pytest.raises(InvalidSettingsError) as refused:
         load_settings(APPLICATION, **{setting: f"{working_directory}/a{character}b/data"})
 
     assert f"has {character!r} in it" in str(refused.value)
@@ -221,7 +230,7 @@ def test_a_relative_folder_counts_with_the_folders_above_it(
     (above := working_directory / "{above}").mkdir()
     monkeypatch.chdir(above)
 
-    with pytest.raises(SettingsInvalid, match=r"has '\{' in it"):
+    with pytest.raises(InvalidSettingsError, match=r"has '\{' in it"):
         load_settings(APPLICATION, data_dir="data")
 
 

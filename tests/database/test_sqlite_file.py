@@ -15,18 +15,18 @@ from projections.us_holder import us_holder
 from tests.application import APPLICATION
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
-from verdict.database.sqlite_file import AnotherFile
-from verdict.errors import Unreachable, VerdictError
-from verdict.kafka.access import Kafka
+from verdict.database.sqlite_file import DatabaseFileChangedError
+from verdict.errors import UnreachableError, VerdictError
+from verdict.kafka.access import KafkaConfig
 from verdict.letters.destinations import Destinations
-from verdict.letters.intake import Intake
-from verdict.letters.receiving import Rules
+from verdict.letters.intake import DeadLetterConsumer
+from verdict.letters.receiving import RetryRules
 from verdict.projection.applier import database_failed
 from verdict.projection.database import (
     check_server,
     failing_in_words,
     open_database,
-    see_that_it_is_the_same,
+    require_same_database,
     snapshot,
 )
 from verdict.projection.kind_tables import compile_projection
@@ -97,12 +97,12 @@ def test_nothing_is_read_or_written_once_the_file_is_another(
     kept.exec_driver_sql("CREATE TABLE t (n INTEGER)")
     kept.commit()
     kept.close()
-    see_that_it_is_the_same(engine)
+    require_same_database(engine)
 
     said = happen(path)
 
-    for look in (write, read, see_that_it_is_the_same):
-        with pytest.raises(AnotherFile, match=f"{said}.*") as raised:
+    for look in (write, read, require_same_database):
+        with pytest.raises(DatabaseFileChangedError, match=f"{said}.*") as raised:
             look(engine)
         assert str(path) in str(raised.value)
     engine.dispose()
@@ -121,7 +121,9 @@ def test_a_damaged_file_stops_all_that_write_and_says_what_to_do(tmp_path: Path)
         connection.execute(asked)
     assert database_failed(damaged.value)
     with (
-        pytest.raises(Unreachable, match=r"the database is damaged \(.*\): stop the service, rem"),
+        pytest.raises(
+            UnreachableError, match=r"the database is damaged \(.*\): stop the service, rem"
+        ),
         failing_in_words(engine),
         engine.connect() as connection,
     ):
@@ -190,7 +192,7 @@ def test_a_projection_stops_and_is_not_taken_for_one_at_fault(tmp_path: Path) ->
     log.add("p-1", opened("ada"))
     restore(path)
 
-    with pytest.raises(AnotherFile):
+    with pytest.raises(DatabaseFileChangedError):
         applier.apply(log.everything())
 
     assert applier.failure is None
@@ -202,7 +204,7 @@ def test_the_intake_of_letters_stops_though_no_letter_comes(tmp_path: Path) -> N
     path = tmp_path / "verdict.db"
     engine = open_database(f"sqlite:///{path}")
     destinations = Destinations(Topics(APPLICATION), (), frozenset)
-    rules = Rules(
+    rules = RetryRules(
         attempts=1,
         backoff="fixed:1s",
         retry_topic="retry",
@@ -211,6 +213,8 @@ def test_the_intake_of_letters_stops_though_no_letter_comes(tmp_path: Path) -> N
     )
     restore(path)
 
-    with pytest.raises(AnotherFile):
-        Intake(engine, Kafka(settings={}), "dead-letters", rules, destinations).step()
+    with pytest.raises(DatabaseFileChangedError):
+        DeadLetterConsumer(
+            engine, KafkaConfig(settings={}), "dead-letters", rules, destinations
+        ).step()
     engine.dispose()

@@ -23,7 +23,7 @@ from verdict.operator.shard_state import DictState, snapshot_key
 from verdict.wire.decision import Decision, Kind
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
 
 TOPICS = Topics(APPLICATION)
@@ -97,8 +97,8 @@ class World:
         folded = [*fold_histories(APPLICATION, self._stored(), memory)]
         if self.quarantine or any(one.decision for one in folded):
             answered = {decode(Response, value).source.offset for _, value in self.responses}
-            lacking = [Span(one, one + 1) for one in range(self.sent) if one not in answered]
-            memory = memory._replace(unanswered={Partition(COMMANDS, 0): lacking})
+            lacking = [OffsetRange(one, one + 1) for one in range(self.sent) if one not in answered]
+            memory = memory._replace(unanswered={TopicPartition(COMMANDS, 0): lacking})
             folded = [*fold_histories(APPLICATION, self._stored(), memory)]
         assert [one.fault for one in folded if one.fault] == []
         self.state = DictState()

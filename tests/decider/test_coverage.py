@@ -5,7 +5,12 @@ from dataclasses import replace
 import pytest
 
 from tests.application import APPLICATION
-from verdict.decider.coverage import AggregateGone, decided, left_over, refuse_gone
+from verdict.decider.coverage import (
+    MissingAggregateError,
+    decided_aggregates,
+    removed_aggregates,
+    require_known_aggregates,
+)
 from verdict.exactly_once.fencing import genesis
 from verdict.exactly_once.query import decider_query
 from verdict.wire.marker import Marker
@@ -25,21 +30,23 @@ def marker(**commands: list[int]) -> Marker:
 @pytest.mark.proves("C-17")
 def test_an_aggregate_that_has_decided_and_is_gone_is_named() -> None:
     with pytest.raises(
-        AggregateGone,
+        MissingAggregateError,
         match=r"has no aggregate label and no parcel, .*\(covered\.label\.commands up to \[0, 3\], "
         r"covered\.parcel\.commands up to \[1\]\): .*Run the version of the application",
     ):
-        refuse_gone(marker(order=[7, 0], parcel=[1], label=[0, 3], never=[0, 0]), TOPICS)
+        require_known_aggregates(
+            marker(order=[7, 0], parcel=[1], label=[0, 3], never=[0, 0]), TOPICS
+        )
 
 
 def test_one_that_never_decided_may_go() -> None:
     without = marker(order=[7, 0], never=[0, 0])
 
-    refuse_gone(without, TOPICS)
-    assert left_over(without, TOPICS) == ["covered.never.commands"]
-    assert left_over(marker(order=[7, 0]), TOPICS) == []
+    require_known_aggregates(without, TOPICS)
+    assert removed_aggregates(without, TOPICS) == ["covered.never.commands"]
+    assert removed_aggregates(marker(order=[7, 0]), TOPICS) == []
 
 
 def test_who_has_decided_must_have_a_state() -> None:
-    assert decided(marker(order=[0, 1], gone=[1]), TOPICS) == {"order"}
-    assert decided(replace(marker(), offsets={}), TOPICS) == set()
+    assert decided_aggregates(marker(order=[0, 1], gone=[1]), TOPICS) == {"order"}
+    assert decided_aggregates(replace(marker(), offsets={}), TOPICS) == set()

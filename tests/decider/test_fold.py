@@ -20,11 +20,11 @@ from verdict.decision.handle import Limits
 from verdict.model.source import Source
 from verdict.operator.batch import ShardBatch
 from verdict.operator.output import Output
-from verdict.operator.shard_state import FOR_EVER, DictState, Entry
+from verdict.operator.shard_state import FOR_EVER, DictState, StateEntry
 from verdict.wire.decision import DamagedAggregate, Decision, Kind
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
 
 TOPICS = Topics(APPLICATION)
@@ -73,9 +73,9 @@ ORDER = attrgetter("aggregate_type", "key", "rank", "partition", "offset")
 MEMORY = Memory(Limits(), since=0, decided=ALL)
 
 
-def entries(records: Iterable[Stored], memory: Memory = MEMORY) -> dict[bytes, Entry]:
+def entries(records: Iterable[Stored], memory: Memory = MEMORY) -> dict[bytes, StateEntry]:
     """Return what was recovered; nothing may be at fault."""
-    found: dict[bytes, Entry] = {}
+    found: dict[bytes, StateEntry] = {}
     for one in sorted(fold_histories(APPLICATION, records, memory), key=attrgetter("offset")):
         assert (one.fault, one.decision) == (None, None)
         assert one.entry is not None
@@ -260,8 +260,8 @@ def test_an_event_without_a_response_is_believed_if_the_response_to_its_command_
     """Then the outcome of its command follows from the event."""
     event = decode_event(THIRD.aggregate_type, THIRD.value or b"")
     told = [one for one in RESPONSES if decode(Response, one.value or b"").to_version != 3]
-    place, offset = Partition.of(event.source), event.source.offset
-    lacking = MEMORY._replace(unanswered={place: [Span(offset, offset + 1)]})
+    place, offset = TopicPartition.of(event.source), event.source.offset
+    lacking = MEMORY._replace(unanswered={place: [OffsetRange(offset, offset + 1)]})
 
     found = entries([*told, *EVENTS], lacking)
 

@@ -11,9 +11,9 @@ from tests.application import APPLICATION, CATALOG
 from verdict.decider import generation as module
 from verdict.decider.generation import Generation, newest_generation
 from verdict.decision.snapshot import form_of
-from verdict.exactly_once.batch import Batch
+from verdict.exactly_once.batch import SourceBatch
 from verdict.exactly_once.checkpoint import FRESH, CheckpointPosition
-from verdict.exactly_once.errors import DamagedCheckpoint
+from verdict.exactly_once.errors import DamagedCheckpointError
 from verdict.model.aggregate import Aggregate
 from verdict.model.message import Message, Text
 from verdict.wire.catalog import AggregateContext
@@ -37,7 +37,7 @@ def recovered(tmp_path: Path) -> Generation:
 
 
 def at(batch_id: int, *, committed: bool) -> CheckpointPosition:
-    batch = Batch(query_id="q", batch_id=batch_id, start={}, end={})
+    batch = SourceBatch(query_id="q", batch_id=batch_id, start={}, end={})
     return CheckpointPosition(query_id="q", initial={}, last=batch, committed=committed)
 
 
@@ -133,5 +133,7 @@ def test_damaged_formats_are_named_with_what_to_do(tmp_path: Path) -> None:
     (file,) = recovered.folder.glob("*formats.json")
     file.write_text(file.read_text()[:10])
 
-    with pytest.raises(DamagedCheckpoint, match=r"formats\.json is damaged .*`verdict recover`"):
+    with pytest.raises(
+        DamagedCheckpointError, match=r"formats\.json is damaged .*`verdict recover`"
+    ):
         recovered.outdated(APPLICATION)

@@ -4,13 +4,13 @@ from array import array
 
 from verdict.configuration.found import Latency
 from verdict.decider.latency import HOURS, MINUTE_MS, Latencies
-from verdict.operator.arrived import Arrived
+from verdict.operator.arrived import BatchArrival
 
 NOW = 1_795_000_020_000  # the begin of a minute
 
 
-def arrived(commands: int, *millis: int) -> Arrived:
-    return Arrived(commands, array("q", millis))
+def arrived(commands: int, *millis: int) -> BatchArrival:
+    return BatchArrival(commands, array("q", millis))
 
 
 def test_each_command_of_a_sample_stands_for_as_many_as_were_left_out() -> None:

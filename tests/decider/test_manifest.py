@@ -8,7 +8,7 @@ import pytest
 
 from tests.application import APPLICATION
 from verdict.decider.generation import Generation
-from verdict.decider.manifest import DamagedSeed
+from verdict.decider.manifest import DamagedSeedError
 from verdict.exactly_once.checkpoint import FRESH
 
 pytestmark = pytest.mark.proves("C-17")
@@ -68,7 +68,7 @@ def test_what_is_missing_cut_off_or_swapped_is_named(
 ) -> None:
     damage(generation.seed)
 
-    with pytest.raises(DamagedSeed, match=re.escape(said)) as refused:
+    with pytest.raises(DamagedSeedError, match=re.escape(said)) as refused:
         generation.seeds(FRESH)
 
     assert "run `verdict recover` once more" in str(refused.value)

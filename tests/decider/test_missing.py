@@ -11,12 +11,12 @@ from verdict.decision.received import dead_letter
 from verdict.model.source import Source
 from verdict.wire.cloud_events import DEAD_LETTER
 from verdict.wire.records import encode
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
 
 TOPICS = Topics(APPLICATION)
 COMMANDS = TOPICS.commands("order")
-KEPT = {Partition(COMMANDS, 0): Span(2, 9)}
+KEPT = {TopicPartition(COMMANDS, 0): OffsetRange(2, 9)}
 OURS = DEAD_LETTER.encode()
 
 
@@ -62,12 +62,16 @@ def test_commands_without_an_answer_are_between_and_after_those_with_one(
     spark: SparkSession,
 ) -> None:
     rows = [(COMMANDS, 0, offset) for offset in (3, 0, 3, 2)]
-    ends = {Partition(COMMANDS, 0): 6, Partition(COMMANDS, 1): 2, Partition(COMMANDS, 2): 0}
+    ends = {
+        TopicPartition(COMMANDS, 0): 6,
+        TopicPartition(COMMANDS, 1): 2,
+        TopicPartition(COMMANDS, 2): 0,
+    }
 
     found = gaps(spark.createDataFrame(rows, ANSWERED), ends)
 
     assert found == {
-        Partition(COMMANDS, 0): [Span(1, 2), Span(4, 6)],
-        Partition(COMMANDS, 1): [Span(0, 2)],
-        Partition(COMMANDS, 2): [],
+        TopicPartition(COMMANDS, 0): [OffsetRange(1, 2), OffsetRange(4, 6)],
+        TopicPartition(COMMANDS, 1): [OffsetRange(0, 2)],
+        TopicPartition(COMMANDS, 2): [],
     }

@@ -5,24 +5,24 @@ from dataclasses import replace
 import pytest
 
 from verdict.errors import VerdictError
-from verdict.event_log.decisions import passed_over
-from verdict.event_log.passing import NO_WISH, Log, Wish, planned
+from verdict.event_log.decisions import skipped_ranges
+from verdict.event_log.passing import NO_WISH, SkipLog, SkipRequest, plan_skips
 from verdict.model.source import Source
 from verdict.wire.decision import Decision, Kind
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import OffsetRange, TopicPartition
 
 COMMANDS, EVENTS = "order.commands", "order.events"
 DECIDED = {COMMANDS: [10, 20]}
-LOG = Log(
+LOG = SkipLog(
     commands=[COMMANDS],
     begins={COMMANDS: [0, 0], EVENTS: [0, 0]},
     ends={COMMANDS: [15, 200_000], EVENTS: [7, 7]},
 )
 
 
-def asks(*places: Source, until: int | None = None) -> Wish:
+def asks(*places: Source, until: int | None = None) -> SkipRequest:
     stretches = [(one, until or one.offset + 1) for one in places]
-    return Wish(places=stretches, who="ada", why="a bomb", at=5)
+    return SkipRequest(places=stretches, who="ada", why="a bomb", at=5)
 
 
 def decision(source: Source, until: int) -> Decision:
@@ -30,7 +30,7 @@ def decision(source: Source, until: int) -> Decision:
 
 
 def test_who_asks_for_nothing_goes_on_where_the_marker_ends() -> None:
-    plan = planned(DECIDED, LOG, NO_WISH, [])
+    plan = plan_skips(DECIDED, LOG, NO_WISH, [])
 
     assert (plan.decisions, plan.jumped, plan.offsets) == ([], [], DECIDED)
 
@@ -39,7 +39,7 @@ def test_who_asks_for_nothing_goes_on_where_the_marker_ends() -> None:
 def test_a_command_is_jumped_with_those_before_it_that_are_undecided() -> None:
     bomb = Source(COMMANDS, 1, 22)
 
-    plan = planned(DECIDED, LOG, asks(bomb), [])
+    plan = plan_skips(DECIDED, LOG, asks(bomb), [])
 
     assert plan.decisions == [decision(bomb, 23)]
     assert plan.jumped == [(COMMANDS, 1, 20, 23, False, "ada: a bomb")]
@@ -48,21 +48,21 @@ def test_a_command_is_jumped_with_those_before_it_that_are_undecided() -> None:
 
 
 def test_two_of_one_partition_are_jumped_one_after_the_other() -> None:
-    plan = planned(DECIDED, LOG, asks(Source(COMMANDS, 0, 12), Source(COMMANDS, 0, 10)), [])
+    plan = plan_skips(DECIDED, LOG, asks(Source(COMMANDS, 0, 12), Source(COMMANDS, 0, 10)), [])
 
     assert [one[:4] for one in plan.jumped] == [(COMMANDS, 0, 10, 11), (COMMANDS, 0, 11, 13)]
     assert plan.offsets == {COMMANDS: [13, 20]}
 
 
 def test_a_partition_that_the_marker_does_not_know_begins_at_0() -> None:
-    plan = planned({}, LOG, asks(Source(COMMANDS, 1, 4)), [])
+    plan = plan_skips({}, LOG, asks(Source(COMMANDS, 1, 4)), [])
 
     assert [one[:4] for one in plan.jumped] == [(COMMANDS, 1, 0, 5)]
     assert plan.offsets == {COMMANDS: [0, 5]}
 
 
 def test_an_event_is_decided_about_and_moves_nothing() -> None:
-    plan = planned(DECIDED, LOG, asks(Source(EVENTS, 1, 6)), [])
+    plan = plan_skips(DECIDED, LOG, asks(Source(EVENTS, 1, 6)), [])
 
     assert plan.decisions == [decision(Source(EVENTS, 1, 6), 7)]
     assert (plan.jumped, plan.offsets) == ([], DECIDED)
@@ -72,7 +72,7 @@ def test_an_event_is_decided_about_and_moves_nothing() -> None:
 def test_what_an_interrupted_run_had_decided_counts_without_asking_again() -> None:
     before = [decision(Source(COMMANDS, 0, 3), 4), decision(Source(COMMANDS, 1, 20), 21)]
 
-    plan = planned(DECIDED, LOG, NO_WISH, before)
+    plan = plan_skips(DECIDED, LOG, NO_WISH, before)
 
     assert plan.decisions == []
     assert [one[:4] for one in plan.jumped] == [(COMMANDS, 1, 20, 21)]
@@ -93,29 +93,31 @@ def test_what_an_interrupted_run_had_decided_counts_without_asking_again() -> No
 )
 def test_what_cannot_be_passed_over_is_refused_with_the_reason(place: Source, problem: str) -> None:
     with pytest.raises(VerdictError, match=problem):
-        planned(DECIDED, LOG, asks(place), [])
+        plan_skips(DECIDED, LOG, asks(place), [])
 
 
 @pytest.mark.proves("C-17")
 def test_commands_that_kafka_dropped_are_named_until_somebody_skips_them() -> None:
-    dropped = Log(commands=[COMMANDS], begins={COMMANDS: [13, 20], EVENTS: [0, 0]}, ends=LOG.ends)
+    dropped = SkipLog(
+        commands=[COMMANDS], begins={COMMANDS: [13, 20], EVENTS: [0, 0]}, ends=LOG.ends
+    )
 
     with pytest.raises(
         VerdictError,
         match=r"order.commands:0 from offset 10 to 12; .*--skip order.commands:0:10-13 ",
     ):
-        planned(DECIDED, dropped, NO_WISH, [])
-    plan = planned(DECIDED, dropped, asks(Source(COMMANDS, 0, 10), until=13), [])
+        plan_skips(DECIDED, dropped, NO_WISH, [])
+    plan = plan_skips(DECIDED, dropped, asks(Source(COMMANDS, 0, 10), until=13), [])
 
     assert plan.decisions == [decision(Source(COMMANDS, 0, 10), 13)]
     assert plan.jumped == [(COMMANDS, 0, 10, 13, True, "ada: a bomb")]
     assert plan.offsets == {COMMANDS: [13, 20]}
 
-    again = planned(DECIDED, dropped, NO_WISH, plan.decisions)
+    again = plan_skips(DECIDED, dropped, NO_WISH, plan.decisions)
     assert (again.decisions, again.jumped) == ([], plan.jumped)
     more = replace(dropped, begins={COMMANDS: [14, 20]})
     with pytest.raises(VerdictError, match=r"order.commands:0 from offset 13 to 13; "):
-        planned(DECIDED, more, NO_WISH, plan.decisions)
+        plan_skips(DECIDED, more, NO_WISH, plan.decisions)
 
 
 @pytest.mark.proves("C-17")
@@ -126,8 +128,8 @@ def test_only_a_skip_passes_records_over() -> None:
         if kind is not Kind.SKIPPED
     ]
 
-    assert planned(DECIDED, LOG, NO_WISH, made).jumped == []
-    assert passed_over(made).spans == {}
-    assert passed_over([*made, decision(Source(COMMANDS, 0, 10), 13)]).spans == {
-        Partition(COMMANDS, 0): (Span(10, 13),)
+    assert plan_skips(DECIDED, LOG, NO_WISH, made).jumped == []
+    assert skipped_ranges(made).spans == {}
+    assert skipped_ranges([*made, decision(Source(COMMANDS, 0, 10), 13)]).spans == {
+        TopicPartition(COMMANDS, 0): (OffsetRange(10, 13),)
     }

@@ -31,13 +31,13 @@ from verdict.decision.handle import Limits
 from verdict.decision.received import dead_letter
 from verdict.decision.snapshot import Snapshot
 from verdict.errors import VerdictError
-from verdict.event_log.decisions import read_decisions
-from verdict.event_log.passing import Wish, read_log, see_that_records_are_there
+from verdict.event_log.decisions import read_skips
+from verdict.event_log.passing import SkipRequest, read_log, require_records
 from verdict.exactly_once.checkpoint import FRESH
-from verdict.exactly_once.markers import read_marker
+from verdict.exactly_once.markers import read_progress
 from verdict.exactly_once.query import decider_query
-from verdict.foundation.foundation import Foundation
-from verdict.kafka.access import Kafka
+from verdict.foundation.foundation import Runtime
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.life_cycle import LifeCycle
@@ -49,7 +49,7 @@ from verdict.wire.decision import DamagedAggregate, Kind
 from verdict.wire.headers import joined, pairs
 from verdict.wire.records import encode
 
-NewGround = Callable[[Settings], Foundation]
+NewGround = Callable[[Settings], Runtime]
 COMPACTED_S = 60
 Headers = Sequence[tuple[str, str | bytes | None]]
 CANCELLED = {"type": "CancelOrder"}
@@ -67,12 +67,12 @@ class Compacted(NamedTuple):
 def new_ground(spark: SparkSession, broker: EmbeddedBroker) -> NewGround:
     """Return what makes the topics of a deployment, and what its recovery stands on."""
 
-    def made(settings: Settings) -> Foundation:
+    def made(settings: Settings) -> Runtime:
         servers = settings.bootstrap_servers or broker.bootstrap_servers
         TopicAdmin({"bootstrap.servers": servers}, settings.topics).create_missing()
-        return Foundation(
+        return Runtime(
             spark=spark,
-            kafka=Kafka(settings={"bootstrap.servers": servers}),
+            kafka=KafkaConfig(settings={"bootstrap.servers": servers}),
             source={"kafka.bootstrap.servers": servers},
             partitions=settings.partitions,
             scratch=settings.data_dir,
@@ -108,8 +108,8 @@ def test_what_verdict_did_not_write_is_named_and_nothing_goes_on_from_there(
     with pytest.raises(DamagedHistoriesError, match=rf"order 'order-1' .*\(at {strange}\)"):
         recover(ground, settings, wish=wish(skip=Source(topics.responses("order"), 0, 0)))
 
-    assert read_marker(ground.kafka, decider_query(topics, 2), wait=True).marker is None
-    assert read_decisions({"bootstrap.servers": ground.servers}, topics) == []
+    assert read_progress(ground.kafka, decider_query(topics, 2), wait=True).marker is None
+    assert read_skips({"bootstrap.servers": ground.servers}, topics) == []
 
 
 @pytest.mark.long
@@ -137,7 +137,7 @@ def test_letters_of_others_are_no_decisions_when_the_marker_is_lost(
 
     recover(ground, settings)
 
-    marker = read_marker(ground.kafka, decider_query(topics, 2), wait=True).marker
+    marker = read_progress(ground.kafka, decider_query(topics, 2), wait=True).marker
     assert marker is not None
     assert marker.offsets[commands] == [2]
     assert sum(state.sequence for state in marker.shard_states) == 1
@@ -192,7 +192,7 @@ def test_an_aggregate_without_its_events_is_quarantined_until_they_are_back(
     assert kept["o-2"].life_cycle is LifeCycle.ACTIVE
 
     after = recover(ground, settings)
-    decided = read_decisions(books.options, books.topics)
+    decided = read_skips(books.options, books.topics)
     books.close()
     assert after.lifted == 1
     both = (snapshots(ground, settings, one.generation) for one in (before, after))
@@ -212,7 +212,7 @@ def test_nothing_is_passed_over_where_there_is_no_record(
     books = Books(broker, "norecord", tmp_path / "data")
     books.ask("order", "o-1", BOUGHT, {"type": "ModifyOrder", "quantity": 5})
     books.settle()
-    topic, kafka = books.topics.events("order"), Kafka(settings=books.options)
+    topic, kafka = books.topics.events("order"), KafkaConfig(settings=books.options)
     [(first, _), (last, _)] = books.records(topic, "o-1")
     books.drop(topic, books.partition("o-1"), last)
     log = read_log(kafka, [], [topic])
@@ -220,9 +220,9 @@ def test_nothing_is_passed_over_where_there_is_no_record(
     books.close()
 
     stretches = [(one, one.offset + 1) for one in places]
-    see_that_records_are_there(kafka, log, stretches[:2])
+    require_records(kafka, log, stretches[:2])
     with pytest.raises(VerdictError, match=f"there is no record at {places[2]}: Kafka uses"):
-        see_that_records_are_there(kafka, log, stretches)
+        require_records(kafka, log, stretches)
 
 
 @pytest.mark.proves("C-17", "C-04")
@@ -241,7 +241,7 @@ def test_who_skips_an_event_quarantines_its_aggregate(
     recovered = recover(ground, books.settings, wish=wish(skip=place))
 
     kept = decoded(ground, books.settings, recovered.generation)
-    decided = read_decisions(books.options, books.topics)
+    decided = read_skips(books.options, books.topics)
     books.close()
     assert kept["o-1"] == Snapshot(2, quarantined=True)
     assert kept["o-2"].version == 1
@@ -272,7 +272,7 @@ def test_a_quarantine_that_comes_to_no_end_leaves_nothing_behind(
 
     with pytest.raises(KeyboardInterrupt):
         recover(ground, away, wish=wish(quarantine=True), on_step=killed)
-    assert read_decisions(books.options, books.topics) == []
+    assert read_skips(books.options, books.topics) == []
     after = recover(ground, settings)
     books.close()
 
@@ -342,25 +342,27 @@ def without_archive(settings: Settings, folder: Path) -> Settings:
     return settings.model_copy(update={"database_url": elsewhere})
 
 
-def wish(skip: Source | None = None, *, quarantine: bool = False) -> Wish:
+def wish(skip: Source | None = None, *, quarantine: bool = False) -> SkipRequest:
     """Return what an operator asks for."""
     places = [(skip, skip.offset + 1)] if skip else []
-    return Wish(places=places, quarantine=quarantine, who="ada", why="the disk is gone", at=5)
+    return SkipRequest(
+        places=places, quarantine=quarantine, who="ada", why="the disk is gone", at=5
+    )
 
 
-def decoded(ground: Foundation, settings: Settings, generation: int) -> dict[str, Snapshot[Any]]:
+def decoded(ground: Runtime, settings: Settings, generation: int) -> dict[str, Snapshot[Any]]:
     """Return the orders of a seed by their ids."""
     found = snapshots(ground, settings, generation)
     return {named(key)[1]: decode_snapshot("order", value) for key, value in found.items()}
 
 
-def snapshots(ground: Foundation, settings: Settings, generation: int) -> dict[bytes, bytes]:
+def snapshots(ground: Runtime, settings: Settings, generation: int) -> dict[bytes, bytes]:
     """Return the snapshots of a seed by their keys."""
     rows = seeded(ground, settings, generation)
     return {bytes(row.key): bytes(row.entry) for row in rows if row.keep_ms == FOR_EVER}
 
 
-def seeded(ground: Foundation, settings: Settings, generation: int) -> list[Row]:
+def seeded(ground: Runtime, settings: Settings, generation: int) -> list[Row]:
     """Return the entries of a seed, sorted; a response's place is in none of them."""
     seeds = Generation(settings.data_dir, generation).seeds(FRESH)
     entries = ground.spark.read.parquet(*(file for _, file in seeds))
@@ -374,7 +376,7 @@ def settings_of(name: str, data_dir: Path) -> Settings:
     )
 
 
-def write(ground: Foundation, topic: str, value: bytes | None, headers: Headers = ()) -> str:
+def write(ground: Runtime, topic: str, value: bytes | None, headers: Headers = ()) -> str:
     """Write a record behind everybody's back; return its place."""
     written: list[Message] = []
     producer = Producer({"bootstrap.servers": ground.servers})

@@ -7,10 +7,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from verdict.configuration.settings import Settings
-from verdict.decider.running import Deciding
+from verdict.decider.running import DeciderQuery
 from verdict.exactly_once.errors import FencedError
-from verdict.kafka.access import Kafka
-from verdict.spark.source import Ground
+from verdict.kafka.access import KafkaConfig
+from verdict.spark.source import StreamContext
 
 
 class Watched:
@@ -26,10 +26,10 @@ def test_a_query_that_was_stopped_does_not_begin_again_when_another_process_is_t
 ) -> None:
     """Kafka was away, and somebody started the service elsewhere meanwhile."""
     spark = cast(SparkSession, None)
-    ground = Ground(
-        spark=spark, kafka=Kafka(settings={}), source={}, partitions=1, scratch=tmp_path
+    ground = StreamContext(
+        spark=spark, kafka=KafkaConfig(settings={}), source={}, partitions=1, scratch=tmp_path
     )
-    deciding = Deciding(ground, Settings(data_dir=tmp_path))
+    deciding = DeciderQuery(ground, Settings(data_dir=tmp_path))
     deciding._watch = cast(Any, Watched())
 
     deciding.stop()

@@ -21,13 +21,13 @@ from verdict.operator.log_structured import LogStructuredState
 from verdict.operator.moved import moves_of
 from verdict.operator.processor import CommandProcessor
 from verdict.operator.seed import stamp_of
-from verdict.operator.shard_state import Entry, MapShardState
+from verdict.operator.shard_state import MapShardState, StateEntry
 from verdict.wire.topics import Topics
 
 SHARD = 1
 
 
-def written(entries: Mapping[bytes, Entry], file: Path) -> Path:
+def written(entries: Mapping[bytes, StateEntry], file: Path) -> Path:
     """Write a seed as recovery does."""
     columns = {
         "key": list(entries),
@@ -69,7 +69,10 @@ def test_a_fresh_state_stands_where_its_seed_says(
     monkeypatch.setattr(log_head, "PAGE_BYTES", 5000)
     random = Random(7)
     parts = [
-        {random.randbytes(20): Entry(random.randbytes(100), number % 3) for number in range(1000)}
+        {
+            random.randbytes(20): StateEntry(random.randbytes(100), number % 3)
+            for number in range(1000)
+        }
         for _ in range(3)
     ]
     files = [str(written(part, tmp_path / f"{name}.parquet")) for name, part in enumerate(parts)]
@@ -89,7 +92,7 @@ def test_a_seed_is_read_in_pieces_that_lose_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(seed, "PIECE_BYTES", 1000)
-    entries = {f"key-{number}".encode(): Entry(bytes(100), number) for number in range(3000)}
+    entries = {f"key-{number}".encode(): StateEntry(bytes(100), number) for number in range(3000)}
     file = written(entries, tmp_path / "one.parquet")
 
     pieces = list(seed.pieces(str(file)))

@@ -10,9 +10,14 @@ from tests.application import APPLICATION, CATALOG, decode_snapshot, encode_comm
 from tests.model import Record
 from tests.model.reading import COMMAND_LIMIT_BYTES
 from tests.traffic import START
-from verdict.decision.answering import malformed
-from verdict.decision.handle import Limits, Verdict, handle
-from verdict.decision.received import CommandRecord, MalformedCommand, ReceivedCommand, arrived
+from verdict.decision.answering import invalid_response
+from verdict.decision.handle import DecidedCommand, Limits, handle
+from verdict.decision.received import (
+    CommandRecord,
+    MalformedCommand,
+    ReceivedCommand,
+    truncate_command,
+)
 from verdict.decision.recording import StoredEvent
 from verdict.decision.snapshot import NEVER_EXISTED, Snapshot
 from verdict.model.aggregate import Aggregate
@@ -67,7 +72,7 @@ def as_json(payload: object, *, key: bytes = b"order-1", **more: Any) -> Record:
 
 def command_record(record: Record, limit: int = COMMAND_LIMIT_BYTES) -> CommandRecord:
     """Return a record as the operator gets it: cut at the limit, with the hash of the whole."""
-    return arrived(Source(*record[:3]), record.timestamp, record.key, record.value, limit)
+    return truncate_command(Source(*record[:3]), record.timestamp, record.key, record.value, limit)
 
 
 def judge(
@@ -77,7 +82,7 @@ def judge(
     earlier: Response | None = None,
     limits: Limits | None = None,
     decider: Aggregate[Any] | None = None,
-) -> Verdict:
+) -> DecidedCommand:
     """Call `handle` with what a test does not care about filled in."""
     context = CATALOG[asked.aggregate_type]
     if decider is not None:
@@ -123,7 +128,7 @@ class Desk:
         if isinstance(received, DeadLetter):
             return Answer(received, None, ())
         if isinstance(received, MalformedCommand):
-            return Answer(None, malformed(CATALOG[aggregate_type], received), ())
+            return Answer(None, invalid_response(CATALOG[aggregate_type], received), ())
         return self._judge(received)
 
     def _judge(self, asked: ReceivedCommand) -> Answer:

@@ -17,10 +17,10 @@ import psutil
 
 from tests.application import APPLICATION, CATALOG, codec, receive
 from tests.hostile import ABSURD, KINDS, WHOLE, hostile, varint
-from verdict.decision.answering import malformed
+from verdict.decision.answering import invalid_response
 from verdict.decision.received import CommandRecord, MalformedCommand
 from verdict.model.source import Source
-from verdict.wire.codec import Undecodable
+from verdict.wire.codec import DecodeError
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import encode
 from verdict.wire.topics import KEY_BYTES
@@ -70,7 +70,7 @@ def read(aggregate_type: str, key: bytes | None, value: bytes | None) -> None:
     if isinstance(received, DeadLetter):
         encode(received)
     elif isinstance(received, MalformedCommand):
-        encode(malformed(CATALOG[received.aggregate_type], received))
+        encode(invalid_response(CATALOG[received.aggregate_type], received))
 
 
 @contextmanager
@@ -102,7 +102,7 @@ def main(seed: int, records: int) -> None:
                 read(aggregate_type, key, value)
     for body in bodies:
         for schema_id, reader in readers.items():
-            with bounded(body), suppress(Undecodable):
+            with bounded(body), suppress(DecodeError):
                 reader.decode(b"\0" + schema_id.to_bytes(4, "big") + body)
 
 

@@ -12,10 +12,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from tests.application import APPLICATION, CATALOG
-from verdict.decision.answering import Rejected, malformed
-from verdict.decision.consulting import decided
+from verdict.decision.answering import CheckFailedError, invalid_response
+from verdict.decision.consulting import call_decide
 from verdict.decision.handle import Limits
-from verdict.decision.received import CommandRecord, ReceivedCommand, dead_letter, receive
+from verdict.decision.received import CommandRecord, ReceivedCommand, dead_letter, parse_command
 from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, decode_snapshot, encode_snapshot
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope, Expectation
@@ -27,10 +27,10 @@ from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.model.told import described
 from verdict.operator.batch import outcome_entry
 from verdict.operator.output import Output
-from verdict.operator.shard_state import DictState, Entry, outcome_key, snapshot_key
+from verdict.operator.shard_state import DictState, StateEntry, outcome_key, snapshot_key
 from verdict.wire.catalog import AggregateContext, Catalog
 from verdict.wire.cloud_events import dead_letter_headers, event_headers
-from verdict.wire.codec import Undecodable
+from verdict.wire.codec import DecodeError
 from verdict.wire.commands import decode_command
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.headers import joined
@@ -56,12 +56,12 @@ def outputs_of(
 
 
 def _unfit(context: AggregateContext, record: CommandRecord) -> Iterator[Output]:
-    received = receive(context, record)
+    received = parse_command(context, record)
     assert not isinstance(received, ReceivedCommand), "the plain way cannot read it"
     if isinstance(received, DeadLetter):
         yield _letter(received, None)
     else:
-        yield from _answers(malformed(context, received), record, None)
+        yield from _answers(invalid_response(context, received), record, None)
 
 
 def _letter(letter: DeadLetter, attempt: int | None) -> Output:
@@ -116,7 +116,7 @@ class Asked:
             fields = dict(envelope.payload)
             kind = context.aggregate.command_types[fields.pop("type")]
             payload = kind.model_validate(fields)
-        except (Undecodable, ValidationError, KeyError, TypeError):
+        except (DecodeError, ValidationError, KeyError, TypeError):
             return None
         if record.key != envelope.aggregate_id.encode():
             return None
@@ -133,9 +133,9 @@ class Asked:
         response, events, after = self._verdict(
             before, None if told is None else decode(Response, told), limits
         )
-        changed: dict[bytes, Entry] = {}
+        changed: dict[bytes, StateEntry] = {}
         if events:
-            changed[at] = Entry(encode_snapshot(self.context, after))
+            changed[at] = StateEntry(encode_snapshot(self.context, after))
         if told is None and not response.retriable:
             changed[asked] = outcome_entry(encode(response), limits)
         state.commit(changed, 0)
@@ -162,7 +162,7 @@ class Asked:
         try:
             self._check(before, earlier)
             events, after = self._accepted(before, limits)
-        except Rejected as rejected:
+        except CheckFailedError as rejected:
             return self._refused(before, rejected), [], before
         accepted = {
             "status": Status.ACCEPTED, "from_version": before.version, "to_version": after.version,
@@ -176,7 +176,7 @@ class Asked:
         late = self.record.timestamp - (self.envelope.deadline or self.record.timestamp)
         if self.envelope.deadline == 0:
             late = self.record.timestamp
-        checks: list[tuple[bool, Callable[[], Rejected]]] = [
+        checks: list[tuple[bool, Callable[[], CheckFailedError]]] = [
             (earlier is not None, lambda: self._reused(earlier)),
             (before.quarantined, lambda: self._quarantined(before)),
             (late > 0, lambda: self._expired(late)),
@@ -188,7 +188,7 @@ class Asked:
 
     def _checks_of_the_stand(
         self, before: Snapshot[Any]
-    ) -> list[tuple[bool, Callable[[], Rejected]]]:
+    ) -> list[tuple[bool, Callable[[], CheckFailedError]]]:
         expected, stand = self.envelope.expected_version, before.life_cycle
         at = f"{stand} at version {before.version}"
         starts = stand in self.payload.starts_from
@@ -197,7 +197,7 @@ class Asked:
         return [
             (
                 expected is Expectation.NO_STREAM and before.version != 0,
-                lambda: Rejected(there, f"expected no {self.name}, it is {at}"),
+                lambda: CheckFailedError(there, f"expected no {self.name}, it is {at}"),
             ),
             (
                 expected is Expectation.EXISTS and stand != LifeCycle.ACTIVE,
@@ -205,66 +205,68 @@ class Asked:
             ),
             (
                 not isinstance(expected, Expectation) and expected != before.version,
-                lambda: Rejected(conflict, f"expected version {expected}, {self.name} is {at}"),
+                lambda: CheckFailedError(
+                    conflict, f"expected version {expected}, {self.name} is {at}"
+                ),
             ),
-            (not starts and stand == LifeCycle.ACTIVE, lambda: Rejected(there, new)),
+            (not starts and stand == LifeCycle.ACTIVE, lambda: CheckFailedError(there, new)),
             (not starts, lambda: self._absent(before)),
         ]
 
-    def _reused(self, earlier: Response | None) -> Rejected:
+    def _reused(self, earlier: Response | None) -> CheckFailedError:
         assert earlier is not None
-        return Rejected(
+        return CheckFailedError(
             Reason.COMMAND_ID_REUSED,
             f"command id {self.envelope.command_id!r} was already used for a "
             f"{earlier.command_type} at {iso_time(earlier.decided_at)}: send a new id",
         )
 
-    def _quarantined(self, before: Snapshot[Any]) -> Rejected:
-        return Rejected(
+    def _quarantined(self, before: Snapshot[Any]) -> CheckFailedError:
+        return CheckFailedError(
             Reason.QUARANTINED,
             f"{self.name} is quarantined: its history is damaged from version {before.version} "
             "on; send the command again when the quarantine is lifted",
             {"version": before.version},
         )
 
-    def _expired(self, late: int) -> Rejected:
+    def _expired(self, late: int) -> CheckFailedError:
         arrived = self.record.timestamp
-        return Rejected(
+        return CheckFailedError(
             Reason.EXPIRED,
             f"reached Kafka at {iso_time(arrived)}, {late} ms after its deadline "
             f"{iso_time(arrived - late)}",
             {"late_ms": late},
         )
 
-    def _absent(self, before: Snapshot[Any]) -> Rejected:
+    def _absent(self, before: Snapshot[Any]) -> CheckFailedError:
         if before.life_cycle == LifeCycle.DELETED:
             deleted = f"{self.name} was deleted at version {before.version}"
-            return Rejected(Reason.DELETED, deleted)
-        return Rejected(Reason.NOT_FOUND, f"{self.name} does not exist")
+            return CheckFailedError(Reason.DELETED, deleted)
+        return CheckFailedError(Reason.NOT_FOUND, f"{self.name} does not exist")
 
     def _accepted(
         self, before: Snapshot[Any], limits: Limits
     ) -> tuple[list[RecordedEvent], Snapshot[Any]]:
         try:
-            payloads = decided(self.rules, before.state, self.payload)
+            payloads = call_decide(self.rules, before.state, self.payload)
             state = reduce(self.rules.evolve, payloads, before.state)
             events, last_hash = self._recorded(before, payloads)
             if not events:
                 return [], before
             after = Snapshot(before.version + len(events), state, last_hash, self._time(before))
             encode_snapshot(self.context, after)
-        except Rejected:
+        except CheckFailedError:
             raise
         except Exception as error:
             # below the frame of this file, which is none of the application's
             below = error.__traceback__ and error.__traceback__.tb_next
             told = described(error.with_traceback(below))
-            raise Rejected(Reason.HANDLER_ERROR, told) from error
+            raise CheckFailedError(Reason.HANDLER_ERROR, told) from error
         if (
             size := sum(len(encode_event(self.context, one)) for one in events)
         ) > limits.events_bytes:
             limit = limits.events_bytes
-            raise Rejected(
+            raise CheckFailedError(
                 Reason.TOO_LARGE,
                 f"its {len(events)} events take {size} bytes: {limit} are allowed",
                 {"bytes": size, "limit": limit},
@@ -300,7 +302,7 @@ class Asked:
             found.append(event)
         return found, last_hash
 
-    def _refused(self, before: Snapshot[Any], rejected: Rejected) -> Response:
+    def _refused(self, before: Snapshot[Any], rejected: CheckFailedError) -> Response:
         known = dict.fromkeys(
             ("from_version", "to_version", "actual_version", "actual_state", "last_hash")
         )

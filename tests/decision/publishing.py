@@ -6,11 +6,11 @@ from tests.application import APPLICATION
 from tests.comparison import Published
 from tests.decision.desk import Answer, command_record
 from tests.model import Record
-from verdict.operator.output import Output, Outputs
+from verdict.operator.output import Output, OutputBatch
 from verdict.wire.records import encode
 from verdict.wire.topics import Topics
 
-OUTPUTS = Outputs(Topics(APPLICATION))
+OUTPUTS = OutputBatch(Topics(APPLICATION))
 
 
 def published(record: Record, answer: Answer) -> Iterator[Output]:

@@ -210,7 +210,7 @@ def test_a_command_that_a_bug_keeps_from_being_read_stops_nobody_else(
         value = encode_command("order", ENVELOPE, CancelOrder(cause="slow"))
         record = record._replace(key=ENVELOPE.aggregate_id.encode(), value=value)
 
-    found = received.receive(catalog_of(shop)["order"], command_record(record))
+    found = received.parse_command(catalog_of(shop)["order"], command_record(record))
 
     assert isinstance(found, DeadLetter)
     assert re.fullmatch(f"a bug in reading it: {error}", found.error), found.error

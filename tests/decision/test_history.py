@@ -9,7 +9,7 @@ from aggregates.position import Position
 from schemas.position import PositionAdjusted, PositionClosed, PositionOpened
 from tests.application import APPLICATION, encode_event
 from tests.wire.examples import NOON, recorded
-from verdict.decision.history import Broken, fold
+from verdict.decision.history import InvalidHistoryError, fold
 from verdict.decision.recording import StoredEvent
 from verdict.decision.snapshot import NEVER_EXISTED
 from verdict.model.life_cycle import LifeCycle
@@ -91,7 +91,7 @@ def test_any_version_is_the_fold_of_the_events_up_to_it(data: st.DataObject) -> 
 
 
 def test_a_missing_version_is_named() -> None:
-    with pytest.raises(Broken, match="version 3 follows version 1"):
+    with pytest.raises(InvalidHistoryError, match="version 3 follows version 1"):
         fold(RULES, [HISTORY[0], *HISTORY[2:]])
 
 
@@ -102,7 +102,7 @@ def test_an_altered_event_is_found_by_its_successor() -> None:
     altered = StoredEvent(other, encode_event(other))
 
     assert fold(RULES, [first, altered]).version == 2
-    with pytest.raises(Broken, match=r"version 3 carries the hash .* one was altered"):
+    with pytest.raises(InvalidHistoryError, match=r"version 3 carries the hash .* one was altered"):
         fold(RULES, [first, altered, *rest])
 
 
@@ -120,5 +120,5 @@ def test_a_version_that_is_there_with_two_events_is_named_however_far_apart() ->
     assert fold(RULES, [*HISTORY, first]) == fold(RULES, HISTORY), (
         "the same one again, as archive and Kafka have"
     )
-    with pytest.raises(Broken, match=r"version 1 is there twice with different bytes"):
+    with pytest.raises(InvalidHistoryError, match=r"version 1 is there twice with different bytes"):
         fold(RULES, [first, *rest, StoredEvent(event, encode_event(event))])

@@ -15,7 +15,7 @@ from tests.decision.receiving import (
 from tests.model import Record
 from tests.traffic import START
 from tests.wire.examples import ENVELOPE
-from verdict.decision.answering import malformed
+from verdict.decision.answering import invalid_response
 from verdict.model.reason import Reason
 
 NOT_INTEGERS: tuple[Any, ...] = (2.0, True, False, "3", 1e2, 2**63, None, [1], {})
@@ -187,7 +187,7 @@ def test_many_faults_are_named_up_to_ten_and_cut() -> None:
 
 def test_a_malformed_command_is_answered_without_digest_versions_and_state() -> None:
     record = as_json(PLACING | {"quantity": 0}, correlation_id="flow", actor="ada")
-    response = malformed(CATALOG["order"], refused(record))
+    response = invalid_response(CATALOG["order"], refused(record))
 
     assert response.actor == "ada"
     assert (response.command_id, response.aggregate_id) == ("c-1", "order-1")

@@ -13,8 +13,8 @@ from tests.hostile import ABSURD, varint
 from tests.model import Record
 from tests.model.reading import Asked, Malformed, read
 from tests.wire.arbitrary import AGGREGATES, commands, envelopes
-from verdict.decision.answering import malformed
-from verdict.decision.received import MalformedCommand, ReceivedCommand, in_other_words
+from verdict.decision.answering import invalid_response
+from verdict.decision.received import MalformedCommand, ReceivedCommand, parse_slowly
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
@@ -57,7 +57,7 @@ def read_by_both(aggregate_type: str, key: bytes | None, value: bytes | None) ->
     received = receive(aggregate_type, arrived)
     modelled = read(aggregate_type, record)
     if value is not None and not arrived.cut:  # as if it had come in another form
-        assert received == in_other_words(CATALOG[aggregate_type], arrived, value)
+        assert received == parse_slowly(CATALOG[aggregate_type], arrived, value)
     match received:
         case DeadLetter():
             assert modelled is None
@@ -68,7 +68,7 @@ def read_by_both(aggregate_type: str, key: bytes | None, value: bytes | None) ->
                 modelled.reason,
                 modelled.command_type,
             )
-            response = malformed(CATALOG[received.aggregate_type], received)
+            response = invalid_response(CATALOG[received.aggregate_type], received)
             assert decode(Response, encode(response)) == response
         case ReceivedCommand():
             assert isinstance(modelled, Asked)

@@ -13,7 +13,7 @@ from tests.application import CATALOG, decode_snapshot, encode_snapshot
 from tests.decision.desk import PLACE, after
 from tests.wire.arbitrary import HASHES, INSTANTS, POSITIVE, TEXTS
 from verdict.decision import snapshot
-from verdict.decision.snapshot import NEVER_EXISTED, OutdatedSnapshot, Snapshot
+from verdict.decision.snapshot import NEVER_EXISTED, OutdatedSnapshotError, Snapshot
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import Message, Text
 from verdict.wire.catalog import AggregateContext
@@ -81,7 +81,9 @@ def test_a_snapshot_of_another_format_is_refused_and_says_what_to_do() -> None:
     kept = encode_snapshot("order", after(PLACE))
     newer = replace(CATALOG["order"], aggregate=replace(ORDER, snapshot_format=2))
 
-    with pytest.raises(OutdatedSnapshot, match=r"has format 1, the rules have 2.*verdict recover"):
+    with pytest.raises(
+        OutdatedSnapshotError, match=r"has format 1, the rules have 2.*verdict recover"
+    ):
         snapshot.decode_snapshot(newer, kept)
 
 

@@ -32,10 +32,12 @@ def test_every_error_that_python_knows_is_told_with_its_code_and_status(
 
 
 def test_every_name_of_the_public_face_that_is_raised_is_told() -> None:
-    sent = {fault.name for fault in faults("SendingFailed")}
+    sent = {fault.name for fault in faults("SendFailedError")}
     public = {name for name in verdict.__all__ if isinstance(getattr(verdict, name), type)}
 
-    raised = {name for name in public if issubclass(getattr(verdict, name), verdict.SendingFailed)}
+    raised = {
+        name for name in public if issubclass(getattr(verdict, name), verdict.SendFailedError)
+    }
     assert raised == sent
 
 

@@ -28,11 +28,11 @@ from tests.model import Model, Record, fold
 from tests.traffic import Traffic
 from verdict.decider.generation import Generation, generation_of
 from verdict.exactly_once.checkpoint import checkpoint_position
-from verdict.exactly_once.markers import Seen, read_marker
+from verdict.exactly_once.markers import SeenRecord, read_progress
 from verdict.exactly_once.query import decider_query
-from verdict.exactly_once.steps import Step
-from verdict.kafka.access import Kafka
-from verdict.kafka.offsets import same
+from verdict.exactly_once.steps import Failpoint
+from verdict.kafka.access import KafkaConfig
+from verdict.kafka.offsets import same_offsets
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.projection.declared import projections
 from verdict.projection.processor_tables import readable
@@ -85,7 +85,7 @@ class Deployment:
 
     def start(
         self,
-        doom: tuple[Step, int] | None = None,
+        doom: tuple[Failpoint, int] | None = None,
         by: signal.Signals = signal.SIGKILL,
         role: str | None = None,
     ) -> "subprocess.Popen[str]":
@@ -151,7 +151,7 @@ class Deployment:
         if position.last is None or position.committed:
             return None
         assert seen.marker is not None
-        published = same(position.last.end, seen.marker.offsets)
+        published = same_offsets(position.last.end, seen.marker.offsets)
         return AFTER if published else BEFORE
 
     def generation(self) -> Generation:
@@ -292,10 +292,10 @@ class Deployment:
         expected = fold(self.commands(), topic_prefix=self.topics.prefix)
         assert_as_the_model_says(expected, self.published(), topic_prefix=self.topics.prefix)
 
-    def seen(self) -> Seen:
+    def seen(self) -> SeenRecord:
         """Return the decider's marker, as far as it can be read without waiting."""
-        kafka = Kafka(settings=self._options)
-        return read_marker(kafka, decider_query(self.topics, 2), wait=False)
+        kafka = KafkaConfig(settings=self._options)
+        return read_progress(kafka, decider_query(self.topics, 2), wait=False)
 
     def _read(self, topics: list[str]) -> list:  # type: ignore[type-arg]
         consumer, open_ends = self._from_the_beginning(topics)

@@ -13,19 +13,19 @@ from tests.application import APPLICATION
 from verdict.cli.up import serve
 from verdict.configuration.loading import load_settings
 from verdict.errors import VerdictError
-from verdict.exactly_once.steps import Step
+from verdict.exactly_once.steps import Failpoint
 
 
 class Doom:
     """Counts one step, and sends the process a signal when its number is up."""
 
-    def __init__(self, step: Step, nth: int, fatal: signal.Signals) -> None:
+    def __init__(self, step: Failpoint, nth: int, fatal: signal.Signals) -> None:
         self._step = step
         self._nth = nth
         self._reached = 0
         self._fatal = fatal
 
-    def __call__(self, step: Step) -> None:
+    def __call__(self, step: Failpoint) -> None:
         if step is self._step:
             self._reached += 1
             if self._reached % self._nth == 0:
@@ -36,7 +36,7 @@ class Doom:
 
 if __name__ == "__main__":
     step, nth, data_dir, fatal = sys.argv[1:]
-    doom = Doom(Step(step), int(nth), signal.Signals[fatal])
+    doom = Doom(Failpoint(step), int(nth), signal.Signals[fatal])
     try:
         serve(load_settings(APPLICATION, data_dir=Path(data_dir)), doom)
     except VerdictError as error:  # said as `verdict up` says it

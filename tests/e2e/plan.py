@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 
-from verdict.exactly_once.steps import Step
+from verdict.exactly_once.steps import Failpoint
 
 FATAL = (
-    Step.CLAIMED,
-    Step.OUTPUT_COMPUTED,
-    Step.TRANSACTION_OPEN,
-    Step.BEFORE_COMMIT,
-    Step.COMMITTED,
+    Failpoint.CLAIMED,
+    Failpoint.OUTPUT_COMPUTED,
+    Failpoint.TRANSACTION_OPEN,
+    Failpoint.BEFORE_COMMIT,
+    Failpoint.COMMITTED,
 )
 UP_TO_S = 12.0  # after the service is ready
 AWAY_S = 8.0  # how long a broker is away at most
@@ -45,7 +45,7 @@ class Misfortune:
     """
 
     kind: Kind
-    step: Step
+    step: Failpoint
     nth: int
     after_s: float
     away_s: float
@@ -67,7 +67,7 @@ def plan(random: Random, count: int) -> list[Misfortune]:
             Misfortune(
                 kind=kind,
                 step=step,
-                nth=1 if step is Step.CLAIMED else random.randint(1, 12),
+                nth=1 if step is Failpoint.CLAIMED else random.randint(1, 12),
                 after_s=random.uniform(0, UP_TO_S),
                 away_s=random.uniform(0, AWAY_S),
             )

@@ -17,9 +17,9 @@ from tests.e2e.paused import pause
 from tests.e2e.test_recover import recovered
 from tests.wire.examples import COMMANDS
 from verdict.client.client import Client
-from verdict.exactly_once.markers import read_marker
+from verdict.exactly_once.markers import read_progress
 from verdict.exactly_once.query import lake_query
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.local.broker import EmbeddedBroker
 from verdict.testing.service import end_with_all_they_started
 
@@ -189,8 +189,8 @@ def test_rows_of_a_lake_that_no_worker_shares_are_missed_and_its_marker_stays(
         assert lake.wait(QUIET_S) == 1
 
     assert "see the same folder (lake_dir, else shared_dir)" in deployment.said()
-    kafka = Kafka(settings={"bootstrap.servers": deployment.bootstrap_servers})
-    marker = read_marker(kafka, lake_query(deployment.topics), wait=True).marker
+    kafka = KafkaConfig(settings={"bootstrap.servers": deployment.bootstrap_servers})
+    marker = read_progress(kafka, lake_query(deployment.topics), wait=True).marker
     assert marker is not None
     assert marker.batch_id == -1
     assert not any(map(sum, marker.offsets.values()))

@@ -15,7 +15,7 @@ from tests.e2e.deployment import Deployment, await_ready, stop
 from tests.e2e.paused import await_stopped, pause
 from tests.e2e.test_restart import PLACE, send
 from verdict.exactly_once.checkpoint import checkpoint_position
-from verdict.exactly_once.steps import Step
+from verdict.exactly_once.steps import Failpoint
 from verdict.local.broker import EmbeddedBroker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
@@ -63,7 +63,7 @@ def test_an_owner_that_overslept_in_a_commit_goes_on_alone_and_stops_when_it_was
     """C-18: the whole process tree stands still, as on a laptop that is closed."""
     first, copy = several(broker.bootstrap_servers, "paused", tmp_path, 2)
     first.environment["VERDICT_TRANSACTION_TIMEOUT_S"] = "5"
-    with ExitStack() as traffic, started(first, (Step.BEFORE_COMMIT, 4)) as former:
+    with ExitStack() as traffic, started(first, (Failpoint.BEFORE_COMMIT, 4)) as former:
         traffic.enter_context(first.traffic(1, SELDOM_S))
         await_stopped(former)
         resume = pause(former)
@@ -128,7 +128,7 @@ def several(servers: str, name: str, folder: Path, count: int) -> list[Deploymen
 
 @contextmanager
 def started(
-    deployment: Deployment, doom: tuple[Step, int] | None = None
+    deployment: Deployment, doom: tuple[Failpoint, int] | None = None
 ) -> Iterator["subprocess.Popen[str]"]:
     """Run a service that may end by itself; what is left of it in the end is killed."""
     with deployment.start(doom, by=signal.SIGSTOP) as service:

@@ -16,7 +16,7 @@ from tests.reactions.tills import earned, recorded, sales, shipped
 from verdict.client.client import Client
 from verdict.errors import VerdictError
 from verdict.kafka.log import KafkaLog
-from verdict.standing.settling import until_settled
+from verdict.standing.settling import wait_until_idle
 from verdict.testing import Service
 from verdict.wire.response import Response
 
@@ -58,7 +58,7 @@ def sell(service: Service, day: list[tuple[str, bytes]]) -> None:
 
 
 def settle(service: Service) -> None:
-    for _ in until_settled(service.settings):
+    for _ in wait_until_idle(service.settings):
         pass
 
 

@@ -18,7 +18,7 @@ from tests.reactions.running import behind, read_all
 from tests.reactions.tills import PERSONAL, Sale, earned, recorded, shipped, totals
 from verdict.configuration.loading import load_settings
 from verdict.exactly_once.query import lake_query
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.reactions.query import reactions_of, reactions_query
 
 QUIET_S = 180
@@ -73,7 +73,7 @@ def await_quiet(deployment: Deployment) -> None:
     topics = deployment.topics
     settings = load_settings(APPLICATION, deployment=topics.deployment, topic_prefix=topics.prefix)
     reactions, lake = reactions_query(reactions_of(settings)), lake_query(topics)
-    kafka = Kafka(
+    kafka = KafkaConfig(
         settings={"bootstrap.servers": deployment.bootstrap_servers}, transaction_timeout_s=15
     )
 

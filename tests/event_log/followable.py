@@ -12,15 +12,15 @@ from tests.projection.read_side import ReadSide
 from tests.topics import create, drop
 from verdict.event_log.archive import Archive
 from verdict.event_log.event_log import EventLog as WholeLog
-from verdict.event_log.placed import laid
+from verdict.event_log.placed import raw_record
 from verdict.kafka.log import KafkaLog
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.message import Event
 from verdict.model.source import Source
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Batch
+from verdict.projection.batch import ProjectionBatch
 from verdict.read_models.batches.stream import Decoder
-from verdict.wire.spans import Partition, Span, Spans
+from verdict.wire.spans import OffsetRange, Spans, TopicPartition
 from verdict.wire.topics import Topics
 
 POSITIONS = 12
@@ -108,9 +108,13 @@ class Followable:
         starts = applier.positions
         with KafkaLog(self.options) as log:
             kept = log.bounds(log.places([self.topic]))
-            spans = {place: Span(starts.get(place, 0), span.end) for place, span in kept.items()}
+            spans = {
+                place: OffsetRange(starts.get(place, 0), span.end) for place, span in kept.items()
+            }
             decoder = Decoder(self.topics)
-            batch = Batch([decoder.delivery(*laid(m)) for m in log.read(spans)], spans)
+            batch = ProjectionBatch(
+                [decoder.delivery(*raw_record(m)) for m in log.read(spans)], spans
+            )
         applier.apply(batch)
         assert applier.failure is None
 
@@ -120,7 +124,7 @@ class Followable:
         reader = parts.enter_context(self.read_side.reader())
         return WholeLog(self.topics, lambda: kafka, lambda: Archive(reader))
 
-    def ends(self) -> dict[Partition, int]:
+    def ends(self) -> dict[TopicPartition, int]:
         """Return the next offset of each partition."""
         with KafkaLog(self.options) as log:
             kept = log.bounds(log.places([self.topic]))

@@ -7,11 +7,11 @@ from tests.application import CATALOG
 from tests.conftest import NewDatabase
 from tests.projection.event_log import SECOND, START, EventLog, opened
 from tests.projection.read_side import ReadSide
-from verdict.event_log.archive import Archive, NoSuchPosition
-from verdict.wire.spans import Partition
+from verdict.event_log.archive import Archive, PositionNotFoundError
+from verdict.wire.spans import TopicPartition
 
 NAMES = [f"p-{number}" for number in range(9)]
-NOBODYS = Partition("order.events", 0)
+NOBODYS = TopicPartition("order.events", 0)
 
 
 @pytest.fixture
@@ -32,22 +32,24 @@ def test_a_global_position_is_a_place_in_every_partition(
     read_side = ReadSide(new_database())
     read_side.applier("event_archive").apply(log.everything())
     every = 'SELECT topic, "partition", "offset" FROM event_archive ORDER BY global_position'
-    archived = [Partition(*row[:2]) for row in read_side.select(every)]
+    archived = [TopicPartition(*row[:2]) for row in read_side.select(every)]
 
     with read_side.reader() as reader:
         archive = Archive(reader)
         for position in range(len(archived) + 1):
-            archive.see_that_it_reaches(position)
+            archive.require_position(position)
             ends = {place: archive.end_at_position(place, position) for place in log.partitions}
-            before = [d for d in log.deliveries if d.offset < ends[Partition(*d[:2])]]
+            before = [d for d in log.deliveries if d.offset < ends[TopicPartition(*d[:2])]]
             assert len(before) == position
             for place in log.partitions:
-                assert len([d for d in before if Partition(*d[:2]) == place]) == archived[
+                assert len([d for d in before if TopicPartition(*d[:2]) == place]) == archived[
                     :position
                 ].count(place)
         assert archive.end_at_position(NOBODYS, len(archived)) == 0
-        with pytest.raises(NoSuchPosition, match=r"no global position 28 yet, .* ends at 27"):
-            archive.see_that_it_reaches(28)
+        with pytest.raises(
+            PositionNotFoundError, match=r"no global position 28 yet, .* ends at 27"
+        ):
+            archive.require_position(28)
     read_side.close()
 
 

@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from verdict.event_log.decisions import decisions_in
-from verdict.event_log.placed import Laid
+from verdict.event_log.decisions import skips_in
+from verdict.event_log.placed import RawRecord
 from verdict.model.source import Source
 from verdict.wire.decision import Decision
 from verdict.wire.records import encode
@@ -22,10 +22,10 @@ def test_what_somebody_else_wrote_is_left_out_and_the_others_count(
 ) -> None:
     """A stray record passes over nothing, and stops nobody."""
     values = [encode(MADE), foreign, encode(MADE)]
-    records = [Laid("verdict.decisions", 0, n, None, value) for n, value in enumerate(values)]
+    records = [RawRecord("verdict.decisions", 0, n, None, value) for n, value in enumerate(values)]
 
     with caplog.at_level(logging.ERROR):
-        found = [*decisions_in(records)]
+        found = [*skips_in(records)]
 
     assert found == [MADE, MADE]
     [said] = caplog.messages

@@ -6,11 +6,11 @@ from contextlib import ExitStack
 import pytest
 
 from tests.event_log.followable import CutLog, Followable
-from verdict.decision.history import Broken
-from verdict.errors import Unreachable
-from verdict.event_log.archive import Altered, Archive
-from verdict.event_log.event_log import EventLog, Gone
-from verdict.kafka.errors import NotThereYet
+from verdict.decision.history import InvalidHistoryError
+from verdict.errors import UnreachableError
+from verdict.event_log.archive import Archive, HashMismatchError
+from verdict.event_log.event_log import EventLog, EventsMissingError
+from verdict.kafka.errors import TopicMissingError
 from verdict.kafka.log import KafkaLog
 from verdict.projection import position
 
@@ -25,7 +25,7 @@ def without_archive(of: Followable, parts: ExitStack) -> EventLog:
     kafka = parts.enter_context(KafkaLog(of.options))
 
     def nowhere() -> Archive:
-        raise Unreachable("the database is away")
+        raise UnreachableError("the database is away")
 
     return EventLog(of.topics, lambda: kafka, nowhere)
 
@@ -55,9 +55,9 @@ def test_what_is_nowhere_is_named_and_why_there_is_no_archive(
     followable.drop({0: 1})
     told = r":0 are archived up to offset 0.* and Kafka has them from 1 only"
 
-    with pytest.raises(Gone, match=told):
+    with pytest.raises(EventsMissingError, match=told):
         [*followable.log(parts).read({}, followable.ends())]
-    with pytest.raises(Gone, match=r"there is no archive: the database is away"):
+    with pytest.raises(EventsMissingError, match=r"there is no archive: the database is away"):
         [*without_archive(followable, parts).read({}, followable.ends())]
 
 
@@ -73,7 +73,7 @@ def test_who_has_more_than_kafka_ever_had_is_told(followable: Followable, parts:
             connection, archived, known, {place: end + 9 for place, end in known.items()}
         )
 
-    with pytest.raises(NotThereYet, match="find out who created the topic anew"):
+    with pytest.raises(TopicMissingError, match="find out who created the topic anew"):
         [*followable.log(parts).every("position")]
 
 
@@ -90,9 +90,9 @@ def test_a_row_that_was_altered_is_never_taken_for_an_event(
         connection.execute(table.update().where(this).values(hash="0" * 64))
     log = followable.log(parts)
 
-    with pytest.raises(Altered, match="version 2 of position 'p-1', was altered"):
+    with pytest.raises(HashMismatchError, match="version 2 of position 'p-1', was altered"):
         [*log.read({}, followable.ends())]
     of_type = {name: [*history] for name, history in log.every("position")}
-    with pytest.raises(Broken, match="was altered: its value has the SHA-256"):
+    with pytest.raises(InvalidHistoryError, match="was altered: its value has the SHA-256"):
         of_type["p-1"][1].stored  # noqa: B018
     assert [one.stored.event.version for one in log.history("position", "p-2")] == [1, 2]

@@ -13,14 +13,14 @@ from sqlalchemy import Engine, text
 from tests.application import APPLICATION
 from verdict.configuration.loading import load_settings
 from verdict.event_log.followed_log import (
-    follow_this_log,
-    refuse_another_database,
+    bind_to_log,
     remembered,
+    require_same_database,
 )
 from verdict.kafka import log_identity
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log_identity import (
-    AnotherLog,
+    DifferentLogError,
     Identities,
     Identity,
     beyond,
@@ -30,13 +30,13 @@ from verdict.local.broker import EmbeddedBroker
 from verdict.projection import followed, position
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.letter_status import FOLLOWER
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 
 TOPIC = "followed-log"
 
 
 def test_a_position_behind_the_end_is_named_with_both_numbers() -> None:
-    reached = {Partition("a", 0): 5, Partition("a", 1): 7}
+    reached = {TopicPartition("a", 0): 5, TopicPartition("a", 1): 7}
 
     assert beyond(reached, {"a": [5, 6]}) == [
         "a:1 was read up to offset 7, and Kafka has it up to 6 only"
@@ -48,28 +48,28 @@ def test_a_position_behind_the_end_is_named_with_both_numbers() -> None:
 
 
 def test_topics_may_come_and_go_but_not_all_at_once() -> None:
-    noted = followed.Followed(frozenset({"here"}), {"a.events": "1", "b.events": "2"})
+    noted = followed.SourceTopics(frozenset({"here"}), {"a.events": "1", "b.events": "2"})
     found = Identity("here", {"a.events": "1", "c.events": "3"})
 
     require_same_ids([remembered("it", noted, ["a.events", "c.events"])], found)
-    with pytest.raises(AnotherLog, match=r"filled from a\.events .* to follow c\.events"):
+    with pytest.raises(DifferentLogError, match=r"filled from a\.events .* to follow c\.events"):
         remembered("it", noted, ["c.events"])
-    with pytest.raises(AnotherLog, match=r"b\.events had the id 2 and is gone"):
+    with pytest.raises(DifferentLogError, match=r"b\.events had the id 2 and is gone"):
         require_same_ids([remembered("it", noted, ["b.events"])], found)
 
 
 def test_positions_in_topics_that_are_not_followed_any_more_do_not_matter() -> None:
-    noted = followed.Followed(frozenset(), {})
+    noted = followed.SourceTopics(frozenset(), {})
 
-    found = remembered("it", noted, ["a"], {Partition("a", 0): 5, Partition("b", 0): 9})
+    found = remembered("it", noted, ["a"], {TopicPartition("a", 0): 5, TopicPartition("b", 0): 9})
 
-    assert found.reached == {Partition("a", 0): 5}
+    assert found.reached == {TopicPartition("a", 0): 5}
 
 
 class OnlyTheirs:
     """A Kafka that has the topic of another log, and none of this deployment's."""
 
-    def __init__(self, kafka: Kafka) -> None:
+    def __init__(self, kafka: KafkaConfig) -> None:
         """Take no notice of it."""
 
     def identity(self, topics: object) -> Identity:
@@ -88,35 +88,35 @@ def test_a_database_is_refused_while_the_topics_are_not_there_yet(
     noted: dict[str, str], reached: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_identity, "Identities", OnlyTheirs)
-    nowhere, url = Kafka(settings={}), f"sqlite:///{tmp_path / 'theirs.db'}"
+    nowhere, url = KafkaConfig(settings={}), f"sqlite:///{tmp_path / 'theirs.db'}"
     settings = load_settings(
         APPLICATION, data_dir=tmp_path, topic_prefix="m-", database_url=SecretStr(url)
     )
 
-    refuse_another_database(settings, nowhere)
+    require_same_database(settings, nowhere)
     assert not (tmp_path / "theirs.db").exists(), "nothing is made before all is known to fit"
     engine = open_database(url)
-    refuse_another_database(settings, nowhere)
+    require_same_database(settings, nowhere)
     create_read_side(engine, [])
     with engine.begin() as connection:
         followed.note(connection, "here", noted)
-        ends = {Partition(settings.topics.dead_letters, 0): reached} if reached else {}
+        ends = {TopicPartition(settings.topics.dead_letters, 0): reached} if reached else {}
         position.advance(connection, FOLLOWER, {}, ends)
     engine.dispose()
 
-    with pytest.raises(AnotherLog, match=said):
-        refuse_another_database(settings, nowhere)
+    with pytest.raises(DifferentLogError, match=said):
+        require_same_database(settings, nowhere)
 
 
 @pytest.fixture(scope="module")
-def kafka(broker: EmbeddedBroker) -> Kafka:
+def kafka(broker: EmbeddedBroker) -> KafkaConfig:
     """Return a Kafka with a topic of three records."""
-    kafka = Kafka(settings={"bootstrap.servers": broker.bootstrap_servers})
+    kafka = KafkaConfig(settings={"bootstrap.servers": broker.bootstrap_servers})
     create(kafka)
     return kafka
 
 
-def create(kafka: Kafka) -> None:
+def create(kafka: KafkaConfig) -> None:
     admin = AdminClient({**kafka.settings, "log_level": 0})
     admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(30)
     producer = Producer({**kafka.settings, "log_level": 0})
@@ -135,14 +135,16 @@ def engine(new_database: Callable[[], str]) -> Iterator[Engine]:
 
 def read_up_to(engine: Engine, offset: int) -> None:
     with engine.begin() as connection:
-        position.advance(connection, FOLLOWER, {}, {Partition(TOPIC, 0): offset})
+        position.advance(connection, FOLLOWER, {}, {TopicPartition(TOPIC, 0): offset})
 
 
-def test_a_read_side_keeps_the_ids_of_the_log_that_it_follows(engine: Engine, kafka: Kafka) -> None:
+def test_a_read_side_keeps_the_ids_of_the_log_that_it_follows(
+    engine: Engine, kafka: KafkaConfig
+) -> None:
     read_up_to(engine, 3)
 
     for _ in range(2):
-        follow_this_log(engine, kafka, [TOPIC, "no-such-topic"])
+        bind_to_log(engine, kafka, [TOPIC, "no-such-topic"])
 
     found = Identities(kafka).identity([TOPIC])
     with engine.connect() as connection:
@@ -152,22 +154,26 @@ def test_a_read_side_keeps_the_ids_of_the_log_that_it_follows(engine: Engine, ka
 
 @pytest.mark.proves("G-01")
 @pytest.mark.parametrize("column", ["topic_id", "cluster_id"])
-def test_a_read_side_of_other_topics_is_refused(engine: Engine, kafka: Kafka, column: str) -> None:
-    follow_this_log(engine, kafka, [TOPIC])
+def test_a_read_side_of_other_topics_is_refused(
+    engine: Engine, kafka: KafkaConfig, column: str
+) -> None:
+    bind_to_log(engine, kafka, [TOPIC])
     with engine.begin() as connection:
         connection.execute(text(f"UPDATE followed_topic_v1 SET {column} = 'another'"))
 
-    with pytest.raises(AnotherLog, match=r"the read side .*(id was|had the id) another"):
-        follow_this_log(engine, kafka, [TOPIC])
+    with pytest.raises(DifferentLogError, match=r"the read side .*(id was|had the id) another"):
+        bind_to_log(engine, kafka, [TOPIC])
 
 
 @pytest.mark.proves("G-01")
 def test_a_read_side_without_ids_that_has_read_further_than_kafka_goes_is_refused(
-    engine: Engine, kafka: Kafka
+    engine: Engine, kafka: KafkaConfig
 ) -> None:
     """An old database under a fresh Kafka was ready, skipped what came, and mixed two worlds."""
     read_up_to(engine, 42)
 
     for _ in range(2):  # and nothing was adopted
-        with pytest.raises(AnotherLog, match="up to offset 42, and Kafka has it up to 3 only"):
-            follow_this_log(engine, kafka, [TOPIC])
+        with pytest.raises(
+            DifferentLogError, match="up to offset 42, and Kafka has it up to 3 only"
+        ):
+            bind_to_log(engine, kafka, [TOPIC])

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.audit.books import PLACE, Books
-from verdict.event_log.followed_log import refuse_another_database
-from verdict.kafka.access import Kafka
-from verdict.kafka.log_identity import AnotherLog
+from verdict.event_log.followed_log import require_same_database
+from verdict.kafka.access import KafkaConfig
+from verdict.kafka.log_identity import DifferentLogError
 from verdict.local.broker import EmbeddedBroker
 
 ALTERED = "UPDATE event_archive_v1 SET value = ? WHERE aggregate_id = 'o-1' AND version = 1"
@@ -24,22 +24,22 @@ def test_another_record_in_the_place_of_the_last_archived_event_is_refused(
     books.ask("order", "o-1", PLACE)
     books.settle()
     topic, number = books.topics.events("order"), books.partition("o-1")
-    kafka = Kafka(settings=books.options)
-    refuse_another_database(books.settings, kafka)
+    kafka = KafkaConfig(settings=books.options)
+    require_same_database(books.settings, kafka)
 
     other = sha256(b"another event").hexdigest()
     with books.read_side.engine.begin() as connection:
         connection.exec_driver_sql(ALTERED, (b"another event",))
-    refuse_another_database(books.settings, kafka)  # which is for the audit to name
+    require_same_database(books.settings, kafka)  # which is for the audit to name
     with books.read_side.engine.begin() as connection:
         connection.exec_driver_sql(OTHER, (other,))
     said = rf"{topic}:{number}:0 was archived with the SHA-256 {other[:16]}…, and Kafka has"
-    with pytest.raises(AnotherLog, match=said):
-        refuse_another_database(books.settings, kafka)
+    with pytest.raises(DifferentLogError, match=said):
+        require_same_database(books.settings, kafka)
     books.ask("order", "o-1", {"type": "ModifyOrder", "quantity": 5})
     books.settle()
-    refuse_another_database(books.settings, kafka)  # the last one is as it was archived
+    require_same_database(books.settings, kafka)  # the last one is as it was archived
 
     books.drop(topic, number, books.bounds(topic)[number][1])
-    refuse_another_database(books.settings, kafka)
+    require_same_database(books.settings, kafka)
     books.close()

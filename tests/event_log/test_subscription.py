@@ -12,9 +12,9 @@ from tests.event_log.followable import POSITIONS, CutLog, Followable
 from verdict.configuration.loading import load_settings
 from verdict.errors import VerdictError
 from verdict.event_log.archive import FROM_POSITION
-from verdict.event_log.decisions import honouring, write_decisions
-from verdict.event_log.subscription import Followed, Place, Places, Subscription, subscribe
-from verdict.kafka.errors import NotThereYet
+from verdict.event_log.decisions import reader_skipping, write_skips
+from verdict.event_log.subscription import Place, Places, SubscribedEvent, Subscription, subscribe
+from verdict.kafka.errors import TopicMissingError
 from verdict.kafka.log import KafkaLog
 from verdict.projection.declared import projections
 from verdict.projection.processor_tables import readable
@@ -42,7 +42,7 @@ def log(followable: Followable) -> Iterator[KafkaLog]:
         yield log
 
 
-def identities(found: list[Followed]) -> list[tuple[str, int]]:
+def identities(found: list[SubscribedEvent]) -> list[tuple[str, int]]:
     """Return (position, version) of each, once it is seen that the order is kept."""
     reached: dict[str, int] = {}
     for one in found:
@@ -259,7 +259,7 @@ def test_a_subscriber_who_has_more_than_kafka_is_told(
         for follow in (False, True):
             subscription = Subscription(reader, log, followable.topics, "position", places)
 
-            with pytest.raises(NotThereYet, match="find out who created the topic anew"):
+            with pytest.raises(TopicMissingError, match="find out who created the topic anew"):
                 next(subscription.events(follow))
 
 
@@ -291,9 +291,9 @@ def test_a_record_that_is_no_event_is_named_and_passed_over_once_that_is_decided
             found += [*subscription.events(follow=False)]
     made = Decision(source=place, until=place.offset + 1, who="ada", why="a test", decided_at=0)
 
-    write_decisions(followable.options, followable.topics, [made])
+    write_skips(followable.options, followable.topics, [made])
 
-    with honouring(followable.options, followable.topics) as log:
+    with reader_skipping(followable.options, followable.topics) as log:
         everything = [*Subscription(reader, log, followable.topics).events(follow=False)]
         again = Subscription(reader, log, followable.topics, from_position=subscription.places)
         rest = [*again.events(follow=False)]

@@ -8,15 +8,15 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tests.topics import create_new, drop
-from verdict.exactly_once.batch import Batch, OutputRecord
+from verdict.exactly_once.batch import OutputRecord, SourceBatch
 from verdict.exactly_once.checkpoint import FRESH, CheckpointPosition
 from verdict.exactly_once.fencing import claim_query
-from verdict.exactly_once.markers import read_marker
+from verdict.exactly_once.markers import read_progress
 from verdict.exactly_once.publisher import Publisher
 from verdict.exactly_once.query import Query
-from verdict.exactly_once.steps import OnStep, unobserved
+from verdict.exactly_once.steps import OnStep, ignore_step
 from verdict.exactly_once.transactions import Transactions
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.log_identity import Identities
 from verdict.wire.marker import Marker
@@ -31,7 +31,7 @@ class Deployment:
     def __init__(
         self, bootstrap_servers: str, name: str, transaction_timeout_s: float = 15.0
     ) -> None:
-        self.kafka = Kafka(
+        self.kafka = KafkaConfig(
             settings={"bootstrap.servers": bootstrap_servers},
             transaction_timeout_s=transaction_timeout_s,
         )
@@ -98,18 +98,18 @@ class Deployment:
             producer.close()
 
     def claim(
-        self, checkpoint: CheckpointPosition = FRESH, on_step: OnStep = unobserved
+        self, checkpoint: CheckpointPosition = FRESH, on_step: OnStep = ignore_step
     ) -> Publisher:
         publisher = claim_query(self.query, self.kafka, checkpoint, on_step)
         self._publishers.append(publisher)
         return publisher
 
     def marker(self) -> Marker | None:
-        return read_marker(self.kafka, self.query, wait=True).marker
+        return read_progress(self.kafka, self.query, wait=True).marker
 
     def marker_is_hidden(self) -> bool:
         """Tell whether a transaction is open on the markers."""
-        return not read_marker(self.kafka, self.query, wait=False).settled
+        return not read_progress(self.kafka, self.query, wait=False).settled
 
     def visible(self) -> list[bytes]:
         """Return the events that a consumer sees, sorted, once for every time they are there."""
@@ -146,9 +146,9 @@ class Deployment:
         other.query = self.another(query)
         return other
 
-    def batch(self, batch_id: int) -> Batch:
+    def batch(self, batch_id: int) -> SourceBatch:
         start, end = ([number * BATCH_SIZE, 0] for number in (batch_id, batch_id + 1))
-        return Batch(
+        return SourceBatch(
             query_id=SPARK_QUERY,
             batch_id=batch_id,
             start={self.commands: start},

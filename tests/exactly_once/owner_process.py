@@ -5,13 +5,13 @@ import signal
 import sys
 
 from tests.exactly_once.deployment import Deployment
-from verdict.exactly_once.steps import Step
+from verdict.exactly_once.steps import Failpoint
 
 
 def main(bootstrap_servers: str, name: str, deadly: str) -> None:
     """Take over a fresh deployment, publish batch 0 and die at the step called `deadly`."""
 
-    def die(step: Step) -> None:
+    def die(step: Failpoint) -> None:
         if step == deadly:
             os.kill(os.getpid(), signal.SIGKILL)
 

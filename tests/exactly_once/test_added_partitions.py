@@ -7,7 +7,7 @@ import pytest
 from tests.application import APPLICATION
 from tests.exactly_once.deployment import Deployment, values
 from tests.topics import grow
-from verdict.event_log.decisions import read_decisions, write_decisions
+from verdict.event_log.decisions import read_skips, write_skips
 from verdict.exactly_once.restart import restart_from_progress
 from verdict.model.source import Source
 from verdict.wire.decision import Decision
@@ -86,7 +86,7 @@ def test_decisions_are_read_where_they_were_written(deployment: Deployment) -> N
         for n in range(6)
     ]
 
-    write_decisions(deployment.kafka.settings, topics, decided)
+    write_skips(deployment.kafka.settings, topics, decided)
 
-    assert read_decisions(deployment.kafka.settings, topics) == decided
+    assert read_skips(deployment.kafka.settings, topics) == decided
     assert {one.partition() for one in deployment.committed(topics.decisions)} == {0}

@@ -5,13 +5,19 @@ from dataclasses import replace
 import pytest
 
 from tests.exactly_once.deployment import Deployment, values
-from verdict.exactly_once.belonging import belonging
+from verdict.exactly_once.belonging import log_identity
 from verdict.exactly_once.checkpoint import FRESH
 from verdict.exactly_once.fencing import write_marker
 from verdict.exactly_once.restart import restart_from_progress
-from verdict.exactly_once.steps import Step
+from verdict.exactly_once.steps import Failpoint
 from verdict.foundation.log_watch import LogWatch
-from verdict.kafka.log_identity import AnotherLog, Identity, Remembered, changes, require_same_ids
+from verdict.kafka.log_identity import (
+    DifferentLogError,
+    Identity,
+    Remembered,
+    changes,
+    require_same_ids,
+)
 from verdict.wire.marker import Marker
 
 
@@ -57,7 +63,7 @@ def test_what_several_remember_is_named_once_with_all_else() -> None:
 
     gone, another = "a had the id 1 and is gone", "b had the id 2 and has 3"
     with pytest.raises(
-        AnotherLog,
+        DifferentLogError,
         match=f"^the marker of decider and the read side belong to another log: {gone}; {another}",
     ):
         require_same_ids(
@@ -76,7 +82,7 @@ def test_what_several_remember_is_named_once_with_all_else() -> None:
 def test_a_topic_that_was_created_anew_is_refused_before_the_owner_is_disturbed(
     deployment: Deployment, recreated: str
 ) -> None:
-    steps: list[Step] = []
+    steps: list[Failpoint] = []
     owner = deployment.claim(on_step=steps.append)
     owner.publish(deployment.batch(0), deployment.outputs(0))
     topic = f"{deployment.name}.{recreated}"
@@ -85,7 +91,7 @@ def test_a_topic_that_was_created_anew_is_refused_before_the_owner_is_disturbed(
     deployment.recreate(topic)
 
     [now] = deployment.ids([topic]).values()
-    with pytest.raises(AnotherLog, match=f"{topic} had the id {was} and has {now}"):
+    with pytest.raises(DifferentLogError, match=f"{topic} had the id {was} and has {now}"):
         deployment.claim(deployment.checkpoint(0, committed=True))
     assert deployment.marker() == owner.marker  # nobody has claimed it
 
@@ -98,7 +104,7 @@ def test_a_topic_that_is_created_anew_under_the_owner_gets_nothing(deployment: D
     deployment.recreate(deployment.events)
 
     for _ in range(2):  # also when Spark hands the batch over again
-        with pytest.raises(AnotherLog, match=f"{deployment.events} had the id"):
+        with pytest.raises(DifferentLogError, match=f"{deployment.events} had the id"):
             owner.publish(deployment.batch(1), deployment.outputs(1))
     assert deployment.visible() == []
 
@@ -108,7 +114,7 @@ def test_a_topic_that_is_deleted_under_the_owner_is_named(deployment: Deployment
 
     deployment.remove(deployment.commands)
 
-    with pytest.raises(AnotherLog, match=f"{deployment.commands} had the id .* and is gone"):
+    with pytest.raises(DifferentLogError, match=f"{deployment.commands} had the id .* and is gone"):
         owner.publish(deployment.batch(0), deployment.outputs(0))
 
 
@@ -121,7 +127,7 @@ def test_a_topic_that_is_created_anew_is_noticed_though_nothing_is_published(
 
     deployment.recreate(deployment.commands)
 
-    with pytest.raises(AnotherLog, match=f"{deployment.commands} had the id"):
+    with pytest.raises(DifferentLogError, match=f"{deployment.commands} had the id"):
         watch.look()
 
 
@@ -131,7 +137,9 @@ def test_a_marker_of_another_cluster_is_refused(deployment: Deployment) -> None:
     foreign = replace(owner.marker, cluster_id="elsewhere")
     write_marker(deployment.fence(), deployment.query, deployment.kafka, foreign).close()
 
-    with pytest.raises(AnotherLog, match=r"cluster's id was elsewhere and is .*bootstrap_servers"):
+    with pytest.raises(
+        DifferentLogError, match=r"cluster's id was elsewhere and is .*bootstrap_servers"
+    ):
         deployment.claim()
 
 
@@ -156,7 +164,7 @@ def test_a_query_without_state_goes_on_in_its_own_topics_only(deployment: Deploy
 
     deployment.recreate(deployment.commands)
 
-    with pytest.raises(AnotherLog, match="created anew"):
+    with pytest.raises(DifferentLogError, match="created anew"):
         restart_from_progress(deployment.query, deployment.kafka)
 
 
@@ -166,7 +174,7 @@ def test_topics_that_are_new_are_adopted_and_those_of_no_interest_are_kept(
     marker = deployment.claim(FRESH).marker
     known = {deployment.commands: marker.topic_ids[deployment.commands], "left.events": "gone"}
 
-    found = belonging(replace(marker, topic_ids=known), deployment.query, deployment.kafka)
+    found = log_identity(replace(marker, topic_ids=known), deployment.query, deployment.kafka)
 
     assert found.topic_ids == {**marker.topic_ids, "left.events": "gone"}
     assert isinstance(found, Marker)

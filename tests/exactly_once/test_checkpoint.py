@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.exactly_once.checkpoints import QUERY_ID, begin, commit, plan
-from verdict.exactly_once.batch import Batch
+from verdict.exactly_once.batch import SourceBatch
 from verdict.exactly_once.checkpoint import (
     FRESH,
     CheckpointPosition,
@@ -16,7 +16,7 @@ from verdict.exactly_once.checkpoint import (
     remove_torn_files,
     starting_offsets,
 )
-from verdict.exactly_once.errors import DamagedCheckpoint
+from verdict.exactly_once.errors import DamagedCheckpointError
 
 START = {"order.commands": [1, 0]}
 MIDDLE = {"order.commands": [2, 2]}
@@ -55,7 +55,7 @@ def test_before_the_first_batch_only_the_start_is_known(tmp_path: Path) -> None:
 
 
 def test_the_batch_planned_last_runs_from_the_end_of_the_one_before(checkpoint: Path) -> None:
-    batch = Batch(query_id=QUERY_ID, batch_id=1, start=MIDDLE, end=END)
+    batch = SourceBatch(query_id=QUERY_ID, batch_id=1, start=MIDDLE, end=END)
 
     assert batch_of(checkpoint, 1) == batch
     assert checkpoint_position(checkpoint) == CheckpointPosition(
@@ -97,7 +97,7 @@ def test_a_file_that_is_cut_off_anywhere_is_named_and_never_taken_for_a_fresh_st
     for length in range(len(whole)):
         (checkpoint / file).write_bytes(whole[:length])
 
-        with pytest.raises(DamagedCheckpoint, match=f"{checkpoint / file}.*verdict recover"):
+        with pytest.raises(DamagedCheckpointError, match=f"{checkpoint / file}.*verdict recover"):
             checkpoint_position(checkpoint)
 
 
@@ -106,7 +106,7 @@ def test_a_file_that_is_cut_off_anywhere_is_named_and_never_taken_for_a_fresh_st
 def test_a_missing_file_is_named(checkpoint: Path, file: str) -> None:
     (checkpoint / file).unlink()
 
-    with pytest.raises(DamagedCheckpoint, match=str(checkpoint / file)):
+    with pytest.raises(DamagedCheckpointError, match=str(checkpoint / file)):
         checkpoint_position(checkpoint)
 
 
@@ -135,7 +135,9 @@ def test_a_disk_that_cannot_be_read_is_no_damage(checkpoint: Path, file: str) ->
 def test_logs_that_do_not_belong_together_are_refused(checkpoint: Path) -> None:
     plan(checkpoint, 2, END)
 
-    with pytest.raises(DamagedCheckpoint, match="ends at batch 0, but the batch planned last is 2"):
+    with pytest.raises(
+        DamagedCheckpointError, match="ends at batch 0, but the batch planned last is 2"
+    ):
         checkpoint_position(checkpoint)
 
 
@@ -144,7 +146,7 @@ def test_commits_without_offsets_are_refused(checkpoint: Path) -> None:
         file.unlink()
 
     with pytest.raises(
-        DamagedCheckpoint, match="ends at batch 0, but the batch planned last is -1"
+        DamagedCheckpointError, match="ends at batch 0, but the batch planned last is -1"
     ):
         checkpoint_position(checkpoint)
 
@@ -167,7 +169,7 @@ def test_what_are_no_offsets_of_one_kafka_source_is_refused(checkpoint: Path, of
     lines = (checkpoint / "offsets/1").read_text().splitlines()
     (checkpoint / "offsets/1").write_text("\n".join([*lines[:2], offsets]))
 
-    with pytest.raises(DamagedCheckpoint, match="offsets/1"):
+    with pytest.raises(DamagedCheckpointError, match="offsets/1"):
         batch_of(checkpoint, 1)
 
 
@@ -175,7 +177,7 @@ def test_an_unknown_version_of_the_files_is_refused(checkpoint: Path) -> None:
     text = (checkpoint / "offsets/1").read_text()
     (checkpoint / "offsets/1").write_text(text.replace("v1", "v2", 1))
 
-    with pytest.raises(DamagedCheckpoint, match=r"begins with \['v2'\], not with \['v1'\]"):
+    with pytest.raises(DamagedCheckpointError, match=r"begins with \['v2'\], not with \['v1'\]"):
         checkpoint_position(checkpoint)
 
 
@@ -183,7 +185,9 @@ def test_a_checkpoint_without_a_shard_count_is_refused(checkpoint: Path) -> None
     text = (checkpoint / "offsets/1").read_text()
     (checkpoint / "offsets/1").write_text(text.replace("shuffle", "shuttle"))
 
-    with pytest.raises(DamagedCheckpoint, match=r"does not hold spark\.sql\.shuffle\.partitions"):
+    with pytest.raises(
+        DamagedCheckpointError, match=r"does not hold spark\.sql\.shuffle\.partitions"
+    ):
         checkpoint_position(checkpoint)
 
 
@@ -198,7 +202,7 @@ def test_any_bytes_are_read_or_refused_by_name(
     plan(checkpoint, 1, END)
     (checkpoint / file).write_bytes(noise)
 
-    with pytest.raises(DamagedCheckpoint, match=file):
+    with pytest.raises(DamagedCheckpointError, match=file):
         checkpoint_position(checkpoint)
 
 

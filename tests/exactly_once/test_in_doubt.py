@@ -16,9 +16,9 @@ import pytest
 
 from tests.exactly_once.deployment import Deployment, values
 from tests.exactly_once.proxy import SOON_ABORTED
-from verdict.errors import Unreachable
-from verdict.exactly_once.publisher import Outcome
-from verdict.exactly_once.steps import Step
+from verdict.errors import UnreachableError
+from verdict.exactly_once.publisher import PublishResult
+from verdict.exactly_once.steps import Failpoint
 from verdict.local.broker import EmbeddedBroker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.process]
@@ -47,21 +47,21 @@ def deployment(own_broker: EmbeddedBroker, request: pytest.FixtureRequest) -> It
 def test_a_commit_that_times_out_is_settled_by_the_marker(
     own_broker: EmbeddedBroker, deployment: Deployment
 ) -> None:
-    steps: list[Step] = []
+    steps: list[Failpoint] = []
 
-    def pause_during_the_commit(step: Step) -> None:
+    def pause_during_the_commit(step: Failpoint) -> None:
         steps.append(step)
-        if step is Step.BEFORE_COMMIT and Step.IN_DOUBT not in steps:
+        if step is Failpoint.BEFORE_COMMIT and Failpoint.IN_DOUBT not in steps:
             pause(own_broker)
-        if step is Step.IN_DOUBT:
+        if step is Failpoint.IN_DOUBT:
             resume(own_broker)
 
     publisher = deployment.claim(on_step=pause_during_the_commit)
 
-    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.PUBLISHED
 
-    assert Step.IN_DOUBT in steps
-    assert publisher.publish(deployment.batch(1), deployment.outputs(1)) is Outcome.PUBLISHED
+    assert Failpoint.IN_DOUBT in steps
+    assert publisher.publish(deployment.batch(1), deployment.outputs(1)) is PublishResult.PUBLISHED
     deployment.fence()  # waits for the end of what a busy broker has only promised to commit
     assert deployment.visible() == values(0, 1)
 
@@ -73,21 +73,21 @@ def test_a_connection_lost_during_the_commit_is_settled_by_the_marker(
 ) -> None:
     """The client itself would send the commit again and report success, as if nothing were."""
     deployment.kafka = replace(deployment.kafka, transaction_timeout_s=60.0)
-    steps: list[Step] = []
+    steps: list[Failpoint] = []
     restarting = threading.Thread(target=restart_when_asked, args=[own_broker])
 
-    def kill_during_the_commit(step: Step) -> None:
+    def kill_during_the_commit(step: Failpoint) -> None:
         steps.append(step)
-        if step is Step.BEFORE_COMMIT and Step.IN_DOUBT not in steps:
+        if step is Failpoint.BEFORE_COMMIT and Failpoint.IN_DOUBT not in steps:
             pause(own_broker)
             restarting.start()
 
     publisher = deployment.claim(on_step=kill_during_the_commit)
 
-    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.PUBLISHED
 
     restarting.join()
-    assert Step.IN_DOUBT in steps
+    assert Failpoint.IN_DOUBT in steps
     assert "a connection was lost during the commit" in caplog.text
     assert deployment.visible() == values(0)
 
@@ -96,13 +96,13 @@ def test_a_connection_lost_during_the_commit_is_settled_by_the_marker(
 def test_when_kafka_stays_away_the_owner_stops_and_the_next_start_finds_out(
     own_broker: EmbeddedBroker, deployment: Deployment
 ) -> None:
-    def pause_for_good(step: Step) -> None:
-        if step is Step.BEFORE_COMMIT:
+    def pause_for_good(step: Failpoint) -> None:
+        if step is Failpoint.BEFORE_COMMIT:
             pause(own_broker)
 
     publisher = deployment.claim(on_step=pause_for_good)
 
-    with pytest.raises(Unreachable, match=own_broker.bootstrap_servers):
+    with pytest.raises(UnreachableError, match=own_broker.bootstrap_servers):
         publisher.publish(deployment.batch(0), deployment.outputs(0))
 
     resume(own_broker)
@@ -118,18 +118,18 @@ def test_an_owner_paused_past_the_transaction_timeout_goes_on_when_nobody_took_o
     deployment: Deployment,
 ) -> None:
     """Kafka aborts its transaction meanwhile, and fences it by doing so."""
-    steps: list[Step] = []
+    steps: list[Failpoint] = []
 
-    def oversleep(step: Step) -> None:
+    def oversleep(step: Failpoint) -> None:
         steps.append(step)
-        if step is Step.BEFORE_COMMIT and Step.IN_DOUBT not in steps:
+        if step is Failpoint.BEFORE_COMMIT and Failpoint.IN_DOUBT not in steps:
             await_abort(deployment)
 
     publisher = deployment.claim(on_step=oversleep)
 
-    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.PUBLISHED
 
-    assert Step.IN_DOUBT in steps
+    assert Failpoint.IN_DOUBT in steps
     assert deployment.visible() == values(0)
 
 

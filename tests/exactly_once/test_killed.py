@@ -11,36 +11,39 @@ from tests.exactly_once.deployment import Deployment, values
 from tests.tiers import the_first_of
 from verdict.exactly_once.batch import OutputRecord
 from verdict.exactly_once.checkpoint import FRESH
-from verdict.exactly_once.publisher import Outcome
-from verdict.exactly_once.steps import Step
+from verdict.exactly_once.publisher import PublishResult
+from verdict.exactly_once.steps import Failpoint
 
 ROOT = Path(__file__).parents[2]
 
 
-def kill_at(step: Step, deployment: Deployment) -> None:
+def kill_at(step: Failpoint, deployment: Deployment) -> None:
     servers = str(deployment.kafka.settings["bootstrap.servers"])
     module = "tests.exactly_once.owner_process"
     command = [sys.executable, "-m", module, servers, deployment.name, step]
     assert subprocess.run(command, cwd=ROOT).returncode == -signal.SIGKILL
 
 
-@pytest.mark.parametrize("step", the_first_of(Step.CLAIMED, Step.INITIALISED, Step.MARKER_READ))
+@pytest.mark.parametrize(
+    "step", the_first_of(Failpoint.CLAIMED, Failpoint.INITIALISED, Failpoint.MARKER_READ)
+)
 def test_killed_while_taking_over_the_next_start_is_an_ordinary_one(
-    deployment: Deployment, step: Step
+    deployment: Deployment, step: Failpoint
 ) -> None:
     kill_at(step, deployment)
 
     publisher = deployment.claim(FRESH)
 
-    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.PUBLISHED
     assert deployment.visible() == values(0)
 
 
 @pytest.mark.parametrize(
-    "step", the_first_of(Step.BEFORE_COMMIT, Step.TRANSACTION_OPEN, Step.OUTPUT_COMPUTED)
+    "step",
+    the_first_of(Failpoint.BEFORE_COMMIT, Failpoint.TRANSACTION_OPEN, Failpoint.OUTPUT_COMPUTED),
 )
 def test_killed_before_the_commit_nothing_is_visible_and_the_batch_is_published_again(
-    deployment: Deployment, step: Step
+    deployment: Deployment, step: Failpoint
 ) -> None:
     kill_at(step, deployment)
 
@@ -50,16 +53,16 @@ def test_killed_before_the_commit_nothing_is_visible_and_the_batch_is_published_
     assert deployment.visible() == []  # and nothing is open that would hide what follows
     deployment.send(deployment.events, b"sent without a transaction")
     assert deployment.visible() == [b"sent without a transaction"]
-    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.PUBLISHED
     assert deployment.visible() == sorted([*values(0), b"sent without a transaction"])
 
 
 def test_killed_after_the_commit_the_batch_is_skipped(deployment: Deployment) -> None:
-    kill_at(Step.COMMITTED, deployment)
+    kill_at(Failpoint.COMMITTED, deployment)
 
     publisher = deployment.claim(deployment.checkpoint(0, committed=False))
 
-    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.SKIPPED
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.SKIPPED
     next_batch: list[OutputRecord] = deployment.outputs(1)
-    assert publisher.publish(deployment.batch(1), next_batch) is Outcome.PUBLISHED
+    assert publisher.publish(deployment.batch(1), next_batch) is PublishResult.PUBLISHED
     assert deployment.visible() == values(0, 1)

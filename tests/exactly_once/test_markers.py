@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from tests.exactly_once.deployment import Deployment
-from verdict.errors import Unreachable, VerdictError
+from verdict.errors import UnreachableError, VerdictError
 from verdict.exactly_once.fencing import genesis
-from verdict.exactly_once.markers import first_offsets, holds_records, read_marker
+from verdict.exactly_once.markers import first_offsets, holds_records, read_progress
 from verdict.exactly_once.query import Query
 from verdict.exactly_once.resume import NO_BATCH
 from verdict.exactly_once.transactions import Transactions
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.wire.records import encode
 
 
@@ -34,7 +34,7 @@ def write(
 
 
 def test_there_is_no_marker_at_first(deployment: Deployment) -> None:
-    assert read_marker(deployment.kafka, deployment.query, wait=True) == (None, True)
+    assert read_progress(deployment.kafka, deployment.query, wait=True) == (None, True)
 
 
 def test_the_last_marker_of_a_query_is_found_however_far_back_it_lies(
@@ -71,7 +71,7 @@ def test_an_uncommitted_marker_does_not_count(
     write(neighbour, deployment, deployment.query, range(1))
     neighbour.flush()
 
-    assert read_marker(deployment.kafka, deployment.query, wait=False) == (None, False)
+    assert read_progress(deployment.kafka, deployment.query, wait=False) == (None, False)
 
 
 def test_a_marker_behind_the_open_transaction_of_another_query_is_waited_for(
@@ -82,7 +82,7 @@ def test_a_marker_behind_the_open_transaction_of_another_query_is_waited_for(
     write(neighbour, deployment, deployment.another("mail"), range(1))
     neighbour.flush()
     owner.publish(deployment.batch(0), deployment.outputs(0))
-    hidden = read_marker(deployment.kafka, deployment.query, wait=False)
+    hidden = read_progress(deployment.kafka, deployment.query, wait=False)
     assert hidden.marker is not None
     assert (hidden.marker.batch_id, hidden.settled) == (NO_BATCH, False)
 
@@ -117,9 +117,11 @@ def test_a_transaction_that_stays_open_is_reported(
     neighbour.flush()
     impatient = replace(deployment.kafka, transaction_timeout_s=1)
 
-    assert not read_marker(impatient, deployment.query, wait=False).settled
-    with pytest.raises(Unreachable, match=r"a transaction on .*markers:0 has been open for 2 s"):
-        read_marker(impatient, deployment.query, wait=True)
+    assert not read_progress(impatient, deployment.query, wait=False).settled
+    with pytest.raises(
+        UnreachableError, match=r"a transaction on .*markers:0 has been open for 2 s"
+    ):
+        read_progress(impatient, deployment.query, wait=True)
 
 
 def test_a_missing_markers_topic_is_named(deployment: Deployment) -> None:
@@ -128,29 +130,29 @@ def test_a_missing_markers_topic_is_named(deployment: Deployment) -> None:
     with pytest.raises(
         VerdictError, match=r"no topic nowhere.markers: run `verdict topics create`"
     ):
-        read_marker(deployment.kafka, query, wait=False)
+        read_progress(deployment.kafka, query, wait=False)
 
 
 def test_what_is_no_marker_is_reported(deployment: Deployment) -> None:
     deployment.send(deployment.query.markers, b"nonsense", b"decider")
 
     with pytest.raises(VerdictError, match="is no marker"):
-        read_marker(deployment.kafka, deployment.query, wait=True)
+        read_progress(deployment.kafka, deployment.query, wait=True)
 
 
 def test_kafka_that_does_not_answer_is_reported_with_the_reason() -> None:
-    nowhere = Kafka(settings={"bootstrap.servers": "127.0.0.1:1"}, transaction_timeout_s=1)
+    nowhere = KafkaConfig(settings={"bootstrap.servers": "127.0.0.1:1"}, transaction_timeout_s=1)
     query = Deployment("127.0.0.1:1", "x").query
 
-    with pytest.raises(Unreachable, match=r"127.0.0.1:1, .* within 1 s .*Connection refused"):
-        read_marker(nowhere, query, wait=False)
+    with pytest.raises(UnreachableError, match=r"127.0.0.1:1, .* within 1 s .*Connection refused"):
+        read_progress(nowhere, query, wait=False)
 
 
 def test_settings_that_the_client_refuses_are_reported() -> None:
     query = Deployment("127.0.0.1:1", "x").query
 
     with pytest.raises(VerdictError, match=r"sasl\.nonsense"):
-        read_marker(Kafka(settings={"sasl.nonsense": "x"}), query, wait=False)
+        read_progress(KafkaConfig(settings={"sasl.nonsense": "x"}), query, wait=False)
 
 
 def test_aborted_records_are_no_records(deployment: Deployment, neighbour: Transactions) -> None:

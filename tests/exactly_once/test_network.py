@@ -15,19 +15,19 @@ import pytest
 from tests.exactly_once.deployment import Deployment, values
 from tests.exactly_once.proxy import Fault, Proxy
 from tests.tiers import the_first_of
-from verdict.errors import Unreachable
+from verdict.errors import UnreachableError
 from verdict.exactly_once.batch import OutputRecord
-from verdict.exactly_once.errors import FencedError, NotPublished
-from verdict.exactly_once.publisher import Outcome
-from verdict.exactly_once.steps import OnStep, Step
+from verdict.exactly_once.errors import FencedError, NotPublishedError
+from verdict.exactly_once.publisher import PublishResult
+from verdict.exactly_once.steps import Failpoint, OnStep
 from verdict.local.broker import EmbeddedBroker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120), pytest.mark.process]
 SHORT_S = 3.0  # transaction timeout
 MOMENTS = (
-    pytest.param(Step.OUTPUT_COMPUTED, marks=pytest.mark.campaign),
-    pytest.param(Step.TRANSACTION_OPEN, marks=pytest.mark.campaign),
-    Step.BEFORE_COMMIT,
+    pytest.param(Failpoint.OUTPUT_COMPUTED, marks=pytest.mark.campaign),
+    pytest.param(Failpoint.TRANSACTION_OPEN, marks=pytest.mark.campaign),
+    Failpoint.BEFORE_COMMIT,
 )
 LOSING = (Fault.DROP_REPLIES, Fault.BLACK_HOLE, Fault.CUT_REPLIES)
 
@@ -56,13 +56,13 @@ def proxied_deployment(deployment: Deployment, network: Proxy) -> Deployment:
     return through
 
 
-def failing(network: Proxy, fault: Fault, moment: Step, steps: list[Step]) -> OnStep:
+def failing(network: Proxy, fault: Fault, moment: Failpoint, steps: list[Failpoint]) -> OnStep:
     """Return what lets the network fail at `moment`, once, until the outcome is in doubt."""
 
-    def on_step(step: Step) -> None:
+    def on_step(step: Failpoint) -> None:
         if step is moment and moment not in steps:
             network.fail(fault)
-        if step is Step.IN_DOUBT:
+        if step is Failpoint.IN_DOUBT:
             network.heal()
         steps.append(step)
 
@@ -77,28 +77,28 @@ def test_a_batch_is_published_once_whatever_the_network_loses(
     proxied_deployment: Deployment,
     network: Proxy,
     fault: Fault,
-    moment: Step,
+    moment: Failpoint,
 ) -> None:
-    steps: list[Step] = []
+    steps: list[Failpoint] = []
     publisher = proxied_deployment.claim(on_step=failing(network, fault, moment, steps))
 
-    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.PUBLISHED
 
-    assert Step.IN_DOUBT in steps
-    assert publisher.publish(deployment.batch(1), deployment.outputs(1)) is Outcome.PUBLISHED
+    assert Failpoint.IN_DOUBT in steps
+    assert publisher.publish(deployment.batch(1), deployment.outputs(1)) is PublishResult.PUBLISHED
     assert deployment.visible() == values(0, 1)
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_slow_network_costs_time_only(
-    deployment: Deployment, proxied_deployment: Deployment, network: Proxy, moment: Step
+    deployment: Deployment, proxied_deployment: Deployment, network: Proxy, moment: Failpoint
 ) -> None:
-    steps: list[Step] = []
+    steps: list[Failpoint] = []
     publisher = proxied_deployment.claim(on_step=failing(network, Fault.DELAY, moment, steps))
 
-    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.PUBLISHED
 
-    assert Step.IN_DOUBT not in steps
+    assert Failpoint.IN_DOUBT not in steps
     assert network.fault is Fault.DELAY
     assert deployment.visible() == values(0)
 
@@ -108,12 +108,12 @@ def test_a_commit_that_arrives_when_the_next_transaction_is_open_does_not_end_it
     deployment: Deployment, proxied_deployment: Deployment, network: Proxy
 ) -> None:
     """Kafka takes a late commit of the same producer for the next one; so the producer is new."""
-    steps: list[Step] = []
+    steps: list[Failpoint] = []
 
-    def hold_the_commit(step: Step) -> None:
-        if step is Step.BEFORE_COMMIT and Step.IN_DOUBT not in steps:
+    def hold_the_commit(step: Failpoint) -> None:
+        if step is Failpoint.BEFORE_COMMIT and Failpoint.IN_DOUBT not in steps:
             network.fail(Fault.HOLD_REQUESTS)
-        if step is Step.TRANSACTION_OPEN and Step.IN_DOUBT in steps:
+        if step is Failpoint.TRANSACTION_OPEN and Failpoint.IN_DOUBT in steps:
             network.heal()
             assert network.await_late_answer(30)
             assert deployment.visible() == []
@@ -121,33 +121,35 @@ def test_a_commit_that_arrives_when_the_next_transaction_is_open_does_not_end_it
 
     publisher = proxied_deployment.claim(on_step=hold_the_commit)
 
-    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.PUBLISHED
 
-    assert steps.count(Step.TRANSACTION_OPEN) == 2
+    assert steps.count(Failpoint.TRANSACTION_OPEN) == 2
     assert deployment.visible() == values(0)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("fault", "outcome"),
-    the_first_of((Fault.DROP_REPLIES, Outcome.SKIPPED), (Fault.BLACK_HOLE, Outcome.PUBLISHED)),
+    the_first_of(
+        (Fault.DROP_REPLIES, PublishResult.SKIPPED), (Fault.BLACK_HOLE, PublishResult.PUBLISHED)
+    ),
 )
 def test_when_the_network_stays_broken_the_owner_stops_and_the_next_start_finds_out(
     deployment: Deployment,
     proxied_deployment: Deployment,
     network: Proxy,
     fault: Fault,
-    outcome: Outcome,
+    outcome: PublishResult,
 ) -> None:
-    def fail_for_good(step: Step) -> None:
-        if step is Step.BEFORE_COMMIT:
+    def fail_for_good(step: Failpoint) -> None:
+        if step is Failpoint.BEFORE_COMMIT:
             network.fail(fault)
 
     publisher = proxied_deployment.claim(on_step=fail_for_good)
     outputs = Outputs(deployment.outputs(0))
     kept = weakref.ref(outputs)
 
-    with pytest.raises(Unreachable, match=network.address):
+    with pytest.raises(UnreachableError, match=network.address):
         publisher.publish(deployment.batch(0), outputs)
 
     del outputs
@@ -163,10 +165,10 @@ def test_when_the_network_stays_broken_the_owner_stops_and_the_next_start_finds_
 def test_an_owner_that_was_cut_off_and_replaced_stops_when_it_is_back(
     deployment: Deployment, proxied_deployment: Deployment, network: Proxy, fault: Fault
 ) -> None:
-    def while_cut_off(step: Step) -> None:
-        if step is Step.BEFORE_COMMIT:
+    def while_cut_off(step: Failpoint) -> None:
+        if step is Failpoint.BEFORE_COMMIT:
             network.fail(fault)
-        if step is Step.IN_DOUBT:
+        if step is Failpoint.IN_DOUBT:
             owner = deployment.claim(deployment.checkpoint(0, committed=False))
             owner.publish(deployment.batch(0), deployment.outputs(0))
             owner.publish(deployment.batch(1), deployment.outputs(1))
@@ -188,18 +190,18 @@ def test_who_has_claimed_a_query_goes_on_though_nobody_told_him(
 ) -> None:
     """Else both would stop: the former owner finds the claim in the marker."""
     former = deployment.claim()
-    steps: list[Step] = []
+    steps: list[Failpoint] = []
 
-    def on_step(step: Step) -> None:
-        failing(network, fault, Step.CLAIM_SENT, steps)(step)
-        if step is Step.IN_DOUBT:
+    def on_step(step: Failpoint) -> None:
+        failing(network, fault, Failpoint.CLAIM_SENT, steps)(step)
+        if step is Failpoint.IN_DOUBT:
             with pytest.raises(FencedError):
                 former.publish(deployment.batch(0), deployment.outputs(0, wording="!"))
 
     owner = proxied_deployment.claim(on_step=on_step)
 
-    assert Step.IN_DOUBT in steps
-    assert owner.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+    assert Failpoint.IN_DOUBT in steps
+    assert owner.publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.PUBLISHED
     assert deployment.visible() == values(0)
 
 
@@ -210,17 +212,17 @@ def test_who_did_not_claim_in_time_stops_and_the_former_owner_goes_on(
     """Also when his commit arrives later."""
     former = deployment.claim()
 
-    def on_step(step: Step) -> None:
-        if step is Step.CLAIM_SENT:
+    def on_step(step: Failpoint) -> None:
+        if step is Failpoint.CLAIM_SENT:
             network.fail(fault)
-        if step is Step.IN_DOUBT:
+        if step is Failpoint.IN_DOUBT:
             former.publish(deployment.batch(0), deployment.outputs(0))
             network.heal()
 
-    with pytest.raises(NotPublished, match=re.escape(former.marker.owner)):
+    with pytest.raises(NotPublishedError, match=re.escape(former.marker.owner)):
         proxied_deployment.claim(on_step=on_step)
 
-    assert former.publish(deployment.batch(1), deployment.outputs(1)) is Outcome.PUBLISHED
+    assert former.publish(deployment.batch(1), deployment.outputs(1)) is PublishResult.PUBLISHED
     assert deployment.visible() == values(0, 1)
 
 
@@ -230,19 +232,19 @@ def test_a_short_outage_in_a_commit_is_not_taken_for_success(
 ) -> None:
     """The client asks again by itself on a new connection; only the marker is believed."""
     proxied_deployment.kafka = replace(proxied_deployment.kafka, transaction_timeout_s=60.0)
-    steps: list[Step] = []
+    steps: list[Failpoint] = []
 
-    def short_outage(step: Step) -> None:
+    def short_outage(step: Failpoint) -> None:
         steps.append(step)
-        if step is Step.BEFORE_COMMIT and Step.IN_DOUBT not in steps:
+        if step is Failpoint.BEFORE_COMMIT and Failpoint.IN_DOUBT not in steps:
             network.fail(fault)
             threading.Thread(target=heal_after_a_loss, args=[network]).start()
 
     publisher = proxied_deployment.claim(on_step=short_outage)
 
-    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.PUBLISHED
 
-    assert Step.IN_DOUBT in steps
+    assert Failpoint.IN_DOUBT in steps
     assert deployment.visible() == values(0)
 
 

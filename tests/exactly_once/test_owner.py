@@ -11,9 +11,9 @@ import pytest
 from tests.exactly_once.deployment import Deployment, values
 from tests.tiers import the_first_of
 from verdict.exactly_once.checkpoint import FRESH
-from verdict.exactly_once.errors import CheckpointMismatchError, FencedError, NotPublished
-from verdict.exactly_once.publisher import Outcome
-from verdict.exactly_once.steps import Step
+from verdict.exactly_once.errors import CheckpointMismatchError, FencedError, NotPublishedError
+from verdict.exactly_once.publisher import PublishResult
+from verdict.exactly_once.steps import Failpoint
 
 
 def test_the_first_start_writes_a_marker_at_the_first_commands_that_kafka_holds(
@@ -44,22 +44,22 @@ def test_after_a_crash_in_the_first_transaction_the_start_is_no_different(
     class Crash(BaseException):
         pass
 
-    def crash(step: Step) -> None:
-        if step is Step.TRANSACTION_OPEN:
+    def crash(step: Failpoint) -> None:
+        if step is Failpoint.TRANSACTION_OPEN:
             raise Crash
 
     with pytest.raises(Crash):
         deployment.claim(on_step=crash).publish(deployment.batch(0), deployment.outputs(0))
 
     publisher = deployment.claim(deployment.checkpoint(0, committed=False))
-    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.PUBLISHED
 
 
 @pytest.mark.parametrize("checkpoint", ["fresh", "older", "other shards"])
 def test_a_misfit_is_refused_before_the_owner_is_disturbed(
     deployment: Deployment, checkpoint: str
 ) -> None:
-    steps: list[Step] = []
+    steps: list[Failpoint] = []
     owner = deployment.claim(on_step=steps.append)
     for batch_id in range(2):
         owner.publish(deployment.batch(batch_id), deployment.outputs(batch_id))
@@ -74,7 +74,7 @@ def test_a_misfit_is_refused_before_the_owner_is_disturbed(
 
     owner.publish(deployment.batch(2), deployment.outputs(2))
     assert deployment.visible() == values(0, 1, 2)
-    assert Step.IN_DOUBT not in steps
+    assert Failpoint.IN_DOUBT not in steps
 
 
 def test_the_former_owner_is_fenced_and_told_by_whom(deployment: Deployment) -> None:
@@ -91,11 +91,13 @@ def test_the_former_owner_is_fenced_and_told_by_whom(deployment: Deployment) -> 
     assert deployment.visible() == values(0, 1, 2)
 
 
-@pytest.mark.parametrize("moment", the_first_of(Step.BEFORE_COMMIT, Step.TRANSACTION_OPEN))
+@pytest.mark.parametrize(
+    "moment", the_first_of(Failpoint.BEFORE_COMMIT, Failpoint.TRANSACTION_OPEN)
+)
 def test_an_owner_that_was_paused_in_its_transaction_stops_and_leaves_nothing(
-    deployment: Deployment, moment: Step
+    deployment: Deployment, moment: Failpoint
 ) -> None:
-    def while_paused(step: Step) -> None:
+    def while_paused(step: Failpoint) -> None:
         if step is moment:
             owner = deployment.claim()
             owner.publish(deployment.batch(0), deployment.outputs(0))
@@ -115,8 +117,8 @@ def test_an_owner_that_is_fenced_but_not_replaced_goes_on_and_the_other_stops(
 ) -> None:
     owner = deployment.claim()
 
-    def meanwhile(step: Step) -> None:
-        if step is Step.INITIALISED:
+    def meanwhile(step: Failpoint) -> None:
+        if step is Failpoint.INITIALISED:
             owner.publish(deployment.batch(0), deployment.outputs(0))
 
     with pytest.raises(CheckpointMismatchError):  # the marker has moved on since it was read first
@@ -129,14 +131,14 @@ def test_an_owner_that_is_fenced_but_not_replaced_goes_on_and_the_other_stops(
 def test_of_two_that_start_at_once_the_last_to_initialise_stays(deployment: Deployment) -> None:
     later = []
 
-    def meanwhile(step: Step) -> None:
-        if step is Step.INITIALISED:
+    def meanwhile(step: Failpoint) -> None:
+        if step is Failpoint.INITIALISED:
             later.append(deployment.claim())
 
-    with pytest.raises(NotPublished, match=r"could not be claimed .*fenced"):
+    with pytest.raises(NotPublishedError, match=r"could not be claimed .*fenced"):
         deployment.claim(on_step=meanwhile)
 
-    assert later[0].publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+    assert later[0].publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.PUBLISHED
     assert deployment.visible() == values(0)
 
 
@@ -165,10 +167,10 @@ def test_a_former_owner_that_wakes_up_before_it_initialises_again_stops_and_the_
     """It fences the new owner, who finds himself in the marker."""
     taking_over: list[Any] = []
 
-    def meanwhile(step: Step) -> None:
-        if step is Step.BEFORE_COMMIT and not taking_over:
+    def meanwhile(step: Failpoint) -> None:
+        if step is Failpoint.BEFORE_COMMIT and not taking_over:
             taking_over.append(deployment.fence())
-        if step is Step.STILL_OWNER:
+        if step is Failpoint.STILL_OWNER:
             taking_over.append(deployment.claim())
 
     former = deployment.claim(on_step=meanwhile)
@@ -177,7 +179,7 @@ def test_a_former_owner_that_wakes_up_before_it_initialises_again_stops_and_the_
         former.publish(deployment.batch(0), deployment.outputs(0, wording="!"))
 
     owner = taking_over[-1]
-    assert owner.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+    assert owner.publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.PUBLISHED
     assert deployment.visible() == values(0)
 
 

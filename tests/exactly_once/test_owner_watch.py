@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 
 from tests.exactly_once.deployment import Deployment
-from verdict.errors import Unreachable
+from verdict.errors import UnreachableError
 from verdict.exactly_once import owner_watch
 from verdict.exactly_once.errors import FencedError
 from verdict.exactly_once.fencing import genesis
 from verdict.exactly_once.owner_watch import OwnerWatch
 from verdict.exactly_once.publisher import Publisher
 from verdict.exactly_once.transactions import Transactions
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.wire.records import encode
 
 DEADLINE_S = 30
@@ -124,8 +124,8 @@ def test_without_kafka_a_check_says_nothing_and_a_look_says_so(
 ) -> None:
     monkeypatch.setattr(owner_watch, "LOOK_S", 0.0)
     owner = deployment.claim()
-    nowhere = Kafka(settings={"bootstrap.servers": "127.0.0.1:1"}, transaction_timeout_s=1)
+    nowhere = KafkaConfig(settings={"bootstrap.servers": "127.0.0.1:1"}, transaction_timeout_s=1)
     with closing(OwnerWatch(nowhere, deployment.query, owner.marker)) as watch:
         watch.check()
-        with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1, .* within 1 s"):
+        with pytest.raises(UnreachableError, match=r"127\.0\.0\.1:1, .* within 1 s"):
             watch.look()

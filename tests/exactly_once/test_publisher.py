@@ -8,16 +8,20 @@ from confluent_kafka import Consumer, TopicPartition
 
 from tests.exactly_once.deployment import Deployment, values
 from verdict.exactly_once.batch import OutputRecord
-from verdict.exactly_once.errors import CheckpointMismatchError, NotPublished, ReplayDiffers
-from verdict.exactly_once.publisher import Outcome
-from verdict.exactly_once.steps import Step
+from verdict.exactly_once.errors import (
+    CheckpointMismatchError,
+    NotPublishedError,
+    ReplayDiffersError,
+)
+from verdict.exactly_once.publisher import PublishResult
+from verdict.exactly_once.steps import Failpoint
 from verdict.wire.headers import joined
 
 
 def test_a_batch_becomes_visible_with_its_marker_and_group_offsets(deployment: Deployment) -> None:
     publisher = deployment.claim()
 
-    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.PUBLISHED
 
     assert deployment.visible() == values(0)
     marker = deployment.marker()
@@ -60,7 +64,7 @@ def test_batches_follow_each_other_and_each_starts_where_the_marker_ends(
 def test_a_batch_without_output_moves_the_marker(deployment: Deployment) -> None:
     publisher = deployment.claim()
 
-    assert publisher.publish(deployment.batch(0), []) is Outcome.PUBLISHED
+    assert publisher.publish(deployment.batch(0), []) is PublishResult.PUBLISHED
 
     assert deployment.visible() == []
     assert publisher.marker == deployment.marker()
@@ -69,19 +73,19 @@ def test_a_batch_without_output_moves_the_marker(deployment: Deployment) -> None
 
 def test_a_replay_is_computed_but_not_published_again(deployment: Deployment) -> None:
     deployment.claim().publish(deployment.batch(0), deployment.outputs(0))
-    steps: list[Step] = []
+    steps: list[Failpoint] = []
     publisher = deployment.claim(deployment.checkpoint(0, committed=False), steps.append)
 
-    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.SKIPPED
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.SKIPPED
 
     assert deployment.visible() == values(0)
     assert steps == [
-        Step.MARKER_READ,
-        Step.INITIALISED,
-        Step.CLAIM_SENT,
-        Step.CLAIMED,
-        Step.OUTPUT_COMPUTED,
-        Step.SKIPPED,
+        Failpoint.MARKER_READ,
+        Failpoint.INITIALISED,
+        Failpoint.CLAIM_SENT,
+        Failpoint.CLAIMED,
+        Failpoint.OUTPUT_COMPUTED,
+        Failpoint.SKIPPED,
     ]
 
 
@@ -93,7 +97,7 @@ def test_a_replay_with_another_output_stops_and_names_both_versions_of_the_rules
     deployment.query = replace(deployment.query, handler_version="rules-2")
     publisher = deployment.claim(deployment.checkpoint(0, committed=False))
 
-    with pytest.raises(ReplayDiffers, match=r"rules-1, but its replay by rules-2"):
+    with pytest.raises(ReplayDiffersError, match=r"rules-1, but its replay by rules-2"):
         publisher.publish(deployment.batch(0), deployment.outputs(0, wording="!"))
 
     assert deployment.visible() == values(0)
@@ -116,7 +120,7 @@ def test_a_batch_from_elsewhere_is_not_published(deployment: Deployment) -> None
         publisher.publish(deployment.batch(1), deployment.outputs(1))
 
     assert deployment.visible() == []
-    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.PUBLISHED
 
 
 @pytest.mark.proves("C-08")
@@ -126,14 +130,16 @@ def test_a_record_that_the_broker_refuses_fails_its_whole_transaction(
     publisher = deployment.claim()
     too_large = OutputRecord(deployment.query.markers, b"k", os.urandom(2 << 20))  # limit 1 MiB
 
-    with pytest.raises(NotPublished, match=r"(?s)too large.*decider.*batch 0|batch 0.*too large"):
+    with pytest.raises(
+        NotPublishedError, match=r"(?s)too large.*decider.*batch 0|batch 0.*too large"
+    ):
         publisher.publish(deployment.batch(0), [*deployment.outputs(0), too_large])
 
     assert deployment.visible() == []
     marker = deployment.marker()
     assert marker is not None
     assert marker.batch_id == -1
-    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.PUBLISHED
     assert deployment.visible() == values(0)
 
 
@@ -143,7 +149,7 @@ def test_a_record_that_the_client_refuses_fails_its_whole_transaction(
     publisher = deployment.claim()
     too_large = OutputRecord(deployment.events, b"k", b"x" * (5 << 20))
 
-    with pytest.raises(NotPublished, match="batch 0"):
+    with pytest.raises(NotPublishedError, match="batch 0"):
         publisher.publish(deployment.batch(0), [*deployment.outputs(0), too_large])
 
     assert deployment.visible() == []
@@ -154,8 +160,8 @@ def test_a_bug_while_publishing_leaves_nothing_behind_and_the_next_try_succeeds(
 ) -> None:
     failing = True
 
-    def fail_once(step: Step) -> None:
-        if step is Step.TRANSACTION_OPEN and failing:
+    def fail_once(step: Failpoint) -> None:
+        if step is Failpoint.TRANSACTION_OPEN and failing:
             raise ZeroDivisionError
 
     publisher = deployment.claim(on_step=fail_once)
@@ -164,7 +170,7 @@ def test_a_bug_while_publishing_leaves_nothing_behind_and_the_next_try_succeeds(
     assert deployment.visible() == []
 
     failing = False
-    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.PUBLISHED
     assert deployment.visible() == values(0)
 
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verdict.exactly_once.batch import Batch
+from verdict.exactly_once.batch import SourceBatch
 from verdict.exactly_once.checkpoint import FRESH, CheckpointPosition
 from verdict.exactly_once.errors import CheckpointMismatchError
 from verdict.exactly_once.resume import Action, check_batch, check_resume
-from verdict.kafka.offsets import going_back, same, shown
+from verdict.kafka.offsets import going_back, offsets_text, same_offsets
 from verdict.wire.marker import Marker
 
 BEGIN = {"c": [0, 2]}
@@ -30,12 +30,12 @@ GENESIS = Marker(
 )
 PUBLISHED_0 = replace(GENESIS, query_id="q", batch_id=0, digest=b"d", offsets=FIRST)
 PUBLISHED_1 = replace(PUBLISHED_0, batch_id=1, offsets=SECOND)
-BATCH_0 = Batch(query_id="q", batch_id=0, start=BEGIN, end=FIRST)
-BATCH_1 = Batch(query_id="q", batch_id=1, start=FIRST, end=SECOND)
+BATCH_0 = SourceBatch(query_id="q", batch_id=0, start=BEGIN, end=FIRST)
+BATCH_1 = SourceBatch(query_id="q", batch_id=1, start=FIRST, end=SECOND)
 BEGUN = CheckpointPosition(query_id="q", initial=BEGIN)
 
 
-def at(batch: Batch, *, committed: bool = False, shards: int = 2) -> CheckpointPosition:
+def at(batch: SourceBatch, *, committed: bool = False, shards: int = 2) -> CheckpointPosition:
     return CheckpointPosition(
         query_id=batch.query_id, initial=BEGIN, shards=shards, last=batch, committed=committed
     )
@@ -97,7 +97,7 @@ def test_what_does_not_continue_is_refused_with_both_positions_and_what_to_do(
 
     said = str(refused.value)
     assert f"the checkpoint is at ({checkpoint})" in said
-    assert ("Kafka at (no marker)" if marker is None else shown(marker.offsets)) in said
+    assert ("Kafka at (no marker)" if marker is None else offsets_text(marker.offsets)) in said
     assert "verdict recover" in said
 
 
@@ -145,7 +145,7 @@ def test_a_batch_that_ends_at_the_marker_is_skipped() -> None:
 
 
 def test_batches_without_input_are_told_apart_by_their_ids() -> None:
-    empty = Batch(query_id="q", batch_id=1, start=FIRST, end=FIRST)
+    empty = SourceBatch(query_id="q", batch_id=1, start=FIRST, end=FIRST)
     published = replace(PUBLISHED_0, batch_id=1)
 
     assert check_batch(PUBLISHED_0, empty) is Action.PUBLISH
@@ -165,8 +165,10 @@ def test_batches_without_input_are_told_apart_by_their_ids() -> None:
         pytest.param(GENESIS, replace(BATCH_0, batch_id=7), id="not the first of its checkpoint"),
     ],
 )
-def test_any_other_batch_stops_and_names_both_positions(marker: Marker, batch: Batch) -> None:
-    both = re.escape(str(batch)) + ".*" + re.escape(shown(marker.offsets)) + ".*verdict recover"
+def test_any_other_batch_stops_and_names_both_positions(marker: Marker, batch: SourceBatch) -> None:
+    both = (
+        re.escape(str(batch)) + ".*" + re.escape(offsets_text(marker.offsets)) + ".*verdict recover"
+    )
 
     with pytest.raises(CheckpointMismatchError, match=both):
         check_batch(marker, batch)
@@ -174,7 +176,7 @@ def test_any_other_batch_stops_and_names_both_positions(marker: Marker, batch: B
 
 def test_a_batch_that_loses_a_topic_is_refused() -> None:
     two = replace(PUBLISHED_0, offsets={"c": [3], "d": [4]})
-    batch = Batch(query_id="q", batch_id=1, start=two.offsets, end={"c": [5]})
+    batch = SourceBatch(query_id="q", batch_id=1, start=two.offsets, end={"c": [5]})
 
     with pytest.raises(CheckpointMismatchError, match="goes back in d-0"):
         check_batch(two, batch)
@@ -194,7 +196,7 @@ def test_a_missing_partition_counts_as_0(
         for position in (left, right)
     ]
 
-    assert same(left, right) == (padded[0] == padded[1])
+    assert same_offsets(left, right) == (padded[0] == padded[1])
     assert bool(going_back(left, right)) == any(
         before > after
         for topic in "abc"
@@ -216,7 +218,9 @@ def test_only_the_newest_checkpoint_ever_fits(
         ends.append({"c": [ends[-1]["c"][0] + step]})
     published, restored = published % len(steps), restored % len(steps)
     marker = replace(PUBLISHED_0, batch_id=published, offsets=ends[published + 1])
-    batch = Batch(query_id="q", batch_id=restored, start=ends[restored], end=ends[restored + 1])
+    batch = SourceBatch(
+        query_id="q", batch_id=restored, start=ends[restored], end=ends[restored + 1]
+    )
     checkpoint = CheckpointPosition(
         query_id="q", initial=ends[0], shards=2, last=batch, committed=committed
     )

@@ -6,16 +6,16 @@ from typing import cast
 import pytest
 
 from tests.application import APPLICATION
-from verdict.exactly_once.batch import Batch, Move, OutputRecord, digest
-from verdict.exactly_once.errors import ForeignState, ReplayDiffers
+from verdict.exactly_once.batch import OutputRecord, SourceBatch, StateMove, digest
+from verdict.exactly_once.errors import ForeignStateError, ReplayDiffersError
 from verdict.exactly_once.fencing import genesis
 from verdict.exactly_once.publisher import Publisher
 from verdict.exactly_once.query import decider_query, lake_query
 from verdict.exactly_once.resume import Action
 from verdict.exactly_once.shards import EMPTY, UNKNOWN, check_states, states_after
-from verdict.exactly_once.steps import unobserved
+from verdict.exactly_once.steps import ignore_step
 from verdict.exactly_once.transactions import Transactions
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.wire.marker import Marker, ShardState
 from verdict.wire.topics import Topics
 
@@ -37,12 +37,12 @@ NEW = replace(MARKER, shard_states=[])
 NEXT = ShardState(10, b"c" * 32)
 
 
-def batch(*moves: Move) -> Batch:
-    return Batch(query_id="q", batch_id=5, start={}, end={}, moves=moves)
+def batch(*moves: StateMove) -> SourceBatch:
+    return SourceBatch(query_id="q", batch_id=5, start={}, end={}, moves=moves)
 
 
 def test_a_batch_that_begins_where_the_marker_ends_moves_its_shards_and_no_other() -> None:
-    moving = batch(Move(1, MARKER.shard_states[1], NEXT))
+    moving = batch(StateMove(1, MARKER.shard_states[1], NEXT))
 
     check_states(MARKER, moving, Action.PUBLISH)
 
@@ -57,9 +57,9 @@ def test_a_batch_that_begins_where_the_marker_ends_moves_its_shards_and_no_other
     ids=["lost", "older", "another's"],
 )
 def test_a_state_that_is_not_the_markers_is_refused_with_both_named(found: ShardState) -> None:
-    moving = batch(Move(0, MARKER.shard_states[0], NEXT), Move(1, found, NEXT))
+    moving = batch(StateMove(0, MARKER.shard_states[0], NEXT), StateMove(1, found, NEXT))
 
-    with pytest.raises(ForeignState) as refused:
+    with pytest.raises(ForeignStateError) as refused:
         check_states(MARKER, moving, Action.PUBLISH)
 
     said = str(refused.value)
@@ -70,37 +70,37 @@ def test_a_state_that_is_not_the_markers_is_refused_with_both_named(found: Shard
 
 def test_a_replay_of_what_is_published_must_end_where_the_marker_does() -> None:
     before = ShardState(6, b"z" * 32)
-    right = batch(Move(0, before, MARKER.shard_states[0]))
+    right = batch(StateMove(0, before, MARKER.shard_states[0]))
 
     check_states(MARKER, right, Action.SKIP)
     with pytest.raises(
-        ForeignState, match="comes by the replay of this batch to entry 10"
+        ForeignStateError, match="comes by the replay of this batch to entry 10"
     ) as refused:
-        check_states(MARKER, batch(Move(0, before, NEXT)), Action.SKIP)
+        check_states(MARKER, batch(StateMove(0, before, NEXT)), Action.SKIP)
     assert "command_memory_hours was changed since: then start once with" in str(refused.value)
 
 
 def test_what_nobody_knows_yet_is_taken_as_it_is_shard_by_shard() -> None:
-    moving = batch(Move(1, ShardState(3, b"q" * 32), NEXT))
+    moving = batch(StateMove(1, ShardState(3, b"q" * 32), NEXT))
 
     check_states(NEW, moving, Action.PUBLISH)
     known = replace(NEW, shard_states=states_after(NEW, moving))
 
     assert known.shard_states == [UNKNOWN, NEXT]
-    check_states(known, batch(Move(0, NEXT, NEXT), Move(1, NEXT, NEXT)), Action.PUBLISH)
-    with pytest.raises(ForeignState):
-        check_states(known, batch(Move(1, MARKER.shard_states[1], NEXT)), Action.PUBLISH)
+    check_states(known, batch(StateMove(0, NEXT, NEXT), StateMove(1, NEXT, NEXT)), Action.PUBLISH)
+    with pytest.raises(ForeignStateError):
+        check_states(known, batch(StateMove(1, MARKER.shard_states[1], NEXT)), Action.PUBLISH)
 
 
 @pytest.mark.parametrize("previous", [None, MARKER], ids=["of all", "of a generation"])
 def test_a_first_marker_knows_that_each_shard_begins_empty(previous: Marker | None) -> None:
     first = genesis(decider_query(Topics(APPLICATION), 2), previous, {}, 3)
-    moving = batch(Move(2, EMPTY, NEXT))
+    moving = batch(StateMove(2, EMPTY, NEXT))
 
     assert first.shard_states == [ShardState(0, bytes(32))] * 3
     check_states(first, moving, Action.PUBLISH)
-    with pytest.raises(ForeignState, match=r"shard 1 is at entry 10 .* says entry 0 with"):
-        check_states(first, batch(Move(1, NEXT, NEXT)), Action.PUBLISH)
+    with pytest.raises(ForeignStateError, match=r"shard 1 is at entry 10 .* says entry 0 with"):
+        check_states(first, batch(StateMove(1, NEXT, NEXT)), Action.PUBLISH)
     assert states_after(first, moving) == [EMPTY, EMPTY, NEXT]
 
 
@@ -109,12 +109,14 @@ def test_a_query_without_state_has_none() -> None:
     assert states_after(NEW, batch()) == []
 
 
-def replayed(published: Marker, move: Move, *outputs: OutputRecord) -> None:
+def replayed(published: Marker, move: StateMove, *outputs: OutputRecord) -> None:
     """Hand the batch over again that `published` tells of."""
-    kafka = Kafka(settings={"bootstrap.servers": "localhost:1"})
+    kafka = KafkaConfig(settings={"bootstrap.servers": "localhost:1"})
     idle = cast(Transactions, object())  # a replay writes nothing
-    publisher = Publisher(decider_query(Topics(APPLICATION), 2), kafka, idle, published, unobserved)
-    replay = Batch(query_id="q", batch_id=published.batch_id, start={}, end={}, moves=(move,))
+    publisher = Publisher(
+        decider_query(Topics(APPLICATION), 2), kafka, idle, published, ignore_step
+    )
+    replay = SourceBatch(query_id="q", batch_id=published.batch_id, start={}, end={}, moves=(move,))
     publisher.publish(replay, outputs)
 
 
@@ -123,9 +125,9 @@ def test_a_replay_by_other_rules_is_told_as_such_though_its_states_differ(rules:
     """The state of other rules is another one, which nobody lost; that of the same rules was."""
     output = OutputRecord("order.events", b"order-1", b"{}")
     published = replace(MARKER, digest=digest([output]))
-    move = Move(0, ShardState(6, b"z" * 32), NEXT)
+    move = StateMove(0, ShardState(6, b"z" * 32), NEXT)
 
-    with pytest.raises(ForeignState if rules == "1" else ReplayDiffers):
+    with pytest.raises(ForeignStateError if rules == "1" else ReplayDiffersError):
         replayed(published, move, *([output] if rules == "1" else []))
 
 
@@ -142,5 +144,5 @@ def test_a_version_that_can_still_be_started_is_advised_and_no_other(
 ) -> None:
     published = replace(MARKER, digest=b"1" * 32, shard_states=states)
 
-    with pytest.raises(ReplayDiffers, match=advice):
-        replayed(published, Move(0, ShardState(6, b"z" * 32), NEXT))
+    with pytest.raises(ReplayDiffersError, match=advice):
+        replayed(published, StateMove(0, ShardState(6, b"z" * 32), NEXT))

@@ -11,28 +11,28 @@ from tests.application import APPLICATION
 from tests.topics import create
 from tests.wire.examples import PLACED_MARKER
 from verdict.errors import VerdictError
-from verdict.event_log.decisions import read_decisions
-from verdict.event_log.passing import Wish
+from verdict.event_log.decisions import read_skips
+from verdict.event_log.passing import SkipRequest
 from verdict.exactly_once import topic_owner
-from verdict.exactly_once.errors import UnreadableMarker
-from verdict.exactly_once.markers import Seen
+from verdict.exactly_once.errors import UnreadableProgressRecordError
+from verdict.exactly_once.markers import SeenRecord
 from verdict.exactly_once.query import OWNER, Query
 from verdict.exactly_once.topic_owner import (
-    OwnedByAnother,
+    OtherOwnerError,
     check_topics_owner,
     claim_topics,
     is_owner,
 )
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.log_identity import Identities, Identity
 from verdict.local.broker import EmbeddedBroker
 from verdict.processing.beginning import begin_as_owner
 from verdict.wire.marker import Marker
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 from verdict.wire.topics import Topics
 
-NOWHERE = Kafka(settings={})
+NOWHERE = KafkaConfig(settings={})
 HERE = Identity("here", {"order.events": "b", "order.commands": "c"})
 CLAIM = replace(PLACED_MARKER, owner="blue", cluster_id="here", topic_ids=dict(HERE.topic_ids))
 
@@ -45,7 +45,7 @@ def test_who_has_claimed_all_of_them_owns_them() -> None:
 
 
 def test_one_topic_in_common_is_enough_to_be_refused() -> None:
-    with pytest.raises(OwnedByAnother, match=r"order\.events belong to the deployment 'blue'"):
+    with pytest.raises(OtherOwnerError, match=r"order\.events belong to the deployment 'blue'"):
         is_owner(CLAIM, "green", Identity("here", {"order.events": "b", "order.commands": "new"}))
 
 
@@ -59,15 +59,15 @@ class Read:
     def __init__(self, marker: Marker | Exception, monkeypatch: pytest.MonkeyPatch) -> None:
         self._marker = marker
         self.waited: list[bool] = []
-        monkeypatch.setattr(topic_owner, "read_marker", self.marker)
+        monkeypatch.setattr(topic_owner, "read_progress", self.marker)
         monkeypatch.setattr(topic_owner, "Identities", lambda _: self)
         monkeypatch.setattr(topic_owner, "Transactions", lambda *_: self)
 
-    def marker(self, kafka: Kafka, query: Query, *, wait: bool) -> Seen:
+    def marker(self, kafka: KafkaConfig, query: Query, *, wait: bool) -> SeenRecord:
         self.waited.append(wait)
         if isinstance(self._marker, Exception):
             raise self._marker
-        return Seen(self._marker if wait else None, settled=wait)
+        return SeenRecord(self._marker if wait else None, settled=wait)
 
     def identity(self, topics: object) -> Identity:
         return HERE
@@ -86,28 +86,30 @@ def test_only_who_has_fenced_the_former_one_waits_for_what_it_left_open(
     assert read.waited == [False]
     claim_topics(Topics(APPLICATION, "blue"), NOWHERE)
     assert read.waited == [False, False, True, False]
-    with pytest.raises(OwnedByAnother):
+    with pytest.raises(OtherOwnerError):
         claim_topics(Topics(APPLICATION, "green"), NOWHERE)
 
 
 def test_garbage_in_the_place_of_the_owner_lets_nobody_in_and_can_be_got_rid_of(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    Read(UnreadableMarker("run `verdict recover`"), monkeypatch)
+    Read(UnreadableProgressRecordError("run `verdict recover`"), monkeypatch)
 
     for claim in (claim_topics, check_topics_owner):
-        with pytest.raises(UnreadableMarker, match="`verdict recover --begin owner --why …`"):
+        with pytest.raises(
+            UnreadableProgressRecordError, match="`verdict recover --begin owner --why …`"
+        ):
             claim(Topics(APPLICATION, "blue", "shop."), NOWHERE)
 
 
 @pytest.fixture(scope="module")
-def kafka(broker: EmbeddedBroker) -> Kafka:
-    return Kafka(settings={"bootstrap.servers": broker.bootstrap_servers})
+def kafka(broker: EmbeddedBroker) -> KafkaConfig:
+    return KafkaConfig(settings={"bootstrap.servers": broker.bootstrap_servers})
 
 
 @pytest.mark.proves("G-01")
 def test_a_person_says_whose_topics_are_that_garbage_hides(
-    broker: EmbeddedBroker, kafka: Kafka
+    broker: EmbeddedBroker, kafka: KafkaConfig
 ) -> None:
     blue, green = Topics(APPLICATION, "blue", "hidden."), Topics(APPLICATION, "green", "hidden.")
     names = [blue.owners, blue.decisions, blue.events("order")]
@@ -116,23 +118,23 @@ def test_a_person_says_whose_topics_are_that_garbage_hides(
     producer = Producer(dict(kafka.settings))
     producer.produce(blue.owners, b"garbage", OWNER)
     assert producer.flush(30) == 0
-    with pytest.raises(UnreadableMarker):
+    with pytest.raises(UnreadableProgressRecordError):
         claim_topics(blue, kafka)
 
-    begin_as_owner(kafka, blue, Wish(who="ada", why="a test", at=5))
+    begin_as_owner(kafka, blue, SkipRequest(who="ada", why="a test", at=5))
 
     claim_topics(blue, kafka)
-    with pytest.raises(OwnedByAnother):
-        begin_as_owner(kafka, green, Wish(who="eve", why="to have them", at=5))
+    with pytest.raises(OtherOwnerError):
+        begin_as_owner(kafka, green, SkipRequest(who="eve", why="to have them", at=5))
     with pytest.raises(VerdictError, match="those of 'blue' already"):
-        begin_as_owner(kafka, blue, Wish(who="ada", why="again", at=5))
-    [decided] = read_decisions(kafka.settings, blue)
+        begin_as_owner(kafka, blue, SkipRequest(who="ada", why="again", at=5))
+    [decided] = read_skips(kafka.settings, blue)
     assert (decided.who, decided.why) == ("ada", "the topics are those of blue: a test")
     assert decided.source.topic == blue.owners
 
 
 @pytest.mark.proves("G-01")
-def test_the_first_one_has_the_topics_until_they_are_deleted(kafka: Kafka) -> None:
+def test_the_first_one_has_the_topics_until_they_are_deleted(kafka: KafkaConfig) -> None:
     blue, green = Topics(APPLICATION, "blue", "owned."), Topics(APPLICATION, "green", "owned.")
     admin = AdminClient({**kafka.settings, "log_level": 0})
     identities = Identities(kafka)
@@ -151,7 +153,7 @@ def test_the_first_one_has_the_topics_until_they_are_deleted(kafka: Kafka) -> No
     assert written(kafka, blue) == claimed  # every later start only reads
 
     for claim in (claim_topics, check_topics_owner):
-        with pytest.raises(OwnedByAnother, match="'blue', and this one is 'green'"):
+        with pytest.raises(OtherOwnerError, match="'blue', and this one is 'green'"):
             claim(green, kafka)
 
     former = identities.identity([blue.dead_letters, blue.events("order")]).topic_ids
@@ -162,12 +164,12 @@ def test_the_first_one_has_the_topics_until_they_are_deleted(kafka: Kafka) -> No
     while now.keys() != former.keys() or {*now.values()} & {*former.values()}:
         now = identities.identity([*former]).topic_ids  # a busy broker knows a little later
     claim_topics(green, kafka)
-    with pytest.raises(OwnedByAnother, match="'green', and this one is 'blue'"):
+    with pytest.raises(OtherOwnerError, match="'green', and this one is 'blue'"):
         claim_topics(blue, kafka)
 
 
-def written(kafka: Kafka, topics: Topics) -> int:
+def written(kafka: KafkaConfig, topics: Topics) -> int:
     """Return how far the topic of owners goes."""
-    place = Partition(topics.owners, 0)
+    place = TopicPartition(topics.owners, 0)
     with KafkaLog(kafka.settings, 30) as log:
         return log.await_settled([place], "the claim cannot be seen")[place]

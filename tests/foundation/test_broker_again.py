@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.application import APPLICATION
-from verdict.configuration.found import Service, announce, home_of
+from verdict.configuration.found import AnnouncedService, announce, home_of
 from verdict.configuration.loading import settings_alone
-from verdict.foundation.foundation import lay_without_spark
-from verdict.foundation.place import BROKER, place_of
+from verdict.foundation.foundation import start_kafka_runtime
+from verdict.foundation.place import BROKER, directory_of
 
 pytestmark = [pytest.mark.kafka, pytest.mark.process]
 
@@ -21,10 +21,10 @@ def test_a_broker_starts_beside_who_waits_for_it(tmp_path: Path) -> None:
     settings = settings_alone(APPLICATION, data_dir=tmp_path, partitions=1)
     waiting = home_of(tmp_path, "letters")
     waiting.mkdir(parents=True)
-    announce(waiting, Service(os.getpid(), "127.0.0.1:1", None, roles=("letters",)))
+    announce(waiting, AnnouncedService(os.getpid(), "127.0.0.1:1", None, roles=("letters",)))
 
     with ExitStack() as parts:
-        laid = lay_without_spark(settings, parts, place_of(tmp_path, (BROKER,)))
+        laid = start_kafka_runtime(settings, parts, directory_of(tmp_path, (BROKER,)))
 
         assert laid.broker is not None
         assert laid.servers == laid.broker.bootstrap_servers

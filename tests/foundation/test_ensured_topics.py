@@ -8,13 +8,13 @@ from pydantic import SecretStr
 from sqlalchemy import Engine
 
 from tests.foundation.world import World
-from verdict.exactly_once.topic_owner import OwnedByAnother
-from verdict.foundation.ensured_topics import created_topics, ensured_topics
-from verdict.kafka.log_identity import AnotherLog
+from verdict.exactly_once.topic_owner import OtherOwnerError
+from verdict.foundation.ensured_topics import create_topics, ensure_topics
+from verdict.kafka.log_identity import DifferentLogError
 from verdict.projection import followed, position
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.letter_status import FOLLOWER
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 from verdict.wire.topics import Topics
 
 
@@ -27,7 +27,7 @@ def follows(engine: Engine, topics: Topics) -> None:
 def has_read(engine: Engine, topics: Topics) -> None:
     """Let it have read what is not there, and know no ids, as one of an older version."""
     with engine.begin() as connection:
-        place = Partition(topics.dead_letters, 0)
+        place = TopicPartition(topics.dead_letters, 0)
         position.advance(connection, FOLLOWER, {}, {place: 42})
 
 
@@ -37,8 +37,8 @@ def test_a_topic_that_the_marker_knows_is_not_created_again(world: World) -> Non
     gone = world.settings.topics.events("invoice")
     world.delete(gone)
 
-    for create in (created_topics, ensured_topics):
-        with pytest.raises(AnotherLog, match=f"{gone} had the id .* and is gone"):
+    for create in (create_topics, ensure_topics):
+        with pytest.raises(DifferentLogError, match=f"{gone} had the id .* and is gone"):
             create(world.settings, world.kafka)
 
     assert not world.has(gone)
@@ -50,9 +50,9 @@ def test_a_second_deployment_on_the_same_topics_is_refused_and_makes_nothing(wor
     world.knows("loyalty")
     second = world.settings.model_copy(update={"deployment": "second"})
 
-    for create in (created_topics, ensured_topics):
+    for create in (create_topics, ensure_topics):
         with pytest.raises(
-            OwnedByAnother, match=r"belong to the deployment 'verdict', .* 'second'"
+            OtherOwnerError, match=r"belong to the deployment 'verdict', .* 'second'"
         ):
             create(second, world.kafka)
 
@@ -75,8 +75,10 @@ def test_with_the_database_of_another_log_no_topic_is_created_or_claimed(
     fill(engine, mistyped.topics)
     engine.dispose()
 
-    for create in (created_topics, ensured_topics):
-        with pytest.raises(AnotherLog, match=r"the read side .*theirs\.db belongs to another log"):
+    for create in (create_topics, ensure_topics):
+        with pytest.raises(
+            DifferentLogError, match=r"the read side .*theirs\.db belongs to another log"
+        ):
             create(mistyped, world.kafka)
 
     assert created_here.isdisjoint(world.names())
@@ -88,7 +90,7 @@ def test_an_aggregate_that_the_marker_does_not_know_gets_its_topics(world: World
     for topic in order:
         world.delete(topic)
 
-    created = created_topics(world.settings, world.kafka)
+    created = create_topics(world.settings, world.kafka)
 
     assert set(order) <= set(created)
     assert all(map(world.has, order))

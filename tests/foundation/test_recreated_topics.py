@@ -10,32 +10,32 @@ from sqlalchemy import Engine
 from tests.foundation.world import World
 from verdict.configuration.found import database_url
 from verdict.errors import VerdictError
-from verdict.event_log.decisions import read_decisions
-from verdict.event_log.followed_log import follow_this_log
-from verdict.event_log.passing import Wish
+from verdict.event_log.decisions import read_skips
+from verdict.event_log.followed_log import bind_to_log
+from verdict.event_log.passing import SkipRequest
 from verdict.exactly_once.restart import restart_from_progress
-from verdict.foundation.ensured_topics import ensured_topics
+from verdict.foundation.ensured_topics import ensure_topics
 from verdict.foundation.known_markers import queries_of
 from verdict.foundation.recreated_topics import recreate_topics
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.log_identity import AnotherLog
+from verdict.kafka.log_identity import DifferentLogError
 from verdict.model.source import Source
 from verdict.processing.beginning import begin_without_marker
 from verdict.projection import position
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.letter_status import FOLLOWER
 from verdict.wire.decision import Kind
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 
 pytestmark = pytest.mark.kafka
-WISH = Wish(who="ann", why="a script of ours", at=1_700_000_000_000)
+WISH = SkipRequest(who="ann", why="a script of ours", at=1_700_000_000_000)
 
 
 @pytest.fixture
 def database(world: World) -> Iterator[Engine]:
     engine = open_database(database_url(world.settings))
     create_read_side(engine, [])
-    follow_this_log(engine, world.kafka, world.settings.topics.of_the_log())
+    bind_to_log(engine, world.kafka, world.settings.topics.of_the_log())
     yield engine
     engine.dispose()
 
@@ -43,7 +43,7 @@ def database(world: World) -> Iterator[Engine]:
 def has_read(engine: Engine, topic: str, offset: int) -> None:
     with engine.begin() as connection:
         known = position.load(connection, FOLLOWER)
-        position.advance(connection, FOLLOWER, known, {Partition(topic, 0): offset})
+        position.advance(connection, FOLLOWER, known, {TopicPartition(topic, 0): offset})
 
 
 def recreate(world: World) -> list[str]:
@@ -52,7 +52,7 @@ def recreate(world: World) -> list[str]:
 
 def end(world: World, topic: str) -> int:
     with KafkaLog(world.kafka.settings, 30) as log:
-        return log.bounds([Partition(topic, 0)])[Partition(topic, 0)].end
+        return log.bounds([TopicPartition(topic, 0)])[TopicPartition(topic, 0)].end
 
 
 @pytest.mark.proves("G-01")
@@ -61,18 +61,18 @@ def test_new_dead_letters_get_offsets_that_nobody_has_read(world: World, databas
     world.write(letters, *[b"letter"] * 7)
     has_read(database, letters, 5)
     world.delete(letters)
-    with pytest.raises(AnotherLog, match="`verdict recover` creates it again"):
-        ensured_topics(world.settings, world.kafka)
+    with pytest.raises(DifferentLogError, match="`verdict recover` creates it again"):
+        ensure_topics(world.settings, world.kafka)
 
     assert recreate(world) == [letters]
 
-    ensured_topics(world.settings, world.kafka)
-    follow_this_log(database, world.kafka, world.settings.topics.of_the_log())
+    ensure_topics(world.settings, world.kafka)
+    bind_to_log(database, world.kafka, world.settings.topics.of_the_log())
     first = end(world, letters)
     world.write(letters, b"the next")
     assert first >= 5
     assert world.records(letters) == [(first, b"the next", [("name", b"the next")])]
-    [decided] = read_decisions(world.kafka.settings, world.settings.topics)
+    [decided] = read_skips(world.kafka.settings, world.settings.topics)
     assert (decided.kind, decided.source) == (Kind.ACCEPTED, Source(letters, 0, 0))
     assert (decided.who, decided.until) == ("ann", 0)
     assert decided.why == f"{letters} was deleted and is created again: a script of ours"
@@ -89,7 +89,7 @@ def test_commands_that_are_sent_before_the_new_topic_is_ready_are_decided(
 
     assert recreate(world) == [commands]
 
-    ensured_topics(world.settings, world.kafka)
+    ensure_topics(world.settings, world.kafka)
     assert world.marker().offsets[commands] == [4]
     undecided = [record for record in world.records(commands) if record[0] >= 4]
     assert [value for _, value, _ in undecided] == [b"one", b"two"]
@@ -128,7 +128,7 @@ def test_one_that_was_interrupted_is_done_again(world: World, database: Engine) 
 
     assert recreate(world) == [commands]
 
-    ensured_topics(world.settings, world.kafka)
+    ensure_topics(world.settings, world.kafka)
     assert world.records(commands) == []
     assert recreate(world) == []
 

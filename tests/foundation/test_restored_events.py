@@ -11,24 +11,24 @@ from sqlalchemy import text
 from tests.application import decode_event, encode_event
 from tests.audit.books import PLACE, Books, Written
 from verdict.errors import VerdictError
-from verdict.event_log.decisions import read_decisions
-from verdict.event_log.followed_log import follow_this_log, refuse_another_database
-from verdict.event_log.passing import Wish
+from verdict.event_log.decisions import read_skips
+from verdict.event_log.followed_log import bind_to_log, require_same_database
+from verdict.event_log.passing import SkipRequest
 from verdict.exactly_once.markers import readable_marker
 from verdict.exactly_once.query import DECIDER, decider_query
 from verdict.foundation import restored_events
 from verdict.foundation.restored_events import Restored, restore_events
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.appending import Appender, Record
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.log_identity import AnotherLog
+from verdict.kafka.log_identity import DifferentLogError
 from verdict.local.broker import EmbeddedBroker
 from verdict.wire.decision import Kind
 from verdict.wire.marker import Marker
 from verdict.wire.records import encode
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(300)]
-WISH = Wish(who="ann", why="the power failed", at=1_700_000_000_000)
+WISH = SkipRequest(who="ann", why="the power failed", at=1_700_000_000_000)
 NAMES = ("o-1", "o-2", "o-3", "o-4")
 Seen = list[tuple[str, int, bytes, list[tuple[str, bytes]]]]
 
@@ -44,7 +44,7 @@ class PowerFailure:
         self.broker = EmbeddedBroker(folder / "broker")
         self.broker.start()
         self.books = Books(self.broker, "power", folder / "data")
-        self.kafka = Kafka(
+        self.kafka = KafkaConfig(
             settings=self.books.options, outputs=self.books.settings.topics.outputs()
         )
         self._older = folder / "older"
@@ -132,19 +132,19 @@ def test_lost_events_come_back_once_and_every_projection_goes_on(power: PowerFai
     power.books.transact([power.record_of(replace(progress, offsets=older))])
     power.fail()
     assert len(power.events()) < len(events)
-    with pytest.raises(AnotherLog, match=r"recover --restore-events --why"):
-        refuse_another_database(power.books.settings, power.kafka)
+    with pytest.raises(DifferentLogError, match=r"recover --restore-events --why"):
+        require_same_database(power.books.settings, power.kafka)
 
     done = power.restore()
 
-    refuse_another_database(power.books.settings, power.kafka)
+    require_same_database(power.books.settings, power.kafka)
     assert power.progress().offsets == progress.offsets
     assert sum(done.lost.values()) == done.appended == 9
     assert {(*one[:3],) for one in power.events()} == {(*one[:3],) for one in events}
     assert len(power.events()) == len(events)
     assert [row[:3] for row in power.rows(ARCHIVED)] == archived
     assert archived_places(power) == places(power)
-    decided = read_decisions(power.books.options, power.books.topics)
+    decided = read_skips(power.books.options, power.books.topics)
     assert {(one.kind, one.who, one.why) for one in decided} == {
         (Kind.RESTORED, "ann", "the power failed")
     }
@@ -173,8 +173,8 @@ def test_an_interrupted_run_is_finished_by_a_repetition(
         patched.setattr(restored_events, "Appender", Killed)
         with pytest.raises(KeyboardInterrupt):
             power.restore()
-    with pytest.raises(AnotherLog, match=r"recover --restore-events --why"):
-        refuse_another_database(power.books.settings, power.kafka)
+    with pytest.raises(DifferentLogError, match=r"recover --restore-events --why"):
+        require_same_database(power.books.settings, power.kafka)
 
     done = power.restore()
 
@@ -208,13 +208,13 @@ def test_other_events_under_the_same_versions_are_named_and_nothing_is_appended(
 def test_nothing_is_appended_to_another_kafka(power: PowerFailure) -> None:
     """The topics have the same names there."""
     engine, topics = power.books.read_side.engine, power.books.topics.of_the_log()
-    follow_this_log(engine, power.kafka, topics)
+    bind_to_log(engine, power.kafka, topics)
     power.fail()
     before = power.events()
     with engine.begin() as connection:
         connection.execute(text("UPDATE followed_topic_v1 SET cluster_id = 'another one'"))
 
-    with pytest.raises(AnotherLog, match="the cluster's id was another one and is"):
+    with pytest.raises(DifferentLogError, match="the cluster's id was another one and is"):
         power.restore()
 
     assert power.events() == before

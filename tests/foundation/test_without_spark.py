@@ -13,10 +13,10 @@ from verdict.configuration.settings import Settings
 from verdict.exactly_once.checkpoint import FRESH
 from verdict.exactly_once.fencing import claim_query
 from verdict.exactly_once.query import decider_query
-from verdict.foundation.foundation import WithoutSpark, lay_without_spark
-from verdict.foundation.place import place_of
-from verdict.kafka.log_identity import AnotherLog
-from verdict.kafka.topic_differences import TopicsDiffer
+from verdict.foundation.foundation import KafkaRuntime, start_kafka_runtime
+from verdict.foundation.place import directory_of
+from verdict.kafka.log_identity import DifferentLogError
+from verdict.kafka.topic_differences import TopicSettingsError
 
 pytestmark = [pytest.mark.kafka, pytest.mark.process, pytest.mark.thorough]
 
@@ -34,7 +34,7 @@ def test_the_embedded_broker_runs_where_topics_differ_and_who_needs_them_is_refu
         servers = lay(other, "broker", parts).servers
         assert "order.events: partitions is 1, must be 2" in caplog.text
         assert "answers while `verdict run broker` runs" in caplog.text
-        with pytest.raises(TopicsDiffer):
+        with pytest.raises(TopicSettingsError):
             lay(other.model_copy(update={"bootstrap_servers": servers}), "letters", parts)
         mend(servers, [topic.name for topic in other.topics.all() if topic.partitions == 2])
         lay(other.model_copy(update={"bootstrap_servers": servers}), "lake", parts)
@@ -55,12 +55,12 @@ def test_the_embedded_broker_runs_where_a_topic_is_gone_and_others_are_refused(
     with ExitStack() as parts:
         servers = lay(settings, "broker", parts).servers
         assert "dead-letters had the id" in caplog.text
-        with pytest.raises(AnotherLog):
+        with pytest.raises(DifferentLogError):
             lay(settings.model_copy(update={"bootstrap_servers": servers}), "letters", parts)
 
 
-def lay(settings: Settings, role: str, parts: ExitStack) -> WithoutSpark:
-    return lay_without_spark(settings, parts, place_of(settings.data_dir, (role,)))
+def lay(settings: Settings, role: str, parts: ExitStack) -> KafkaRuntime:
+    return start_kafka_runtime(settings, parts, directory_of(settings.data_dir, (role,)))
 
 
 def mend(servers: str, topics: list[str]) -> None:

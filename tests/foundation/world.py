@@ -11,11 +11,11 @@ from tests.application import APPLICATION
 from verdict.configuration.loading import load_settings
 from verdict.exactly_once.checkpoint import FRESH
 from verdict.exactly_once.fencing import claim_query, write_marker
-from verdict.exactly_once.markers import read_marker
+from verdict.exactly_once.markers import read_progress
 from verdict.exactly_once.query import decider_query
 from verdict.exactly_once.transactions import Transactions
-from verdict.foundation.ensured_topics import ensured_topics
-from verdict.kafka.access import Kafka
+from verdict.foundation.ensured_topics import ensure_topics
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log import KafkaLog
 from verdict.local.broker import EmbeddedBroker
 from verdict.wire.marker import Marker
@@ -28,10 +28,10 @@ class World:
         self.settings = load_settings(
             APPLICATION, data_dir=data_dir, topic_prefix=prefix, partitions=1
         )
-        self.kafka = Kafka(settings={"bootstrap.servers": broker.bootstrap_servers})
+        self.kafka = KafkaConfig(settings={"bootstrap.servers": broker.bootstrap_servers})
         self._query = decider_query(self.settings.topics, 1)
         self._admin = AdminClient({**self.kafka.settings, "log_level": 0})
-        ensured_topics(self.settings, self.kafka)
+        ensure_topics(self.settings, self.kafka)
         owner = claim_query(self._query, self.kafka, FRESH)
         owner.close()
         self._marker = owner.marker
@@ -93,7 +93,7 @@ class World:
         assert producer.flush(30) == 0
 
     def marker(self) -> Marker:
-        found = read_marker(self.kafka, self._query, wait=True).marker
+        found = read_progress(self.kafka, self._query, wait=True).marker
         assert found is not None
         return found
 

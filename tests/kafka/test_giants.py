@@ -6,20 +6,20 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from verdict.errors import VerdictError
-from verdict.kafka.access import Kafka
-from verdict.kafka.giants import Giant, giants
+from verdict.kafka.access import KafkaConfig
+from verdict.kafka.giants import OversizedRecord, oversized_records
 from verdict.kafka.log import KafkaLog
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.source import Source
-from verdict.wire.passed_over import PassedOver
-from verdict.wire.spans import Partition, Span
+from verdict.wire.passed_over import SkippedRanges
+from verdict.wire.spans import OffsetRange, TopicPartition
 
 TOPIC = "giants.commands"
 SECONDS = 60.0
 
 
 @pytest.fixture(scope="module")
-def kafka(broker: EmbeddedBroker) -> Kafka:
+def kafka(broker: EmbeddedBroker) -> KafkaConfig:
     """Return a Kafka with a topic of three partitions, each with something else among few."""
     address = {"bootstrap.servers": broker.bootstrap_servers}
     admin = AdminClient({**address})
@@ -27,7 +27,7 @@ def kafka(broker: EmbeddedBroker) -> Kafka:
     put(address, "none", 0, [b"a", b"b"])
     put(address, "gzip", 1, [b"a", b"\0" * 40_000_000, b"b"])
     put(address, "zstd", 2, [b"\0" * 120_000_000, b"a"])
-    return Kafka(settings=address)
+    return KafkaConfig(settings=address)
 
 
 def put(address: dict[str, str], codec: str, partition: int, values: list[bytes]) -> None:
@@ -40,32 +40,32 @@ def put(address: dict[str, str], codec: str, partition: int, values: list[bytes]
 
 @pytest.mark.long
 @pytest.mark.proves("C-11")
-def test_records_that_unpack_to_too_much_are_named_and_no_others(kafka: Kafka) -> None:
-    found = giants(kafka, {TOPIC: [0, 0, 0]}, 100, SECONDS)
+def test_records_that_unpack_to_too_much_are_named_and_no_others(kafka: KafkaConfig) -> None:
+    found = oversized_records(kafka, {TOPIC: [0, 0, 0]}, 100, SECONDS)
 
     assert sorted(found, key=lambda one: one.source) == [
-        Giant(Source(TOPIC, 1, 1), 40_000_003),
-        Giant(Source(TOPIC, 2, 0), None),
+        OversizedRecord(Source(TOPIC, 1, 1), 40_000_003),
+        OversizedRecord(Source(TOPIC, 2, 0), None),
     ]
-    assert str(Giant(Source(TOPIC, 1, 1), 40_000_003)) == (
+    assert str(OversizedRecord(Source(TOPIC, 1, 1), 40_000_003)) == (
         "giants.commands:1:1 unpacks to 40,000,003 bytes"
     )
 
 
-def test_only_what_comes_next_is_looked_at(kafka: Kafka) -> None:
-    assert giants(kafka, {TOPIC: [0, 2, 1]}, 100, SECONDS) == []
-    assert giants(kafka, {TOPIC: [0, 0, 1]}, 1, SECONDS) == []
+def test_only_what_comes_next_is_looked_at(kafka: KafkaConfig) -> None:
+    assert oversized_records(kafka, {TOPIC: [0, 2, 1]}, 100, SECONDS) == []
+    assert oversized_records(kafka, {TOPIC: [0, 0, 1]}, 1, SECONDS) == []
 
 
 @pytest.mark.proves("C-11", "C-17")
 def test_a_reader_goes_on_behind_what_cannot_be_unpacked_once_it_is_passed_over(
-    kafka: Kafka,
+    kafka: KafkaConfig,
 ) -> None:
-    whole = {Partition(TOPIC, 2): Span(0, 2)}
+    whole = {TopicPartition(TOPIC, 2): OffsetRange(0, 2)}
     with KafkaLog(kafka.settings) as log:
         with pytest.raises(VerdictError, match=TOPIC):
             [*log.read(whole)]
-        log.passed_over = PassedOver.of([(TOPIC, 2, 0, 1)])
+        log.passed_over = SkippedRanges.of([(TOPIC, 2, 0, 1)])
 
         assert [message.value() for message in log.read(whole)] == [b"a"]
-        assert [*log.read({Partition(TOPIC, 2): Span(0, 1)})] == []
+        assert [*log.read({TopicPartition(TOPIC, 2): OffsetRange(0, 1)})] == []

@@ -4,20 +4,21 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tests.event_log.followable import Followable
-from verdict.errors import Unreachable, VerdictError
+from verdict.errors import UnreachableError, VerdictError
 from verdict.kafka import log as kafka_log
-from verdict.kafka.errors import NotThereYet, RecordsDropped
+from verdict.kafka.errors import RecordsDroppedError, TopicMissingError
 from verdict.kafka.log import FIRST_CHUNK, KafkaLog
 from verdict.local.broker import EmbeddedBroker
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import OffsetRange, TopicPartition
 
 TOPIC = "read-by-position"
-FIVE, NONE, MANY = (Partition(TOPIC, number) for number in range(3))
+FIVE, NONE, MANY = (TopicPartition(TOPIC, number) for number in range(3))
 PATIENCE_S = 30.0
 IMPATIENCE_S = 5.0
 
@@ -46,7 +47,7 @@ def log(address: dict[str, str]) -> Iterator[KafkaLog]:
 def test_all_partitions_are_told_at_once(log: KafkaLog) -> None:
     assert log.places([TOPIC]) == [FIVE, NONE, MANY]
     assert log.bounds([MANY, NONE, FIVE]) == {
-        FIVE: Span(0, 5), NONE: Span(0, 0), MANY: Span(0, 10 * FIRST_CHUNK),
+        FIVE: OffsetRange(0, 5), NONE: OffsetRange(0, 0), MANY: OffsetRange(0, 10 * FIRST_CHUNK),
     }  # fmt: skip
     assert log.bounds([]) == {}
     assert log.exists(TOPIC)
@@ -74,8 +75,8 @@ def test_the_last_record_that_is_wanted_is_found_however_far_back_it_lies(log: K
     assert rare is not None
     assert newest is not None
     assert (rare.offset(), newest.offset()) == (1, 10 * FIRST_CHUNK - 1)
-    assert log.last(MANY, Span(2, whole.end), lambda m: m.key() == b"rare") is None
-    assert log.last(NONE, Span(0, 0), lambda message: True) is None
+    assert log.last(MANY, OffsetRange(2, whole.end), lambda m: m.key() == b"rare") is None
+    assert log.last(NONE, OffsetRange(0, 0), lambda message: True) is None
 
 
 def test_what_is_in_an_open_transaction_is_written_and_not_committed(
@@ -85,7 +86,7 @@ def test_what_is_in_an_open_transaction_is_written_and_not_committed(
     topic = f"{TOPIC}.open"
     admin = AdminClient({**address})
     admin.create_topics([NewTopic(topic, 2, 1)])[topic].result(PATIENCE_S)
-    places = [Partition(topic, 0), Partition(topic, 1)]
+    places = [TopicPartition(topic, 0), TopicPartition(topic, 1)]
     producer = Producer({**address, "transactional.id": topic})
     producer.init_transactions(PATIENCE_S)
     producer.begin_transaction()
@@ -94,14 +95,14 @@ def test_what_is_in_an_open_transaction_is_written_and_not_committed(
     assert producer.flush(PATIENCE_S) == 0
 
     with KafkaLog(address, PATIENCE_S) as log:
-        assert log.bounds(places) == {places[0]: Span(0, 0), places[1]: Span(0, 0)}
+        assert log.bounds(places) == {places[0]: OffsetRange(0, 0), places[1]: OffsetRange(0, 0)}
         assert log.written(places) == {places[0]: 0, places[1]: 2}
         assert log.first_since(places, 1500) == {places[0]: 0, places[1]: 1}
     with (
         # enough for a busy broker to answer in: it is the transaction that shall be too late
         KafkaLog(address, IMPATIENCE_S) as impatient,
         pytest.raises(
-            Unreachable,
+            UnreachableError,
             match=rf"no copy: a transaction on {topic}:1 has been open for {IMPATIENCE_S:g} s",
         ),
     ):
@@ -124,7 +125,7 @@ def test_who_does_not_answer_is_named_with_the_reason(
 
     with (
         KafkaLog({"bootstrap.servers": address}, seconds) as log,
-        pytest.raises(Unreachable, match=f"Kafka at {address}.*{within} .*Connection refused"),
+        pytest.raises(UnreachableError, match=f"Kafka at {address}.*{within} .*Connection refused"),
     ):
         log.topics()
 
@@ -140,12 +141,12 @@ class Electing:
         self._failures = [*failures]
 
     def offsets_for_times(
-        self, asked: list[TopicPartition], timeout: float
-    ) -> list[TopicPartition]:
+        self, asked: list[KafkaPartition], timeout: float
+    ) -> list[KafkaPartition]:
         """Answer that every partition is at 7."""
         if self._failures:
             raise KafkaException(KafkaError(self._failures.pop(0)))
-        return [TopicPartition(one.topic, one.partition, 7) for one in asked]
+        return [KafkaPartition(one.topic, one.partition, 7) for one in asked]
 
     def poll(self, seconds: float) -> None:
         """Hand nothing over."""
@@ -166,7 +167,7 @@ def test_a_partition_that_has_no_leader_for_a_moment_is_asked_again(
     electing = KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION
 
     with opened(monkeypatch, Electing(*electing, KafkaError._TIMED_OUT)) as log:
-        assert log.bounds([FIVE]) == {FIVE: Span(7, 7)}
+        assert log.bounds([FIVE]) == {FIVE: OffsetRange(7, 7)}
 
 
 def test_who_is_refused_asks_when_it_is_started_again_and_not_before(
@@ -176,7 +177,7 @@ def test_who_is_refused_asks_when_it_is_started_again_and_not_before(
 
     with (
         opened(monkeypatch, client) as log,
-        pytest.raises(Unreachable, match=f"offsets of {TOPIC} cannot be read .*uthorization"),
+        pytest.raises(UnreachableError, match=f"offsets of {TOPIC} cannot be read .*uthorization"),
     ):
         log.bounds([FIVE])
 
@@ -191,9 +192,11 @@ def test_what_kafka_has_dropped_is_named_with_what_it_has(
 
     with (
         KafkaLog(followable.options) as log,
-        pytest.raises(RecordsDropped, match=r":0 was to be read from offset 1, .* from 2") as told,
+        pytest.raises(
+            RecordsDroppedError, match=r":0 was to be read from offset 1, .* from 2"
+        ) as told,
     ):
-        [*log.read({Partition(followable.topic, 0): Span(1, 3)}, follow)]
+        [*log.read({TopicPartition(followable.topic, 0): OffsetRange(1, 3)}, follow)]
 
     error = told.value
     assert (error.place, error.needed, error.earliest) == ((followable.topic, 0), 1, 2)
@@ -205,11 +208,13 @@ def test_nobody_gets_the_beginning_who_asks_for_what_is_not_there_yet(
 ) -> None:
     followable.happen(1)
     with KafkaLog(followable.options) as log:
-        place = Partition(followable.topic, 0)
+        place = TopicPartition(followable.topic, 0)
         end = log.bounds([place])[place].end
 
-        with pytest.raises(NotThereYet, match=f"offset {end + 1}, and Kafka has it up to {end}"):
-            next(log.read({place: Span(end + 1, end + 2)}, follow))
+        with pytest.raises(
+            TopicMissingError, match=f"offset {end + 1}, and Kafka has it up to {end}"
+        ):
+            next(log.read({place: OffsetRange(end + 1, end + 2)}, follow))
 
 
 def test_who_waits_for_what_never_comes_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,6 +224,8 @@ def test_who_waits_for_what_never_comes_is_told(monkeypatch: pytest.MonkeyPatch)
 
     with (
         KafkaLog(nowhere) as log,
-        pytest.raises(Unreachable, match=r"cannot reach Kafka at 127\.0\.0\.1:1, gone:0 cannot be"),
+        pytest.raises(
+            UnreachableError, match=r"cannot reach Kafka at 127\.0\.0\.1:1, gone:0 cannot be"
+        ),
     ):
-        next(log.read({Partition("gone", 0): Span(0, 1)}))
+        next(log.read({TopicPartition("gone", 0): OffsetRange(0, 1)}))

@@ -7,7 +7,7 @@ from tests.raw_headers import put_with_header_named
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.message_headers import headers_of
 from verdict.local.broker import EmbeddedBroker
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import OffsetRange, TopicPartition
 
 OFTEN = 100  # until Python takes short cuts there
 TOPIC = "oddly-named-headers"
@@ -23,7 +23,7 @@ def test_a_name_that_is_no_text_lets_no_header_be_had_and_ends_nobody(
     put_with_header_named(servers, TOPIC, b"sound", b"plain")
 
     with KafkaLog({"bootstrap.servers": servers}) as log:
-        read = [*log.read({Partition(TOPIC, 0): Span(0, 2)})]
+        read = [*log.read({TopicPartition(TOPIC, 0): OffsetRange(0, 2)})]
 
     assert [one.value() for one in read] == [b"odd", b"plain"]
     several = [*(headers_of(read[1]) for _ in range(OFTEN)), *map(headers_of, read)]

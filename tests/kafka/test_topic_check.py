@@ -7,12 +7,12 @@ from confluent_kafka.cimpl import NewTopic
 
 from tests.application import APPLICATION
 from tests.topics import create_new, describe, grow
-from verdict.errors import Unreachable
+from verdict.errors import UnreachableError
 from verdict.kafka import topic_check
 from verdict.kafka.topic_check import TopicAdmin
-from verdict.kafka.topic_differences import TopicsDiffer
+from verdict.kafka.topic_differences import TopicSettingsError
 from verdict.local.broker import EmbeddedBroker
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 from verdict.wire.topics import Topics
 
 PATIENCE_S = 60
@@ -48,7 +48,7 @@ def test_one_error_lists_every_difference(broker: EmbeddedBroker) -> None:
     create_new(admin, wrong)
     before = describe(broker.bootstrap_servers, "differing.order.events")
 
-    with pytest.raises(TopicsDiffer) as raised:
+    with pytest.raises(TopicSettingsError) as raised:
         checker(broker, topics).ensure()
 
     assert describe(broker.bootstrap_servers, "differing.order.events") == before, (
@@ -112,7 +112,7 @@ def test_topics_of_other_teams_are_accepted_as_they_are_and_never_altered(
     create_new(admin, made)
     before = describe(broker.bootstrap_servers, *names)
 
-    with pytest.raises(TopicsDiffer, match=r"order\.events: cleanup\.policy") as refused:
+    with pytest.raises(TopicSettingsError, match=r"order\.events: cleanup\.policy") as refused:
         checker(broker, topics).ensure()
     assert not any(name in str(refused.value) for name in names)
     assert describe(broker.bootstrap_servers, *names) == before
@@ -177,7 +177,12 @@ def test_partitions_that_somebody_added_are_refused_until_a_person_accepts_them(
     for one in (name, events):
         grow(broker.bootstrap_servers, one, 4)
     decided = {name: [5, 0], topics.commands("position"): [0, 0]}
-    both = {Partition(name, 2), Partition(name, 3), Partition(events, 2), Partition(events, 3)}
+    both = {
+        TopicPartition(name, 2),
+        TopicPartition(name, 3),
+        TopicPartition(events, 2),
+        TopicPartition(events, 3),
+    }
 
     found = {d.topic: d for d in check.differences(decided)}
 
@@ -189,7 +194,7 @@ def test_partitions_that_somebody_added_are_refused_until_a_person_accepts_them(
     as_commands_are = Topics(APPLICATION, deployment="added", prefix="added.", partitions=4)
     later = checker(broker, as_commands_are).differences(decided | {name: [5, 0, 1, 1]}, both)
     assert "set partitions to 2" in next(str(d) for d in later if d.topic == name)
-    assert {d.topic for d in check.differences(decided, both - {Partition(name, 3)})} == {name}
+    assert {d.topic for d in check.differences(decided, both - {TopicPartition(name, 3)})} == {name}
     assert check.differences(decided, both) == []
     assert check.differences(decided | {name: [5, 0, 1, 1]}, both) == []
 
@@ -200,5 +205,7 @@ def test_an_unreachable_kafka_is_named_with_the_reason(monkeypatch: pytest.Monke
         address = f"127.0.0.1:{server.getsockname()[1]}"
     admin = TopicAdmin({"bootstrap.servers": address}, Topics(APPLICATION))
 
-    with pytest.raises(Unreachable, match=f"cannot reach Kafka at {address}.*Connection refused"):
+    with pytest.raises(
+        UnreachableError, match=f"cannot reach Kafka at {address}.*Connection refused"
+    ):
         admin.differences()

@@ -17,19 +17,19 @@ from tests.application import APPLICATION, encode_event
 from tests.projection.event_log import EventLog
 from tests.topics import create
 from verdict.configuration.loading import load_settings
-from verdict.event_log.passing import Wish
-from verdict.exactly_once.markers import read_marker
+from verdict.event_log.passing import SkipRequest
+from verdict.exactly_once.markers import read_progress
 from verdict.exactly_once.query import lake_query
-from verdict.exactly_once.steps import OnStep, unobserved
-from verdict.kafka.access import Kafka
+from verdict.exactly_once.steps import OnStep, ignore_step
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import ends
 from verdict.lake.running import lake
-from verdict.lake.table import NAME, Span, position
+from verdict.lake.table import NAME, LakeSpan, position
 from verdict.model.recorded_event import RecordedEvent
 from verdict.processing.beginning import begin_without_marker
-from verdict.processing.processor import Processor
-from verdict.spark.source import Ground
+from verdict.processing.processor import StatelessProcessor
+from verdict.spark.source import StreamContext
 
 PATIENCE_S = 120
 DAY_MS = 86_400_000
@@ -47,7 +47,7 @@ class Shop:
             APPLICATION, data_dir=data_dir, topic_prefix=prefix, partitions=2, lake_trigger_ms=50
         )
         self.topics = self.settings.topics
-        self.kafka = Kafka(settings={"bootstrap.servers": servers})
+        self.kafka = KafkaConfig(settings={"bootstrap.servers": servers})
         self.query = lake_query(self.topics)
         self.table = data_dir / "lake" / "invoice_line"
         self.sold = 0  # line items
@@ -90,16 +90,16 @@ class Shop:
 
     def begin_anew(self) -> None:
         """Do what the errors of the lake tell to do."""
-        wish = Wish(who="ada", why="a test", at=1)
+        wish = SkipRequest(who="ada", why="a test", at=1)
         begin_without_marker(self.query, self.kafka, self.topics, wish, at_the_ends=False)
 
     @contextmanager
-    def lake(self, on_step: OnStep = unobserved) -> Iterator[Processor]:
+    def lake(self, on_step: OnStep = ignore_step) -> Iterator[StatelessProcessor]:
         """Run the lake; leaving it is a clean stop."""
         source = {
             "kafka.bootstrap.servers": str(self.kafka.settings["bootstrap.servers"]),
         }
-        ground = Ground(
+        ground = StreamContext(
             spark=self.spark,
             kafka=self.kafka,
             source=source,
@@ -126,7 +126,7 @@ class Shop:
 
     def marked(self) -> int | None:
         """Return the position of the marker."""
-        marker = read_marker(self.kafka, self.query, wait=True).marker
+        marker = read_progress(self.kafka, self.query, wait=True).marker
         return None if marker is None else position(marker.offsets)
 
     def letters(self) -> list[Message]:
@@ -142,10 +142,10 @@ class Shop:
         """Return the files that readers see."""
         return [path for path in self.files() if path.is_relative_to(self.table)]
 
-    def batches(self) -> list[Span]:
+    def batches(self) -> list[LakeSpan]:
         """Return the batches that readers see, in order."""
         found = (NAME.fullmatch(path.name) for path in self.table.iterdir())
-        return sorted(Span(int(one[1]), int(one[2])) for one in found if one)
+        return sorted(LakeSpan(int(one[1]), int(one[2])) for one in found if one)
 
     def counts(self) -> set[int]:
         """Return how many rows each reader counts; each counts distinct keys too."""
@@ -212,7 +212,7 @@ def invoice_of(number: int) -> InvoiceRecorded:
     )
 
 
-def follow(lake: Processor, reached: Callable[[], bool]) -> None:
+def follow(lake: StatelessProcessor, reached: Callable[[], bool]) -> None:
     """Wait for something as long as the lake runs."""
     deadline = time.monotonic() + PATIENCE_S
     while not reached():

@@ -11,29 +11,29 @@ from projections.outbound.invoice_line import COLUMNS
 from tests.lake.shop import PERSONAL, Shop, follow
 from tests.tiers import the_first_of
 from verdict.errors import VerdictError
-from verdict.exactly_once.errors import CheckpointMismatchError, UnreadableMarker
-from verdict.exactly_once.steps import OnStep, Step
+from verdict.exactly_once.errors import CheckpointMismatchError, UnreadableProgressRecordError
+from verdict.exactly_once.steps import Failpoint, OnStep
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode
 
 pytestmark = pytest.mark.spark
 
 
-class Killed(Exception):
+class KilledError(Exception):
     """Stands for the end of the process at a step."""
 
 
-def killed_at(step: Step) -> OnStep:
-    def on_step(reached: Step) -> None:
+def killed_at(step: Failpoint) -> OnStep:
+    def on_step(reached: Failpoint) -> None:
         if reached is step:
-            raise Killed(step)
+            raise KilledError(step)
 
     return on_step
 
 
-def run_into(shop: Shop, step: Step) -> None:
+def run_into(shop: Shop, step: Failpoint) -> None:
     """Run the lake until it is killed at a step."""
-    with shop.lake(killed_at(step)) as lake, pytest.raises(Killed):
+    with shop.lake(killed_at(step)) as lake, pytest.raises(KilledError):
         follow(lake, lambda: False)
 
 
@@ -88,17 +88,19 @@ def test_no_personal_value_is_in_any_byte_of_any_file(shop: Shop) -> None:
 @pytest.mark.parametrize(
     ("step", "seen"),
     the_first_of(
-        (Step.OUTPUT_COMPUTED, True),  # in place, and no marker
-        (Step.CLAIMED, False),
-        (Step.FILES_WRITTEN, False),
-        (Step.BEFORE_COMMIT, True),
-        (Step.COMMITTED, True),
+        (Failpoint.OUTPUT_COMPUTED, True),  # in place, and no marker
+        (Failpoint.CLAIMED, False),
+        (Failpoint.FILES_WRITTEN, False),
+        (Failpoint.BEFORE_COMMIT, True),
+        (Failpoint.COMMITTED, True),
     ),
 )
-def test_a_kill_at_any_step_loses_and_doubles_nothing(shop: Shop, step: Step, seen: bool) -> None:
+def test_a_kill_at_any_step_loses_and_doubles_nothing(
+    shop: Shop, step: Failpoint, seen: bool
+) -> None:
     shop.sell(5)
-    if step is Step.CLAIMED:
-        with pytest.raises(Killed), shop.lake(killed_at(step)):
+    if step is Failpoint.CLAIMED:
+        with pytest.raises(KilledError), shop.lake(killed_at(step)):
             pass
     else:
         run_into(shop, step)
@@ -119,14 +121,14 @@ def test_a_replay_with_another_cut_counts_every_line_once(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, cut: str
 ) -> None:
     shop.sell(9)
-    run_into(shop, Step.OUTPUT_COMPUTED)
+    run_into(shop, Failpoint.OUTPUT_COMPUTED)
     [left] = shop.batches()
     if cut == "more":
         shop.sell(4)
     else:
         monkeypatch.setattr(verdict.lake.running, "ROWS", 4)
 
-    run_into(shop, Step.FORMER_AWAY)  # and once more in the middle of putting it right
+    run_into(shop, Failpoint.FORMER_AWAY)  # and once more in the middle of putting it right
     assert shop.batches() == []
     shop.catch_up()
 
@@ -156,7 +158,7 @@ def test_what_is_no_event_becomes_one_letter_and_the_others_go_on(shop: Shop) ->
     shop.write(None)
     shop.sell(2)
 
-    run_into(shop, Step.BEFORE_COMMIT)
+    run_into(shop, Failpoint.BEFORE_COMMIT)
     shop.catch_up()
 
     assert shop.counts() == {shop.sold}
@@ -178,7 +180,9 @@ def test_files_and_marker_must_belong_together(shop: Shop) -> None:
     ):
         shop.catch_up()
     shop.write_marker(b"garbage")
-    with pytest.raises(UnreadableMarker, match=r"run `verdict recover --begin lake --why …`"):
+    with pytest.raises(
+        UnreadableProgressRecordError, match=r"run `verdict recover --begin lake --why …`"
+    ):
         shop.catch_up()
     shop.write_marker(None)
     shop.table.rmdir()

@@ -7,7 +7,7 @@ import pytest
 from pyarrow.parquet import write_table
 
 from verdict.errors import VerdictError
-from verdict.lake.table import see_that_rows_are_there
+from verdict.lake.table import require_rows
 
 
 def test_files_with_all_rows_are_taken(tmp_path: Path) -> None:
@@ -15,8 +15,8 @@ def test_files_with_all_rows_are_taken(tmp_path: Path) -> None:
         (tmp_path / day).mkdir()
         write_table(pa.table({"line": [*range(rows)]}), tmp_path / day / "part.parquet")
 
-    see_that_rows_are_there(tmp_path, 5)
-    see_that_rows_are_there(tmp_path / "of an empty batch", 0)
+    require_rows(tmp_path, 5)
+    require_rows(tmp_path / "of an empty batch", 0)
 
 
 @pytest.mark.proves("P-06")
@@ -24,4 +24,4 @@ def test_rows_that_an_executor_wrote_elsewhere_are_missed(tmp_path: Path) -> Non
     write_table(pa.table({"line": [1, 2]}), tmp_path / "part.parquet")
 
     with pytest.raises(VerdictError, match=r"^1000 rows .* and 2 are there: let all executors see"):
-        see_that_rows_are_there(tmp_path, 1000)
+        require_rows(tmp_path, 1000)

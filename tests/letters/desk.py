@@ -11,13 +11,13 @@ from sqlalchemy import Engine, select
 
 from tests.application import APPLICATION
 from tests.topics import create_new
-from verdict.exactly_once.steps import unobserved
-from verdict.kafka.access import Kafka
+from verdict.exactly_once.steps import ignore_step
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log import KafkaLog
 from verdict.letters.destinations import Destinations
 from verdict.letters.dispatch import Dispatch
-from verdict.letters.intake import Intake
-from verdict.letters.receiving import Rules
+from verdict.letters.intake import DeadLetterConsumer
+from verdict.letters.receiving import RetryRules
 from verdict.letters.retrying import topic_names
 from verdict.letters.steps import OnStep
 from verdict.projection.database import create_read_side, open_database
@@ -38,7 +38,7 @@ class Desk:
 
     def __init__(self, servers: str, prefix: str, url: str) -> None:
         self.topics = Topics(APPLICATION, prefix=prefix, partitions=2)
-        self.kafka = Kafka(settings={"bootstrap.servers": servers})
+        self.kafka = KafkaConfig(settings={"bootstrap.servers": servers})
         self.url = url
         self.engine = open_database(url)
         create_read_side(self.engine, [])
@@ -75,20 +75,20 @@ class Desk:
                     self._producer.poll(0.1)
         assert self._producer.flush(60) == 0
 
-    def intake(self) -> Intake:
+    def intake(self) -> DeadLetterConsumer:
         """Return a new intake, as a restart does."""
         known = self._destinations()
-        rules = Rules(
+        rules = RetryRules(
             attempts=3,
             backoff="fixed:1s",
             retry_topic=self.topics.retry,
             problem_with=known.problem_with,
             now=lambda: self.now,
         )
-        return Intake(self.engine, self.kafka, self.topics.dead_letters, rules, known)
+        return DeadLetterConsumer(self.engine, self.kafka, self.topics.dead_letters, rules, known)
 
     def dispatch(
-        self, engine: Engine | None = None, name: str = "letters", on_step: OnStep = unobserved
+        self, engine: Engine | None = None, name: str = "letters", on_step: OnStep = ignore_step
     ) -> Dispatch:
         """Return a new dispatch, which looks at the clock of the test."""
         return Dispatch(

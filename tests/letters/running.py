@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.letters.retrying import build_retry
 from verdict.service.step_thread import StepThread, Work
 from verdict.service.supervisor import Supervisor
@@ -20,7 +20,13 @@ class RunningRetry:
     """
 
     def __init__(
-        self, engine: Engine, kafka: Kafka, topics: Topics, *, retry_s: float = 0.0, **options: Any
+        self,
+        engine: Engine,
+        kafka: KafkaConfig,
+        topics: Topics,
+        *,
+        retry_s: float = 0.0,
+        **options: Any,
     ) -> None:
         self._engine = engine
         self._intake, dispatch = build_retry(engine, kafka, topics, **options)

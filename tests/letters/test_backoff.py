@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verdict.model.source import Source
-from verdict.wire.backoff import LONGEST_S, NotUnderstood, back_off, wait_ms
+from verdict.wire.backoff import LONGEST_S, InvalidBackoffError, back_off, wait_ms
 from verdict.wire.letter import Letter
 
 pytestmark = pytest.mark.proves("R-02")
@@ -76,7 +76,9 @@ def test_exponential_grows_by_the_factor_up_to_the_longest(
      "exponential:1s,x,1h", "exponential:1s,2,1h,4", "linear:1s", "nobody-declares-this"],
 )  # fmt: skip
 def test_what_is_no_back_off_is_told_how_one_is_written(spec: str) -> None:
-    with pytest.raises(NotUnderstood, match="366 days" if "400" in spec else "fixed:1s,10s,1m"):
+    with pytest.raises(
+        InvalidBackoffError, match="366 days" if "400" in spec else "fixed:1s,10s,1m"
+    ):
         back_off(DECLARED, spec)
 
 
@@ -85,7 +87,7 @@ def test_whatever_is_written_there_is_a_back_off_or_is_not_understood(text: str)
     for spec in (text, f"fixed:{text}", f"exponential:{text}"):
         try:
             wait = back_off(DECLARED, spec)
-        except NotUnderstood:
+        except InvalidBackoffError:
             continue
         assert 0 <= wait_ms(wait, letter(7)) <= LONGEST_S * 1000
 
@@ -96,11 +98,11 @@ def test_an_application_may_have_a_function_of_the_letter() -> None:
 
 
 def test_a_function_that_fails_says_so() -> None:
-    with pytest.raises(NotUnderstood, match=r"failed \(KeyError: 'no'\): mend it"):
+    with pytest.raises(InvalidBackoffError, match=r"failed \(KeyError: 'no'\): mend it"):
         wait_ms(back_off(DECLARED, "broken"), letter())
 
 
 @pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf"), LONGEST_S + 1, "soon", None])
 def test_only_a_number_of_seconds_is_a_wait(seconds: float) -> None:
-    with pytest.raises(NotUnderstood, match="mend it, then replay"):
+    with pytest.raises(InvalidBackoffError, match="mend it, then replay"):
         wait_ms(lambda found: seconds, letter())

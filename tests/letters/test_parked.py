@@ -7,7 +7,7 @@ from sqlalchemy import Connection, select
 
 from tests.letters.desk import NOW, Desk, headers_of
 from verdict.errors import VerdictError
-from verdict.letters.parked import Letter, edit, evict, letter, parked, replay
+from verdict.letters.parked import StoredLetter, edit, evict, letter, parked, replay
 from verdict.projection.letter import intervention
 
 LATER = NOW + 12_345
@@ -22,7 +22,7 @@ def given(desk: Desk) -> Desk:
     return desk
 
 
-def only(connection: Connection) -> Letter:
+def only(connection: Connection) -> StoredLetter:
     [found] = parked(connection)
     return found
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verdict.letters.headers import as_json, from_json
-from verdict.letters.receiving import Rules, row_of
+from verdict.letters.receiving import RetryRules, row_of
 from verdict.model.source import Source
 from verdict.wire.cloud_events import DEAD_LETTER
 from verdict.wire.dead_letter import DeadLetter
@@ -16,7 +16,7 @@ from verdict.wire.records import decode, encode
 
 NOW = 1_795_300_000_000
 YEAR_MS = 365 * 24 * 3600 * 1000
-RULES = Rules(
+RULES = RetryRules(
     attempts=3,
     backoff="fixed:1s",
     retry_topic="retry",

@@ -17,14 +17,14 @@ from verdict.kafka.log import KafkaLog
 from verdict.letters import intake
 from verdict.letters.dispatch import LETTERS
 from verdict.letters.due import claim, remove
-from verdict.letters.steps import OnStep, Step
+from verdict.letters.steps import LetterStep, OnStep
 from verdict.model.source import Source
 from verdict.projection import position
 from verdict.projection.database import open_database
 from verdict.projection.layout import TABLES
 from verdict.projection.letter import table
 from verdict.projection.letter_status import FOLLOWER
-from verdict.projection.position import AnotherRunner
+from verdict.projection.position import ConcurrentProjectionError
 from verdict.wire.cloud_events import dead_letter_headers
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import encode
@@ -197,7 +197,7 @@ def test_a_second_intake_takes_nothing_in_twice(desk: Desk) -> None:
         desk.put([b"x", b"y"])
         until(lambda: len(desk.rows()) == 2, first.step)
 
-        with pytest.raises(AnotherRunner, match="letters"):
+        with pytest.raises(ConcurrentProjectionError, match="letters"):
             until(lambda: False, second.step)
     finally:
         first.reset()
@@ -245,14 +245,14 @@ def test_aborted_letters_are_none(desk: Desk) -> None:
     assert desk.rows() == []
 
 
-class Crash(Exception):
+class CrashError(Exception):
     """The process ended here."""
 
 
 @pytest.mark.proves("R-05")
-@pytest.mark.parametrize("step", [Step.CLAIMED, Step.SENT])
+@pytest.mark.parametrize("step", [LetterStep.CLAIMED, LetterStep.SENT])
 def test_a_crash_before_the_table_knows_loses_nothing_and_repeats_the_same_ids(
-    desk: Desk, step: Step
+    desk: Desk, step: LetterStep
 ) -> None:
     """R-05."""
     desk.put([b"%d" % number for number in range(10)])
@@ -260,18 +260,18 @@ def test_a_crash_before_the_table_knows_loses_nothing_and_repeats_the_same_ids(
     ids = {row["bytes"]: row["id"].encode() for row in desk.rows()}
     desk.now = NOW + 1000
 
-    def crash(reached: Step) -> None:
+    def crash(reached: LetterStep) -> None:
         if reached is step:
-            raise Crash
+            raise CrashError
 
     doomed = desk.dispatch(on_step=crash)
-    with pytest.raises(Crash):
+    with pytest.raises(CrashError):
         doomed.step()
     assert len(desk.rows()) == 10
     desk.send_due()
 
     sent = [(m.value(), headers_of(m)["retry_id"]) for m in desk.retries()]
-    times = 2 if step is Step.SENT else 1
+    times = 2 if step is LetterStep.SENT else 1
     assert Counter(sent) == dict.fromkeys(ids.items(), times)
     assert desk.rows() == []
 
@@ -423,10 +423,10 @@ def test_two_dispatches_at_once_send_each_letter_once(postgresql_desk: Desk) -> 
     desk.take_in()
     desk.now = NOW + 1000
     both = threading.Barrier(2, timeout=60)
-    met: list[Step] = []
+    met: list[LetterStep] = []
 
-    def meet(step: Step) -> None:
-        if step is Step.CLAIMED and len(met) < 2:  # each has a batch that the other wants
+    def meet(step: LetterStep) -> None:
+        if step is LetterStep.CLAIMED and len(met) < 2:  # each has a batch that the other wants
             met.append(step)
             both.wait()
 

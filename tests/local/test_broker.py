@@ -16,7 +16,7 @@ from confluent_kafka.cimpl import NewTopic
 from verdict.errors import VerdictError
 from verdict.local import broker as broker_module
 from verdict.local.broker import EmbeddedBroker
-from verdict.local.claim import Claim
+from verdict.local.claim import BrokerClaim
 
 MIB = 1 << 20
 TURKISH = {"JAVA_TOOL_OPTIONS": "-Duser.language=tr", "LC_ALL": "tr_TR.UTF-8"}
@@ -152,7 +152,7 @@ def test_a_process_that_got_the_pid_of_a_broker_is_left_alone(tmp_path: Path) ->
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as foreign:
         pid_file.write_text(str(foreign.pid))
 
-        Claim(pid_file, mark="server.properties").release()
+        BrokerClaim(pid_file, mark="server.properties").release()
 
         assert foreign.poll() is None
 

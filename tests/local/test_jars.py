@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from verdict.errors import EnvironmentIncomplete
+from verdict.errors import EnvironmentIncompleteError
 from verdict.local.jars import broker_classpath, main, read_lock, spark_jars, verify
 
 JAR = b"the bytes that were tested"
@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def problem(folder: Path) -> str:
-    with pytest.raises(EnvironmentIncomplete) as incomplete:
+    with pytest.raises(EnvironmentIncompleteError) as incomplete:
         verify(folder, folder.with_name("some.lock"))
     return str(incomplete.value)
 
@@ -80,7 +80,7 @@ def test_a_repository_without_the_jars_leaves_nothing_behind_and_says_what_to_se
     settings.write_text(NO_REPOSITORY.format(folder=tmp_path))
     monkeypatch.setenv("VERDICT_IVY_SETTINGS", str(settings))
 
-    assert main([]) == EnvironmentIncomplete.exit_code
+    assert main([]) == EnvironmentIncompleteError.exit_code
 
     said = capsys.readouterr().err
     assert "org.apache.kafka#kafka_2.13;4.3.1: not found" in said

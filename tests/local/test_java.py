@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from verdict.errors import EnvironmentIncomplete
+from verdict.errors import EnvironmentIncompleteError
 from verdict.local import java
 
 
@@ -18,5 +18,5 @@ def test_a_java_that_does_not_answer_is_told_from_one_that_does_not_run(
     monkeypatch.setattr(java, "ANSWER_S", 0.1)
 
     assert java.java_version(missing) is None
-    with pytest.raises(EnvironmentIncomplete, match="did not answer within"):
+    with pytest.raises(EnvironmentIncompleteError, match="did not answer within"):
         java.java_version(hanging)

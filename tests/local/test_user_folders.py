@@ -2,7 +2,7 @@
 
 import pytest
 
-from verdict.errors import EnvironmentIncomplete
+from verdict.errors import EnvironmentIncompleteError
 from verdict.local import user_folders
 
 
@@ -21,5 +21,7 @@ def test_a_user_without_a_home_is_told_what_to_set(
 
     monkeypatch.setattr(user_folders, find, homeless)
 
-    with pytest.raises(EnvironmentIncomplete, match=f"has no home directory: set {variable} to"):
+    with pytest.raises(
+        EnvironmentIncompleteError, match=f"has no home directory: set {variable} to"
+    ):
         folder()  # type: ignore[operator]

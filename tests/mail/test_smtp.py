@@ -12,7 +12,7 @@ from projections.outbound.weekly_mail.smtp import SmtpTransport
 from projections.outbound.weekly_mail.smtp_server import SmtpServer
 from tests.e2e.certificates import authority, signed
 from tests.mail.post_office import PostOffice, guarded_office, sealed_office
-from verdict import Unreachable
+from verdict import UnreachableError
 from verdict.projections import DeliveryDeferredError, DeliveryRefusedError
 
 USER, PASSWORD = "verdict", "hunter2"
@@ -102,7 +102,10 @@ def test_who_has_the_password_gets_in_over_tls(guarded: SmtpServer) -> None:
 def test_who_has_not_is_told_so_and_nothing_else(guarded: SmtpServer) -> None:
     wrong = replace(guarded, password="hunter3")
 
-    with SmtpTransport(wrong) as transport, pytest.raises(Unreachable, match="535 ") as refusal:
+    with (
+        SmtpTransport(wrong) as transport,
+        pytest.raises(UnreachableError, match="535 ") as refusal,
+    ):
         transport.deliver(a_mail())
     assert "hunter3" not in f"{refusal.value} {wrong!r}"
 
@@ -113,7 +116,7 @@ def test_a_server_that_nobody_vouches_for_gets_no_password(guarded: SmtpServer) 
 
     with (
         SmtpTransport(stranger) as transport,
-        pytest.raises(Unreachable, match="certificate verify"),
+        pytest.raises(UnreachableError, match="certificate verify"),
     ):
         transport.deliver(a_mail())
 
@@ -131,6 +134,6 @@ def test_tls_can_be_there_from_the_beginning(trusted: Path, tls: ssl.SSLContext)
 def test_a_server_without_tls_gets_no_password(office: PostOffice) -> None:
     wanted = SmtpServer("smtp+starttls", "127.0.0.1", office.port, USER, PASSWORD)
 
-    with SmtpTransport(wanted) as transport, pytest.raises(Unreachable, match="STARTTLS"):
+    with SmtpTransport(wanted) as transport, pytest.raises(UnreachableError, match="STARTTLS"):
         transport.deliver(a_mail())
     assert office.received == []

@@ -16,7 +16,7 @@ from tests.conftest import NewDatabase
 from tests.mail.post_office import PostOffice
 from tests.projection.event_log import START, opened
 from tests.read_models.as_of.world import World
-from verdict import SettingsInvalid, iso_time, load_settings
+from verdict import InvalidSettingsError, iso_time, load_settings
 from verdict.cli.main import app
 from verdict.local.broker import EmbeddedBroker
 
@@ -155,7 +155,7 @@ def test_a_wrong_week_is_a_usage_error() -> None:
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(flags: dict[str, str], text: str) -> None:
-    with pytest.raises(SettingsInvalid, match=text):
+    with pytest.raises(InvalidSettingsError, match=text):
         load_settings(APPLICATION, **flags)
 
 
@@ -169,7 +169,7 @@ def test_settings_that_contradict_each_other_are_refused(flags: dict[str, str], 
 def test_what_sending_lacks_is_reported_before_mails_are_recorded(
     settings: BusinessSettings, flags: dict[str, str], text: str
 ) -> None:
-    with pytest.raises(SettingsInvalid, match=text):
+    with pytest.raises(InvalidSettingsError, match=text):
         run(loaded(smtp_url="smtp://127.0.0.1:1", **flags), WEEK)
     assert not settings.data_dir.exists()
 

@@ -10,7 +10,7 @@ import pytest
 from tests.mail.post_office import PostOffice
 from tests.mail.workers import Workers
 from tests.outbox.database import LEASE_MS
-from verdict import Unreachable, VerdictError
+from verdict import UnreachableError, VerdictError
 
 pytestmark = pytest.mark.both_databases
 
@@ -138,7 +138,7 @@ def test_a_server_that_does_not_answer_ends_the_run_and_every_mail_stays_due(
     workers.record("ada")
     there, workers.smtp_url = workers.smtp_url, "smtp://127.0.0.1:1"
 
-    with pytest.raises(Unreachable, match=r"mail server 127\.0\.0\.1:1: .*refused"):
+    with pytest.raises(UnreachableError, match=r"mail server 127\.0\.0\.1:1: .*refused"):
         workers.send()
     workers.smtp_url = there
     assert workers.send().sent == 1

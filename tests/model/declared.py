@@ -10,7 +10,7 @@ from verdict.model.aggregate import Aggregate
 from verdict.model.application import Application
 from verdict.model.command import Command
 from verdict.model.life_cycle import LifeCycle
-from verdict.model.message import LARGEST, Event, Growing, Hash, Instant, Message, Name, Text
+from verdict.model.message import LARGEST, Event, Hash, Instant, Message, Name, OpenEnum, Text
 from verdict.model.personal import Personal
 
 SCHEMAS = "schemas_of_every_field"
@@ -51,7 +51,7 @@ KINDS = {
     "hash": Kind(Hash, b"\xfb\xff\0", "fbff00"),
     "literal": Kind(Literal["BUY", "SELL"], "SELL", "SELL"),
     "instant": Kind(Instant, 1_795_262_400_001, "2026-11-21T12:00:00.001Z"),
-    "growing": Kind(Annotated[Colour, Growing()], Colour.RED, "red"),
+    "growing": Kind(Annotated[Colour, OpenEnum()], Colour.RED, "red"),
     "message": Kind(
         Inner,
         Inner(type="x", at=0, photo=b"\xff"),

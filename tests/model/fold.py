@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from tests.model.reading import Asked, Malformed, Record, read
-from tests.model.rules import Broken, State, events_of, starts_from, state_after
+from tests.model.rules import BrokenError, State, events_of, starts_from, state_after
 
 EVENT_IDS = UUID("6f1c3c52-6a0b-5d0c-9d55-0c7b6a4f7e11")
 
@@ -148,7 +148,7 @@ def _decision(
         return [], absent[state]
     try:
         return events_of(asked.payload, aggregate.state), None
-    except Broken:
+    except BrokenError:
         return [], "BUSINESS_RULE"
 
 

@@ -17,7 +17,7 @@ from tests.model.fields import (
     milliseconds,
     time,
 )
-from verdict.wire.codec import Undecodable
+from verdict.wire.codec import DecodeError
 
 COMMAND_LIMIT_BYTES = 64 * 1024
 KEY_LIMIT_BYTES = 1024
@@ -110,7 +110,7 @@ def _sent(aggregate_type: str, value: bytes | None) -> dict[str, Any] | None:
         return _json(value)
     try:
         return decode_command(aggregate_type, value)
-    except Undecodable:
+    except DecodeError:
         return None
 
 

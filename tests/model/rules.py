@@ -20,7 +20,7 @@ ALWAYS = {  # whatever the state, once the life cycle lets them through
 }
 
 
-class Broken(Exception):  # an answer, not an error
+class BrokenError(Exception):  # an answer, not an error
     """A business rule forbids the command."""
 
 
@@ -40,7 +40,7 @@ def events_of(command: Asked, state: State | None) -> list[Happened]:
     """Return the (type, fields) of the events that a command causes.
 
     Raises:
-        Broken: A business rule forbids it.
+        BrokenError: A business rule forbids it.
     """
     asked = {name: value for name, value in command.items() if name != "type"}
     match command["type"], state:
@@ -54,7 +54,7 @@ def events_of(command: Asked, state: State | None) -> list[Happened]:
         case ("ActivateParticipant" | "DeactivateParticipant") as kind, dict(enrolment):
             return _switched(enrolment, active=kind == "ActivateParticipant")
         case (("ModifyOrder" | "FillOrder" | "CancelOrder"), {"status": "completed" | "cancelled"}):
-            raise Broken("nothing but Delete after completed or cancelled")
+            raise BrokenError("nothing but Delete after completed or cancelled")
         case "ModifyOrder", dict(order):
             return _modified(order, asked)
         case "FillOrder", dict(order):
@@ -70,7 +70,7 @@ def events_of(command: Asked, state: State | None) -> list[Happened]:
 def _modified(order: State, asked: Asked) -> list[Happened]:
     wanted = {name: asked.get(name, order[name]) for name in ("quantity", "limit_price_cents")}
     if wanted["quantity"] < order["filled"]:
-        raise Broken("never modify to less than is filled")
+        raise BrokenError("never modify to less than is filled")
     if all(order[name] == value for name, value in wanted.items()):
         return []
     completed = wanted["quantity"] == order["filled"]
@@ -80,7 +80,7 @@ def _modified(order: State, asked: Asked) -> list[Happened]:
 def _filled(order: State, asked: Asked) -> list[Happened]:
     filled = order["filled"] + asked["quantity"]
     if filled > order["quantity"]:
-        raise Broken("never fill more than is open")
+        raise BrokenError("never fill more than is open")
     happened: list[Happened] = [("OrderFilled", dict(asked))]
     return happened + [("OrderCompleted", {})] * (filled == order["quantity"])
 
@@ -88,13 +88,13 @@ def _filled(order: State, asked: Asked) -> list[Happened]:
 def _recorded(asked: Asked) -> list[Happened]:
     home = asked["delivery_type"].upper() == "HOME-DELIVERY"
     if home and asked.get("delivery_address") is None:
-        raise Broken("a home delivery needs an address")
+        raise BrokenError("a home delivery needs an address")
     return [("InvoiceRecorded", dict(asked))]
 
 
 def _awarded(asked: Asked, total: int) -> list[Happened]:
     if total > LARGEST_LONG:
-        raise Broken("the total would not fit")
+        raise BrokenError("the total would not fit")
     return [("PointsAwarded", dict(asked) | {"total_points_hundredths": total})]
 
 

@@ -18,7 +18,7 @@ from tests.projection.read_side import ReadSide
 from verdict.cli.fields import command_from
 from verdict.decision.history import fold
 from verdict.decision.recording import StoredEvent
-from verdict.decision.shown import state_shown
+from verdict.decision.shown import state_json
 from verdict.model.command import Command
 from verdict.model.digest import command_digest
 from verdict.model.message import Event, Message
@@ -27,7 +27,7 @@ from verdict.projection.aggregate_state import aggregate_state
 from verdict.projection.event_archive import event_archive
 from verdict.reading.reader import Reader
 from verdict.testing.in_memory import InMemory
-from verdict.unhandled.held import fitting
+from verdict.unhandled.held import parse_payload
 from verdict.wire.catalog import catalog_of
 from verdict.wire.generate import write_those_of_the_aggregates
 from verdict.wire.payload import payload_from, readable_command
@@ -164,14 +164,14 @@ def test_what_happened_is_shown_archived_and_edited_as_it_was_decided(
     value = record.value or b""
     recorded = decode_event(catalog_of(APP)[f"of_{name}"], value)
     shown = {"type": f"Was_set_{name}", **as_json(name)}
-    edited = fitting(recorded, json.dumps(shown).encode())
+    edited = parse_payload(recorded, json.dumps(shown).encode())
 
     assert recorded.payload == event_of(name, "Was_set")
     assert readable(recorded)["payload"] == json.loads(archived["payload"]) == shown
     assert json.loads(edited) == shown
     assert payload_from(type(recorded.payload), edited) == recorded.payload
     state = fold(APP.aggregate(f"of_{name}"), [StoredEvent(recorded, value)])
-    assert state_shown(f"of_{name}", "shown", state, recorded.source)["state"] == {
+    assert state_json(f"of_{name}", "shown", state, recorded.source)["state"] == {
         **as_json(name), "type": name, "version": 0, "state_version": 1,
         "masked_plain": "seen", "order": 2, "Select": 3,
     }  # fmt: skip

@@ -7,11 +7,11 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 import pytest
 from pydantic import Field, create_model
 
-from verdict.model.aggregate import Aggregate, Misdeclared
+from verdict.model.aggregate import Aggregate, InvalidApplicationError
 from verdict.model.command import CREATING, Command
 from verdict.model.fitting import misnamed, unfit
 from verdict.model.life_cycle import LifeCycle
-from verdict.model.message import Cents, Event, Growing, Instant, Message, Name, Text
+from verdict.model.message import Cents, Event, Instant, Message, Name, OpenEnum, Text
 from verdict.model.personal import Personal
 from verdict.wire.avro_reader import avro_reader
 from verdict.wire.avro_schema import RecordSchema
@@ -178,7 +178,7 @@ def test_a_name_that_records_or_tables_cannot_have_is_refused(
     parts[what] = kind
     said = f"the {what} {kind.__name__} of aggregate 'thing' cannot be kept: {problem}"
 
-    with pytest.raises(Misdeclared, match=re.escape(said)):
+    with pytest.raises(InvalidApplicationError, match=re.escape(said)):
         Aggregate(
             name="thing", state=parts["state"], commands=parts["command"], events=parts["event"],
             decide=lambda state, command: [], evolve=lambda state, event: state,
@@ -207,7 +207,7 @@ def test_a_name_that_only_looks_taken_is_none_of_these(name: str) -> None:
 
 def test_only_an_enum_of_texts_grows() -> None:
     with pytest.raises(TypeError, match="Growing marks an enum of texts, and <class 'float'> is"):
-        with_field(Annotated[float, Growing()])
+        with_field(Annotated[float, OpenEnum()])
 
 
 def test_an_aggregate_is_not_made_of_it() -> None:
@@ -217,7 +217,7 @@ def test_an_aggregate_is_not_made_of_it() -> None:
         r"the event Opened of aggregate 'thing' cannot be kept: Kept\.field is float, .*take int,"
     )
 
-    with pytest.raises(Misdeclared, match=said):
+    with pytest.raises(InvalidApplicationError, match=said):
         Aggregate(
             name="thing", state=Line, commands=Command, events=opened,
             decide=lambda state, command: [], evolve=lambda state, event: state,
@@ -240,7 +240,9 @@ class Opened(Event):
 def test_starts_from_is_a_set_of_life_cycle_states(starts_from: Any) -> None:
     wrong = type("Wrong", (Command,), {"starts_from": starts_from})
 
-    with pytest.raises(Misdeclared, match="command Wrong of aggregate 'kept' has starts_from ="):
+    with pytest.raises(
+        InvalidApplicationError, match="command Wrong of aggregate 'kept' has starts_from ="
+    ):
         Aggregate("kept", Message, lambda *_: [], lambda *_: None, Open | wrong, Opened)
 
 
@@ -248,5 +250,7 @@ def test_an_aggregate_that_no_command_can_create_is_refused() -> None:
     class Close(Command):
         pass
 
-    with pytest.raises(Misdeclared, match="no command can create an aggregate 'kept': give one of"):
+    with pytest.raises(
+        InvalidApplicationError, match="no command can create an aggregate 'kept': give one of"
+    ):
         Aggregate("kept", Message, lambda *_: [], lambda *_: None, Close, Opened)

@@ -16,7 +16,7 @@ from random import Random
 from tests.operator.state_on_disk import StateOnDisk
 from verdict.operator import local_copy
 from verdict.operator.log_structured import LogStructuredState
-from verdict.operator.shard_state import Entry, outcome_key, snapshot_key
+from verdict.operator.shard_state import StateEntry, outcome_key, snapshot_key
 
 SNAPSHOT_BYTES, OUTCOME_BYTES = 57, 500  # an accepted outcome has 260, a rejection says more
 COMMANDS = 500  # of a batch
@@ -46,11 +46,11 @@ def grow(folder: Path, wanted: int) -> int:
     return number
 
 
-def entries(number: int) -> Iterator[tuple[bytes, Entry]]:
+def entries(number: int) -> Iterator[tuple[bytes, StateEntry]]:
     """Yield snapshot and outcome of an aggregate."""
     name, text = f"order-{number}", number.to_bytes(8, "big") * 64
-    yield snapshot_key("order", name), Entry(text[:SNAPSHOT_BYTES])
-    outcome = Entry(text[:OUTCOME_BYTES], DAY_MS)
+    yield snapshot_key("order", name), StateEntry(text[:SNAPSHOT_BYTES])
+    outcome = StateEntry(text[:OUTCOME_BYTES], DAY_MS)
     yield outcome_key("order", name, f"command-{number}"), outcome
 
 

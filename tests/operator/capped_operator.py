@@ -20,7 +20,7 @@ from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.source import Source
 from verdict.operator.batch import ShardBatch
 from verdict.operator.processor import CommandProcessor
-from verdict.operator.shard_state import DictState, Entry, outcome_key, snapshot_key
+from verdict.operator.shard_state import DictState, StateEntry, outcome_key, snapshot_key
 from verdict.wire.topics import Topics
 
 CAP_BYTES = 384 * 2**20  # Python, pandas and Arrow take 220 of them before the first row
@@ -93,7 +93,9 @@ def seed(file: Path, wanted: int) -> int:
     return count
 
 
-def _rows(count: int, snapshot: Entry, outcome: Entry) -> Iterator[tuple[bytes, bytes, int]]:
+def _rows(
+    count: int, snapshot: StateEntry, outcome: StateEntry
+) -> Iterator[tuple[bytes, bytes, int]]:
     for number in range(count):
         name, command_id = name_of(number), asked_by("place", number)
         yield snapshot_key("order", name), *snapshot
@@ -102,7 +104,7 @@ def _rows(count: int, snapshot: Entry, outcome: Entry) -> Iterator[tuple[bytes, 
         yield outcome_key("order", name, command_id), value, outcome.keep_ms
 
 
-def _first() -> tuple[Entry, Entry]:
+def _first() -> tuple[StateEntry, StateEntry]:
     """Return snapshot and outcome of the first order."""
     state, asked = DictState(), placed(0)
     source = Source("order.commands", 0, 0)

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from verdict.decision.received import CommandRecord
 from verdict.model.source import Source
-from verdict.operator.arrived import MOST, Arrived, Sampling, arrivals_of
+from verdict.operator.arrived import MOST, BatchArrival, LatencySampler, arrivals_of
 
 PLACE = Source("order.commands", 0, 0)
 
 
-def told(times: list[int]) -> list[Arrived]:
+def told(times: list[int]) -> list[BatchArrival]:
     """Return what the driver is told of commands that arrived then."""
-    sampling = Sampling()
+    sampling = LatencySampler()
     records = [CommandRecord(PLACE, at, None, None, 0, None) for at in times]
     assert [*sampling.watch(records)] == records
     return [*arrivals_of(pa.table({"arrived": pa.array([sampling.packed(), None], pa.binary())}))]
@@ -23,7 +23,7 @@ def told(times: list[int]) -> list[Arrived]:
 
 @given(st.lists(st.integers(0, 2**60), min_size=1, max_size=MOST))
 def test_few_are_told_one_by_one(times: list[int]) -> None:
-    assert told(times) == [Arrived(len(times), array("q", times))]
+    assert told(times) == [BatchArrival(len(times), array("q", times))]
 
 
 @given(st.integers(MOST + 1, 20 * MOST))

@@ -28,7 +28,7 @@ from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.refused import Refused
 from verdict.operator.batch import ShardBatch
 from verdict.operator.output import Output
-from verdict.operator.shard_state import DictState, Entry, snapshot_key
+from verdict.operator.shard_state import DictState, StateEntry, snapshot_key
 from verdict.wire.catalog import catalog_of
 from verdict.wire.topics import Topics
 
@@ -94,7 +94,7 @@ def assert_same(
     state, plain, outputs, expected = DictState(), DictState(), list[Output](), list[Output]()
     for key in quarantined:
         for of in application.aggregate_types:
-            entry = Entry(encode_snapshot(of, Snapshot(3, quarantined=True)))
+            entry = StateEntry(encode_snapshot(of, Snapshot(3, quarantined=True)))
             plain.entries[snapshot_key(of, key.decode())] = entry
     state.entries |= plain.entries
     for begin in range(0, len(log), cut):

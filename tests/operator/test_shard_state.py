@@ -16,15 +16,15 @@ from tests.operator.fake_state import FakeStateStore
 from tests.tiers import examples
 from verdict.operator import local_copy, log_head, log_structured
 from verdict.operator.log_head import LogHead
-from verdict.operator.log_structured import DamagedState, LogStructuredState
-from verdict.operator.shard_state import FOR_EVER, Entry, Stamp
+from verdict.operator.log_structured import DamagedStateError, LogStructuredState
+from verdict.operator.shard_state import FOR_EVER, Stamp, StateEntry
 from verdict.operator.stored import StoredState
 
 KEYS = st.integers(0, 60).map(lambda number: f"key-{number}".encode())
 VALUES = st.binary(max_size=40)
 LIFETIMES = st.one_of(st.just(FOR_EVER), st.integers(1, 500))
 
-Kept = tuple[Entry, int]  # and when it was written
+Kept = tuple[StateEntry, int]  # and when it was written
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -63,7 +63,7 @@ class ShardStateMachine(RuleBasedStateMachine):
         state.open(0)
         for key in [*asked, *changed]:
             self._check(key, state.get(key))
-        entries = {key: Entry(*entry) for key, entry in changed.items()}
+        entries = {key: StateEntry(*entry) for key, entry in changed.items()}
         state.commit(entries, self.now)
         if committed:
             self.model.update({key: (entry, self.now) for key, entry in entries.items()})
@@ -103,7 +103,7 @@ def _batches(store: FakeStateStore, folder: Path, count: int, lifetime: int = FO
     for number in range(count):
         state = LogStructuredState(store, folder)
         state.open(0)
-        state.commit({f"key-{number % 50}".encode(): Entry(bytes(40), lifetime)}, number)
+        state.commit({f"key-{number % 50}".encode(): StateEntry(bytes(40), lifetime)}, number)
 
 
 def test_the_log_stays_about_as_large_as_the_state(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_expired_entries_leave_pages_and_copies(tmp_path: Path) -> None:
     for number in range(60, 200):
         state = LogStructuredState(store, tmp_path)
         state.open(0)
-        state.commit({b"other": Entry(bytes(40))}, number)
+        state.commit({b"other": StateEntry(bytes(40))}, number)
 
     state = LogStructuredState(store, tmp_path)
     state.open(0)
@@ -141,7 +141,7 @@ def test_pages_stay_small_while_a_state_only_grows(tmp_path: Path) -> None:
         state = LogStructuredState(store, tmp_path)
         state.open(0)
         added = range(3 * number, 3 * number + 3)
-        state.commit({f"key-{key}".encode(): Entry(bytes(40)) for key in added}, number)
+        state.commit({f"key-{key}".encode(): StateEntry(bytes(40)) for key in added}, number)
         largest = max([largest, *map(len, store.part("page").values())])
 
     assert largest < 4 * log_head.PAGE_BYTES
@@ -156,9 +156,9 @@ def test_what_has_expired_makes_the_state_smaller(tmp_path: Path) -> None:
         state = LogStructuredState(store, tmp_path)
         state.open(0)
         expired = number == 399 and [state.get(f"id-{one}".encode()) for one in range(100)]
-        changed = {b"snapshot": Entry(bytes(40))}
+        changed = {b"snapshot": StateEntry(bytes(40))}
         if number < 100:
-            changed[f"id-{number}".encode()] = Entry(bytes(200), 150 - number)
+            changed[f"id-{number}".encode()] = StateEntry(bytes(200), 150 - number)
         state.commit(changed, number)
         sizes[number] = _bytes_of(store)
 
@@ -196,7 +196,7 @@ def test_a_replay_ends_where_the_batch_did_in_any_copy(tmp_path: Path) -> None:
     """G-01: what is compared with the marker does not hang on who computes it, or in what order."""
     store, stamps = FakeStateStore(), set[tuple[Stamp, Stamp]]()
     _batches(store, tmp_path / "one", 30, lifetime=10)
-    changed = {f"key-{number}".encode(): Entry(bytes(9), number) for number in range(40)}
+    changed = {f"key-{number}".encode(): StateEntry(bytes(9), number) for number in range(40)}
 
     for order in (changed, dict(reversed(changed.items()))):
         state = LogStructuredState(store.copy(), tmp_path / f"copy-{len(stamps)}")
@@ -229,7 +229,7 @@ def test_what_a_batch_laid_beside_a_copy_is_not_applied_when_the_batch_was_taken
     for value, told in ((b"taken back", store), (b"committed", committed)):
         state = LogStructuredState(told, tmp_path / value.decode())
         state.open(0)
-        state.commit({b"key-2": Entry(value)}, 4)
+        state.commit({b"key-2": StateEntry(value)}, 4)
     copies = [*(tmp_path / "taken back").rglob(local_copy.APPENDED)]
     assert copies
 
@@ -245,7 +245,7 @@ def test_a_copy_whose_folder_is_gone_goes_on(tmp_path: Path) -> None:
     state.open(0)
     shutil.rmtree(tmp_path / "one")
 
-    state.commit({b"key": Entry(b"value")}, 1)
+    state.commit({b"key": StateEntry(b"value")}, 1)
 
     other = LogStructuredState(store, tmp_path / "another")
     other.open(0)
@@ -259,7 +259,7 @@ def test_an_altered_log_entry_is_named_and_never_served(tmp_path: Path) -> None:
     previous, entry = cast(tuple[bytes, bytes], stored.entry(3))
     stored.append(3, previous, entry[:-1] + b"x")
 
-    with pytest.raises(DamagedState, match="log entry 3 is not what was written"):
+    with pytest.raises(DamagedStateError, match="log entry 3 is not what was written"):
         LogStructuredState(store, tmp_path / "another").open(0)
 
 
@@ -268,14 +268,14 @@ def test_a_missing_log_entry_is_named(tmp_path: Path) -> None:
     _batches(store, tmp_path / "one", 3)
     StoredState(store).drop(3)
 
-    with pytest.raises(DamagedState, match="log entry 3 of 3 is missing"):
+    with pytest.raises(DamagedStateError, match="log entry 3 of 3 is missing"):
         LogStructuredState(store, tmp_path / "another").open(0)
 
 
 def test_a_rebuild_that_was_interrupted_is_not_trusted(tmp_path: Path) -> None:
     store = FakeStateStore()
     _batches(store, tmp_path / "one", 3)
-    copy = local_copy.LocalCopy(tmp_path / "another", 0)
+    copy = local_copy.LmdbCache(tmp_path / "another", 0)
 
     def failing() -> Iterator[bytes]:
         yield b""

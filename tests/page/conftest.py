@@ -13,20 +13,20 @@ from starlette.testclient import TestClient
 
 from tests.application import APPLICATION
 from tests.page.filled import fill
-from verdict.configuration.found import DATABASE, Latency, Service
+from verdict.configuration.found import DATABASE, AnnouncedService, Latency
 from verdict.configuration.loading import settings_alone
 from verdict.database.time_text import wall_clock
 from verdict.page.application import page_of
 from verdict.page.metrics import CODES
 from verdict.standing.facts import (
-    CommandsStanding,
-    DeciderStanding,
-    LettersStanding,
+    CommandsStatus,
+    DeadLettersStatus,
+    DeciderStatus,
     PolicyRejections,
-    PositionStanding,
-    ProcessorStanding,
-    ProjectionStanding,
-    Standing,
+    PositionStatus,
+    ProcessorStatus,
+    ProjectionStatus,
+    StatusReport,
 )
 
 AT = wall_clock() // 60_000 * 60_000 - 10 * 60_000  # the begin of a minute of the last hours
@@ -73,24 +73,24 @@ DECIDED: dict[str, list[dict[str, Any]]] = {
 BEARER = {"authorization": f"Bearer {TOKEN}"}
 
 
-def standing(decided: int = 7, end: int = 7, reached: int = 12, lag: int = 0) -> Standing:
+def standing(decided: int = 7, end: int = 7, reached: int = 12, lag: int = 0) -> StatusReport:
     """Return a service that decides, with a reader and a read model."""
-    shown = ProjectionStanding(
-        "outcome", 1, "live", lag, None, (), (PositionStanding("r", 0, reached, lag),)
+    shown = ProjectionStatus(
+        "outcome", 1, "live", lag, None, (), (PositionStatus("r", 0, reached, lag),)
     )
     minutes = Latency(AT, 5, 20, 90, 100), Latency(AT + 120_000, 7, 30, 1200, 2000)
-    service = Service(
+    service = AnnouncedService(
         os.getpid(), "127.0.0.1:9", "sqlite:////nowhere", latency=minutes[1], latencies=minutes
     )
-    return Standing(
+    return StatusReport(
         service=service,
         data_dir=Path("/nowhere"),
         processes=(service,),
-        decider=DeciderStanding("me", 1, 4, 2, "order=1"),
-        commands=(CommandsStanding("order.commands", 0, decided, end, end - decided),),
-        processors=(ProcessorStanding("reactions", 1, "me", 0, 3),),
+        decider=DeciderStatus("me", 1, 4, 2, "order=1"),
+        commands=(CommandsStatus("order.commands", 0, decided, end, end - decided),),
+        processors=(ProcessorStatus("reactions", 1, "me", 0, 3),),
         projections=(shown,),
-        letters=LettersStanding(0, 0, 0),
+        letters=DeadLettersStatus(0, 0, 0),
         events=12,
         answered={"ACCEPTED": 4, "NOT_FOUND": 1, "BUSINESS_RULE": 5},
         refused={"OVERFILL": 2, **{f"COMPUTED-{n}": 1 for n in range(CODES + 2)}},
@@ -106,9 +106,9 @@ class Looked:
 
     def __init__(self) -> None:
         self.now = standing()
-        self.look: Callable[[], Standing] = lambda: self.now
+        self.look: Callable[[], StatusReport] = lambda: self.now
 
-    def __call__(self) -> Standing:
+    def __call__(self) -> StatusReport:
         return self.look()
 
     def find(self, **changed: object) -> None:

@@ -5,13 +5,13 @@ from commands.order import DeleteOrder, FillOrder, ModifyOrder, PlaceOrder
 from compose.application import app
 from schemas.invoice import DeliveryAddress, InvoiceLineItem
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Batch
+from verdict.projection.batch import ProjectionBatch
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import projections
-from verdict.projection.decoding import Decoding
+from verdict.projection.decoding import RecordDecoder
 from verdict.projection.missing_events import missing_events
 from verdict.testing.in_memory import InMemory
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import OffsetRange, TopicPartition
 
 FLOW = "till-1"
 LATE = "late"
@@ -72,13 +72,13 @@ def keep(memory: InMemory, url: str) -> None:
         for named in (topics.events, topics.responses, topics.rejected)
     ]
     records = [record for name in names for record in memory.events(name)]
-    decoding = Decoding(topics)
+    decoding = RecordDecoder(topics)
     deliveries = [decoding.delivery(*one[:3], one.key, one.value) for one in records]
-    spans: dict[Partition, Span] = {}
+    spans: dict[TopicPartition, OffsetRange] = {}
     for one in records:
-        spans[Partition(one.topic, one.partition)] = Span(0, one.offset + 1)
+        spans[TopicPartition(one.topic, one.partition)] = OffsetRange(0, one.offset + 1)
     for model in models:
         Applier(database, model, topics, lambda: 0, missing=missing_events).follow(
-            Batch(deliveries, spans)
+            ProjectionBatch(deliveries, spans)
         )
     database.dispose()

@@ -9,8 +9,8 @@ from commands.order import DeleteOrder
 from compose.application import app
 from tests.page.conftest import Opened
 from tests.page.test_pages import text
-from verdict import Application, Asked, Policy, RecordedEvent
-from verdict.page.causes import Causes, causes_in
+from verdict import Application, Dispatch, Policy, RecordedEvent
+from verdict.page.causes import EventModel, causes_in
 from verdict.page.picture import Box, picture
 
 CAUSES = causes_in(app, {})
@@ -23,11 +23,11 @@ READ_MODELS = (
 )
 
 
-def both(event: RecordedEvent) -> Iterator[Asked[AwardPoints | DeleteOrder]]:
-    yield Asked("order-1", DeleteOrder())
+def both(event: RecordedEvent) -> Iterator[Dispatch[AwardPoints | DeleteOrder]]:
+    yield Dispatch("order-1", DeleteOrder())
 
 
-def causes_of(more: Policy) -> Causes:
+def causes_of(more: Policy) -> EventModel:
     changed = replace(app, policies=(*app.policies, more))
     return causes_in(changed, {})
 

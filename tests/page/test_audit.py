@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.application import APPLICATION
 from tests.page.conftest import BEARER, TOKEN, Opened
 from tests.page.test_pages import text
-from verdict.audit.finding import Looked
+from verdict.audit.finding import CheckResult
 from verdict.audit.record import record, run_of
 from verdict.configuration.found import DATABASE
 from verdict.configuration.loading import settings_alone
@@ -17,12 +17,12 @@ def test_a_run_of_verify_is_shown_and_what_it_quotes_needs_the_token(
     opened: Opened, filled: Path, tmp_path: Path
 ) -> None:
     (tmp_path / DATABASE).write_bytes((filled / DATABASE).read_bytes())
-    looked = Looked(unavailable=["one partition"], not_checked=["the state"])
+    looked = CheckResult(unavailable=["one partition"], not_checked=["the state"])
     looked.at["events"] = 7
     finding = FINDING | {"aggregate_type": "order", "aggregate_id": "o-1"}
     settings = settings_alone(APPLICATION, data_dir=tmp_path)
     record(settings, run_of(1_795_000_000_000, ("order", None), looked, 1, [finding]))
-    record(settings, run_of(1_795_000_000_000, (None, None), Looked(), 0, []))
+    record(settings, run_of(1_795_000_000_000, (None, None), CheckResult(), 0, []))
     browser = opened(data_dir=tmp_path, page_token=TOKEN).browser
 
     masked = text(browser.get("/audit").text)

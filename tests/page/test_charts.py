@@ -10,8 +10,8 @@ from verdict.configuration.found import Latency
 from verdict.model.message import epoch_millis
 from verdict.page.charts import COUNTED, MINUTES, Chart, Window, charts_of
 from verdict.page.samples import KEPT_MS, Samples
-from verdict.page.watch import Watch
-from verdict.standing.facts import Standing
+from verdict.page.watch import StatusSampler
+from verdict.standing.facts import StatusReport
 
 NOW = epoch_millis("2026-11-18T13:06:20Z")
 
@@ -21,10 +21,10 @@ class Sampled:
 
     def __init__(self) -> None:
         self.now, self._found = NOW, standing()
-        watch = Watch(lambda: self._found, lambda: self.now / 1000)
+        watch = StatusSampler(lambda: self._found, lambda: self.now / 1000)
         self.samples = Samples(watch.look, lambda: self.now)
 
-    def take(self, found: Standing, minutes: float = 0) -> None:
+    def take(self, found: StatusReport, minutes: float = 0) -> None:
         self.now += round(minutes * 60_000)
         self._found = found
         self.samples.take()
@@ -91,7 +91,7 @@ def test_latency_of_a_service_before_is_kept_as_long_as_it_is_shown() -> None:
     sampled, found = Sampled(), standing()
     assert found.service is not None
     latency = Latency(NOW - 20_000, 5, 20, 90, 100)
-    sampled.take(Standing(None, found.data_dir))
+    sampled.take(StatusReport(None, found.data_dir))
     sampled.take(with_latencies(found, latency), minutes=0.5)
     sampled.take(with_latencies(found), minutes=1)
 
@@ -102,6 +102,6 @@ def test_latency_of_a_service_before_is_kept_as_long_as_it_is_shown() -> None:
     assert NOW - 20_000 not in sampled.samples.latencies()
 
 
-def with_latencies(found: Standing, *latencies: Latency) -> Standing:
+def with_latencies(found: StatusReport, *latencies: Latency) -> StatusReport:
     assert found.service is not None
     return replace(found, service=replace(found.service, latencies=latencies))

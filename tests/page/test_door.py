@@ -11,7 +11,7 @@ from tests.page.conftest import TOKEN, Opened, Page
 from tests.page.filled import PERSONAL
 from verdict.page.door import COOKIE
 from verdict.page.pages import FOREIGN, FORM_BYTES
-from verdict.standing.facts import Standing
+from verdict.standing.facts import StatusReport
 
 INVOICE = "/life?aggregate=invoice&id=inv-1"
 
@@ -123,7 +123,7 @@ def test_a_browser_gets_a_page_for_what_is_not_there_or_missing(shown: TestClien
 def test_who_lives_says_so_while_all_threads_wait(page: Page) -> None:
     release, found = threading.Event(), page.looked.now
 
-    def look() -> Standing:
+    def look() -> StatusReport:
         release.wait()
         return found
 

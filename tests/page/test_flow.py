@@ -15,17 +15,17 @@ from tests.application import APPLICATION
 from tests.page.filled import FLOW, LATE, PLACE, keep
 from verdict.configuration.loading import settings_alone
 from verdict.errors import VerdictError
-from verdict.event_log.archive import Altered
+from verdict.event_log.archive import HashMismatchError
 from verdict.page.flow import flow, lacks
-from verdict.page.life import NotThere, history, state_at
+from verdict.page.life import NotFoundError, history, state_at
 from verdict.page.why import why
-from verdict.reading.reader import Reader, Sees, reader_of
+from verdict.reading.reader import Access, Reader, open_reader
 from verdict.testing import InMemory
 
 
 @pytest.fixture
 def reader(filled: Path) -> Iterator[Reader]:
-    with reader_of(settings_alone(APPLICATION, data_dir=filled), Sees.READER) as opened:
+    with open_reader(settings_alone(APPLICATION, data_dir=filled), Access.READER) as opened:
         yield opened
 
 
@@ -104,17 +104,17 @@ def test_an_altered_event_is_never_believed_and_who_may_not_see_it_is_told_so(
     assert not flow(APPLICATION, reader, FLOW)[0][0]["events"][0]["checked"]
     copyfile(filled / "verdict.db", tmp_path / "verdict.db")
     settings = settings_alone(APPLICATION, data_dir=tmp_path)
-    with reader_of(settings, Sees.AUDITOR) as auditor:
+    with open_reader(settings, Access.AUDITOR) as auditor:
         assert flow(APPLICATION, auditor, FLOW)[0][0]["events"][0]["checked"]
     with closing(connect(tmp_path / "verdict.db")) as database, database:
         database.execute("UPDATE event_archive_v1 SET value = x'00'")
 
-    with reader_of(settings, Sees.AUDITOR) as auditor:
+    with open_reader(settings, Access.AUDITOR) as auditor:
         for ask in (
             lambda: flow(APPLICATION, auditor, FLOW),
             lambda: why(APPLICATION, auditor, "first"),
         ):
-            with pytest.raises(Altered, match=r"event_archive, .* was altered"):
+            with pytest.raises(HashMismatchError, match=r"event_archive, .* was altered"):
                 ask()
 
 
@@ -126,7 +126,7 @@ def test_an_event_is_told_from_its_bytes_whatever_stands_beside_them(
     settings = settings_alone(APPLICATION, data_dir=tmp_path)
 
     def told() -> list[Any]:
-        with reader_of(settings, Sees.AUDITOR) as auditor:
+        with open_reader(settings, Access.AUDITOR) as auditor:
             return [
                 flow(APPLICATION, auditor, FLOW),
                 why(APPLICATION, auditor, "first"),
@@ -164,7 +164,7 @@ def test_an_answer_that_does_not_agree_with_the_events_is_told_so(
     with closing(connect(tmp_path / "verdict.db")) as database, database:
         database.execute(f"{forged} WHERE {_OF_FIRST[forged.split()[0]]}")
 
-    with reader_of(settings_alone(APPLICATION, data_dir=tmp_path), Sees.READER) as reader:
+    with open_reader(settings_alone(APPLICATION, data_dir=tmp_path), Access.READER) as reader:
         [told] = why(APPLICATION, reader, "first")
         nodes, _ = flow(APPLICATION, reader, told["response"]["correlation_id"])
 
@@ -183,17 +183,17 @@ _OF_FIRST = {
 def test_the_state_at_any_version_has_its_position(filled: Path) -> None:
     settings = settings_alone(APPLICATION, data_dir=filled)
     first, last, none = (
-        state_at(settings, Sees.READER, "order", "gone", version) for version in (1, 2, 0)
+        state_at(settings, Access.READER, "order", "gone", version) for version in (1, 2, 0)
     )
 
     assert (first["life_cycle"], first["state"]["quantity"]) == ("ACTIVE", 10)
     assert first["position"]["topic"] == "order.events"
     assert (last["life_cycle"], last["state"]) == ("DELETED", None)
     assert (none["version"], none["state"], none["position"]) == (0, None, None)
-    with pytest.raises(NotThere, match="archived up to version 2, not 3"):
-        state_at(settings, Sees.READER, "order", "gone", 3)
-    with pytest.raises(NotThere, match="no order 'nobody'"):
-        state_at(settings, Sees.READER, "order", "nobody")
+    with pytest.raises(NotFoundError, match="archived up to version 2, not 3"):
+        state_at(settings, Access.READER, "order", "gone", 3)
+    with pytest.raises(NotFoundError, match="no order 'nobody'"):
+        state_at(settings, Access.READER, "order", "nobody")
 
 
 @pytest.mark.proves("G-07")
@@ -211,5 +211,5 @@ def test_of_a_damaged_history_no_state_is_told_but_of_versions_before_the_damage
         database.execute(f"DELETE FROM event_archive_v1 WHERE {where}")
 
     with pytest.raises(VerdictError, match="version 3 follows version 1; no state can be told"):
-        state_at(settings, Sees.READER, "order", "gap")
-    assert state_at(settings, Sees.READER, "order", "gap", version=1)["version"] == 1
+        state_at(settings, Access.READER, "order", "gap")
+    assert state_at(settings, Access.READER, "order", "gap", version=1)["version"] == 1

@@ -9,9 +9,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.page.conftest import Opened, Page, standing
-from verdict.configuration.found import FILE, Overdue
+from verdict.configuration.found import FILE, OverdueBatch
 from verdict.page.metrics import METRICS
-from verdict.standing.facts import DATABASE, KAFKA, HeldAggregate, Problem
+from verdict.standing.facts import DATABASE, KAFKA, BlockedAggregateStatus, Problem
 from verdict.standing.problems import SILENT_S, not_running, problems_of, told_by
 
 
@@ -67,7 +67,7 @@ def test_a_decider_that_gives_no_sign_of_life_is_why(page: Page) -> None:
 
 def test_a_batch_of_the_decider_that_does_not_end_is_why(page: Page) -> None:
     [service] = page.looked.now.processes
-    [said] = told_by(replace(service, overdue={"decider": Overdue(5, 0)}), 0)
+    [said] = told_by(replace(service, overdue={"decider": OverdueBatch(5, 0)}), 0)
     page.looked.find(problems=(said, Problem("else")))
 
     assert page.browser.get("/readyz").json()["why"] == [said]
@@ -93,7 +93,7 @@ def test_a_database_that_is_away_is_no_reason(page: Page) -> None:
 
 def test_an_aggregate_may_be_called_after_the_decider(page: Page) -> None:
     [shown] = page.looked.now.projections or ()
-    held = HeldAggregate("order", "a decider b", 3, 5, "2026-11-21T09:00:00.000Z", None)
+    held = BlockedAggregateStatus("order", "a decider b", 3, 5, "2026-11-21T09:00:00.000Z", None)
     page.looked.find(projections=(replace(shown, held=(held,)),))
     page.looked.find(problems=(*problems_of(page.looked.now),))
 

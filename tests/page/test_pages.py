@@ -17,7 +17,7 @@ from tests.page.filled import FLOW, LATE, ODD, PERSONAL
 from verdict.configuration.found import DATABASE
 from verdict.database.time_text import wall_clock
 from verdict.page.templating import NOTHING
-from verdict.standing.facts import HeldAggregate, Problem, VerificationStanding
+from verdict.standing.facts import BlockedAggregateStatus, Problem, VerificationStatus
 
 EVERY = [
     "/", "/live", "/rates", "/refusals", "/refusals?reason=BUSINESS_RULE", "/flow", "/sql",
@@ -103,7 +103,7 @@ def test_the_path_is_shown_from_commands_to_read_models(opened: Opened) -> None:
 
 def test_what_is_wrong_is_said_in_words_with_one_colour(opened: Opened) -> None:
     page = opened()
-    held = HeldAggregate("order", ODD, 3, 5, "2026-11-21T09:00:00.000Z", None)
+    held = BlockedAggregateStatus("order", ODD, 3, 5, "2026-11-21T09:00:00.000Z", None)
     [model] = page.looked.now.projections or ()
     page.looked.find(
         problems=(Problem("2 letters are parked"),),
@@ -130,7 +130,7 @@ def test_a_hint_leads_to_the_page_that_does_it(opened: Opened) -> None:
 
 def test_a_page_names_deployment_and_version_and_what_it_verified(opened: Opened) -> None:
     page = opened(deployment="till-north")
-    run = VerificationStanding("2026-11-21T09:00:00.000Z", None, None, False, 3)
+    run = VerificationStatus("2026-11-21T09:00:00.000Z", None, None, False, 3)
     page.looked.find(verified=run)
 
     said = text(page.browser.get("/").text)

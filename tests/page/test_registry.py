@@ -6,14 +6,16 @@ import pytest
 
 from tests.application import APPLICATION, CATALOG
 from tests.page.conftest import Page
-from verdict.kafka.schema_registry import Placed, every_subject
+from verdict.kafka.schema_registry import RegisteredId, every_subject
 from verdict.wire.topics import Topics
 
 
 @pytest.mark.parametrize(
     "placed", [*every_subject(Topics(APPLICATION))], ids=lambda one: one.subject
 )
-def test_every_schema_is_found_by_its_id_and_by_its_subject(page: Page, placed: Placed) -> None:
+def test_every_schema_is_found_by_its_id_and_by_its_subject(
+    page: Page, placed: RegisteredId
+) -> None:
     subject, schema = placed.subject, placed.schema
     by_id = page.browser.get(f"/schemas/ids/{schema.id}").json()
     by_subject = page.browser.get(f"/subjects/{subject}/versions/{schema.version}").json()

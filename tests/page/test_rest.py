@@ -79,7 +79,7 @@ def test_the_state_at_a_time_is_that_of_what_was_decided_by_then(
 )  # fmt: skip
 def test_what_is_not_there_is_said(shown: TestClient, path: str) -> None:
     told = asked(shown, path, 404)
-    assert (told["type"], bool(told["detail"])) == ("urn:verdict:error:NotThere", True)
+    assert (told["type"], bool(told["detail"])) == ("urn:verdict:error:NotFoundError", True)
 
 
 def test_ids_of_any_characters_are_asked_for(shown: TestClient) -> None:
@@ -305,7 +305,10 @@ def test_where_no_service_runs_nothing_is_sent(opened: Opened) -> None:
     browser = opened(page_token=TOKEN).browser
 
     answer = browser.post("/commands/order", json=ENVELOPE, headers=BEARER)
-    assert (answer.status_code, answer.json()["type"]) == (503, "urn:verdict:error:Unreachable")
+    assert (answer.status_code, answer.json()["type"]) == (
+        503,
+        "urn:verdict:error:UnreachableError",
+    )
     assert "no verdict runs on" in answer.json()["detail"]
     assert browser.post("/commands/nothing", json=ENVELOPE, headers=BEARER).status_code == 404
 

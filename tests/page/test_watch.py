@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.page.conftest import Looked, standing
-from verdict.page.watch import Look, Watch
-from verdict.standing.facts import Standing
+from verdict.page.watch import StatusSample, StatusSampler
+from verdict.standing.facts import StatusReport
 
 
 class Clock:
@@ -24,9 +24,9 @@ class Watched:
 
     def __init__(self) -> None:
         self._clock, self._looked = Clock(), Looked()
-        self._watch = Watch(self._looked, self._clock)
+        self._watch = StatusSampler(self._looked, self._clock)
 
-    def after(self, seconds: float, found: Standing) -> Look:
+    def after(self, seconds: float, found: StatusReport) -> StatusSample:
         self._clock.now += seconds
         self._looked.now = found
         return self._watch.look()

@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 from tests.application import APPLICATION
 from verdict.exactly_once.publisher import Publisher
 from verdict.exactly_once.query import lake_query
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.processing import processor
-from verdict.processing.processor import Processor
-from verdict.spark.source import Ground
+from verdict.processing.processor import StatelessProcessor
+from verdict.spark.source import StreamContext
 from verdict.wire.topics import Topics
 
 
@@ -55,14 +55,14 @@ def test_what_was_published_beside_spark_is_followed_by_a_new_beginning(
         return published
 
     monkeypatch.setattr(processor, "restart_from_progress", restart_from_progress)
-    ground = Ground(
+    ground = StreamContext(
         spark=cast(SparkSession, Spark()),
-        kafka=Kafka(settings={}),
+        kafka=KafkaConfig(settings={}),
         source={},
         partitions=1,
         scratch=tmp_path,
     )
-    one = Processor(
+    one = StatelessProcessor(
         ground=ground,
         query=lake_query(Topics(APPLICATION)),
         follow=lambda frame: frame,

@@ -11,7 +11,7 @@ from tests.projection.event_log import EventLog
 from tests.projection.read_side import ReadSide
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 
 PARTITIONS = 3
 
@@ -120,7 +120,7 @@ class Followed:
             case ("restart",):
                 self.applier = self.read_side.applier(self._name)
 
-    def batch(self, places: Sequence[Partition], again: bool = False) -> None:
+    def batch(self, places: Sequence[TopicPartition], again: bool = False) -> None:
         """Apply what is new in some partitions, or (`again`) all that is in them."""
         starts = {place: 0 if again else self.applier.positions.get(place, 0) for place in places}
         ends = {place: self.log.ends[place] for place in places}

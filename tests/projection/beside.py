@@ -9,9 +9,9 @@ from tests.application import APPLICATION
 from tests.projection.read_side import ReadSide, Rows
 from verdict.projection import creation, filling, intervention
 from verdict.projection.amended import amended
-from verdict.projection.batch import Carried, Delivery, Unreadable
+from verdict.projection.batch import Delivery, StateChange, UnreadableRecord
 from verdict.projection.builder import Rebuildable
-from verdict.projection.comparison import Content, content
+from verdict.projection.comparison import TableContent, content
 from verdict.projection.declared import declared
 from verdict.projection.projection import Projection
 
@@ -21,8 +21,8 @@ BESIDE = 2
 class Both(NamedTuple):
     """What a table holds of the live version, and of the one that was built."""
 
-    live: Content
-    built: Content
+    live: TableContent
+    built: TableContent
 
     @property
     def equal(self) -> bool:
@@ -86,7 +86,7 @@ def _build(connection: Connection, built: Rebuildable, deliveries: Iterable[Deli
     rows = [one.values for one in built.builder(deliveries) if one.values is not None]
     filling.drop_indexes(connection, table)
     columns = [[*values] for values in zip(*rows, strict=True)]
-    filling.fill(connection, table, dict(zip(built.builder.columns, columns, strict=False)))
+    filling.fill_tables(connection, table, dict(zip(built.builder.columns, columns, strict=False)))
     filling.create_indexes(connection, table)
     built.complete(connection)
 
@@ -94,6 +94,6 @@ def _build(connection: Connection, built: Rebuildable, deliveries: Iterable[Deli
 def _order(delivery: Delivery) -> tuple[str, str, int, int]:
     record = delivery.record
     assert record is not None
-    assert not isinstance(record, Unreadable)
-    key = record.key if isinstance(record, Carried) else record.aggregate_id
+    assert not isinstance(record, UnreadableRecord)
+    key = record.key if isinstance(record, StateChange) else record.aggregate_id
     return key, delivery.topic, delivery.partition, delivery.offset

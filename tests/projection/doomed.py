@@ -25,11 +25,11 @@ from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import NOW
 from tests.projection.responses import ACCEPTED, MALFORMED, REJECTED, batch_of
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Batch
+from verdict.projection.batch import ProjectionBatch
 from verdict.projection.database import open_database
 from verdict.projection.declared import projections
 from verdict.projection.missing_events import missing_events
-from verdict.wire.spans import Span
+from verdict.wire.spans import OffsetRange
 from verdict.wire.topics import Topics
 
 COMMITTED, FINISHED, BROKEN = 10, 11, 12  # exit codes
@@ -57,20 +57,22 @@ HAPPENS: dict[str, tuple[tuple[Any, ...], ...]] = {  # to the first aggregates, 
 RESPONSES = (ACCEPTED, REJECTED, MALFORMED)
 
 
-def batches() -> Iterator[Batch]:
+def batches() -> Iterator[ProjectionBatch]:
     """Yield three batches, with something for most projections in each."""
     logs = {kind: EventLog(2, kind) for kind in HAPPENS}
     for number, response in enumerate(RESPONSES):
-        deliveries, spans = [], dict[Any, Span]()
+        deliveries, spans = [], dict[Any, OffsetRange]()
         for kind, log in logs.items():
             begins, before = dict(log.ends), len(log.deliveries)
             for name, payload in enumerate(HAPPENS[kind][number]):
                 log.add(f"{kind}-{name}", payload)
             deliveries += log.deliveries[before:]
-            spans |= {place: Span(begins[place], end) for place, end in log.ends.items()}
+            spans |= {place: OffsetRange(begins[place], end) for place, end in log.ends.items()}
         answers = batch_of([response], number)
         topics = [place.topic for place in answers.spans([Topics(APPLICATION).responses("order")])]
-        yield Batch(chain(deliveries, answers.deliveries(topics)), spans | answers.spans(topics))
+        yield ProjectionBatch(
+            chain(deliveries, answers.deliveries(topics)), spans | answers.spans(topics)
+        )
 
 
 def appliers(engine: Engine) -> list[Applier]:

@@ -11,10 +11,10 @@ from verdict.model.application import Application
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.model.source import Source
-from verdict.projection.batch import Batch, Delivery
+from verdict.projection.batch import Delivery, ProjectionBatch
 from verdict.wire.catalog import catalog_of
 from verdict.wire.records import encode_event
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import OffsetRange, TopicPartition
 
 TOPIC = "position.events"
 START = 1_795_262_400_000  # 2026-11-21T12:00:00Z
@@ -38,7 +38,7 @@ class EventLog:
         self._types = (aggregate_type, *other_types)
         topics = [f"{kind}.events" for kind in self._types]
         self.partitions = [
-            Partition(topic, number) for topic in topics for number in range(partitions)
+            TopicPartition(topic, number) for topic in topics for number in range(partitions)
         ]
         self.pace = SECOND
         self.deliveries: list[Delivery] = []
@@ -65,34 +65,36 @@ class EventLog:
         """Write an event (again), at the end."""
         self._append(event)
 
-    def pass_over(self, place: Partition) -> None:
+    def pass_over(self, place: TopicPartition) -> None:
         """Take an offset, as one of Kafka's control records does."""
         self.ends[place] += 1
 
-    def batch(self) -> Batch:
+    def batch(self) -> ProjectionBatch:
         """Return what came since the last batch."""
         starts, self._taken = self._taken, dict(self.ends)
         return self.between(starts, self.ends)
 
-    def everything(self) -> Batch:
+    def everything(self) -> ProjectionBatch:
         """Return all there is, from the beginning."""
         return self.between(dict.fromkeys(self.partitions, 0), self.ends)
 
-    def between(self, starts: Mapping[Partition, int], ends: Mapping[Partition, int]) -> Batch:
+    def between(
+        self, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+    ) -> ProjectionBatch:
         """Return what lies in these partitions from `starts` up to, and without, `ends`."""
-        spans = {place: Span(starts[place], end) for place, end in ends.items()}
+        spans = {place: OffsetRange(starts[place], end) for place, end in ends.items()}
         found = (d for d in self.deliveries if _lies_in(d, spans))
-        return Batch(found, spans)
+        return ProjectionBatch(found, spans)
 
-    def place_of(self, aggregate_id: str, aggregate_type: str = "") -> Partition:
+    def place_of(self, aggregate_id: str, aggregate_type: str = "") -> TopicPartition:
         """Return the partition that an aggregate's events are on, by default of the first type."""
         topic = f"{aggregate_type or self._types[0]}.events"
         places = [place for place in self.partitions if place.topic == topic]
         return places[crc32(aggregate_id.encode()) % len(places)]
 
-    def events(self, ends: Mapping[Partition, int]) -> list[RecordedEvent]:
+    def events(self, ends: Mapping[TopicPartition, int]) -> list[RecordedEvent]:
         """Return the events before `ends`, in the order in which they were written."""
-        reached = {place: Span(0, end) for place, end in ends.items()}
+        reached = {place: OffsetRange(0, end) for place, end in ends.items()}
         return [
             d.record
             for d in self.deliveries
@@ -134,8 +136,8 @@ def opened(client: str, exchange: str = "NASDAQ", amount: int = 1) -> PositionOp
     return PositionOpened(client=client, ticker="AAPL", exchange=exchange, amount=amount)
 
 
-def _lies_in(delivery: Delivery, spans: Mapping[Partition, Span]) -> bool:
-    span = spans.get(Partition(delivery.topic, delivery.partition), Span(0, 0))
+def _lies_in(delivery: Delivery, spans: Mapping[TopicPartition, OffsetRange]) -> bool:
+    span = spans.get(TopicPartition(delivery.topic, delivery.partition), OffsetRange(0, 0))
     return span.start <= delivery.offset < span.end
 
 

@@ -13,17 +13,17 @@ from verdict.model.application import Application
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Batch
+from verdict.projection.batch import ProjectionBatch
 from verdict.projection.declared import projections
 from verdict.projection.kind_tables import compile_projection
 from verdict.projection.missing_events import missing_events
 from verdict.projection.row_projection import RowProjection
 from verdict.unhandled.events import HeldAggregates
-from verdict.unhandled.operator_identity import By
+from verdict.unhandled.operator_identity import OperatorIdentity
 from verdict.wire.topics import Topics
 
 BAD = PositionTransferred(client="mallory")
-BY = By("ada", "it was mistyped")
+BY = OperatorIdentity("ada", "it was mistyped")
 
 
 class Holding:
@@ -71,7 +71,7 @@ class Holding:
         self.log.add(name, *payloads)
         self.batch()
 
-    def batch(self) -> Batch:
+    def batch(self) -> ProjectionBatch:
         """Let the service apply what came, as a batch."""
         batch = self.log.batch()
         for applier in (self.archive, self.holder):
@@ -82,7 +82,7 @@ class Holding:
     def restart(self) -> None:
         """Let the service start again; the first batch is an empty one."""
         self.holder = self.read_side.applier("us_holder")
-        self.holder.apply(Batch([], {}))
+        self.holder.apply(ProjectionBatch([], {}))
 
     def hold(self, name: str, *behind: Event) -> None:
         """Let an event that cannot be applied happen, and others behind it, one a batch."""

@@ -18,7 +18,7 @@ from verdict.model.application import Application
 from verdict.model.recorded_event import RecordedEvent
 from verdict.wire import schema_files as catalogue
 from verdict.wire.avro_schema import RecordSchema
-from verdict.wire.schema_files import Entry
+from verdict.wire.schema_files import SchemaEntry
 
 SUBJECT, NEWER_ID = "position_event", 9_000
 
@@ -45,10 +45,10 @@ def newer_schema() -> Iterator[Application]:
     schema: Any = namespaced.record(RecordedEvent)
     known = catalogue.entries_in
 
-    def entries_in(place: Any) -> Iterator[Entry]:
+    def entries_in(place: Any) -> Iterator[SchemaEntry]:
         yield from known(place)
         if place == catalogue.of_the_aggregates(app):
-            yield Entry(NEWER_ID, SUBJECT, 2, file)
+            yield SchemaEntry(NEWER_ID, SUBJECT, 2, file)
 
     released = replace(position, events=reduce(or_, members))
     others = (one for one in app.aggregates if one is not position)

@@ -7,10 +7,10 @@ from verdict.model.life_cycle import LifeCycle
 from verdict.model.reason import Reason
 from verdict.model.source import Source
 from verdict.projection.answered import answered
-from verdict.projection.batch import Batch, Delivery
+from verdict.projection.batch import Delivery, ProjectionBatch
 from verdict.wire.records import encode
 from verdict.wire.response import Response, Status
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import OffsetRange, TopicPartition
 
 TOPIC = "order.responses"
 NOON = 1_795_262_400_000  # 2026-11-21T12:00:00Z
@@ -91,9 +91,11 @@ MALFORMED = Response(
 )
 
 
-def batch_of(responses: Iterable[Response], start: int = 0) -> Batch:
+def batch_of(responses: Iterable[Response], start: int = 0) -> ProjectionBatch:
     """Return a batch with these responses, one behind the other on one partition."""
     found = [
         Delivery(TOPIC, 0, start + n, answered(encode(one))) for n, one in enumerate(responses)
     ]
-    return Batch(found, {Partition(TOPIC, 0): Span(start, start + len(found))})
+    return ProjectionBatch(
+        found, {TopicPartition(TOPIC, 0): OffsetRange(start, start + len(found))}
+    )

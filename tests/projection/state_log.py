@@ -3,15 +3,15 @@
 from zlib import crc32
 
 from schemas.share_holding import ShareHolding
-from verdict.projection.batch import Batch, Carried, Delivery, Unreadable
-from verdict.wire.spans import Partition, Span
+from verdict.projection.batch import Delivery, ProjectionBatch, StateChange, UnreadableRecord
+from verdict.wire.spans import OffsetRange, TopicPartition
 
 TOPIC = "share-holders"
 PARTITIONS = 3
 
-BAD = Unreadable("ValidationError: no JSON")
+BAD = UnreadableRecord("ValidationError: no JSON")
 
-State = tuple[str, str] | Unreadable | None  # client, exchange
+State = tuple[str, str] | UnreadableRecord | None  # client, exchange
 
 
 class StateLog:
@@ -29,11 +29,11 @@ class StateLog:
             value = ShareHolding(
                 id=position_id, client=client, ticker="FB", amount=33, exchange=exchange
             )
-            self.put_record(position_id, Carried(position_id, value))
+            self.put_record(position_id, StateChange(position_id, value))
         else:
-            self.put_record(position_id, Carried(position_id, state))
+            self.put_record(position_id, StateChange(position_id, state))
 
-    def put_record(self, position_id: str, record: Carried | Unreadable) -> None:
+    def put_record(self, position_id: str, record: StateChange | UnreadableRecord) -> None:
         """Write a record at the end of the partition of a position."""
         place = self.next_place(position_id)
         self.deliveries.append(Delivery(*place, record))
@@ -44,30 +44,32 @@ class StateLog:
         partition = crc32(position_id.encode()) % PARTITIONS
         return TOPIC, partition, self.ends[partition]
 
-    def batch(self) -> Batch:
+    def batch(self) -> ProjectionBatch:
         """Return what came since the last batch."""
         starts, self._taken = self._taken, [*self.ends]
         return self._from(starts)
 
-    def everything(self) -> Batch:
+    def everything(self) -> ProjectionBatch:
         """Return all there is, from the beginning."""
         return self._from([0] * PARTITIONS)
 
-    def compacted(self, tombstones: bool) -> Batch:
+    def compacted(self, tombstones: bool) -> ProjectionBatch:
         """Return all that compaction leaves: the newest record of each key."""
-        newest = {d.record.key: d for d in self.deliveries if isinstance(d.record, Carried)}
+        newest = {d.record.key: d for d in self.deliveries if isinstance(d.record, StateChange)}
         kept = [
             d
             for d in newest.values()
-            if tombstones or (isinstance(d.record, Carried) and d.record.value is not None)
+            if tombstones or (isinstance(d.record, StateChange) and d.record.value is not None)
         ]
-        return Batch(kept, {Partition(TOPIC, n): Span(0, end) for n, end in enumerate(self.ends)})
+        return ProjectionBatch(
+            kept, {TopicPartition(TOPIC, n): OffsetRange(0, end) for n, end in enumerate(self.ends)}
+        )
 
-    def _from(self, starts: list[int]) -> Batch:
+    def _from(self, starts: list[int]) -> ProjectionBatch:
         spans = {
-            Partition(TOPIC, number): Span(starts[number], end)
+            TopicPartition(TOPIC, number): OffsetRange(starts[number], end)
             for number, end in enumerate(self.ends)
         }
-        return Batch(
-            [d for d in self.deliveries if d.offset >= spans[Partition(*d[:2])].start], spans
+        return ProjectionBatch(
+            [d for d in self.deliveries if d.offset >= spans[TopicPartition(*d[:2])].start], spans
         )

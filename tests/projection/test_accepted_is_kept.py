@@ -15,9 +15,9 @@ from verdict.decision.handle import Limits
 from verdict.operator.batch import ShardBatch
 from verdict.operator.output import Output
 from verdict.operator.shard_state import DictState
-from verdict.projection.batch import Batch
+from verdict.projection.batch import ProjectionBatch
 from verdict.read_models.batches.stream import Decoder
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
 
 TOPICS = Topics(APPLICATION)
@@ -168,14 +168,16 @@ def test_what_is_accepted_is_kept_by_every_store(read_side: ReadSide, limit: str
     log = [r for _, r in commands() if r.key in chosen]
     outputs = decided(log)
     accepted = [out for out in outputs if out.topic.endswith(".events")]
-    decoder, ends = Decoder(TOPICS), dict[Partition, int]()
+    decoder, ends = Decoder(TOPICS), dict[TopicPartition, int]()
     deliveries = []
     for out in outputs:
-        place = Partition(out.topic, 0)
+        place = TopicPartition(out.topic, 0)
         offset = ends[place] = ends.get(place, -1) + 1
         if out.topic.endswith((".events", ".responses")):
             deliveries.append(decoder.delivery(out.topic, 0, offset, out.key, out.value))
-    batch = Batch(deliveries, {place: Span(0, end + 1) for place, end in ends.items()})
+    batch = ProjectionBatch(
+        deliveries, {place: OffsetRange(0, end + 1) for place, end in ends.items()}
+    )
 
     for name in read_side.projections:
         applier = read_side.applier(name)

@@ -21,10 +21,10 @@ from verdict.decision.received import CommandRecord
 from verdict.model.source import Source
 from verdict.operator.batch import ShardBatch
 from verdict.operator.shard_state import DictState
-from verdict.projection.batch import Batch
-from verdict.projection.decoding import Decoding
-from verdict.read_models.batches.packed import packed, unpacked
-from verdict.wire.spans import Partition, Span
+from verdict.projection.batch import ProjectionBatch
+from verdict.projection.decoding import RecordDecoder
+from verdict.read_models.batches.packed import pack, unpack
+from verdict.wire.spans import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
 
 COMMANDS = 500
@@ -51,12 +51,12 @@ class Records(NamedTuple):
     """What Kafka holds of one batch of the bench's commands, and where it ends."""
 
     laid: Sequence[tuple[str, int, int, bytes | None, bytes | None]]
-    spans: dict[Partition, Span]
+    spans: dict[TopicPartition, OffsetRange]
 
 
 def decided(batches: int) -> Iterator[Records]:
     """Decide so many batches, in which most orders are placed first and modified later."""
-    state, ends = DictState(), dict[Partition, int]()
+    state, ends = DictState(), dict[TopicPartition, int]()
     sent = [*commands(batches * COMMANDS, COMMANDS, False, 1)]
     for first in range(0, len(sent), COMMANDS):
         shard = ShardBatch(Topics(APPLICATION), Limits(), state)
@@ -67,13 +67,13 @@ def decided(batches: int) -> Iterator[Records]:
         ]
         starts, laid = dict(ends), []
         for out in shard.decide(records):
-            place = Partition(out.topic, 0)
+            place = TopicPartition(out.topic, 0)
             if out.topic.endswith((".events", ".responses")):
                 at = ends.get(place, 0)
                 ends[place] = at + 1
                 laid.append((*place, at, out.key, out.value))
         shard.commit()
-        spans = {place: Span(starts.get(place, 0), end) for place, end in ends.items()}
+        spans = {place: OffsetRange(starts.get(place, 0), end) for place, end in ends.items()}
         yield Records(laid, spans)
 
 
@@ -107,17 +107,17 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[float, 
     read_side = ReadSide(f"sqlite:///{folder / 'read.db'}")
     appliers = {name: read_side.applier(name) for name in STATEMENTS}
     found: dict[str, tuple[float, int]] = {}
-    counter, decoding = Counter(read_side), Decoding(Topics(APPLICATION))
+    counter, decoding = Counter(read_side), RecordDecoder(Topics(APPLICATION))
     for records in decided(3):  # all code has been used by the last one
         with counter:
             deliveries = [decoding.delivery(*record) for record in records.laid]
         found["decoding"] = counter.calls / COMMANDS, 0
         with counter:
-            chunks = [*packed(deliveries)]
+            chunks = [*pack(deliveries)]
         found["packing"] = counter.calls / COMMANDS, 0
         with counter:
-            batch = Batch(
-                (one for chunk in chunks for one in unpacked(APPLICATION, chunk)), records.spans
+            batch = ProjectionBatch(
+                (one for chunk in chunks for one in unpack(APPLICATION, chunk)), records.spans
             )
         found["unpacking"] = counter.calls / COMMANDS, 0
         for name, applier in appliers.items():

@@ -16,7 +16,7 @@ from tests.tiers import examples
 from verdict.database.copying import MANY
 from verdict.model.message import Event
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Batch
+from verdict.projection.batch import ProjectionBatch
 
 pytestmark = pytest.mark.both_databases
 
@@ -32,7 +32,7 @@ class Statements:
         self._read_side = read_side
         self._count = 0
 
-    def of(self, applier: Applier, batch: Batch) -> int:
+    def of(self, applier: Applier, batch: ProjectionBatch) -> int:
         """Return how many statements a batch takes."""
         self._count = 0
         engine = self._read_side.engine
@@ -66,7 +66,7 @@ def test_us_holder_takes_as_many_statements_for_many_events_as_for_few(
         log.add(f"p-{number}", opened(f"client-{number}"))
     applier.apply(log.batch())
 
-    def some_of_all(first: int, count: int) -> Batch:
+    def some_of_all(first: int, count: int) -> ProjectionBatch:
         for number in range(first, first + count):
             log.add(f"p-{number}", opened(f"client-{number}"))
         log.add(f"p-{first - 1}", PositionTransferred(client=f"other-{first}"))
@@ -135,7 +135,7 @@ def test_other_projections_too_take_as_many_statements_for_many_events_as_for_fe
         log.add(f"first-{number}", begins)
     applier.apply(log.batch())
 
-    def some(first: int, count: int) -> Batch:
+    def some(first: int, count: int) -> ProjectionBatch:
         for number in range(first, first + count):
             log.add(f"a-{number}", *([begins, goes_on] if number % 2 else [begins]))
         return log.batch()

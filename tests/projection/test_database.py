@@ -19,7 +19,7 @@ from verdict.database.address import parse
 from verdict.database.copying import MANY
 from verdict.database.session import SERVERS_PATIENCE
 from verdict.database.statements import put
-from verdict.errors import Unreachable, VerdictError
+from verdict.errors import UnreachableError, VerdictError
 from verdict.projection import database
 from verdict.projection.database import check_built, create_read_side, live_versions, open_database
 from verdict.projection.declared import projections
@@ -27,7 +27,7 @@ from verdict.projection.kind_tables import compile_projection
 from verdict.projection.layout import TABLES, replace_view
 from verdict.projection.outcome import outcome
 from verdict.projection.processor_tables import readable
-from verdict.projection.reader_role import let_in
+from verdict.projection.reader_role import grant_readers
 from verdict.projection.roles import OPERATOR, ROLES
 from verdict.projection.row_projection import RowProjection
 from verdict.reading.reader import Reader
@@ -100,7 +100,7 @@ def test_a_view_can_be_swapped_in_one_transaction(engine: Engine) -> None:
     assert columns() == before
     with engine.begin() as connection:
         replace_view(connection, "us_holder", other)
-        let_in(connection, ROLES, views)
+        grant_readers(connection, ROLES, views)
 
     assert columns() == ["client", "more"]
 
@@ -163,7 +163,7 @@ def test_a_file_that_somebody_else_writes_to_is_out_of_reach(
     with closing(sqlite3.connect(tmp_path / "read.db")) as somebody:
         somebody.execute("BEGIN IMMEDIATE")
         for step in steps:
-            with pytest.raises(Unreachable, match=r"read\.db: database is locked"):
+            with pytest.raises(UnreachableError, match=r"read\.db: database is locked"):
                 step()
         somebody.rollback()
 
@@ -183,7 +183,7 @@ def test_a_server_that_does_not_write_yet_is_out_of_reach(postgresql: Server) ->
         postgresql.execute(f"ALTER DATABASE {name} SET default_transaction_read_only TO on")
 
         engine = open_database(url)
-        with pytest.raises(Unreachable, match="cannot execute INSERT in a read-only"):
+        with pytest.raises(UnreachableError, match="cannot execute INSERT in a read-only"):
             create_read_side(engine, projections(APPLICATION))
         engine.dispose()
 
@@ -238,7 +238,7 @@ def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
     file = tmp_path / "read.db"
     file.write_bytes(b"not a database" * 100)
 
-    with pytest.raises(Unreachable, match=r"read\.db: file is not a database"):
+    with pytest.raises(UnreachableError, match=r"read\.db: file is not a database"):
         open_database(f"sqlite:///{file}")
 
 

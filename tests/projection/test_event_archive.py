@@ -17,9 +17,9 @@ from verdict.model.message import Event, iso_time
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 from verdict.projection import decision
-from verdict.projection.batch import Batch, Delivery
+from verdict.projection.batch import Delivery, ProjectionBatch
 from verdict.wire.decision import Decision
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import OffsetRange, TopicPartition
 
 HISTORY = """SELECT version, event_type FROM event_archive
     WHERE aggregate_type = 'position' AND aggregate_id = 'p-1' ORDER BY version"""
@@ -197,9 +197,12 @@ def test_positions_follow_time_across_topics_and_offsets_within_a_partition(
         event("position.events", 0, "at-1", 1),
         event("position.events", 1, "at-5", 5),
     ]
-    ends = {Partition("order.events", 0): Span(0, 3), Partition("position.events", 0): Span(0, 2)}
+    ends = {
+        TopicPartition("order.events", 0): OffsetRange(0, 3),
+        TopicPartition("position.events", 0): OffsetRange(0, 2),
+    }
 
-    read_side.applier("event_archive").apply(Batch(deliveries, ends))
+    read_side.applier("event_archive").apply(ProjectionBatch(deliveries, ends))
 
     order = read_side.select("SELECT aggregate_id FROM event_archive ORDER BY global_position")
     assert [name for (name,) in order] == ["at-1", "at-2", "at-5", "at-9", "behind-9"]

@@ -13,10 +13,10 @@ from tests.projection.event_log import TOPIC, EventLog, opened
 from tests.projection.read_side import ReadSide
 from verdict.projection import database
 from verdict.projection.applier import Applier, database_failed
-from verdict.projection.batch import Unreadable
-from verdict.projection.position import AnotherRunner
+from verdict.projection.batch import UnreadableRecord
+from verdict.projection.position import ConcurrentProjectionError
 from verdict.projection.projection import Applied
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 
 pytestmark = pytest.mark.both_databases
 
@@ -39,7 +39,7 @@ def test_what_lies_below_the_position_is_not_looked_at(read_side: ReadSide, log:
     applier = read_side.applier("us_holder")
     log.add("p-1", opened("ada"))
     applier.apply(log.batch())
-    log.deliveries[0] = log.deliveries[0]._replace(record=Unreadable("known once"))
+    log.deliveries[0] = log.deliveries[0]._replace(record=UnreadableRecord("known once"))
     log.add("p-1", PositionAdjusted(amount=2))
 
     applied = applier.apply(log.everything())
@@ -122,7 +122,7 @@ def test_of_two_runners_the_second_loses(read_side: ReadSide, log: EventLog) -> 
     before = read_side.dump()
 
     with pytest.raises(
-        AnotherRunner,
+        ConcurrentProjectionError,
         match=r"us_holder v1: position\.events:\d was at offset 0 and is at 1; nothing",
     ):
         second.apply(batch)
@@ -143,7 +143,7 @@ def test_a_position_that_was_set_back_is_told_apart_from_another_runner(
     log.add("p-1", PositionClosed())
 
     with pytest.raises(
-        AnotherRunner, match=r"set back projection us_holder v1: .*another database"
+        ConcurrentProjectionError, match=r"set back projection us_holder v1: .*another database"
     ):
         applier.apply(log.batch())
 
@@ -165,7 +165,7 @@ def test_who_meets_another_runner_once_goes_on_and_twice_is_stopped_alone(
     second.follow(log.everything())
 
     assert read_side.holders() == {"ada": 1, "bob": 1, "eve": 1}
-    assert isinstance(second.failure, AnotherRunner)
+    assert isinstance(second.failure, ConcurrentProjectionError)
     assert first.failure is None
 
     stopped = "SELECT projection FROM projection_stopped"
@@ -190,7 +190,7 @@ def test_runners_on_different_partitions_exclude_each_other_too(
     log.add("p-2", PositionClosed())
     first.apply(log.between(starts, {here: log.ends[here]}))
 
-    with pytest.raises(AnotherRunner):
+    with pytest.raises(ConcurrentProjectionError):
         second.apply(log.between(starts, {there: log.ends[there]}))
 
     assert read_side.holders() == {"ada": 1}
@@ -207,7 +207,9 @@ def test_runners_exclude_each_other_even_where_neither_has_been(
     first, second = read_side.applier("us_holder"), read_side.applier("us_holder")
     first.apply(log.between({here: 0}, {here: log.ends[here]}))
 
-    with pytest.raises(AnotherRunner, match=r"position\.events:\d was at offset 0 and is at 1"):
+    with pytest.raises(
+        ConcurrentProjectionError, match=r"position\.events:\d was at offset 0 and is at 1"
+    ):
         second.apply(log.between({there: 0}, {there: log.ends[there]}))
 
     assert read_side.holders() == {"ada": 1}
@@ -222,13 +224,13 @@ def test_one_of_two_runners_at_the_same_time_goes_on(read_side: ReadSide, log: E
         batches.append(log.batch())
     engines = [read_side.open(), read_side.open()]
     appliers = [read_side.applier("us_holder", engine) for engine in engines]
-    lost: list[AnotherRunner] = []
+    lost: list[ConcurrentProjectionError] = []
 
     def run(applier: Applier) -> None:
         try:
             for batch in batches:
                 applier.apply(batch)
-        except AnotherRunner as error:
+        except ConcurrentProjectionError as error:
             lost.append(error)
 
     threads = [threading.Thread(target=run, args=[applier]) for applier in appliers]
@@ -265,7 +267,7 @@ def test_a_runner_waits_for_the_one_that_commits_and_then_loses(
 
         sql_event.listen(read_side.engine, "commit", begin_the_other, once=True)
         first.apply(batch)
-        with pytest.raises(AnotherRunner):
+        with pytest.raises(ConcurrentProjectionError):
             running[0].result()
 
         assert read_side.holders() == {"ada": 1}
@@ -319,4 +321,4 @@ def test_records_of_other_topics_are_none_of_its_business(
     log.add("p-1", opened("ada"))
 
     assert applier.apply(log.batch()).applied == 0
-    assert Partition(TOPIC, 0) not in applier.positions
+    assert TopicPartition(TOPIC, 0) not in applier.positions

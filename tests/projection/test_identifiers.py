@@ -10,7 +10,7 @@ from sqlalchemy import Column, Text
 from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.projection.read_side import ReadSide
-from verdict.model.aggregate import Aggregate, Misdeclared
+from verdict.model.aggregate import Aggregate, InvalidApplicationError
 from verdict.model.command import CREATING, Command
 from verdict.model.message import Event, Message
 from verdict.projection.aggregate_state import aggregate_state
@@ -96,17 +96,17 @@ def test_system_columns_of_postgresql_give_way_and_long_names_fit(
     ],
 )
 def test_what_no_database_takes_is_refused(projection: Projection, said: str) -> None:
-    with pytest.raises(Misdeclared, match=said):
+    with pytest.raises(InvalidApplicationError, match=said):
         check_identifiers(projection)
 
 
 def test_a_reserved_column_of_a_table_is_refused() -> None:
     table = row_table("mine_v1", of_state().table.metadata.__class__(), Column("ctid", Text))
 
-    with pytest.raises(Misdeclared, match="has the column 'ctid' in mine_v1"):
+    with pytest.raises(InvalidApplicationError, match="has the column 'ctid' in mine_v1"):
         check_identifiers(replace(of_state(), table=table, views={}))
 
 
 def test_a_name_of_an_aggregate_is_at_most_forty_letters() -> None:
-    with pytest.raises(Misdeclared, match="take a letter, then at most 39 more"):
+    with pytest.raises(InvalidApplicationError, match="take a letter, then at most 39 more"):
         of_state(name="a" * 41)

@@ -26,12 +26,12 @@ from verdict.model.message import Event, iso_time
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection import creation
 from verdict.projection import missing_events as releasing
-from verdict.projection.batch import Batch
+from verdict.projection.batch import ProjectionBatch
 from verdict.projection.missing_events import ARCHIVE
 from verdict.projection.roles import ROLES
 from verdict.read_models.batches.stream import Decoder
-from verdict.unhandled.held import NothingWaits
-from verdict.unhandled.operator_identity import By
+from verdict.unhandled.held import NothingWaitsError
+from verdict.unhandled.operator_identity import OperatorIdentity
 from verdict.wire.topics import Topics
 
 P1, P7 = "us_holder/position/p-1", "us_holder/position/p-7"
@@ -88,7 +88,7 @@ def test_three_wait_in_order_behind_one_that_is_edited_or_evicted_and_the_others
 def test_the_last_word_on_an_event_is_shown_and_rebuilt(lot: Holding) -> None:
     lot.hold("p-7")
     lot.operator.edit(P7, to("eve"), BY)
-    lot.operator.edit(P7, to("frank"), By("bob", "once more"))
+    lot.operator.edit(P7, to("frank"), OperatorIdentity("bob", "once more"))
 
     lot.operator.retry(P7, BY)
 
@@ -125,9 +125,9 @@ def test_a_version_beside_takes_what_was_decided_in_any_batch(
 def test_what_was_done_is_there_for_auditors_for_ever(lot: Holding) -> None:
     lot.hold("p-7")
     with pytest.raises(VerdictError, match=r"still cannot be applied, and 0 wait.*mallory"):
-        lot.operator.retry(P7, By("ada", None))
-    lot.operator.edit(P7, to("eve"), By("bob", "mistyped"))
-    lot.operator.skip(P7, By("cleo", "a test"))
+        lot.operator.retry(P7, OperatorIdentity("ada", None))
+    lot.operator.edit(P7, to("eve"), OperatorIdentity("bob", "mistyped"))
+    lot.operator.skip(P7, OperatorIdentity("cleo", "a test"))
 
     columns = ("projection", "version", "aggregate_type", "aggregate_id", "event_version")
     assert {*lot.interventions(columns)} == {("us_holder", 1, "position", "p-7", 2)}
@@ -242,7 +242,7 @@ def test_nothing_is_done_where_nothing_is_held_or_not_archived_yet(lot: Holding)
         with pytest.raises(VerdictError, match="version 2 is not in the archive: it is applied by"):
             verb(P1, BY)
     for address in ("us_holder/position/p-0", "us_holder", "nobody/a/b"):
-        with pytest.raises(NothingWaits, match="verdict blocked list"):
+        with pytest.raises(NothingWaitsError, match="verdict blocked list"):
             lot.operator.retry(address, BY)
     assert lot.interventions(["seq"]) == []
 
@@ -390,7 +390,7 @@ def test_what_the_operator_had_applied_is_not_applied_again_by_an_idle_service(
     lot.operator.skip(P7, BY)
     before = lot.read_side.dump()
 
-    lot.holder.apply(Batch([], {}))
+    lot.holder.apply(ProjectionBatch([], {}))
     lot.holder.apply(lot.log.everything())
 
     assert lot.read_side.dump() == before

@@ -21,10 +21,10 @@ from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
 from tests.projection.read_side import Rows as Selected
 from tests.projection.state_log import StateLog
-from verdict import Instant, Misdeclared, RecordedEvent
+from verdict import Instant, InvalidApplicationError, RecordedEvent
 from verdict.model.message import Event, iso_time
 from verdict.model.projection import Declaration
-from verdict.projection.batch import Batch
+from verdict.projection.batch import ProjectionBatch
 from verdict.projection.declared import at_version
 from verdict.projection.described import about_view, columns_of
 from verdict.projection.kind_tables import compile_projection
@@ -160,7 +160,7 @@ class Positions:
         self.log = EventLog(2)
         self.rows: dict[str, Held] = {}
 
-    def happen(self) -> Batch:
+    def happen(self) -> ProjectionBatch:
         """Return a batch of what happened."""
         for _ in range(self._random.randrange(1, 25)):
             name = f"p-{self._random.randrange(14)}"
@@ -315,5 +315,5 @@ def test_what_has_tables_of_its_own_has_settings_too(new_database: NewDatabase) 
     read_side.close()
 
     elsewhere = TableProjection(name="elsewhere", key=("client",), factory=own_tables)
-    with pytest.raises(Misdeclared, match="'elsewhere' has no view of that name"):
+    with pytest.raises(InvalidApplicationError, match="'elsewhere' has no view of that name"):
         at_version(elsewhere, {})(1)

@@ -39,7 +39,7 @@ from verdict.projection.kind_tables import compile_projection
 from verdict.projection.layout import TABLES
 from verdict.projection.migrations import MIGRATIONS, Migration, add_column, bring_forward
 from verdict.projection.own_views import OWN_VIEWS
-from verdict.projection.role import Role
+from verdict.projection.role import VersionState
 from verdict.projection.versions_in_one import FORMER
 
 WRITTEN = Path(__file__).parent / "before_migrations"  # by the code of commit d846179
@@ -169,11 +169,11 @@ def test_what_four_tables_said_of_versions_is_said_by_one(old: str) -> None:
         known = versions.every(connection, "us_holder")
         versions.check_live(connection, compile_projection(us_holder, 2))
         assert versions.is_build(connection, compile_projection(us_holder, 3), "abc")
-        assert versions.every(connection, "program_tally")[2].role == Role.BUILT
+        assert versions.every(connection, "program_tally")[2].role == VersionState.BUILT
     assert [(n, one.role, one.error) for n, one in sorted(known.items())] == [
-        (1, Role.KEPT, None),
-        (2, Role.LIVE, "a bug"),
-        (3, Role.BUILDING, None),
+        (1, VersionState.KEPT, None),
+        (2, VersionState.LIVE, "a bug"),
+        (3, VersionState.BUILDING, None),
     ]
     assert known[2].settings == "US exchanges: NYSE"
     assert forms(engine).keys().isdisjoint(FORMER)

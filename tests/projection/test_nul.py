@@ -14,7 +14,7 @@ from tests.decision.desk import command_record
 from tests.model import Record
 from tests.projection.event_log import EventLog
 from tests.projection.read_side import ReadSide
-from verdict.decision.received import MalformedCommand, receive
+from verdict.decision.received import MalformedCommand, parse_command
 from verdict.model.aggregate import Aggregate
 from verdict.model.application import Application
 from verdict.model.command import CREATING, Command
@@ -23,7 +23,7 @@ from verdict.model.message import Event, Message
 from verdict.model.nul import nul_in, spell_out_nul_in
 from verdict.projection import migrations
 from verdict.projection.aggregate_state import aggregate_state
-from verdict.projection.decoding import Decoding
+from verdict.projection.decoding import RecordDecoder
 from verdict.projection.event_archive import event_archive
 from verdict.wire.catalog import catalog_of
 from verdict.wire.commands import encode_command
@@ -98,7 +98,7 @@ def test_no_text_of_a_command_has_a_nul(form: str, fields: dict[str, Any], path:
         told = {"type": "Write", **payload.model_dump()}
         value = json.dumps({**envelope.model_dump(exclude_none=True), "payload": told}).encode()
 
-    found = receive(
+    found = parse_command(
         catalog_of(APP)["note"], command_record(Record("note.commands", 0, 0, 1, b"n-1", value))
     )
 
@@ -124,7 +124,7 @@ def test_a_stored_nul_is_shown(new_database: NewDatabase) -> None:
     event = log.add_unseen("n-1", Written(note="a\0b", lines=[Line(text="\0")], words={"\0": "c"}))
     value = encode_event(catalog_of(APP)["note"], event)
     read_side = ReadSide(new_database(), [event_archive(APP), aggregate_state(NOTE)])
-    delivery = Decoding(Topics(APP)).delivery("note.events", 0, 0, b"n-1", value)
+    delivery = RecordDecoder(Topics(APP)).delivery("note.events", 0, 0, b"n-1", value)
     log.deliveries, log.ends = [delivery], dict.fromkeys(log.partitions, 1)
     for name in ("event_archive", "note_state"):
         read_side.applier(name, application=APP).apply(log.everything())

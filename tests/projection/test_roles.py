@@ -20,7 +20,7 @@ from verdict.configuration.loading import load_settings
 from verdict.model.personal import masked, personal_paths
 from verdict.projection import letter
 from verdict.projection.intervention import table as interventions
-from verdict.reading.reader import NotForReaders, Sees, reader_of
+from verdict.reading.reader import Access, NotAllowedError, open_reader
 from verdict.wire.readable import readable
 
 RECORDED = InvoiceRecorded(
@@ -72,9 +72,9 @@ def side(new_database: NewDatabase) -> Iterator[ReadSide]:
     side.close()
 
 
-def ask(side: ReadSide, sees: Sees, statement: str) -> list[Row]:
+def ask(side: ReadSide, sees: Access, statement: str) -> list[Row]:
     """Return the rows that somebody gets from `verdict sql --as`."""
-    with reader_of(load_settings(APPLICATION, database_url=side.url), sees) as reader:
+    with open_reader(load_settings(APPLICATION, database_url=side.url), sees) as reader:
         return [*reader.select(statement).rows]
 
 
@@ -85,7 +85,7 @@ def payload(row: Row) -> dict[str, Any]:
 
 @pytest.mark.proves("S-03")
 def test_readers_find_nothing_personal_in_events_and_all_the_rest(side: ReadSide) -> None:
-    invoice, position = ask(side, Sees.READER, ASKED)
+    invoice, position = ask(side, Access.READER, ASKED)
 
     whole = json.loads(json.dumps(readable(RECORDED)))
     expected = whole | {"cashier_id": None, "customer_card_no": None}
@@ -99,8 +99,8 @@ def test_readers_find_nothing_personal_in_events_and_all_the_rest(side: ReadSide
     assert len(invoice[3]) == 64
 
 
-@pytest.mark.parametrize("sees", [Sees.AUDITOR, Sees.OPERATOR])
-def test_auditors_and_operators_see_payloads_whole(side: ReadSide, sees: Sees) -> None:
+@pytest.mark.parametrize("sees", [Access.AUDITOR, Access.OPERATOR])
+def test_auditors_and_operators_see_payloads_whole(side: ReadSide, sees: Access) -> None:
     invoice, _ = ask(side, sees, ASKED)
 
     assert payload(invoice) == json.loads(json.dumps(readable(RECORDED)))
@@ -108,11 +108,11 @@ def test_auditors_and_operators_see_payloads_whole(side: ReadSide, sees: Sees) -
 
 
 @pytest.mark.proves("S-03")
-@pytest.mark.parametrize("sees", [*Sees])
-def test_letters_are_for_operators_and_decisions_for_auditors(side: ReadSide, sees: Sees) -> None:
+@pytest.mark.parametrize("sees", [*Access])
+def test_letters_are_for_operators_and_decisions_for_auditors(side: ReadSide, sees: Access) -> None:
     for view in CLOSED["reader"]:
         if view in CLOSED[sees]:
-            with pytest.raises(NotForReaders):
+            with pytest.raises(NotAllowedError):
                 ask(side, sees, f"SELECT * FROM {view}")
         else:
             assert len(ask(side, sees, f"SELECT * FROM {view}")) == (view != "letter_intervention")
@@ -130,7 +130,7 @@ def test_letters_are_for_operators_and_decisions_for_auditors(side: ReadSide, se
 def test_what_readers_cannot_see_they_cannot_find_out_by_asking(
     side: ReadSide, statement: str
 ) -> None:
-    assert ask(side, Sees.READER, statement) == []
+    assert ask(side, Access.READER, statement) == []
 
 
 @pytest.mark.proves("S-03")

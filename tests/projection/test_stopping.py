@@ -17,15 +17,15 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 from verdict.projection import decision, holding
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Batch, Delivery, Unreadable
+from verdict.projection.batch import Delivery, ProjectionBatch, UnreadableRecord
 from verdict.projection.declared import projections
 from verdict.projection.kind_tables import compile_projection
 from verdict.projection.missing_events import missing_events
 from verdict.projection.projection import Projection
-from verdict.read_models.running import PassedOverSince, see_that_it_must_stand
+from verdict.read_models.running import SkippedSinceError, require_still_stopped
 from verdict.wire.decision import Decision
-from verdict.wire.passed_over import NOTHING_PASSED_OVER, PassedOver
-from verdict.wire.spans import Partition, Span
+from verdict.wire.passed_over import NOTHING_PASSED_OVER, SkippedRanges
+from verdict.wire.spans import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
 
 HELD = "SELECT aggregate_id, version_needed, version_seen, error FROM projection_held"
@@ -153,8 +153,8 @@ def test_what_is_parked_is_left_alone_until_the_next_start(
     applier = read_side.applier("us_holder")
     log.add("p-1", opened("ada"))
     (readable,) = log.deliveries
-    bad = readable._replace(record=Unreadable("broken"))
-    applier.apply(Batch([bad], {Partition(TOPIC, 0): Span(0, 1)}))
+    bad = readable._replace(record=UnreadableRecord("broken"))
+    applier.apply(ProjectionBatch([bad], {TopicPartition(TOPIC, 0): OffsetRange(0, 1)}))
     assert applier.is_stopped
     [said] = [record for record in caplog.records if record.levelname == "ERROR"]
     assert said.message.endswith(f"broken; `verdict skip {TOPIC}:0:0 --why …` skips it")
@@ -182,15 +182,15 @@ def archived(read_side: ReadSide) -> Applier:
 def test_an_undecodable_record_is_not_skipped(read_side: ReadSide, log: EventLog) -> None:
     log.add("p-1", opened("ada"))
     (readable,) = log.deliveries
-    bad = Delivery(TOPIC, 0, 1, Unreadable("Undecodable: schema id 99 is unknown here"))
+    bad = Delivery(TOPIC, 0, 1, UnreadableRecord("DecodeError: schema id 99 is unknown here"))
     applier = read_side.applier("us_holder")
 
-    applier.apply(Batch([bad, readable], {Partition(TOPIC, 0): Span(0, 2)}))
+    applier.apply(ProjectionBatch([bad, readable], {TopicPartition(TOPIC, 0): OffsetRange(0, 2)}))
 
     assert applier.is_stopped
     assert read_side.select('SELECT error, topic, partition, "offset" FROM projection_stopped') == [
         (
-            "record position.events:0:1: not readable: Undecodable: schema id 99 is unknown here",
+            "record position.events:0:1: not readable: DecodeError: schema id 99 is unknown here",
             TOPIC,
             0,
             1,
@@ -200,9 +200,11 @@ def test_an_undecodable_record_is_not_skipped(read_side: ReadSide, log: EventLog
 
 
 def test_a_failure_does_not_stop_the_others(read_side: ReadSide, log: EventLog) -> None:
-    bad = Delivery(TOPIC, 0, 0, Unreadable("broken"))
-    responses = Partition("position.responses", 0)
-    batch = Batch([bad], {Partition(TOPIC, 0): Span(0, 1), responses: Span(0, 1)})
+    bad = Delivery(TOPIC, 0, 0, UnreadableRecord("broken"))
+    responses = TopicPartition("position.responses", 0)
+    batch = ProjectionBatch(
+        [bad], {TopicPartition(TOPIC, 0): OffsetRange(0, 1), responses: OffsetRange(0, 1)}
+    )
     appliers = {name: read_side.applier(name) for name in read_side.projections}
 
     for applier in appliers.values():
@@ -240,9 +242,9 @@ def test_what_the_database_cannot_keep_holds_its_aggregate_and_the_others_go_on(
         for number, event in enumerate([bad._replace(payload=transferred), *behind])
     ]
     others = [Delivery(*place, 6 + number, event) for number, event in enumerate(of_others(40))]
-    spans = {place: Span(0, 46)}
+    spans = {place: OffsetRange(0, 46)}
 
-    applier.apply(Batch([*everything.deliveries([TOPIC]), *late, *others], spans))
+    applier.apply(ProjectionBatch([*everything.deliveries([TOPIC]), *late, *others], spans))
 
     assert applier.failure is None
     ((name, needed, seen, error),) = read_side.select(HELD)
@@ -282,7 +284,7 @@ def test_what_kafka_has_dropped_for_good_is_passed_over_once_that_is_decided(
     for name in ("p-1", "p-2", "p-3"):
         log.add(name, opened("ada"))
     (place,) = log.partitions
-    rest = Batch(log.deliveries[2:], {place: Span(2, 3)})
+    rest = ProjectionBatch(log.deliveries[2:], {place: OffsetRange(2, 3)})
     stopped = read_side.applier("event_archive")
     stopped.apply(rest)
     seen = read_side.select('SELECT projection, topic, partition, "offset" FROM projection_stopped')
@@ -312,13 +314,17 @@ def test_what_was_decided_before_a_run_began_is_no_reason_to_begin_again(
     log.add("p-1", opened("ada"))
     (readable,) = log.deliveries
     stopped = read_side.applier("us_holder")
-    stopped.apply(Batch([readable._replace(record=Unreadable("?"))], log.batch().spans([TOPIC])))
-    decided = PassedOver.of([(TOPIC, 0, 0, 1)])
+    stopped.apply(
+        ProjectionBatch(
+            [readable._replace(record=UnreadableRecord("?"))], log.batch().spans([TOPIC])
+        )
+    )
+    decided = SkippedRanges.of([(TOPIC, 0, 0, 1)])
 
-    see_that_it_must_stand(stopped, NOTHING_PASSED_OVER, NOTHING_PASSED_OVER)
-    see_that_it_must_stand(stopped, decided, known=decided)
-    with pytest.raises(PassedOverSince, match=f"{TOPIC}:0:0, which stopped us_holder"):
-        see_that_it_must_stand(stopped, decided, known=NOTHING_PASSED_OVER)
+    require_still_stopped(stopped, NOTHING_PASSED_OVER, NOTHING_PASSED_OVER)
+    require_still_stopped(stopped, decided, known=decided)
+    with pytest.raises(SkippedSinceError, match=f"{TOPIC}:0:0, which stopped us_holder"):
+        require_still_stopped(stopped, decided, known=NOTHING_PASSED_OVER)
 
 
 def test_a_decision_that_is_written_down_stays_as_it_is(read_side: ReadSide) -> None:

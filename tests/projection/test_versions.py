@@ -14,12 +14,12 @@ from tests.projection.read_side import NOW, ReadSide
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection import creation, versions
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Batch
+from verdict.projection.batch import ProjectionBatch
 from verdict.projection.comparison import NAMED, compare, content
 from verdict.projection.kind_tables import compile_projection
 from verdict.projection.projection import Projection
 from verdict.projection.roles import ROLES
-from verdict.projection.versions import Superseded
+from verdict.projection.versions import SupersededError
 from verdict.wire.topics import Topics
 
 pytestmark = pytest.mark.both_databases
@@ -127,7 +127,9 @@ def test_who_advances_a_version_that_is_not_seen_any_more_is_stopped(
     log.add("p-dan", opened("dan"))
     batch = log.batch()
 
-    with pytest.raises(Superseded, match="v1 is not the one that readers see any more, that is v2"):
+    with pytest.raises(
+        SupersededError, match="v1 is not the one that readers see any more, that is v2"
+    ):
         running.apply(batch)
 
     assert built.dump() == before
@@ -158,7 +160,7 @@ def test_nobody_fills_tables_that_were_built_with_other_settings(
     assert 'is configured with \'{"us_exchanges": ["NYSE"]}\' now' in said
 
     set_back = built.applier("us_holder")
-    set_back.apply(Batch([], {}))
+    set_back.apply(ProjectionBatch([], {}))
     assert built.select("SELECT * FROM projection_stopped") == []
     set_back.apply(batch)
     assert set(built.holders()) == {"ada", "cleo"}

@@ -37,8 +37,8 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.batch import Delivery
 from verdict.projection.described import query_of
 from verdict.projection.kind_tables import compile_projection
-from verdict.read_models.as_of.filling import Records, fold
-from verdict.wire.spans import Partition
+from verdict.read_models.as_of.filling import AsOfRecords, fold
+from verdict.wire.spans import TopicPartition
 from verdict.wire.topics import Topics
 
 TYPES = "order", "position"
@@ -280,8 +280,8 @@ class Said:
     def __init__(self, log: EventLog) -> None:
         self._log = log
 
-    def before(self, ends: Mapping[Partition, int]) -> Iterator[Delivery]:
-        return (d for d in self._log.deliveries if d.offset < ends[Partition(*d[:2])])
+    def before(self, ends: Mapping[TopicPartition, int]) -> Iterator[Delivery]:
+        return (d for d in self._log.deliveries if d.offset < ends[TopicPartition(*d[:2])])
 
     def in_force(self, projection: object) -> dict[Any, Any]:
         return {}
@@ -346,14 +346,14 @@ def test_live_built_again_and_as_of_any_position_it_is_what_the_events_say(
     assert all(one.equal and one.live.rows for one in found)
 
 
-def as_of(log: EventLog, ends: Mapping[Partition, int], until: int = 2**62) -> Rows:
+def as_of(log: EventLog, ends: Mapping[TopicPartition, int], until: int = 2**62) -> Rows:
     """Return what is told as of a position, or of a time."""
     projection, engine = compile_projection(client_overview), create_engine("sqlite://")
 
     def wanted(delivery: Delivery) -> bool:
         return cast(RecordedEvent, delivery.record).decided_at <= until
 
-    fold(engine, projection, cast(Records, Said(log)), ends, wanted)
+    fold(engine, projection, cast(AsOfRecords, Said(log)), ends, wanted)
     with engine.connect() as connection:
         shown = query_of(projection.views["client_overview"]).order_by("client")
         rows = [tuple(row) for row in connection.execute(shown)]

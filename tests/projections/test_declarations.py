@@ -10,7 +10,7 @@ from projections.client_recent_order import client_recent_order
 from projections.us_holder import Position, evolve, us_holder
 from projections.us_holder_from_state import us_holder_from_state
 from schemas.share_holding import share_holders
-from verdict import Instant, Misdeclared
+from verdict import Instant, InvalidApplicationError
 from verdict.model.projection import settings_of, settings_text
 from verdict.model.rows import row_fields
 from verdict.projections import (
@@ -175,5 +175,5 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
 def test_what_cannot_be_is_refused_where_it_is_declared(
     declare: Callable[[], object], problem: str
 ) -> None:
-    with pytest.raises(Misdeclared, match=problem):
+    with pytest.raises(InvalidApplicationError, match=problem):
         declare()

@@ -20,13 +20,17 @@ from tests.projection.state_log import BAD, TOPIC, State, StateLog
 from tests.tiers import examples
 from verdict.errors import VerdictError
 from verdict.projection import holding
-from verdict.projection.batch import Batch, Unreadable
+from verdict.projection.batch import ProjectionBatch, UnreadableRecord
 from verdict.projection.declared import declared
 from verdict.projection.kind_tables import compile_projection
-from verdict.read_models.read_your_writes import NeverShown, Token, wait
+from verdict.read_models.read_your_writes import (
+    ProjectionUnavailableError,
+    ReadToken,
+    wait_for_projection,
+)
 from verdict.unhandled.events import HeldAggregates
-from verdict.unhandled.held import NothingWaits
-from verdict.unhandled.operator_identity import By
+from verdict.unhandled.held import NothingWaitsError
+from verdict.unhandled.operator_identity import OperatorIdentity
 
 NAME = "us_holder_from_state"
 HELD = (
@@ -167,7 +171,7 @@ def test_the_next_record_of_the_key_takes_its_place(
 
 def test_of_several_at_fault_the_newest_is_told(shown: Shown) -> None:
     shown.after(("1", ("ada", "NYSE")), ("1", BAD))
-    shown.after(("1", Unreadable("ValidationError: no ticker")))
+    shown.after(("1", UnreadableRecord("ValidationError: no ticker")))
 
     assert held(shown.read_side) == {"1": 3}
     assert "no ticker" in shown.read_side.select(HELD)[0][-1]
@@ -182,7 +186,7 @@ def test_it_stays_held_with_the_error_over_restarts_and_when_it_is_read_again(
     before = shown.read_side.dump()
 
     shown.applier = shown.read_side.applier(NAME)
-    shown.applier.apply(Batch([], {}))
+    shown.applier.apply(ProjectionBatch([], {}))
     shown.applier.apply(shown.log.everything())
 
     assert shown.read_side.dump() == before
@@ -234,7 +238,7 @@ def test_with_too_many_keys_at_fault_it_is_the_projection_that_is_parked(
 
 def test_a_record_without_a_key_parks_the_projection(shown: Shown) -> None:
     shown.after(("1", ("ada", "NYSE")))
-    shown.log.put_record("2", Unreadable("ValueError: the record has no key"))
+    shown.log.put_record("2", UnreadableRecord("ValueError: the record has no key"))
 
     assert shown.after(("3", ("bob", "NYSE"))) == [("ada", 1)]
     assert shown.applier.is_stopped
@@ -248,7 +252,7 @@ def test_operators_see_it_and_are_told_what_helps(shown: Shown) -> None:
     shown.after(("a/1", BAD))
     operator, by = (
         HeldAggregates(APPLICATION, shown.read_side.engine, declared(APPLICATION)),
-        By("ada", "a test"),
+        OperatorIdentity("ada", "a test"),
     )
     address = f"{NAME}/{TOPIC}/a/1"
 
@@ -276,7 +280,7 @@ def test_operators_see_it_and_are_told_what_helps(shown: Shown) -> None:
 
     shown.after(("a/1", None))
     assert [*operator.listed()] == []
-    with pytest.raises(NothingWaits):
+    with pytest.raises(NothingWaitsError):
         operator.retry(address, by)
 
 
@@ -286,12 +290,12 @@ def test_whoever_waits_for_a_position_in_it_is_told_which_read_models_can(shown:
     with (
         shown.read_side.reader() as reader,
         pytest.raises(
-            NeverShown,
+            ProjectionUnavailableError,
             match=r"keeps no row for each position, .*: us_holder or client_overview or "
             r"position_state does",
         ),
     ):
-        wait(APPLICATION, reader, NAME, Token("position", "1", 1), 0)
+        wait_for_projection(APPLICATION, reader, NAME, ReadToken("position", "1", 1), 0)
 
 
 states = st.none() | st.tuples(
@@ -315,7 +319,7 @@ class Oracle:
 
     def put(self, key: str, state: State, offset: int) -> None:
         self.at_fault.pop(key, None)
-        if isinstance(state, Unreadable):
+        if isinstance(state, UnreadableRecord):
             self.at_fault[key] = offset + 1
             return
         self.known.pop(key, None)

@@ -7,7 +7,7 @@ import pytest
 from tests.application import APPLICATION
 from tests.topics import create
 from verdict.local.broker import EmbeddedBroker
-from verdict.reactions.query import reactions_query, reactions_with
+from verdict.reactions.query import reactions_added, reactions_query
 from verdict.wire.topics import Topics
 
 
@@ -16,7 +16,7 @@ def topics(broker: EmbeddedBroker, request: pytest.FixtureRequest) -> Topics:
     """Return topics of this test alone; they are there."""
     name = re.sub(r"[^a-z0-9]+", "-", request.node.name)[:60]
     topics = Topics(APPLICATION, deployment=name, prefix=f"{name}.", partitions=2)
-    query = reactions_query(reactions_with(topics, {}))
+    query = reactions_query(reactions_added(topics, {}))
     written = {*topics.every_commands(), query.markers, topics.decisions}
     create(broker.bootstrap_servers, topics, query.topics | written)
     return topics

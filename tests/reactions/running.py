@@ -13,41 +13,43 @@ from confluent_kafka import (
     KafkaError,
     Message,
     Producer,
-    TopicPartition,
+)
+from confluent_kafka import (
+    TopicPartition as KafkaPartition,
 )
 from pyspark.sql import SparkSession
 
 from tests.application import APPLICATION
 from verdict.configuration.loading import load_settings
 from verdict.configuration.settings import Settings
-from verdict.exactly_once.markers import read_marker
+from verdict.exactly_once.markers import read_progress
 from verdict.exactly_once.query import Query
-from verdict.exactly_once.steps import OnStep, Step, unobserved
-from verdict.kafka.access import Kafka
+from verdict.exactly_once.steps import Failpoint, OnStep, ignore_step
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log import log_bounds
-from verdict.kafka.offsets import at
-from verdict.processing.processor import Processor
+from verdict.kafka.offsets import offsets_at
+from verdict.processing.processor import StatelessProcessor
 from verdict.reactions.query import reactions_of, reactions_query
-from verdict.reactions.running import reacting
-from verdict.spark.source import Ground
-from verdict.wire.spans import Partition
+from verdict.reactions.running import start_reactions
+from verdict.spark.source import StreamContext
+from verdict.wire.spans import TopicPartition
 from verdict.wire.topics import Topics
 
 PATIENCE_S = 120
 PAUSE_S = 0.05
 
 
-class Killed(Exception):
+class KilledError(Exception):
     """The process ends here."""
 
 
-def dying_at(step: Step, nth: int = 1) -> OnStep:
+def dying_at(step: Failpoint, nth: int = 1) -> OnStep:
     """Return an observer that ends everything when `step` is reached for the nth time."""
     seen = iter(range(1, 1_000_000))
 
-    def observe(now: Step) -> None:
+    def observe(now: Failpoint) -> None:
         if now is step and next(seen) == nth:
-            raise Killed(step)
+            raise KilledError(step)
 
     return observe
 
@@ -62,17 +64,17 @@ class Reacted:
     directory: Path
 
     @contextmanager
-    def running(self, on_step: OnStep = unobserved) -> Iterator[Processor]:
+    def running(self, on_step: OnStep = ignore_step) -> Iterator[StatelessProcessor]:
         """Let the reactions run, once; what they leave on the disk is lost each time."""
         source = {"kafka.bootstrap.servers": self.servers}
-        ground = Ground(
+        ground = StreamContext(
             spark=self.spark,
             kafka=self.kafka,
             source=source,
             partitions=self.topics.partitions,
             scratch=self.directory,
         )
-        processor = reacting(ground, self.settings, on_step)
+        processor = start_reactions(ground, self.settings, on_step)
         try:
             processor.start()
             yield processor
@@ -80,9 +82,9 @@ class Reacted:
             processor.stop()
 
     @property
-    def kafka(self) -> Kafka:
+    def kafka(self) -> KafkaConfig:
         """Where everything is published."""
-        return Kafka(settings={"bootstrap.servers": self.servers}, transaction_timeout_s=15)
+        return KafkaConfig(settings={"bootstrap.servers": self.servers}, transaction_timeout_s=15)
 
     @property
     def settings(self) -> Settings:
@@ -96,9 +98,9 @@ class Reacted:
             reaction_trigger_ms=0,
         )
 
-    def killed_at(self, step: Step, nth: int = 1) -> None:
+    def killed_at(self, step: Failpoint, nth: int = 1) -> None:
         """Run until `step` is reached for the nth time, and no further."""
-        with self.running(dying_at(step, nth)) as processor, pytest.raises(Killed):
+        with self.running(dying_at(step, nth)) as processor, pytest.raises(KilledError):
             watch(processor)
 
     def run_to_the_end(self) -> None:
@@ -106,11 +108,11 @@ class Reacted:
         with self.running() as processor:
             self.await_quiet(processor)
 
-    def await_quiet(self, processor: Processor) -> None:
+    def await_quiet(self, processor: StatelessProcessor) -> None:
         """Return when everything that lies on the inputs has been reacted to."""
         wait_for(processor, lambda: not self.behind())
 
-    def await_invoices(self, processor: Processor, wanted: int) -> None:
+    def await_invoices(self, processor: StatelessProcessor, wanted: int) -> None:
         """Return when so many commands were sent to invoices."""
         topic = self.topics.commands("invoice")
         wait_for(processor, lambda: len(self.on(topic)) >= wanted)
@@ -151,18 +153,20 @@ class Reacted:
         return read_all(self.servers, {topic: self.topics.partitions})
 
 
-def behind(query: Query, topics: Topics, kafka: Kafka) -> bool:
+def behind(query: Query, topics: Topics, kafka: KafkaConfig) -> bool:
     """Tell whether records lie on the inputs of a query that its marker does not cover."""
-    marker = read_marker(kafka, query, wait=True).marker
+    marker = read_progress(kafka, query, wait=True).marker
     assert marker is not None
     places = [
-        Partition(topic, number) for topic in query.inputs for number in range(topics.partitions)
+        TopicPartition(topic, number)
+        for topic in query.inputs
+        for number in range(topics.partitions)
     ]
     kept = log_bounds(kafka.settings, places)
-    return any(span.end > at(marker.offsets, place) for place, span in kept.items())
+    return any(span.end > offsets_at(marker.offsets, place) for place, span in kept.items())
 
 
-def wait_for(processor: Processor, reached: Callable[[], bool]) -> None:
+def wait_for(processor: StatelessProcessor, reached: Callable[[], bool]) -> None:
     """Look after reactions until something is reached."""
     deadline = time.monotonic() + PATIENCE_S
     while not reached():
@@ -171,7 +175,7 @@ def wait_for(processor: Processor, reached: Callable[[], bool]) -> None:
         time.sleep(PAUSE_S)
 
 
-def watch(processor: Processor) -> None:
+def watch(processor: StatelessProcessor) -> None:
     """Look after reactions until they end; what ended them is raised."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
@@ -191,7 +195,7 @@ def read_all(servers: str, partitions: Mapping[str, int]) -> list[Message]:
         }
     )
     places = [
-        TopicPartition(topic, number, OFFSET_BEGINNING)
+        KafkaPartition(topic, number, OFFSET_BEGINNING)
         for topic, count in partitions.items()
         for number in range(count)
     ]

@@ -16,12 +16,12 @@ from tests.reactions.tills import Sale, earned, sales, shipped
 from tests.reactions.tills import recorded as recorded_sales
 from tests.wire.examples import recorded
 from verdict.errors import VerdictError
-from verdict.event_log.decisions import read_decisions, write_decisions
-from verdict.event_log.passing import Wish
-from verdict.exactly_once.batch import Batch, OutputRecord
+from verdict.event_log.decisions import read_skips, write_skips
+from verdict.event_log.passing import SkipRequest
+from verdict.exactly_once.batch import OutputRecord, SourceBatch
 from verdict.exactly_once.errors import CheckpointMismatchError, FencedError
 from verdict.exactly_once.restart import restart_from_progress
-from verdict.exactly_once.steps import Step
+from verdict.exactly_once.steps import Failpoint
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
@@ -54,11 +54,11 @@ def test_every_record_of_a_till_becomes_one_command_or_one_letter(reacted: React
     topics = reacted.topics
     day = list(sales(120, seed=1))
     reacted.send(topics.named("POS"), day[:60])
-    reacted.killed_at(Step.OUTPUT_COMPUTED)
-    reacted.killed_at(Step.TRANSACTION_OPEN)
+    reacted.killed_at(Failpoint.OUTPUT_COMPUTED)
+    reacted.killed_at(Failpoint.TRANSACTION_OPEN)
     reacted.send(topics.named("POS"), day[60:])
-    reacted.killed_at(Step.BEFORE_COMMIT)
-    reacted.killed_at(Step.COMMITTED)
+    reacted.killed_at(Failpoint.BEFORE_COMMIT)
+    reacted.killed_at(Failpoint.COMMITTED)
     reacted.run_to_the_end()
 
     commands = [message.value() for message in reacted.on(topics.commands("invoice"))]
@@ -75,8 +75,8 @@ def test_an_event_leads_to_each_of_its_outputs_once(reacted: Reacted) -> None:
     invoices = recorded_sales(value for _, value in sales(80, seed=2))
     happened = [(number, encode_event(event_of(number, one))) for number, one in invoices.items()]
     reacted.send(topics.events("invoice"), happened)
-    reacted.killed_at(Step.BEFORE_COMMIT)
-    reacted.killed_at(Step.COMMITTED)
+    reacted.killed_at(Failpoint.BEFORE_COMMIT)
+    reacted.killed_at(Failpoint.COMMITTED)
     reacted.run_to_the_end()
 
     told = Counter(message.key() for message in reacted.on(topics.named("shipment")))
@@ -137,7 +137,7 @@ def test_a_till_s_record_that_a_person_skips_is_jumped_once(reacted: Reacted) ->
     skipped = Source(topics.named("POS"), *place)
     options = {"bootstrap.servers": reacted.servers}
     word = Decision(source=skipped, until=2, who="ada", why="too large", decided_at=1)
-    write_decisions(options, topics, [word])
+    write_skips(options, topics, [word])
 
     reacted.run_to_the_end()
     reacted.run_to_the_end()
@@ -159,7 +159,7 @@ def test_who_was_taken_over_publishes_nothing_more(reacted: Reacted) -> None:
     first, second = (restart_from_progress(query, reacted.kafka) for _ in range(2))
     start = first.marker.offsets
     end = {name: [offsets[0] + 1, *offsets[1:]] for name, offsets in start.items()}
-    batch = Batch(query_id="a query", batch_id=0, start=start, end=end)
+    batch = SourceBatch(query_id="a query", batch_id=0, start=start, end=end)
 
     with pytest.raises(FencedError, match="was fenced by owner"):
         first.publish(batch, [OutputRecord(topic, b"1", b"{}")])
@@ -190,14 +190,14 @@ def test_without_a_marker_reactions_begin_at_the_ends(reacted: Reacted, left: by
     with pytest.raises(VerdictError, match=r"`verdict recover --begin reactions --why …`"):
         restart_from_progress(query, reacted.kafka)
 
-    wish = Wish(who="ada", why="the topic was lost", at=1)
+    wish = SkipRequest(who="ada", why="the topic was lost", at=1)
     begin_without_marker(query, reacted.kafka, topics, wish, at_the_ends=True)
     reacted.send(topics.named("POS"), [("till", day[1])])
     reacted.run_to_the_end()
 
     [command] = reacted.on(topics.commands("invoice"))
     assert decode_command("invoice", command.value() or b"")["command_id"].endswith(":1")
-    [decision] = read_decisions(reacted.kafka.settings, topics)
+    [decision] = read_skips(reacted.kafka.settings, topics)
     assert (decision.who, decision.source.topic) == ("ada", topics.markers)
     assert decision.why.endswith(": the topic was lost")
 
@@ -211,7 +211,7 @@ def test_a_retry_that_a_person_skips_is_jumped(reacted: Reacted) -> None:
     [number] = {message.partition() or 0 for message in reacted.on(topics.retry)}
     skipped = Source(topics.retry, number, 2)
     word = Decision(source=skipped, until=3, who="ada", why="too large", decided_at=1)
-    write_decisions(reacted.kafka.settings, topics, [word])
+    write_skips(reacted.kafka.settings, topics, [word])
 
     reacted.run_to_the_end()
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.invoice import RecordInvoice
-from commands.point_of_sale import NoInvoice, command_of
+from commands.point_of_sale import NoInvoiceError, command_of
 from schemas.till_names import in_till_names, units
 from tests.reactions.tills import PERSONAL, line, sale
 from verdict.model.command_envelope import Expectation
@@ -26,7 +26,7 @@ def sent(**changed: Any) -> bytes:
 
 
 def refusal(value: bytes) -> str:
-    with pytest.raises(NoInvoice) as refused:
+    with pytest.raises(NoInvoiceError) as refused:
         command_of(value, AT)
     assert PERSONAL not in str(refused.value)
     return str(refused.value)
@@ -90,7 +90,7 @@ def test_whatever_comes_is_a_command_or_no_invoice(changed: dict[str, Any] | byt
     value = changed if isinstance(changed, bytes) else json.dumps(SALE | changed).encode()
     try:
         envelope, payload = command_of(value, AT)
-    except NoInvoice:
+    except NoInvoiceError:
         return
     assert envelope.aggregate_id
     assert isinstance(payload, RecordInvoice)

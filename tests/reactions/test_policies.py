@@ -18,9 +18,9 @@ from tests.application import APPLICATION
 from tests.wire.examples import EVENTS, TRACE, recorded
 from verdict import testing
 from verdict.model.command_envelope import Expectation
-from verdict.model.policy import COMMAND_IDS, Asked, Policy, commands_of
+from verdict.model.policy import COMMAND_IDS, Dispatch, Policy, commands_of
 from verdict.model.recorded_event import RecordedEvent
-from verdict.testing.following import Following
+from verdict.testing.following import GivenReactions
 
 SALE = EVENTS["invoice"][0]
 assert isinstance(SALE, InvoiceRecorded)
@@ -30,7 +30,7 @@ def happened(payload: Any, **more: Any) -> RecordedEvent:
     return recorded("invoice", payload, **({"aggregate_id": "5582023"} | more))
 
 
-def because_of(**fields: Any) -> Following[Asked]:
+def because_of(**fields: Any) -> GivenReactions[Dispatch]:
     return testing.given(APPLICATION, SALE.model_copy(update=fields)).answered_by(award_points)
 
 
@@ -39,7 +39,7 @@ def test_a_prime_customer_is_awarded_points_on_the_card_however_prime_is_written
     award = AwardPoints(invoice_number="invoice-1", total_cents=11_687_00, points_hundredths=233_74)
     for prime in ("PRIME", "Prime"):
         sold = because_of(customer_type=prime, total_amount_cents=11_687_00)
-        sold.then(Asked("4629185211", award))
+        sold.then(Dispatch("4629185211", award))
 
 
 def test_nobody_else_is() -> None:
@@ -73,7 +73,9 @@ def test_a_command_of_a_policy_goes_on_with_the_flow_and_names_its_cause() -> No
 
 def test_the_command_id_follows_from_event_policy_and_place_alone() -> None:
     award = AwardPoints(invoice_number="1", total_cents=1, points_hundredths=1)
-    twice = Policy("twice", ("invoice",), lambda event: [Asked("a", award), Asked("b", award)])
+    twice = Policy(
+        "twice", ("invoice",), lambda event: [Dispatch("a", award), Dispatch("b", award)]
+    )
     other = replace(twice, name="other")
     event = happened(SALE)
     again = event._replace(correlation_id="another flow")
@@ -88,10 +90,10 @@ def test_the_command_id_follows_from_event_policy_and_place_alone() -> None:
 
 
 def test_what_a_policy_asks_for_is_what_its_annotation_says() -> None:
-    def both(event: RecordedEvent) -> list[Asked[AwardPoints | DeleteOrder]]:
-        return [Asked("a", DeleteOrder())]
+    def both(event: RecordedEvent) -> list[Dispatch[AwardPoints | DeleteOrder]]:
+        return [Dispatch("a", DeleteOrder())]
 
-    def any_of(event: RecordedEvent) -> list[Asked]:
+    def any_of(event: RecordedEvent) -> list[Dispatch]:
         return []
 
     assert award_points.asks == award_points.bound({"loyalty_factor": 1}).asks == (AwardPoints,)

@@ -17,7 +17,7 @@ from schemas.loyalty import PointsAwarded
 from tests.application import APPLICATION, decode_command, encode_event
 from tests.wire.examples import EVENTS, recorded
 from verdict.decision.received import CommandRecord
-from verdict.model.policy import Asked, Policy
+from verdict.model.policy import Dispatch, Policy
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 from verdict.operator.output import Output
@@ -190,8 +190,8 @@ def test_a_till_s_record_that_met_a_bug_comes_back_to_the_tills_topic() -> None:
 def test_what_no_topic_would_take_is_a_letter_and_costs_nobody_else() -> None:
     """A notification beyond its topic's limit, a command beyond that of a commands topic."""
 
-    def asked(event: RecordedEvent) -> Iterator[Asked]:
-        yield Asked("a", CancelOrder(cause="x" * COMMAND_TOPIC_BYTES))
+    def asked(event: RecordedEvent) -> Iterator[Dispatch]:
+        yield Dispatch("a", CancelOrder(cause="x" * COMMAND_TOPIC_BYTES))
 
     def told(event: RecordedEvent) -> dict[str, str]:
         return {"told": "x" * OUTPUT_BYTES}
@@ -234,7 +234,7 @@ def test_a_retry_that_is_no_event_gets_a_letter() -> None:
 
 
 def test_the_letter_of_a_failure_says_how_to_try_again() -> None:
-    def bug(event: RecordedEvent) -> Iterator[Asked]:
+    def bug(event: RecordedEvent) -> Iterator[Dispatch]:
         raise ZeroDivisionError("a bug")
 
     broken = Reactions(TOPICS, (Policy("broken", ("invoice",), bug),), ())
@@ -249,8 +249,8 @@ def test_the_letter_of_a_failure_says_how_to_try_again() -> None:
 
 @pytest.mark.proves("P-07")
 def test_a_policy_that_fails_keeps_nobody_else_from_doing_their_part() -> None:
-    def half(event: RecordedEvent) -> Iterator[Asked]:
-        yield Asked("a", next(iter(app.policies[0].react(event))).command)
+    def half(event: RecordedEvent) -> Iterator[Dispatch]:
+        yield Dispatch("a", next(iter(app.policies[0].react(event))).command)
         raise ZeroDivisionError("a bug")
 
     broken = replace(REACTIONS, policies=(Policy("broken", ("invoice",), half), *app.policies))

@@ -14,7 +14,7 @@ from tests.reactions.running import Reacted
 from tests.reactions.tills import sale
 from tests.topics import create, grow
 from verdict.local.broker import EmbeddedBroker
-from verdict.reactions.query import reactions_query, reactions_with
+from verdict.reactions.query import reactions_added, reactions_query
 from verdict.wire.topics import Topics
 
 pytestmark = pytest.mark.spark
@@ -30,7 +30,7 @@ def reacted(
     """Return reactions on a topic of tills that takes the times of its senders."""
     name = re.sub(r"[^a-z0-9]+", "-", request.node.name)[:60]
     topics = Topics(APPLICATION, deployment=name, prefix=f"{name}.", partitions=2)
-    query = reactions_query(reactions_with(topics, {}))
+    query = reactions_query(reactions_added(topics, {}))
     needed = {*topics.every_commands(), query.markers, topics.decisions} | query.topics
     create(broker.bootstrap_servers, topics, needed, timed=topics.inbound)
     return Reacted(spark, broker.bootstrap_servers, topics, tmp_path)

@@ -11,16 +11,16 @@ from sqlalchemy import Engine
 
 from tests.event_log.conftest import followable
 from tests.read_models.deployment import Deployment, some_projections
-from verdict.event_log.copied_decisions import copied_decisions
+from verdict.event_log.copied_decisions import sync_skips
 from verdict.exactly_once.markers import bounds_of
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.local.broker import EmbeddedBroker
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.projection import Projection
 from verdict.read_models.batches.source import KafkaBatches
 from verdict.read_models.batches.stream import TASK_BYTES
-from verdict.read_models.running import Opened, Projecting
-from verdict.spark.source import Ground
+from verdict.read_models.running import LiveProjections, OpenedProjection
+from verdict.spark.source import StreamContext
 
 __all__ = ["followable"]  # on both kinds of database, as its own tests have it
 
@@ -51,23 +51,23 @@ def engine(deployment: Deployment) -> Iterator[Engine]:
 @pytest.fixture
 def running(
     spark: SparkSession, deployment: Deployment, engine: Engine
-) -> Iterator[Callable[..., Projecting]]:
+) -> Iterator[Callable[..., LiveProjections]]:
     """Return what starts the read side (again)."""
-    started: list[Projecting] = []
+    started: list[LiveProjections] = []
 
     def start(
         task_bytes: int = TASK_BYTES, declared: Sequence[Projection] | None = None
-    ) -> Projecting:
+    ) -> LiveProjections:
         read_models = some_projections() if declared is None else declared
         create_read_side(engine, read_models)
         options = {"bootstrap.servers": deployment.servers}
-        decided = copied_decisions(options, deployment.topics, engine)
-        clients = Kafka(settings=options)
+        decided = sync_skips(options, deployment.topics, engine)
+        clients = KafkaConfig(settings=options)
         batches = KafkaBatches(
             spark, deployment.kafka, deployment.topics, task_bytes, decided, clients
         )
-        opened = Opened(database=engine, projections=read_models, batches=batches)
-        ground = Ground(
+        opened = OpenedProjection(database=engine, projections=read_models, batches=batches)
+        ground = StreamContext(
             spark=spark,
             kafka=clients,
             source=deployment.kafka,
@@ -75,7 +75,7 @@ def running(
             scratch=deployment.directory,
         )
         bounds = partial(bounds_of, ground.kafka)
-        projecting = Projecting(ground, lambda: opened, bounds, deployment.topics)
+        projecting = LiveProjections(ground, lambda: opened, bounds, deployment.topics)
         started.append(projecting)
         projecting.start()
         return projecting

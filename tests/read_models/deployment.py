@@ -15,7 +15,7 @@ from verdict.projection.declared import projections
 from verdict.projection.processor_tables import readable
 from verdict.projection.projection import Projection
 from verdict.projection.roles import OPERATOR
-from verdict.read_models.running import Projecting
+from verdict.read_models.running import LiveProjections
 from verdict.reading.reader import Reader
 from verdict.wire.topics import Topics
 
@@ -84,7 +84,7 @@ def some_projections() -> list[Projection]:
     return [projection for projection in projections(APPLICATION) if projection.name in SOME]
 
 
-def reaches(projecting: Projecting, reached: Callable[[], bool]) -> None:
+def reaches(projecting: LiveProjections, reached: Callable[[], bool]) -> None:
     """Wait until something is seen, as long as the read side runs."""
     deadline = time.monotonic() + PATIENCE_S
     while not reached():

@@ -11,13 +11,13 @@ from verdict.configuration.loading import settings_alone
 from verdict.errors import VerdictError
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import projections
-from verdict.read_models.as_built import as_built
+from verdict.read_models.as_built import live_settings
 
 
 def test_without_a_read_side_what_is_set_counts(tmp_path: Path) -> None:
     settings = settings_alone(APPLICATION, data_dir=tmp_path)
 
-    assert as_built(settings, "us_holder") is settings
+    assert live_settings(settings, "us_holder") is settings
 
 
 def test_a_read_side_that_does_not_tell_is_no_read_side_without_an_answer(tmp_path: Path) -> None:
@@ -28,4 +28,4 @@ def test_a_read_side_that_does_not_tell_is_no_read_side_without_an_answer(tmp_pa
         file.execute("DROP VIEW projection_built")
 
     with pytest.raises(VerdictError, match="projection_"):
-        as_built(settings_alone(APPLICATION, data_dir=tmp_path), "us_holder")
+        live_settings(settings_alone(APPLICATION, data_dir=tmp_path), "us_holder")

@@ -15,8 +15,8 @@ from tests.event_log.followable import Followable
 from tests.projection.event_log import EventLog, opened
 from verdict.event_log.archive import Archive
 from verdict.event_log.event_log import EventLog as Log
-from verdict.event_log.event_log import Gone
-from verdict.exactly_once.steps import unobserved
+from verdict.event_log.event_log import EventsMissingError
+from verdict.exactly_once.steps import ignore_step
 from verdict.kafka.log import KafkaLog
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection import creation, holding, intervention, position, versions
@@ -26,13 +26,13 @@ from verdict.projection.comparison import compare
 from verdict.projection.declared import declared
 from verdict.projection.intervention import Intervention, Kind
 from verdict.projection.kind_tables import compile_projection
-from verdict.projection.role import Role
+from verdict.projection.role import VersionState
 from verdict.read_models.batches.source import KafkaBatches
-from verdict.read_models.versions.beside import begin_another
-from verdict.read_models.versions.building import Building
-from verdict.read_models.versions.errors import AnotherBuild, Stopped
-from verdict.read_models.versions.folds import Fold, Here, OnExecutors, few
-from verdict.read_models.versions.steps import OnStep, Step
+from verdict.read_models.versions.beside import create_next
+from verdict.read_models.versions.building import ProjectionBuild
+from verdict.read_models.versions.errors import BuildStoppedError, ConcurrentBuildError
+from verdict.read_models.versions.folds import BuildFold, ExecutorFold, LocalFold, is_small
+from verdict.read_models.versions.steps import BuildStep, OnStep
 from verdict.read_models.versions.whole_log import WholeLog, ends_of
 
 pytestmark = pytest.mark.spark
@@ -53,7 +53,7 @@ class Build(Protocol):
     """Builds version 2 from all that there ever was."""
 
     def __call__(
-        self, of: Followable, built: Rebuildable = BUILT, on_step: OnStep = unobserved
+        self, of: Followable, built: Rebuildable = BUILT, on_step: OnStep = ignore_step
     ) -> None: ...
 
 
@@ -61,22 +61,22 @@ class Build(Protocol):
 def build(request: pytest.FixtureRequest, tmp_path: Path) -> Build:
     """Return what builds with each of the two folds."""
 
-    def built_by(of: Followable, built: Rebuildable = BUILT, on_step: OnStep = unobserved) -> None:
+    def built_by(of: Followable, built: Rebuildable = BUILT, on_step: OnStep = ignore_step) -> None:
         with KafkaLog(of.options) as log, of.read_side.reader() as reader:
             ends = ends_of(built, log, of.topics)
             events = Log(of.topics, lambda: log, lambda: Archive(reader))
-            fold: Fold
+            fold: BuildFold
             if request.param == "here":
-                records = few(events, ends)
+                records = is_small(events, ends)
                 assert records is not None
-                fold = Here(records, of.topics)
+                fold = LocalFold(records, of.topics)
             else:
                 spark = request.getfixturevalue("spark")
                 kafka = {f"kafka.{name}": value for name, value in of.options.items()}
                 batches = KafkaBatches(spark, kafka, of.topics)
                 whole = WholeLog(spark, batches, events, of.topics)
-                fold = OnExecutors(whole, tmp_path / "scratch", 3)
-            Building(fold, of.read_side.engine, unobserved, on_step).build(built, ends)
+                fold = ExecutorFold(whole, tmp_path / "scratch", 3)
+            ProjectionBuild(fold, of.read_side.engine, ignore_step, on_step).build(built, ends)
 
     return built_by
 
@@ -111,7 +111,9 @@ def test_what_is_neither_in_kafka_nor_archived_is_named(
     followable.happen(1)
     followable.drop(dict.fromkeys(range(4), 1))
 
-    with pytest.raises(Gone, match=r":0 are archived up to offset 0 and Kafka has them from 1"):
+    with pytest.raises(
+        EventsMissingError, match=r":0 are archived up to offset 0 and Kafka has them from 1"
+    ):
         build(followable)
 
 
@@ -123,7 +125,7 @@ def test_a_record_at_fault_is_named_and_no_position_is_written(
     producer.produce(followable.topic, b"nonsense", "p-1", partition=2)
     producer.flush(30)
 
-    with pytest.raises(Stopped, match=r"us_holder v2 stopped: .*:2:\d+: not readable"):
+    with pytest.raises(BuildStoppedError, match=r"us_holder v2 stopped: .*:2:\d+: not readable"):
         build(followable)
 
     with followable.read_side.engine.begin() as connection:
@@ -200,7 +202,7 @@ def test_a_key_whose_newest_state_cannot_be_read_is_held(
     producer.flush(30)
     monkeypatch.setattr(holding, "MOST_AT_FAULT", 1)
 
-    with pytest.raises(Stopped, match="more than 1 aggregates cannot be applied"):
+    with pytest.raises(BuildStoppedError, match="more than 1 aggregates cannot be applied"):
         build(followable, built)
     monkeypatch.undo()
     with engine.begin() as connection:
@@ -221,15 +223,15 @@ def test_who_builds_a_version_that_somebody_else_begins_anew_writes_no_row_more(
     followable.happen(1)
     engine = followable.read_side.engine
 
-    def on_step(step: Step) -> None:
-        if step is Step.WRITTEN:
-            begin_another(engine, NAME, lambda version: compile_projection(us_holder, version))
+    def on_step(step: BuildStep) -> None:
+        if step is BuildStep.WRITTEN:
+            create_next(engine, NAME, lambda version: compile_projection(us_holder, version))
 
-    with pytest.raises(AnotherBuild, match="begun to build us_holder v2 anew"):
+    with pytest.raises(ConcurrentBuildError, match="begun to build us_holder v2 anew"):
         build(followable, on_step=on_step)
 
     with engine.begin() as connection:
-        assert versions.of(connection, BUILT).role == Role.BUILDING
+        assert versions.of(connection, BUILT).role == VersionState.BUILDING
         assert position.load(connection, BUILT) == {}
         for table in BUILT.tables:
             assert connection.execute(select(table)).all() == []

@@ -20,7 +20,7 @@ from tests.projection.read_side import ReadSide
 from tests.projection.responses import ACCEPTED
 from tests.read_models.deployment import Deployment, reaches, some_projections
 from tests.topics import drop
-from verdict.errors import Unreachable
+from verdict.errors import UnreachableError
 from verdict.kafka.log import log_bounds
 from verdict.projection import missing_events as releasing
 from verdict.projection.database import open_database
@@ -28,9 +28,9 @@ from verdict.projection.kind_tables import compile_projection
 from verdict.projection.projection import Projection
 from verdict.read_models.batches.source import BATCHES
 from verdict.read_models.catching_up.cohorts import NAME
-from verdict.read_models.running import Projecting
+from verdict.read_models.running import LiveProjections
 from verdict.wire.records import encode
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 
 pytestmark = pytest.mark.spark
 
@@ -38,7 +38,7 @@ MOST = 20  # offsets in a batch, and how many make somebody lag behind
 PART = BATCHES * MOST
 PATIENCE_S = 60
 
-Running = Callable[..., Projecting]
+Running = Callable[..., LiveProjections]
 
 
 class Latch:
@@ -102,7 +102,7 @@ def reached(deployment: Deployment, name: str) -> int:
 def end(deployment: Deployment) -> int:
     """Return how many offsets there are."""
     topic = deployment.topics.events("position")
-    places = [Partition(topic, number) for number in range(deployment.topics.partitions)]
+    places = [TopicPartition(topic, number) for number in range(deployment.topics.partitions)]
     kept = log_bounds({"bootstrap.servers": deployment.servers}, places)
     return sum(span.end for span in kept.values())
 
@@ -231,7 +231,9 @@ def test_what_ends_the_catching_up_ends_all_and_is_told(
     another.dispose()
     latch.open.set()
 
-    with pytest.raises(Unreachable, match="the database of the read side failed: no such table"):
+    with pytest.raises(
+        UnreachableError, match="the database of the read side failed: no such table"
+    ):
         reaches(projecting, lambda: False)  # which it says once the live query has ended, too
     projecting.stop()
     assert spark.streams.active == []

@@ -9,10 +9,10 @@ import pytest
 from tests.projection.event_log import TOPIC
 from tests.projection.read_side import ReadSide
 from verdict.projection.applier import Applier
-from verdict.read_models.catching_up.front import Front, Group
-from verdict.wire.spans import Partition, Span
+from verdict.read_models.catching_up.front import Group, LiveHead
+from verdict.wire.spans import OffsetRange, TopicPartition
 
-PLACE = Partition(TOPIC, 0)
+PLACE = TopicPartition(TOPIC, 0)
 NEAR = 5
 SOON_S = 30
 
@@ -31,11 +31,11 @@ def threads() -> Iterator[ThreadPoolExecutor]:
         yield threads
 
 
-def taken_by_the_next(front: Front, joining: Future[bool], group: Group) -> bool:
+def taken_by_the_next(front: LiveHead, joining: Future[bool], group: Group) -> bool:
     """Begin batches of one record until one takes the group; return what `join` says."""
     start = front.offsets[PLACE]
     while not joining.done():
-        taken = front.begin_batch({PLACE: Span(start, start)})
+        taken = front.begin_batch({PLACE: OffsetRange(start, start)})
         front.end_batch()
         if taken:
             assert taken == [*group]
@@ -45,7 +45,7 @@ def taken_by_the_next(front: Front, joining: Future[bool], group: Group) -> bool
 def test_who_is_near_is_taken_along_by_the_next_batch(
     applier: Applier, threads: ThreadPoolExecutor
 ) -> None:
-    front = Front({PLACE: NEAR}, NEAR, pause_s=SOON_S)
+    front = LiveHead({PLACE: NEAR}, NEAR, pause_s=SOON_S)
 
     assert taken_by_the_next(front, threads.submit(front.join, [applier]), [applier])
 
@@ -53,26 +53,26 @@ def test_who_is_near_is_taken_along_by_the_next_batch(
 def test_who_is_level_waits_as_long_as_nothing_comes(
     applier: Applier, threads: ThreadPoolExecutor
 ) -> None:
-    front = Front({PLACE: 0}, NEAR, pause_s=-1)  # no patience at all with others
+    front = LiveHead({PLACE: 0}, NEAR, pause_s=-1)  # no patience at all with others
 
     assert taken_by_the_next(front, threads.submit(front.join, [applier]), [applier])
 
 
 def test_who_is_not_level_goes_on_when_nothing_comes(applier: Applier) -> None:
-    front = Front({PLACE: 1}, NEAR, pause_s=-1)
+    front = LiveHead({PLACE: 1}, NEAR, pause_s=-1)
 
     assert not front.join([applier])
-    assert front.begin_batch({PLACE: Span(1, 2)}) == []
+    assert front.begin_batch({PLACE: OffsetRange(1, 2)}) == []
 
 
 def test_who_is_not_level_waits_while_a_batch_is_applied(
     applier: Applier, threads: ThreadPoolExecutor
 ) -> None:
-    front = Front({PLACE: 0}, NEAR, pause_s=-1)
-    front.begin_batch({PLACE: Span(0, 1)})
+    front = LiveHead({PLACE: 0}, NEAR, pause_s=-1)
+    front.begin_batch({PLACE: OffsetRange(0, 1)})
     joining = threads.submit(front.join, [applier])
 
-    while not (taken := front.begin_batch({PLACE: Span(1, 2)})):
+    while not (taken := front.begin_batch({PLACE: OffsetRange(1, 2)})):
         assert not joining.done()
 
     assert taken == [applier]
@@ -80,18 +80,18 @@ def test_who_is_not_level_waits_while_a_batch_is_applied(
 
 
 def test_who_is_far_behind_goes_on_even_while_a_batch_is_applied(applier: Applier) -> None:
-    front = Front({PLACE: 0}, NEAR)
-    front.begin_batch({PLACE: Span(0, NEAR + 1)})
+    front = LiveHead({PLACE: 0}, NEAR)
+    front.begin_batch({PLACE: OffsetRange(0, NEAR + 1)})
 
     assert not front.join([applier])
 
 
 def test_nobody_joins_a_query_that_ends(applier: Applier, threads: ThreadPoolExecutor) -> None:
-    front = Front({PLACE: 0}, NEAR)
+    front = LiveHead({PLACE: 0}, NEAR)
     joining = threads.submit(front.join, [applier])
 
     front.close()
 
     assert not joining.result(SOON_S)
     assert not front.join([applier])
-    assert front.begin_batch({PLACE: Span(0, 1)}) == []
+    assert front.begin_batch({PLACE: OffsetRange(0, 1)}) == []

@@ -9,7 +9,7 @@ from tests.projection.event_log import opened
 from tests.read_models.deployment import Deployment
 from verdict.model.recorded_event import RecordedEvent
 from verdict.read_models.batches.source import KafkaBatches
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import OffsetRange, TopicPartition
 
 PARTS = 12
 
@@ -32,7 +32,7 @@ def test_the_next_part_is_read_by_the_consumer_of_the_last_one(
     versions, before = [], connections(spark, deployment.servers)
 
     for offset in range(PARTS):
-        part = {Partition(topic, place.partition): Span(offset, offset + 1)}
+        part = {TopicPartition(topic, place.partition): OffsetRange(offset, offset + 1)}
         for batch in batches.between(part):
             records = [delivery.record for delivery in batch.deliveries([topic])]
             versions += [one.version for one in records if isinstance(one, RecordedEvent)]

@@ -16,25 +16,25 @@ from tests.projection.event_log import opened
 from tests.projection.responses import ACCEPTED, REJECTED
 from tests.read_models.deployment import Deployment, reaches, some_projections
 from verdict.database.copying import MANY
-from verdict.database.sqlite_file import AnotherFile
-from verdict.errors import Unreachable, VerdictError
-from verdict.event_log.decisions import write_decisions
+from verdict.database.sqlite_file import DatabaseFileChangedError
+from verdict.errors import UnreachableError, VerdictError
+from verdict.event_log.decisions import write_skips
 from verdict.kafka.log import KafkaLog
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 from verdict.projection import creation, versions
 from verdict.projection import missing_events as releasing
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Batch
+from verdict.projection.batch import ProjectionBatch
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.kind_tables import compile_projection
-from verdict.projection.versions import Superseded
-from verdict.read_models.running import PassedOverSince, Projecting
-from verdict.unhandled.held import NothingWaits
-from verdict.unhandled.operator_identity import By
+from verdict.projection.versions import SupersededError
+from verdict.read_models.running import LiveProjections, SkippedSinceError
+from verdict.unhandled.held import NothingWaitsError
+from verdict.unhandled.operator_identity import OperatorIdentity
 from verdict.unhandled.records import StoppingRecords
 from verdict.wire.records import encode
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import OffsetRange, TopicPartition
 
 pytestmark = pytest.mark.spark
 
@@ -48,7 +48,7 @@ def fails(_: object, event: RecordedEvent) -> Position | None:
 
 @pytest.mark.proves("A-06")
 def test_what_is_committed_becomes_rows_once_also_over_a_restart(
-    deployment: Deployment, running: Callable[[], Projecting]
+    deployment: Deployment, running: Callable[[], LiveProjections]
 ) -> None:
     answers = deployment.topics.responses("order"), "order-1"
     deployment.write(*deployment.happens("p-1", opened("ada")), (*answers, encode(ACCEPTED)))
@@ -74,7 +74,7 @@ def test_what_is_committed_becomes_rows_once_also_over_a_restart(
 
 
 def test_what_is_aborted_is_never_seen(
-    deployment: Deployment, running: Callable[[], Projecting]
+    deployment: Deployment, running: Callable[[], LiveProjections]
 ) -> None:
     projecting = running()
     aborted = deployment.happens("p-1", opened("ada"), PositionClosed())
@@ -86,7 +86,7 @@ def test_what_is_aborted_is_never_seen(
 
 
 def test_tampering_stops_those_who_follow_the_topic_and_nobody_else(
-    deployment: Deployment, running: Callable[[], Projecting]
+    deployment: Deployment, running: Callable[[], LiveProjections]
 ) -> None:
     events = deployment.topics.events("position")
     deployment.write((events, "p-1", b"garbage"))
@@ -104,13 +104,13 @@ def stopping_records(deployment: Deployment, engine: Engine) -> StoppingRecords:
     options, topics = {"bootstrap.servers": deployment.servers}, deployment.topics
     deployment.create(topics.decisions)
     return StoppingRecords(
-        engine, lambda: KafkaLog(options), lambda made: write_decisions(options, topics, made)
+        engine, lambda: KafkaLog(options), lambda made: write_skips(options, topics, made)
     )
 
 
 @pytest.mark.proves("B-09")
 def test_records_that_nobody_can_read_are_skipped_by_an_operator_and_all_continue(
-    deployment: Deployment, running: Callable[[], Projecting], engine: Engine
+    deployment: Deployment, running: Callable[[], LiveProjections], engine: Engine
 ) -> None:
     """G-03: on record, in Kafka and in SQL, and respected by every later run."""
     records = stopping_records(deployment, engine)
@@ -124,11 +124,11 @@ def test_records_that_nobody_can_read_are_skipped_by_an_operator_and_all_continu
 
     for until in (0, 99):
         with pytest.raises(VerdictError, match=f"nothing was skipped: {place}-{until} is no range"):
-            records.skip(place, until, By(*by))
-    said = records.skip(place, 2, By(*by))
+            records.skip(place, until, OperatorIdentity(*by))
+    said = records.skip(place, 2, OperatorIdentity(*by))
 
     assert said.startswith(f"{place} up to 1 is skipped by all that reads the topic. client_over")
-    with pytest.raises(PassedOverSince, match=f"{place}, which stopped .*, is passed over"):
+    with pytest.raises(SkippedSinceError, match=f"{place}, which stopped .*, is passed over"):
         reaches(first, lambda: False)
     first.stop()
     second = running()
@@ -138,14 +138,14 @@ def test_records_that_nobody_can_read_are_skipped_by_an_operator_and_all_continu
     decided = 'SELECT topic, "offset", until, who, why FROM decision'
     assert deployment.select(decided) == [(events, 0, 2, *by)]
     assert [*records.listed()] == []
-    with pytest.raises(NothingWaits):
-        records.skip(place, None, By("ada", "again"))
+    with pytest.raises(NothingWaitsError):
+        records.skip(place, None, OperatorIdentity("ada", "again"))
 
 
 @pytest.mark.proves("B-09")
 def test_all_that_waits_is_applied_after_a_start_though_nothing_else_happens(
     deployment: Deployment,
-    running: Callable[..., Projecting],
+    running: Callable[..., LiveProjections],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """More of it than one batch takes, and no batch follows."""
@@ -168,7 +168,7 @@ def test_all_that_waits_is_applied_after_a_start_though_nothing_else_happens(
 
 @pytest.mark.proves("D-04")
 def test_who_was_built_with_other_settings_waits_for_a_version_that_fits_and_the_others_go_on(
-    deployment: Deployment, running: Callable[..., Projecting], engine: Engine
+    deployment: Deployment, running: Callable[..., LiveProjections], engine: Engine
 ) -> None:
     """As after a swap to a version that was built with what the service is not set to."""
     create_read_side(engine, [compile_projection(us_holder, us_exchanges=["LON"])])
@@ -185,14 +185,14 @@ def test_who_was_built_with_other_settings_waits_for_a_version_that_fits_and_the
     with engine.begin() as connection:
         creation.create(connection, [fitting])
         versions.show(connection, fitting)
-    with pytest.raises(Superseded, match="that is v2"):
+    with pytest.raises(SupersededError, match="that is v2"):
         reaches(projecting, lambda: False)
 
 
 @pytest.mark.proves("C-11")
 @pytest.mark.long
 def test_a_batch_of_too_many_bytes_is_applied_part_by_part(
-    deployment: Deployment, running: Callable[..., Projecting]
+    deployment: Deployment, running: Callable[..., LiveProjections]
 ) -> None:
     names = [f"ada-{n}" for n in range(5)]
     events = [event for name in names for event in deployment.happens(f"p-{name}", opened(name))]
@@ -216,7 +216,7 @@ def test_a_batch_of_too_many_bytes_is_applied_part_by_part(
 
 
 def test_a_bug_in_a_batch_is_told(
-    deployment: Deployment, running: Callable[[], Projecting], monkeypatch: pytest.MonkeyPatch
+    deployment: Deployment, running: Callable[[], LiveProjections], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     projecting = running()
 
@@ -232,18 +232,18 @@ def test_a_bug_in_a_batch_is_told(
 
 @pytest.mark.proves("F-21")
 def test_a_database_file_that_is_gone_is_noticed_though_nothing_happens(
-    deployment: Deployment, running: Callable[[], Projecting]
+    deployment: Deployment, running: Callable[[], LiveProjections]
 ) -> None:
     projecting = running()
     file = Path(deployment.url.removeprefix("sqlite:///"))
     file.rename(file.with_suffix(".elsewhere"))
 
-    with pytest.raises(AnotherFile, match="was removed or renamed while it was open"):
+    with pytest.raises(DatabaseFileChangedError, match="was removed or renamed while it was open"):
         reaches(projecting, lambda: False)
 
 
 def test_all_of_a_database_lies_in_its_one_file_when_it_is_stopped(
-    deployment: Deployment, running: Callable[[], Projecting]
+    deployment: Deployment, running: Callable[[], LiveProjections]
 ) -> None:
     """Else a copy lacks the end, and one that is put back meets the log of another."""
     deployment.write(*deployment.happens("p-1", opened("ada")))
@@ -258,7 +258,7 @@ def test_all_of_a_database_lies_in_its_one_file_when_it_is_stopped(
 @pytest.mark.proves("A-06", "F-10")
 def test_who_is_advanced_by_somebody_else_is_stopped_alone(
     deployment: Deployment,
-    running: Callable[[], Projecting],
+    running: Callable[[], LiveProjections],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """G-06: once may have been a commit of our own whose answer was lost."""
@@ -290,18 +290,18 @@ def advance(deployment: Deployment, name: str) -> None:
         "SELECT partition, next_offset FROM projection_position WHERE topic = ? AND projection = ?"
     )
     spans = {
-        Partition(events, number): Span(end, end + 1)
+        TopicPartition(events, number): OffsetRange(end, end + 1)
         for number, end in deployment.select(reached, events, name)
     }
     another = open_database(deployment.url)
     (projection,) = (one for one in some_projections() if one.name == name)
-    Applier(another, projection, deployment.topics).apply(Batch([], spans))
+    Applier(another, projection, deployment.topics).apply(ProjectionBatch([], spans))
     another.dispose()
 
 
 @pytest.mark.proves("H-02")
 def test_carried_states_and_the_bytes_of_events_arrive_whole(
-    deployment: Deployment, running: Callable[..., Projecting]
+    deployment: Deployment, running: Callable[..., LiveProjections]
 ) -> None:
     def holding(name: str) -> bytes:
         position = {"id": name, "client": name, "ticker": "FB", "amount": 1, "exchange": "NYSE"}
@@ -337,7 +337,7 @@ class TestOnPostgresql:
             yield url
 
     def test_a_database_that_goes_away_is_said_and_followed_again(
-        self, deployment: Deployment, running: Callable[[], Projecting], postgresql: Server
+        self, deployment: Deployment, running: Callable[[], LiveProjections], postgresql: Server
     ) -> None:
         count = "SELECT count(*) FROM us_holder"
         names = [f"ada-{number}" for number in range(MANY)]
@@ -349,7 +349,7 @@ class TestOnPostgresql:
         postgresql.execute(LET_GO, make_url(deployment.url).database or "")
         deployment.write(*deployment.happens("p-ada-0", PositionClosed()))
         with pytest.raises(
-            Unreachable, match=r"the database of the read side failed: .*(terminat|lost)"
+            UnreachableError, match=r"the database of the read side failed: .*(terminat|lost)"
         ):
             reaches(first, lambda: deployment.select(count) == [(MANY - 1,)])
         first.stop()

@@ -10,16 +10,16 @@ from sqlalchemy import Engine
 
 from projections.us_holder import us_holder
 from tests.application import APPLICATION
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.projection import versions
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.event_archive import event_archive
 from verdict.projection.kind_tables import compile_projection
 from verdict.projection.projection import Projection
 from verdict.read_models.batches.source import KafkaBatches
-from verdict.read_models.running import Opened, Projecting
+from verdict.read_models.running import LiveProjections, OpenedProjection
 from verdict.service.supervisor import Supervisor
-from verdict.spark.source import Ground
+from verdict.spark.source import StreamContext
 from verdict.wire.spans import Spans
 from verdict.wire.topics import Topics
 
@@ -33,13 +33,15 @@ def ended_by(ending: Exception, engine: Engine, path: Path) -> Supervisor:
     def fail(_: Collection[str]) -> Spans:
         raise ending
 
-    opened = Opened(
+    opened = OpenedProjection(
         database=engine,
         projections=READ_MODELS,
         batches=KafkaBatches(spark, {}, Topics(APPLICATION)),
     )
-    ground = Ground(spark=spark, kafka=Kafka(settings={}), source={}, partitions=1, scratch=path)
-    projecting = Projecting(ground, lambda: opened, fail, Topics(APPLICATION))
+    ground = StreamContext(
+        spark=spark, kafka=KafkaConfig(settings={}), source={}, partitions=1, scratch=path
+    )
+    projecting = LiveProjections(ground, lambda: opened, fail, Topics(APPLICATION))
     supervisor = Supervisor(name="projections", component=projecting, on_end=projecting.note_end)
     supervisor.start()
     return supervisor

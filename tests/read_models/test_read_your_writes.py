@@ -13,19 +13,23 @@ from tests.conftest import NewDatabase
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
 from tests.projection.responses import ACCEPTED, REJECTED
-from verdict.errors import TimedOut
-from verdict.projection.batch import Batch, Delivery, Unreadable
+from verdict.errors import TimedOutError
+from verdict.projection.batch import Delivery, ProjectionBatch, UnreadableRecord
 from verdict.projection.kind_tables import compile_projection
-from verdict.read_models.declared_projection import NotDeclared
-from verdict.read_models.read_your_writes import NeverShown, Token, wait
+from verdict.read_models.declared_projection import UnknownProjectionError
+from verdict.read_models.read_your_writes import (
+    ProjectionUnavailableError,
+    ReadToken,
+    wait_for_projection,
+)
 from verdict.reading.reader import Reader
-from verdict.wire.spans import Span
+from verdict.wire.spans import OffsetRange
 
 pytestmark = pytest.mark.both_databases
 
 LONG_S = 60
 AT_ONCE = 0.0
-ADA = Token("position", "p-ada", 2)
+ADA = ReadToken("position", "p-ada", 2)
 
 
 @pytest.fixture
@@ -51,7 +55,7 @@ def log(read_side: ReadSide) -> EventLog:
 
 
 def test_what_is_shown_already_is_not_waited_for(reader: Reader, log: EventLog) -> None:
-    assert wait(APPLICATION, reader, "us_holder", ADA._replace(version=1), AT_ONCE)
+    assert wait_for_projection(APPLICATION, reader, "us_holder", ADA._replace(version=1), AT_ONCE)
 
 
 @pytest.mark.proves("B-07")
@@ -62,7 +66,7 @@ def test_it_returns_when_the_projection_has_come_so_far(
     later = threading.Timer(0.2, lambda: read_side.applier("us_holder").apply(log.batch()))
     later.start()
 
-    assert wait(APPLICATION, reader, "us_holder", ADA, LONG_S)
+    assert wait_for_projection(APPLICATION, reader, "us_holder", ADA, LONG_S)
 
     assert read_side.holders() == {"bob": 1}
     later.join()
@@ -75,7 +79,7 @@ def test_a_removed_row_is_shown_by_its_remains(
     log.add("p-ada", PositionClosed())
     read_side.applier("us_holder").apply(log.batch())
 
-    assert wait(APPLICATION, reader, "us_holder", ADA, AT_ONCE)
+    assert wait_for_projection(APPLICATION, reader, "us_holder", ADA, AT_ONCE)
     assert read_side.holders() == {}
 
 
@@ -83,10 +87,10 @@ def test_a_removed_row_is_shown_by_its_remains(
 def test_in_time_or_not_is_an_error_or_false_as_the_caller_likes(
     reader: Reader, log: EventLog
 ) -> None:
-    with pytest.raises(TimedOut, match="'p-ada' at version 1 after 0 s, and not at 2 yet"):
-        wait(APPLICATION, reader, "us_holder", ADA, AT_ONCE)
+    with pytest.raises(TimedOutError, match="'p-ada' at version 1 after 0 s, and not at 2 yet"):
+        wait_for_projection(APPLICATION, reader, "us_holder", ADA, AT_ONCE)
 
-    assert wait(APPLICATION, reader, "us_holder", ADA, AT_ONCE, stale=True) is False
+    assert wait_for_projection(APPLICATION, reader, "us_holder", ADA, AT_ONCE, stale=True) is False
 
 
 @pytest.mark.proves("B-07")
@@ -97,8 +101,10 @@ def test_an_aggregate_that_is_held_is_not_waited_for(
     log.add("p-ada", PositionTransferred(client="cleo"))
     read_side.applier("us_holder").apply(log.batch())
 
-    with pytest.raises(NeverShown, match="holds position 'p-ada': it waits for version 2"):
-        wait(APPLICATION, reader, "us_holder", ADA, LONG_S)
+    with pytest.raises(
+        ProjectionUnavailableError, match="holds position 'p-ada': it waits for version 2"
+    ):
+        wait_for_projection(APPLICATION, reader, "us_holder", ADA, LONG_S)
 
 
 @pytest.mark.proves("B-07")
@@ -106,12 +112,12 @@ def test_a_projection_that_is_stopped_is_not_waited_for(
     read_side: ReadSide, reader: Reader, log: EventLog
 ) -> None:
     place = log.place_of("p-new")
-    broken = Delivery(*place, log.ends[place], Unreadable("broken"))
-    spans = {place: Span(log.ends[place], log.ends[place] + 1)}
-    read_side.applier("us_holder").apply(Batch([broken], spans))
+    broken = Delivery(*place, log.ends[place], UnreadableRecord("broken"))
+    spans = {place: OffsetRange(log.ends[place], log.ends[place] + 1)}
+    read_side.applier("us_holder").apply(ProjectionBatch([broken], spans))
 
-    with pytest.raises(NeverShown, match=r"us_holder is stopped: .*broken"):
-        wait(APPLICATION, reader, "us_holder", ADA, LONG_S)
+    with pytest.raises(ProjectionUnavailableError, match=r"us_holder is stopped: .*broken"):
+        wait_for_projection(APPLICATION, reader, "us_holder", ADA, LONG_S)
 
 
 @pytest.mark.proves("B-07")
@@ -122,8 +128,10 @@ def test_an_aggregate_that_cannot_be_applied_is_not_waited_for(
     read_side.projections["us_holder"] = replace(compile_projection(us_holder), evolve=_never)
     read_side.applier("us_holder").apply(log.batch())
 
-    with pytest.raises(NeverShown, match=r"waits for version 2, which cannot be applied: .* never"):
-        wait(APPLICATION, reader, "us_holder", ADA, LONG_S)
+    with pytest.raises(
+        ProjectionUnavailableError, match=r"waits for version 2, which cannot be applied: .* never"
+    ):
+        wait_for_projection(APPLICATION, reader, "us_holder", ADA, LONG_S)
 
 
 def _never(row: object, event: object) -> None:
@@ -151,21 +159,23 @@ def test_what_a_projection_never_shows_is_not_waited_for(
 ) -> None:
     token = ADA._replace(aggregate_type=aggregate_type)
 
-    with pytest.raises(NeverShown, match=said):
-        wait(APPLICATION, reader, projection, token, LONG_S, stale=True)
+    with pytest.raises(ProjectionUnavailableError, match=said):
+        wait_for_projection(APPLICATION, reader, projection, token, LONG_S, stale=True)
 
 
 def test_a_projection_that_does_not_exist_is_named_with_those_that_do(reader: Reader) -> None:
-    with pytest.raises(NotDeclared, match="no projection 'us_holders': there are event_archive, "):
-        wait(APPLICATION, reader, "us_holders", ADA, LONG_S)
+    with pytest.raises(
+        UnknownProjectionError, match="no projection 'us_holders': there are event_archive, "
+    ):
+        wait_for_projection(APPLICATION, reader, "us_holders", ADA, LONG_S)
 
 
 def test_the_token_comes_from_the_response() -> None:
     accepted = ACCEPTED.model_copy(update={"to_version": 7})
 
-    assert Token.of(accepted) == (accepted.aggregate_type, accepted.aggregate_id, 7)
-    assert Token.of(REJECTED) == (REJECTED.aggregate_type, REJECTED.aggregate_id, 1)
-    assert Token.of(ACCEPTED.model_copy(update={"from_version": 7, "to_version": 7})) == Token.of(
-        accepted
-    )
-    assert Token.of(REJECTED.model_copy(update={"to_version": None})) is None
+    assert ReadToken.of(accepted) == (accepted.aggregate_type, accepted.aggregate_id, 7)
+    assert ReadToken.of(REJECTED) == (REJECTED.aggregate_type, REJECTED.aggregate_id, 1)
+    assert ReadToken.of(
+        ACCEPTED.model_copy(update={"from_version": 7, "to_version": 7})
+    ) == ReadToken.of(accepted)
+    assert ReadToken.of(REJECTED.model_copy(update={"to_version": None})) is None

@@ -7,16 +7,16 @@ import pyarrow as pa
 import pytest
 
 from projections.us_holder import us_holder
-from verdict.exactly_once.steps import unobserved
+from verdict.exactly_once.steps import ignore_step
 from verdict.projection import position, versions
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.kind_tables import compile_projection
-from verdict.projection.role import Role
+from verdict.projection.role import VersionState
 from verdict.read_models.batches.final_rows import schema_of
-from verdict.read_models.versions.beside import begin_another
-from verdict.read_models.versions.building import Building
-from verdict.read_models.versions.errors import Stopped
-from verdict.wire.spans import Partition
+from verdict.read_models.versions.beside import create_next
+from verdict.read_models.versions.building import ProjectionBuild
+from verdict.read_models.versions.errors import BuildStoppedError
+from verdict.wire.spans import TopicPartition
 
 BUILT = compile_projection(us_holder, 2)
 ROW = {
@@ -50,15 +50,15 @@ def test_it_is_said_and_no_position_is_written(
 ) -> None:
     engine = open_database(f"sqlite:///{tmp_path / 'verdict.db'}")
     create_read_side(engine, [compile_projection(us_holder)])
-    begin_another(engine, "us_holder", lambda version: compile_projection(us_holder, version))
+    create_next(engine, "us_holder", lambda version: compile_projection(us_holder, version))
     fold = Folded([ROW | {"opened_at": at} for at in opened_at])
-    building = Building(fold, engine, unobserved, unobserved)
+    building = ProjectionBuild(fold, engine, ignore_step, ignore_step)
 
     said = rf"^projection us_holder v2 stopped: the database refuses a row: {refused}.*readers"
-    with pytest.raises(Stopped, match=said):
-        building.build(BUILT, {Partition("position.events", 0): 1})
+    with pytest.raises(BuildStoppedError, match=said):
+        building.build(BUILT, {TopicPartition("position.events", 0): 1})
 
     with engine.begin() as connection:
-        assert versions.of(connection, BUILT).role == Role.BUILDING
+        assert versions.of(connection, BUILT).role == VersionState.BUILDING
         assert position.load(connection, BUILT) == {}
     engine.dispose()

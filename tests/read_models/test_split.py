@@ -6,22 +6,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verdict.read_models.catching_up.split import Reached, beginning, lag, next_part, passed, split
-from verdict.wire.spans import Partition, Span
+from verdict.read_models.catching_up.split import (
+    Reached,
+    is_passed,
+    lag,
+    next_part,
+    split,
+    split_start,
+)
+from verdict.wire.spans import OffsetRange, TopicPartition
 
 TOPICS = ("a", "b", "c")
 PARTITIONS = 2
 END = 40
 NEAR = 7
 
-places = [Partition(topic, number) for topic in TOPICS for number in range(PARTITIONS)]
+places = [TopicPartition(topic, number) for topic in TOPICS for number in range(PARTITIONS)]
 all_ends = st.fixed_dictionaries({place: st.integers(0, END) for place in places})
 followed = st.sets(st.sampled_from(TOPICS), min_size=1)
 offsets = st.fixed_dictionaries({place: st.integers(0, END) for place in places})
 
 
 @st.composite
-def everybody(draw: st.DrawFn) -> tuple[dict[Partition, int], list[Reached]]:
+def everybody(draw: st.DrawFn) -> tuple[dict[TopicPartition, int], list[Reached]]:
     """Return the ends of the log, and how far those who follow some of its topics are."""
     ends = draw(all_ends)
     reached: list[Reached] = []
@@ -33,7 +40,7 @@ def everybody(draw: st.DrawFn) -> tuple[dict[Partition, int], list[Reached]]:
 
 @given(everybody())
 def test_whoever_is_near_leads_and_the_others_are_in_one_cohort_each(
-    drawn: tuple[dict[Partition, int], list[Reached]],
+    drawn: tuple[dict[TopicPartition, int], list[Reached]],
 ) -> None:
     ends, reached = drawn
 
@@ -49,12 +56,12 @@ def test_whoever_is_near_leads_and_the_others_are_in_one_cohort_each(
 
 @given(everybody())
 def test_the_query_begins_where_the_last_of_the_leading_is(
-    drawn: tuple[dict[Partition, int], list[Reached]],
+    drawn: tuple[dict[TopicPartition, int], list[Reached]],
 ) -> None:
     ends, reached = drawn
     leading = [reached[number] for number in split(reached, ends, NEAR).leading]
 
-    begun = beginning(leading, ends)
+    begun = split_start(leading, ends)
 
     assert begun.keys() == ends.keys()
     for place, offset in begun.items():
@@ -64,15 +71,15 @@ def test_the_query_begins_where_the_last_of_the_leading_is(
 @pytest.mark.proves("H-09")
 @given(everybody(), st.integers(1, 20))
 def test_parts_follow_each_other_and_bring_all_to_the_end(
-    drawn: tuple[dict[Partition, int], list[Reached]], most: int
+    drawn: tuple[dict[TopicPartition, int], list[Reached]], most: int
 ) -> None:
     ends, cohort = drawn
-    read: dict[Partition, list[int]] = {}
+    read: dict[TopicPartition, list[int]] = {}
     at = [dict(reached) for reached in cohort]
 
     while part := next_part(at, ends, most):
         assert sum(span.end - span.start for span in part.values()) <= max(most, len(part))
-        then = [passed(reached, part) for reached in at]
+        then = [is_passed(reached, part) for reached in at]
         for place, span in part.items():
             read.setdefault(place, []).extend(range(span.start, span.end))
             for reached in at:
@@ -88,14 +95,14 @@ def test_parts_follow_each_other_and_bring_all_to_the_end(
 
 
 def test_a_cold_start_of_all_reads_everything_once() -> None:
-    place = Partition("a", 0)
+    place = TopicPartition("a", 0)
 
     assert split([{place: 0}] * 5, {place: END}, NEAR) == ([], [[0, 1, 2, 3, 4]])
-    assert next_part([{place: 0}] * 5, {place: END}, 9) == {place: Span(0, 9)}
+    assert next_part([{place: 0}] * 5, {place: END}, 9) == {place: OffsetRange(0, 9)}
 
 
 def test_one_that_is_far_behind_goes_alone() -> None:
-    place = Partition("a", 0)
+    place = TopicPartition("a", 0)
 
     found = split([{place: END}, {place: 0}, {place: END - NEAR}], {place: END}, NEAR)
 

@@ -11,8 +11,8 @@ import pytest
 from projections.us_holder import us_holder
 from tests.event_log.followable import POSITIONS, CutLog, Followable
 from verdict.errors import VerdictError
-from verdict.event_log.event_log import Gone
-from verdict.exactly_once.steps import unobserved
+from verdict.event_log.event_log import EventsMissingError
+from verdict.exactly_once.steps import ignore_step
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection import creation, versions
 from verdict.projection import missing_events as releasing
@@ -21,17 +21,17 @@ from verdict.projection.kind_tables import compile_projection
 from verdict.projection.roles import ROLES, Roles
 from verdict.read_models.versions import beside, swapping
 from verdict.read_models.versions import level as levelling
-from verdict.read_models.versions.beside import Beside
+from verdict.read_models.versions.beside import VersionPair
 from verdict.read_models.versions.errors import (
-    NeverLevel,
-    NotBuilt,
-    NotComparable,
-    SetOtherwise,
-    StillRead,
-    ViewsInUse,
+    DifferentSettingsError,
+    NotAlignedError,
+    NotBuiltError,
+    NotComparableError,
+    ViewsInUseError,
+    ViewsReadError,
 )
-from verdict.read_models.versions.level import Level
-from verdict.read_models.versions.steps import Step
+from verdict.read_models.versions.level import AlignedVersions
+from verdict.read_models.versions.steps import BuildStep
 from verdict.reading.reader import Reader
 
 DESK = Roles("desk_reader", "desk_auditor", "desk_operator")
@@ -39,7 +39,7 @@ FIRST, SECOND = compile_projection(us_holder, 1), compile_projection(us_holder, 
 
 
 @pytest.fixture
-def level(followable: Followable) -> Iterator[Level]:
+def level(followable: Followable) -> Iterator[AlignedVersions]:
     """Return two versions of `us_holder` that have seen the same events."""
     engine = followable.read_side.engine
     with engine.begin() as connection:
@@ -47,9 +47,9 @@ def level(followable: Followable) -> Iterator[Level]:
     followable.happen(1)
     for version in (FIRST, SECOND):
         follow(followable, version)
-    both = Beside(FIRST, SECOND, lambda version: compile_projection(us_holder, version))
+    both = VersionPair(FIRST, SECOND, lambda version: compile_projection(us_holder, version))
     with ExitStack() as parts:
-        yield Level(engine, followable.log(parts), followable.topics, both)
+        yield AlignedVersions(engine, followable.log(parts), followable.topics, both)
 
 
 def follow(followable: Followable, version: object) -> None:
@@ -73,23 +73,25 @@ def live_version(followable: Followable) -> object:
 @pytest.mark.proves("B-06")
 @pytest.mark.both_databases
 def test_the_role_of_the_settings_reads_on_after_a_swap(
-    followable: Followable, level: Level
+    followable: Followable, level: AlignedVersions
 ) -> None:
-    swapping.swap(level, DESK, unobserved)
+    swapping.promote(level, DESK, ignore_step)
 
     assert holders(followable, DESK.reader) == [("ada", POSITIONS)]
 
 
 @pytest.mark.proves("B-06")
 def test_a_version_that_nothing_can_bring_up_to_date_is_not_put_in_place(
-    followable: Followable, level: Level
+    followable: Followable, level: AlignedVersions
 ) -> None:
     followable.happen(2)
     follow(followable, FIRST)
     followable.drop_all_but_the_last_offset()
 
-    with pytest.raises(Gone, match=r"archived up to offset 0 and Kafka has them from \d+ only"):
-        swapping.swap(level, DESK, unobserved)
+    with pytest.raises(
+        EventsMissingError, match=r"archived up to offset 0 and Kafka has them from \d+ only"
+    ):
+        swapping.promote(level, DESK, ignore_step)
 
     assert live_version(followable) == 1
 
@@ -97,58 +99,64 @@ def test_a_version_that_nothing_can_bring_up_to_date_is_not_put_in_place(
 @pytest.mark.proves("H-09")
 @pytest.mark.parametrize("archived", [False, True])
 def test_what_kafka_drops_before_it_is_read_is_not_passed_over(
-    followable: Followable, level: Level, archived: bool
+    followable: Followable, level: AlignedVersions, archived: bool
 ) -> None:
     followable.happen(2)
     follow(followable, FIRST)
     if archived:
         followable.archive()
-    told = nullcontext() if archived else pytest.raises(Gone, match="what is between is lost")
+    told = (
+        nullcontext()
+        if archived
+        else pytest.raises(EventsMissingError, match="what is between is lost")
+    )
 
     with ExitStack() as parts, told:
         cut = CutLog(followable.options, followable.drop_all_but_the_last_offset)
-        swapping.swap(replace(level, log=followable.log(parts, cut)), DESK, unobserved)
+        swapping.promote(replace(level, log=followable.log(parts, cut)), DESK, ignore_step)
 
     assert live_version(followable) == (2 if archived else 1)
     if archived:
-        assert swapping.verify(level).equal
+        assert swapping.compare_versions(level).equal
 
 
 @pytest.mark.proves("B-06")
 @pytest.mark.both_databases
 def test_a_view_of_somebody_elses_is_named_and_left_alone(
-    followable: Followable, level: Level
+    followable: Followable, level: AlignedVersions
 ) -> None:
     if not followable.read_side.is_postgresql:  # a view of SQLite stands on names only
-        swapping.swap(level, DESK, unobserved)
+        swapping.promote(level, DESK, ignore_step)
         return
     with level.engine.begin() as connection:
         connection.exec_driver_sql("CREATE VIEW mine AS SELECT client FROM us_holder")
 
-    with pytest.raises(ViewsInUse, match="view mine depends on view us_holder") as refused:
-        swapping.swap(level, DESK, unobserved)
+    with pytest.raises(ViewsInUseError, match="view mine depends on view us_holder") as refused:
+        swapping.promote(level, DESK, ignore_step)
 
     assert isinstance(refused.value, VerdictError)
     assert followable.read_side.holders() == {"ada": POSITIONS}
     with level.engine.begin() as connection:
         connection.exec_driver_sql("DROP VIEW mine")
-    swapping.swap(level, DESK, unobserved)
+    swapping.promote(level, DESK, ignore_step)
 
 
 @pytest.mark.proves("H-09")
 def test_one_that_is_parked_gives_way_to_one_that_is_ahead_of_it_but_not_uncompared(
-    followable: Followable, level: Level
+    followable: Followable, level: AlignedVersions
 ) -> None:
     """H-09: as when Kafka has dropped what a projection that was added later needs."""
     with level.engine.begin() as connection:
         versions.stop(connection, FIRST, ZeroDivisionError("a bug"), 0)
     followable.close_all()
     follow(followable, SECOND)
-    with pytest.raises(NotComparable, match=r"us_holder v1, .*, is stopped, and v2 is ahead of it"):
-        swapping.verify(level)
+    with pytest.raises(
+        NotComparableError, match=r"us_holder v1, .*, is stopped, and v2 is ahead of it"
+    ):
+        swapping.compare_versions(level)
     assert live_version(followable) == 1
 
-    swapping.swap(level, ROLES, unobserved)
+    swapping.promote(level, ROLES, ignore_step)
 
     assert live_version(followable) == 2
     assert followable.read_side.holders() == {}
@@ -158,14 +166,17 @@ def test_one_that_is_parked_gives_way_to_one_that_is_ahead_of_it_but_not_uncompa
 
 @pytest.mark.proves("B-06")
 def test_one_that_is_behind_and_only_waits_does_not_give_way(
-    followable: Followable, level: Level, monkeypatch: pytest.MonkeyPatch
+    followable: Followable, level: AlignedVersions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(levelling, "PATIENCE_S", 0)
     followable.happen(1)
     follow(followable, SECOND)
 
-    for step in (lambda: swapping.verify(level), lambda: swapping.swap(level, ROLES, unobserved)):
-        with pytest.raises(NeverLevel, match=r"is \d+ offsets behind the one that was built"):
+    for step in (
+        lambda: swapping.compare_versions(level),
+        lambda: swapping.promote(level, ROLES, ignore_step),
+    ):
+        with pytest.raises(NotAlignedError, match=r"is \d+ offsets behind the one that was built"):
             step()
 
     assert live_version(followable) == 1
@@ -174,55 +185,57 @@ def test_one_that_is_behind_and_only_waits_does_not_give_way(
 @pytest.mark.proves("B-06")
 @pytest.mark.both_databases
 def test_a_second_swap_is_refused_and_what_the_first_one_kept_is_there(
-    followable: Followable, level: Level
+    followable: Followable, level: AlignedVersions
 ) -> None:
-    swapping.swap(level, ROLES, unobserved)
+    swapping.promote(level, ROLES, ignore_step)
     feed = followable.read_side.changes()
 
     with pytest.raises(
         VerdictError, match="v1 is not the one that readers see any more, that is v"
     ):
-        swapping.swap(level, ROLES, unobserved)
+        swapping.promote(level, ROLES, ignore_step)
 
     assert followable.read_side.changes() == feed
-    back = beside.before(level.engine, "us_holder", level.beside.at_version)
-    swapping.swap(Level(level.engine, level.log, level.topics, back), ROLES, unobserved)
+    back = beside.previous_version(level.engine, "us_holder", level.beside.at_version)
+    swapping.promote(
+        AlignedVersions(level.engine, level.log, level.topics, back), ROLES, ignore_step
+    )
     assert live_version(followable) == 1
     assert followable.read_side.holders() == {"ada": POSITIONS}
     with pytest.raises(VerdictError, match=r"rolled back from v2 to v1 already.*swap us_holder"):
-        beside.before(level.engine, "us_holder", level.beside.at_version)
-    again = beside.built(level.engine, "us_holder", level.beside.at_version)
+        beside.previous_version(level.engine, "us_holder", level.beside.at_version)
+    again = beside.built_version(level.engine, "us_holder", level.beside.at_version)
     assert again.other.version == 2, "a swap shows it again"
 
 
 @pytest.mark.proves("B-06")
 @pytest.mark.both_databases
 def test_a_reader_who_does_not_end_is_waited_for_a_while_and_said(
-    followable: Followable, level: Level, monkeypatch: pytest.MonkeyPatch
+    followable: Followable, level: AlignedVersions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not followable.read_side.is_postgresql:  # on SQLite nobody waits for readers
-        swapping.swap(level, ROLES, unobserved)
+        swapping.promote(level, ROLES, ignore_step)
         return
     monkeypatch.setattr(swapping, "PATIENCE_S", 1)
     with level.engine.connect() as reading:
         reading.exec_driver_sql("SELECT * FROM us_holder")
 
-        with pytest.raises(StillRead, match="behind them, for more than 1 s"):
-            swapping.swap(level, ROLES, unobserved)
+        with pytest.raises(ViewsReadError, match="behind them, for more than 1 s"):
+            swapping.promote(level, ROLES, ignore_step)
 
         assert live_version(followable) == 1
-    swapping.swap(level, ROLES, unobserved)
+    swapping.promote(level, ROLES, ignore_step)
     assert live_version(followable) == 2
 
 
 @pytest.mark.proves("B-06")
 @pytest.mark.both_databases
 def test_a_reader_who_keeps_a_view_and_wants_another_is_not_ended(
-    followable: Followable, level: Level
+    followable: Followable, level: AlignedVersions
 ) -> None:
     """The swap has what the reader wants, and waits for what the reader has."""
     if not followable.read_side.is_postgresql:
-        swapping.swap(level, ROLES, unobserved)
+        swapping.promote(level, ROLES, ignore_step)
         return
     waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation IS NOT NULL"
     with level.engine.begin() as connection:  # the server looks for a deadlock for the reader only
@@ -232,7 +245,7 @@ def test_a_reader_who_keeps_a_view_and_wants_another_is_not_ended(
     with level.engine.connect() as reading, ThreadPoolExecutor(1) as pool:
         reading.exec_driver_sql("SET deadlock_timeout TO '1s'")
         reading.exec_driver_sql("SELECT max(seq) FROM us_holder_change")
-        swap = pool.submit(swapping.swap, level, ROLES, unobserved)
+        swap = pool.submit(swapping.promote, level, ROLES, ignore_step)
         while not reading.exec_driver_sql(waiting).scalar() and not swap.done():
             pass
 
@@ -246,14 +259,14 @@ def test_a_reader_who_keeps_a_view_and_wants_another_is_not_ended(
 
 @pytest.mark.proves("B-06")
 @pytest.mark.parametrize(
-    "verb", [swapping.verify, partial(swapping.swap, roles=ROLES, on_step=unobserved)]
+    "verb", [swapping.compare_versions, partial(swapping.promote, roles=ROLES, on_step=ignore_step)]
 )
 def test_a_version_that_somebody_else_builds_anew_is_neither_compared_nor_shown(
-    followable: Followable, level: Level, verb: Callable[..., object]
+    followable: Followable, level: AlignedVersions, verb: Callable[..., object]
 ) -> None:
-    beside.begin_another(level.engine, "us_holder", level.beside.at_version)
+    beside.create_next(level.engine, "us_holder", level.beside.at_version)
 
-    with pytest.raises(NotBuilt, match="has no whole version besides v1"):
+    with pytest.raises(NotBuiltError, match="has no whole version besides v1"):
         verb(level)
 
     assert live_version(followable) == 1
@@ -262,14 +275,14 @@ def test_a_version_that_somebody_else_builds_anew_is_neither_compared_nor_shown(
 @pytest.mark.proves("B-06")
 @pytest.mark.both_databases
 def test_a_build_that_begins_while_versions_are_put_in_place_keeps_them_out(
-    followable: Followable, level: Level
+    followable: Followable, level: AlignedVersions
 ) -> None:
     def on_step(step: object) -> None:
-        if step is Step.LEVEL:
-            beside.begin_another(level.engine, "us_holder", level.beside.at_version)
+        if step is BuildStep.LEVEL:
+            beside.create_next(level.engine, "us_holder", level.beside.at_version)
 
-    with pytest.raises(NotBuilt):
-        swapping.swap(level, ROLES, on_step)
+    with pytest.raises(NotBuiltError):
+        swapping.promote(level, ROLES, on_step)
 
     assert live_version(followable) == 1
     assert followable.read_side.holders() == {"ada": POSITIONS}
@@ -278,22 +291,22 @@ def test_a_build_that_begins_while_versions_are_put_in_place_keeps_them_out(
 @pytest.mark.proves("B-06")
 @pytest.mark.both_databases
 def test_a_backup_of_the_table_that_is_to_go_is_waited_for_too(
-    followable: Followable, level: Level, monkeypatch: pytest.MonkeyPatch
+    followable: Followable, level: AlignedVersions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    swapping.swap(level, ROLES, unobserved)
+    swapping.promote(level, ROLES, ignore_step)
     third = compile_projection(us_holder, 3)
     with level.engine.begin() as connection:
         creation.create(connection, [third])
-    next_one = replace(level, beside=Beside(SECOND, third, level.beside.at_version))
+    next_one = replace(level, beside=VersionPair(SECOND, third, level.beside.at_version))
     if not followable.read_side.is_postgresql:
-        swapping.swap(next_one, ROLES, unobserved)
+        swapping.promote(next_one, ROLES, ignore_step)
         return
     monkeypatch.setattr(swapping, "PATIENCE_S", 1)
     with level.engine.connect() as reading:
         reading.exec_driver_sql("SELECT * FROM us_holder_v1")
 
-        with pytest.raises(StillRead):
-            swapping.swap(next_one, ROLES, unobserved)
+        with pytest.raises(ViewsReadError):
+            swapping.promote(next_one, ROLES, ignore_step)
 
     assert live_version(followable) == 2
     assert followable.read_side.holders() == {"ada": POSITIONS}
@@ -305,7 +318,7 @@ def fails(_: object, event: RecordedEvent) -> None:
 
 @pytest.mark.proves("B-06")
 def test_all_that_waited_is_applied_before_versions_are_compared(
-    followable: Followable, level: Level, monkeypatch: pytest.MonkeyPatch
+    followable: Followable, level: AlignedVersions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More of it than one batch takes."""
     monkeypatch.setattr(releasing, "MOST", 2)
@@ -317,22 +330,23 @@ def test_all_that_waited_is_applied_before_versions_are_compared(
     held = "SELECT count(*) FROM projection_held"
     assert followable.read_side.select(held) == [(POSITIONS,)]
 
-    assert swapping.verify(level).equal
+    assert swapping.compare_versions(level).equal
 
     assert followable.read_side.select(held) == [(0,)]
 
 
 @pytest.mark.proves("B-06")
 def test_who_types_a_swap_without_the_settings_of_the_build_is_told_which(
-    followable: Followable, level: Level
+    followable: Followable, level: AlignedVersions
 ) -> None:
     otherwise = compile_projection(us_holder, 2, us_exchanges=["LON"])
-    typed = replace(level, beside=Beside(FIRST, otherwise, level.beside.at_version))
+    typed = replace(level, beside=VersionPair(FIRST, otherwise, level.beside.at_version))
 
     with pytest.raises(
-        SetOtherwise, match=r"built with .* and '\{\"us_exchanges\": \[\"LON\"\]\}' is set where"
+        DifferentSettingsError,
+        match=r"built with .* and '\{\"us_exchanges\": \[\"LON\"\]\}' is set where",
     ):
-        swapping.swap(typed, ROLES, unobserved)
+        swapping.promote(typed, ROLES, ignore_step)
 
     assert live_version(followable) == 1
 
@@ -345,11 +359,11 @@ def test_a_build_that_did_not_end_is_none_even_where_nothing_was_read_yet(
         followable.read_side.engine,
         lambda version: compile_projection(us_holder, version),
     )
-    made = beside.begin_another(engine, "us_holder", at_version)
-    with pytest.raises(NotBuilt, match="has no whole version besides v1"):
-        beside.built(engine, "us_holder", at_version)
+    made = beside.create_next(engine, "us_holder", at_version)
+    with pytest.raises(NotBuiltError, match="has no whole version besides v1"):
+        beside.built_version(engine, "us_holder", at_version)
 
     with engine.begin() as connection:
         versions.finish(connection, made.other)
 
-    assert beside.built(engine, "us_holder", at_version).other.version == 2
+    assert beside.built_version(engine, "us_holder", at_version).other.version == 2

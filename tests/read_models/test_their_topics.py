@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 from tests.projection.event_log import opened
 from tests.read_models.deployment import Deployment, reaches
 from tests.topics import OF_SENDERS, alter, grow
-from verdict.read_models.running import Projecting
+from verdict.read_models.running import LiveProjections
 
 pytestmark = pytest.mark.spark
 
@@ -43,7 +43,7 @@ def shown(deployment: Deployment, *clients: str) -> Callable[[], bool]:
 
 @pytest.mark.proves("P-09")
 def test_added_partitions_and_any_time_stop_no_projection(
-    deployment: Deployment, running: Callable[..., Projecting]
+    deployment: Deployment, running: Callable[..., LiveProjections]
 ) -> None:
     """One that was added to a topic of events stopped them all: `list index out of range`."""
     events, states = deployment.topics.events("position"), deployment.topics.named("share-holders")

@@ -8,13 +8,13 @@ from psycopg.errors import InsufficientPrivilege, ObjectNotInPrerequisiteState
 
 from tests.application import APPLICATION
 from tests.postgresql import Server
-from verdict.errors import Unreachable, VerdictError
+from verdict.errors import UnreachableError, VerdictError
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import projections
 from verdict.projection.processor_tables import readable
 from verdict.projection.roles import OPERATOR, Roles
 from verdict.reading.few import BYTES, CELL
-from verdict.reading.reader import NotForReaders, Reader
+from verdict.reading.reader import NotAllowedError, Reader
 
 VIEWS = readable(projections(APPLICATION))
 PLACE = "INSERT INTO projections.projection_position_v1 VALUES ('x', 1, 't', 0, 5)"
@@ -108,7 +108,7 @@ def test_select_is_allowed_in_all_its_forms(reader: Reader, statement: str) -> N
     ],
 )
 def test_anything_else_is_refused_by_name(reader: Reader, statement: str, wanted: str) -> None:
-    with pytest.raises(NotForReaders) as refusal:
+    with pytest.raises(NotAllowedError) as refusal:
         reader.select(statement)
 
     assert str(refusal.value).endswith(f"this statement wants {wanted}")
@@ -284,7 +284,7 @@ def test_a_database_that_goes_away_under_a_reader_is_named(postgresql: Server, u
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
         )
 
-        with pytest.raises(Unreachable, match="postgres"):
+        with pytest.raises(UnreachableError, match="postgres"):
             reader.select("SELECT 1")
 
 
@@ -292,7 +292,7 @@ def test_a_database_that_goes_away_under_a_reader_is_named(postgresql: Server, u
 def test_a_database_that_does_not_answer_is_named_without_its_password(
     opens: Callable[[str], object],
 ) -> None:
-    with pytest.raises(Unreachable, match=r"ada:.*refused") as refusal:
+    with pytest.raises(UnreachableError, match=r"ada:.*refused") as refusal:
         opens("postgresql://ada:secret@127.0.0.1:1/db?sslpassword=secret")
 
     assert "secret" not in str(refusal.value)

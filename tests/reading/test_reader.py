@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.application import APPLICATION
-from verdict.errors import Unreachable, VerdictError
+from verdict.errors import UnreachableError, VerdictError
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import projections
 from verdict.projection.processor_tables import readable
 from verdict.reading.few import BYTES, CELL
-from verdict.reading.reader import NotForReaders, Reader
+from verdict.reading.reader import NotAllowedError, Reader
 from verdict.reading.sqlite_reader import views_made_in
 
 VIEWS = readable(projections(APPLICATION))
@@ -64,7 +64,7 @@ def test_a_file_in_which_verdict_made_nothing_is_no_read_side(tmp_path: Path) ->
     file = tmp_path / "strange.db"
     sqlite3.connect(file).execute("CREATE TABLE mine (one)").connection.close()
 
-    with pytest.raises(Unreachable, match="is it the right data directory"):
+    with pytest.raises(UnreachableError, match="is it the right data directory"):
         views_made_in(file)
 
 
@@ -155,7 +155,7 @@ def test_select_is_allowed_in_all_its_forms(reader: Reader, statement: str) -> N
     ],
 )
 def test_anything_else_is_refused_by_name(reader: Reader, statement: str, wanted: str) -> None:
-    with pytest.raises(NotForReaders) as refusal:
+    with pytest.raises(NotAllowedError) as refusal:
         reader.select(statement)
 
     assert f"this statement wants {wanted}" in str(refusal.value)
@@ -246,7 +246,7 @@ def test_who_is_confined_gets_the_first_rows_cut(reader: Reader) -> None:
 
 
 def test_a_refusal_does_not_stick(reader: Reader) -> None:
-    with pytest.raises(NotForReaders):
+    with pytest.raises(NotAllowedError):
         reader.select("SELECT * FROM us_holder_v1")
 
     assert reader.select("SELECT * FROM us_holder").columns == ("client", "positions", "since")
@@ -286,7 +286,7 @@ def test_a_view_of_ours_that_is_gone_is_told_apart_from_a_mistake(tmp_path: Path
 
 
 def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
-    with pytest.raises(Unreachable, match=r"no read side can be read at .*none\.db"):
+    with pytest.raises(UnreachableError, match=r"no read side can be read at .*none\.db"):
         Reader(f"sqlite:///{tmp_path / 'none.db'}", VIEWS)
 
     assert list(tmp_path.iterdir()) == []

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from verdict.scaffold.names import (
-    NameRefused,
+    InvalidNameError,
     class_name,
-    in_words,
-    see_that_it_can_be,
-    see_that_no_module_has_it,
+    require_free_module,
+    require_valid_name,
+    words_of,
 )
 
 
@@ -31,15 +31,15 @@ from verdict.scaffold.names import (
     ],
 )
 def test_what_cannot_be_a_name_is_said(name: str, problem: str) -> None:
-    with pytest.raises(NameRefused) as refused:
-        see_that_it_can_be("aggregate", name)
+    with pytest.raises(InvalidNameError) as refused:
+        require_valid_name("aggregate", name)
 
     assert str(refused.value).startswith(f"aggregate {name!r} cannot have this name: {problem}")
 
 
 @pytest.mark.parametrize("name", ["a", "parcel", "gift_card", "match", "type_2", "a" * 30])
 def test_other_names_can_be(name: str) -> None:
-    see_that_it_can_be("aggregate", name)
+    require_valid_name("aggregate", name)
 
 
 @pytest.mark.parametrize("name", ["calendar", "verdict", "pydantic", "pytest"])
@@ -48,8 +48,8 @@ def test_an_application_hides_no_module(
 ) -> None:
     monkeypatch.chdir(tmp_path)
 
-    with pytest.raises(NameRefused, match=f"'{name}' cannot have this name: it would hide"):
-        see_that_no_module_has_it(name)
+    with pytest.raises(InvalidNameError, match=f"'{name}' cannot have this name: it would hide"):
+        require_free_module(name)
 
 
 def test_a_folder_that_is_there_already_hides_nothing(
@@ -59,8 +59,8 @@ def test_a_folder_that_is_there_already_hides_nothing(
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     (tmp_path / "my_shop").mkdir()
 
-    see_that_no_module_has_it("my_shop")
-    see_that_no_module_has_it("other_shop")
+    require_free_module("my_shop")
+    require_free_module("other_shop")
 
 
 def test_classes_and_sentences_are_made_of_names() -> None:
@@ -69,4 +69,4 @@ def test_classes_and_sentences_are_made_of_names() -> None:
         "GiftCard",
         "B2b",
     ]
-    assert in_words("gift_card") == "gift card"
+    assert words_of("gift_card") == "gift card"

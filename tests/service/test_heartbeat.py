@@ -6,12 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from verdict.configuration.found import FILE, Overdue, Service, find_service, silent_s
+from verdict.configuration.found import (
+    FILE,
+    AnnouncedService,
+    OverdueBatch,
+    find_service,
+    silence_s,
+)
 from verdict.service.heartbeat import Heartbeat
-from verdict.spark.under_way import longer_than, under_way
+from verdict.spark.under_way import batch_under_way, longer_than
 from verdict.standing.problems import SILENT_S, kafka_away, told_by
 
-SERVICE = Service(os.getpid(), "localhost:9092", "sqlite:///x")
+SERVICE = AnnouncedService(os.getpid(), "localhost:9092", "sqlite:///x")
 
 
 @pytest.mark.proves("F-07")
@@ -19,7 +25,7 @@ def test_a_batch_is_overdue_from_its_limit_to_its_end(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     heartbeat = Heartbeat(tmp_path, SERVICE, batch_limit_s=0)
-    with under_way("decider", 7):
+    with batch_under_way("decider", 7):
         heartbeat.beat(None, {})
         heartbeat.beat(None, {})
         found = find_service(tmp_path)
@@ -34,7 +40,7 @@ def test_a_batch_is_overdue_from_its_limit_to_its_end(
 
 
 def test_a_batch_within_its_limit_is_nobodys_business() -> None:
-    with under_way("decider", 7):
+    with batch_under_way("decider", 7):
         assert longer_than(3600) == {}
 
 
@@ -53,11 +59,11 @@ def test_what_it_waits_for_and_what_stopped_is_announced(tmp_path: Path) -> None
 def test_a_sign_of_life_comes_without_any_news(tmp_path: Path) -> None:
     heartbeat = Heartbeat(tmp_path, SERVICE, batch_limit_s=60)
     os.utime(tmp_path / FILE, (1, 1))
-    assert silent_s(tmp_path) > SILENT_S
+    assert silence_s(tmp_path) > SILENT_S
 
     heartbeat.beat(None, {})
 
-    assert silent_s(tmp_path) < SILENT_S
+    assert silence_s(tmp_path) < SILENT_S
 
 
 @pytest.mark.proves("F-08")
@@ -96,7 +102,7 @@ def test_everything_that_is_stopped_is_told() -> None:
         SERVICE,
         kafka_away_since=0.0,
         stopped={"lake": "the disk is full"},
-        overdue={"decider": Overdue(7, 0.0)},
+        overdue={"decider": OverdueBatch(7, 0.0)},
     )
 
     [away] = kafka_away(ailing)

@@ -7,17 +7,17 @@ from pydantic import SecretStr
 from tests.application import APPLICATION
 from tests.projection.read_side import ReadSide
 from verdict.configuration.loading import load_settings
-from verdict.kafka.access import Kafka
-from verdict.kafka.giants import Giant
+from verdict.kafka.access import KafkaConfig
+from verdict.kafka.giants import OversizedRecord
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.source import Source
 from verdict.service import jvm_exit
 
-NOWHERE = Kafka(settings={"bootstrap.servers": "127.0.0.1:1"})
+NOWHERE = KafkaConfig(settings={"bootstrap.servers": "127.0.0.1:1"})
 
 
-def said(tmp_path: Path, code: int, *found: Giant) -> str:
+def said(tmp_path: Path, code: int, *found: OversizedRecord) -> str:
     """Return what is said of a JVM that ended with `code` when `found` is what came next."""
     settings = load_settings(APPLICATION, data_dir=tmp_path)
     with pytest.MonkeyPatch.context() as patched:
@@ -28,7 +28,7 @@ def said(tmp_path: Path, code: int, *found: Giant) -> str:
 def test_a_jvm_that_somebody_ended_is_not_taken_for_one_that_ran_out_of_memory(
     tmp_path: Path,
 ) -> None:
-    assert said(tmp_path, -9, Giant(Source("order.commands", 0, 17), 4 * 10**8)) == (
+    assert said(tmp_path, -9, OversizedRecord(Source("order.commands", 0, 17), 4 * 10**8)) == (
         "the JVM of Spark ended with -9: see whether the system ended it for want of memory, and "
         f"the end of {tmp_path}/spark.log, then start again; nothing is lost"
     )
@@ -37,7 +37,10 @@ def test_a_jvm_that_somebody_ended_is_not_taken_for_one_that_ran_out_of_memory(
 
 @pytest.mark.proves("C-11")
 def test_records_that_it_died_of_are_named_with_the_way_past_them(tmp_path: Path) -> None:
-    giants = Giant(Source("order.commands", 0, 17), 4 * 10**8), Giant(Source("retry", 1, 2), None)
+    giants = (
+        OversizedRecord(Source("order.commands", 0, 17), 4 * 10**8),
+        OversizedRecord(Source("retry", 1, 2), None),
+    )
     assert said(tmp_path, 52, *giants) == (
         "the JVM of Spark ran out of memory (it ended with 52): order.commands:0:17 unpacks to "
         "400,000,000 bytes; retry:1:2 unpacks to more than a client takes; each start would meet "
@@ -48,7 +51,7 @@ def test_records_that_it_died_of_are_named_with_the_way_past_them(tmp_path: Path
 
 
 def test_no_way_is_offered_that_cannot_be_gone(tmp_path: Path) -> None:
-    assert said(tmp_path, 52, Giant(Source("share-holders", 0, 17), 4 * 10**8)).endswith(
+    assert said(tmp_path, 52, OversizedRecord(Source("share-holders", 0, 17), 4 * 10**8)).endswith(
         "share-holders:0:17 unpacks to 400,000,000 bytes; each start would meet that again, "
         "nothing is lost: give the JVM several times that with driver_memory, now 1g"
     )
@@ -78,7 +81,7 @@ def test_records_that_only_read_models_were_about_to_read_are_found_too(
     assert sender.flush(30) == 0
 
     ended = jvm_exit.jvm_ended(
-        52, settings, Kafka(settings={"bootstrap.servers": servers}), tmp_path
+        52, settings, KafkaConfig(settings={"bootstrap.servers": servers}), tmp_path
     )
 
     assert f"{states}:1:0 unpacks to 20,000,001 bytes; each start would meet" in str(ended)

@@ -4,12 +4,12 @@ from threading import Event
 
 import pytest
 
-from verdict.errors import TimedOut
+from verdict.errors import TimedOutError
 from verdict.service.rehearsal import Rehearsal
 from verdict.service.supervisor import Supervisor
 
 
-class WorkersEnded(Exception):
+class WorkersEndedError(Exception):
     """Stands for what a first batch can end with."""
 
 
@@ -32,16 +32,16 @@ def test_a_first_batch_that_does_not_end_ends_the_start() -> None:
     def hang() -> None:
         release.wait()
 
-    with pytest.raises(TimedOut, match="has not come through in 0 s"):
+    with pytest.raises(TimedOutError, match="has not come through in 0 s"):
         run(Rehearsal(hang, limit_s=0))
     release.set()
 
 
 def test_what_ended_the_first_batch_is_raised() -> None:
     def fail() -> None:
-        raise WorkersEnded
+        raise WorkersEndedError
 
-    with pytest.raises(WorkersEnded):
+    with pytest.raises(WorkersEndedError):
         run(Rehearsal(fail))
 
 

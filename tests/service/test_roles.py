@@ -10,17 +10,17 @@ import pytest
 
 from tests.application import APPLICATION
 from verdict.configuration.found import (
-    Service,
+    AnnouncedService,
     announce,
     bootstrap_servers,
     database_url,
     home_of,
-    killed_on,
+    killed_roles,
 )
-from verdict.configuration.loading import SettingsInvalid, load_settings
+from verdict.configuration.loading import InvalidSettingsError, load_settings
 from verdict.configuration.settings import Settings
-from verdict.errors import Unreachable, VerdictError
-from verdict.foundation.place import whole_place
+from verdict.errors import UnreachableError, VerdictError
+from verdict.foundation.place import require_whole_directory
 from verdict.local.lock import DataDirectoryLock
 from verdict.service.role_set import RoleSet, all_roles, alone, with_kafka
 from verdict.standing.problems import killed
@@ -71,7 +71,7 @@ def test_others_run_beside_it_but_nobody_who_has_them_all(settings: Settings) ->
 def test_a_recovery_takes_the_decider_alone(settings: Settings) -> None:
     with ExitStack() as held:
         take(alone(settings, "letters"), held)
-        take(RoleSet((), whole_place(settings.data_dir)), held)
+        take(RoleSet((), require_whole_directory(settings.data_dir)), held)
         with pytest.raises(VerdictError, match="the folder of role decider"):
             take(alone(settings, "decider"), held)
 
@@ -86,26 +86,28 @@ def test_a_recovery_takes_the_decider_alone(settings: Settings) -> None:
 )
 def test_what_there_is_not_is_named(settings: Settings, role: str, said: str) -> None:
     name, *chosen = role.split()
-    with pytest.raises(SettingsInvalid, match=said):
+    with pytest.raises(InvalidSettingsError, match=said):
         alone(settings, name, chosen)
 
 
 def test_a_role_finds_the_broker_that_runs_beside_it_or_starts_none(settings: Settings) -> None:
-    with pytest.raises(Unreachable, match="start `verdict run broker` first"):
+    with pytest.raises(UnreachableError, match="start `verdict run broker` first"):
         with_kafka(settings, "decider")
-    announced(settings, Service(os.getpid(), "127.0.0.1:7", None, roles=("broker",)))
+    announced(settings, AnnouncedService(os.getpid(), "127.0.0.1:7", None, roles=("broker",)))
 
     given = with_kafka(settings, "decider")
     assert given.bootstrap_servers == bootstrap_servers(settings) == "127.0.0.1:7"
     assert with_kafka(settings, "broker") is settings
-    with pytest.raises(SettingsInvalid, match="Kafka is there already"):
+    with pytest.raises(InvalidSettingsError, match="Kafka is there already"):
         with_kafka(given, "broker")
 
 
 def test_the_database_is_that_of_who_has_one(settings: Settings) -> None:
-    announced(settings, Service(os.getpid(), "kafka:1", None, roles=("broker",)))
+    announced(settings, AnnouncedService(os.getpid(), "kafka:1", None, roles=("broker",)))
     assert database_url(settings) == f"sqlite:///{settings.data_dir}/verdict.db"
-    announced(settings, Service(os.getpid(), "kafka:1", "postgresql://db", roles=("letters",)))
+    announced(
+        settings, AnnouncedService(os.getpid(), "kafka:1", "postgresql://db", roles=("letters",))
+    )
 
     assert database_url(settings) == "postgresql://db"
 
@@ -114,10 +116,10 @@ def test_the_database_is_that_of_who_has_one(settings: Settings) -> None:
 def test_who_was_killed_is_named_with_what_to_do(settings: Settings) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         pass
-    announced(settings, Service(ended.pid, "kafka:1", None, roles=("lake",)))
-    announced(settings, Service(os.getpid(), "kafka:1", None, roles=("letters",)))
+    announced(settings, AnnouncedService(ended.pid, "kafka:1", None, roles=("lake",)))
+    announced(settings, AnnouncedService(os.getpid(), "kafka:1", None, roles=("letters",)))
 
-    [found] = map(killed, killed_on(settings.data_dir))
+    [found] = map(killed, killed_roles(settings.data_dir))
     assert found.startswith(f"the role lake, pid {ended.pid}, has ended without a last word")
     assert found.endswith("start `verdict run lake` again")
 
@@ -128,7 +130,7 @@ def take(role_set: RoleSet, held: ExitStack) -> None:
         held.enter_context(DataDirectoryLock(folder, kind))
 
 
-def announced(settings: Settings, service: Service) -> None:
+def announced(settings: Settings, service: AnnouncedService) -> None:
     """Announce a role that runs by itself."""
     home = home_of(settings.data_dir, *service.roles)
     home.mkdir(parents=True)

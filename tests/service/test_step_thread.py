@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from verdict.errors import Unreachable
+from verdict.errors import UnreachableError
 from verdict.service.step_thread import StepThread
 from verdict.service.supervisor import Supervisor
 
@@ -76,7 +76,9 @@ def test_a_reset_that_fails_is_raised() -> None:
 def test_a_supervised_thread_takes_steps_again_and_each_cause_is_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    work = Scripted(None, *[Unreachable("Kafka is away")] * 3, Unreachable("no database"), None)
+    work = Scripted(
+        None, *[UnreachableError("Kafka is away")] * 3, UnreachableError("no database"), None
+    )
     supervisor = Supervisor(name="intake", component=StepThread("intake", work), retry_s=0)
     supervisor.start()
     deadline = time.monotonic() + PATIENCE_S

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from verdict.errors import BeginAgain, Late, Unreachable, VerdictError
+from verdict.errors import RestartRequestedError, UnreachableError, VerdictError, WorkerTimeoutError
 from verdict.service import supervisor as module
 from verdict.service.supervisor import LATE_AT_MOST, Supervisor
 
@@ -47,8 +47,10 @@ def check(supervisor: Supervisor, times: int) -> None:
 def test_each_cause_is_logged_once_until_the_component_runs_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    away = [Unreachable("away")] * 3
-    supervisor = supervised(Scripted(*away, Unreachable("locked"), None, Unreachable("away")))
+    away = [UnreachableError("away")] * 3
+    supervisor = supervised(
+        Scripted(*away, UnreachableError("locked"), None, UnreachableError("away"))
+    )
 
     check(supervisor, 5)
 
@@ -63,7 +65,7 @@ def test_each_cause_is_logged_once_until_the_component_runs_again(
 
 
 def test_it_is_stopped_before_it_is_started_again() -> None:
-    component = Scripted(None, Unreachable("no answer"), Unreachable("still none"), None)
+    component = Scripted(None, UnreachableError("no answer"), UnreachableError("still none"), None)
     supervisor = supervised(component)
 
     failures = []
@@ -77,7 +79,7 @@ def test_it_is_stopped_before_it_is_started_again() -> None:
 
 def test_it_is_reported_until_the_work_that_failed_is_done() -> None:
     """Kafka may answer, and yet take no transaction: that the component is started helps nobody."""
-    component = Scripted(None, Unreachable("too few replicas are in sync"))
+    component = Scripted(None, UnreachableError("too few replicas are in sync"))
     supervisor = supervised(component)
     component.undone = True
 
@@ -143,7 +145,7 @@ def test_an_error_for_a_person_is_logged_without_a_traceback(
 def test_it_is_restarted_at_once_when_a_person_decided_something(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    component = Scripted(None, BeginAgain("v2 is live"), None)
+    component = Scripted(None, RestartRequestedError("v2 is live"), None)
     supervisor = supervised(component)
 
     supervisor.check()
@@ -154,7 +156,9 @@ def test_it_is_restarted_at_once_when_a_person_decided_something(
 
 
 def test_a_restart_that_fails_needs_a_person() -> None:
-    component = Scripted(None, BeginAgain("v2 is live"), VerdictError("v2 is not configured"))
+    component = Scripted(
+        None, RestartRequestedError("v2 is live"), VerdictError("v2 is not configured")
+    )
     supervisor = supervised(component)
 
     supervisor.check()
@@ -168,7 +172,7 @@ def test_what_ends_an_essential_component_ends_the_process(
 ) -> None:
     """A failure that passes does not."""
     bug, ended = ZeroDivisionError("a bug"), list[Exception]()
-    component = Scripted(None, Unreachable("no answer"), None, bug)
+    component = Scripted(None, UnreachableError("no answer"), None, bug)
     supervisor = Supervisor(
         name="lake", component=component, retry_s=0, essential=True, on_end=ended.append
     )
@@ -187,19 +191,19 @@ def test_what_ends_an_essential_component_ends_the_process(
 def test_a_start_that_must_not_fail_is_raised(essential: bool, must_start: bool) -> None:
     supervisor = Supervisor(
         name="lake",
-        component=Scripted(Unreachable("no answer")),
+        component=Scripted(UnreachableError("no answer")),
         essential=essential,
         must_start=must_start,
     )
 
-    with pytest.raises(Unreachable):
+    with pytest.raises(UnreachableError):
         supervisor.start()
 
 
 @pytest.mark.proves("F-01")
 def test_nothing_is_polled_or_started_while_kafka_is_away() -> None:
     kafka = SimpleNamespace(is_there=True)
-    component = Scripted(None, Unreachable("no answer"))
+    component = Scripted(None, UnreachableError("no answer"))
     supervisor = Supervisor(
         name="lake", component=component, retry_s=0, is_kafka_there=lambda: kafka.is_there
     )
@@ -217,11 +221,11 @@ def test_nothing_is_polled_or_started_while_kafka_is_away() -> None:
 
 @pytest.mark.proves("F-06")
 def test_an_essential_component_that_is_late_again_and_again_ends_the_process() -> None:
-    component = Scripted(None, *[Late("no worker")] * (LATE_AT_MOST + 1))
+    component = Scripted(None, *[WorkerTimeoutError("no worker")] * (LATE_AT_MOST + 1))
     supervisor = supervised(component, essential=True)
 
     check(supervisor, LATE_AT_MOST)
-    with pytest.raises(Late):
+    with pytest.raises(WorkerTimeoutError):
         supervisor.check()
 
 
@@ -232,7 +236,7 @@ def test_a_component_that_is_late_is_started_later_each_time(
     """A machine that has too much to do is not given more; nor does the service end at once."""
     clock = SimpleNamespace(now=0)
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    component = Scripted(None, *[Late("no worker"), None] * (LATE_AT_MOST + 1))
+    component = Scripted(None, *[WorkerTimeoutError("no worker"), None] * (LATE_AT_MOST + 1))
     supervisor = Supervisor(name="lake", component=component, retry_s=1)
     supervisor.start()
 
@@ -246,7 +250,7 @@ def test_a_component_that_is_late_is_started_later_each_time(
 
 
 def test_a_batch_that_is_done_makes_good_for_those_that_were_late() -> None:
-    component = Scripted(None, *[Late("no worker"), None] * 3 * LATE_AT_MOST)
+    component = Scripted(None, *[WorkerTimeoutError("no worker"), None] * 3 * LATE_AT_MOST)
     supervisor = supervised(component, essential=True)
 
     for _ in range(6 * LATE_AT_MOST):

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from verdict.spark.heap import MOST, QUIET_S, SMALL, Heap
-from verdict.spark.under_way import quiet_s, under_way
+from verdict.spark.under_way import batch_under_way, quiet_s
 
 BURST = 32 * 2**20  # bytes
 PIECE = 4 * 2**20  # of one array, for which the heap needs room in one place
@@ -62,6 +62,6 @@ def test_it_gives_back_once_in_each_quiet_time(given_back: tuple[Heap, list[str]
 
 
 def test_it_is_not_quiet_while_a_batch_is_under_way() -> None:
-    with under_way("decider", 7):
+    with batch_under_way("decider", 7):
         assert quiet_s() == 0
     assert quiet_s() < QUIET_S

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from verdict.operator.stream import bounded
-from verdict.spark.interpreting import INTERPRETED, MOST_ROWS, Interpreting
+from verdict.spark.interpreting import INTERPRETED, MOST_ROWS, CodegenSwitch
 
 KAFKA = (
     "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, "
@@ -32,7 +32,7 @@ def test_what_a_query_does_follows_the_size_of_its_batches(
     spark: SparkSession, session: SparkSession
 ) -> None:
     chosen = {name: session.conf.get(name) for name in INTERPRETED}
-    interpreting = Interpreting()
+    interpreting = CodegenSwitch()
     seen = []
     for rows in (MOST_ROWS + 1, 0, 1, MOST_ROWS, MOST_ROWS + 1, 1):
         interpreting.suit(session, rows)
@@ -46,7 +46,7 @@ def test_what_a_query_does_follows_the_size_of_its_batches(
 
 def test_who_has_set_it_otherwise_gets_it_back(session: SparkSession) -> None:
     session.conf.set("spark.sql.codegen.factoryMode", "CODEGEN_ONLY")
-    interpreting = Interpreting()
+    interpreting = CodegenSwitch()
 
     interpreting.suit(session, 1)
     interpreting.suit(session, MOST_ROWS + 1)
@@ -65,7 +65,7 @@ def test_records_are_the_same_either_way(session: SparkSession) -> None:
     ]
     found = []
     for rows in (MOST_ROWS + 1, 1):
-        Interpreting().suit(session, rows)
+        CodegenSwitch().suit(session, rows)
         assert interpreted(session) is (rows == 1)
         arrived = session.sparkContext.parallelize(records)  # what is local Spark folds by itself
         frame = bounded(session.createDataFrame(arrived, KAFKA), 100)

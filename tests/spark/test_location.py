@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from verdict.spark.location import on_disk
+from verdict.spark.location import local_path
 from verdict.spark.running import SparkQuery
 from verdict.spark.session import EXECUTOR_OPTIONS, PYTHON, QUICK_COMPILER, _on_a_cluster
 
@@ -53,7 +53,7 @@ def test_a_checkpoint_lies_where_we_look_whatever_the_cluster_takes_by_default(
     spark.conf.set("fs.defaultFS", "nowhere://host/")
     try:
         query = SparkQuery(spark, "q", lambda *_: None, lambda error: error)
-        stream = spark.readStream.text(on_disk(arriving))
+        stream = spark.readStream.text(local_path(arriving))
         query.start(stream, checkpoint, trigger_ms=0)
         query.check()
         query.stop()

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.application import APPLICATION
-from verdict.errors import Unreachable, VerdictError
+from verdict.errors import UnreachableError, VerdictError
 from verdict.spark import probe
 from verdict.spark.probe import Answer, Executor, Executors, answer_here, answer_of, differing
 
@@ -102,7 +102,9 @@ def test_who_never_answers_is_not_taken(tmp_path: Path) -> None:
 
 
 def test_none_at_all_is_said(tmp_path: Path) -> None:
-    with pytest.raises(Unreachable, match=r"no executor of spark://host:7077 is there: see wh"):
+    with pytest.raises(
+        UnreachableError, match=r"no executor of spark://host:7077 is there: see wh"
+    ):
         Told(tmp_path, [""], []).await_fitting(patience_s=0)
 
 

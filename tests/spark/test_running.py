@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from verdict.errors import Unreachable, VerdictError
-from verdict.exactly_once.batch import Batch
+from verdict.errors import UnreachableError, VerdictError
+from verdict.exactly_once.batch import SourceBatch
 from verdict.spark import running
 from verdict.spark.running import POOL, SparkQuery
 
 # ruff: noqa: N802, N803  (names of PySpark)
 
-BATCH = Batch(query_id="q", batch_id=7, start={}, end={})
+BATCH = SourceBatch(query_id="q", batch_id=7, start={}, end={})
 
 
 class Spark:
@@ -83,7 +83,7 @@ def begun(spark: Spark, *failures: Exception | None) -> SparkQuery:
     """Return a running query of which each batch fails as it is told."""
     left = list(failures)
 
-    def take(frame: object, batch: Batch) -> None:
+    def take(frame: object, batch: SourceBatch) -> None:
         assert batch is BATCH
         if left and (failure := left.pop(0)) is not None:
             raise failure
@@ -110,12 +110,12 @@ def test_what_a_batch_raised_is_told_and_not_what_spark_made_of_it(spark: Spark)
 def test_the_first_failure_is_told_wherever_it_was(spark: Spark) -> None:
     query = begun(spark, VerdictError("the second"))
 
-    query.fail(Unreachable("the first"))
+    query.fail(UnreachableError("the first"))
     with pytest.raises(VerdictError, match="the second"):
         spark.batch()  # one that was under way
 
     assert spark.stops == 1
-    with pytest.raises(Unreachable, match="the first"):
+    with pytest.raises(UnreachableError, match="the first"):
         query.check()
 
 

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from verdict.application_loader import NoApplication
-from verdict.errors import Late, Unreachable, VerdictError
-from verdict.exactly_once.errors import CheckpointMismatchError, DamagedCheckpoint
+from verdict.application_loader import ApplicationNotFoundError
+from verdict.errors import UnreachableError, VerdictError, WorkerTimeoutError
+from verdict.exactly_once.errors import CheckpointMismatchError, DamagedCheckpointError
 from verdict.spark.errors import query_failed
 
 DATA = Path("/data")
@@ -36,63 +36,83 @@ Caused by: java.io.IOException: {}
         (
             "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node "
             "assignment. Call: describeTopics",
-            Unreachable,
+            UnreachableError,
             "see that it runs; nothing is lost",
         ),
         (
             "java.util.concurrent.TimeoutException: Cannot fetch record for offset 7 in 120000 "
             "milliseconds",
-            Unreachable,
+            UnreachableError,
             "see that it runs",
         ),
         (
             "Checksum error: file:/data/checkpoint/state/0/1/3.changelog at 0 exp: 1 got: 2",
-            DamagedCheckpoint,
+            DamagedCheckpointError,
             "`verdict recover`",
         ),
         (
             "[CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE] An error occurred",
-            DamagedCheckpoint,
+            DamagedCheckpointError,
             "`verdict recover`",
         ),
         (
             "File `/was/decider/generation-1/checkpoint/state/0/_stateSchema/default/0_d5` does "
             "not exist. SQLSTATE: 42K03",
-            DamagedCheckpoint,
+            DamagedCheckpointError,
             "was made in another folder",
         ),
-        ("state of shard 1 is damaged: log entry 3 of 3 is missing", DamagedCheckpoint, "recover"),
-        ("Python worker failed to connect back.", Late, "was late, or has ended"),
-        ("Python worker exited unexpectedly (crashed)", Late, "was late, or has ended"),
-        ("Python worker failed to connect back.", Late, f"{LOG} has all of it"),
-        ("Timed out while waiting for the Python worker to connect back", Late, "was late"),
+        (
+            "state of shard 1 is damaged: log entry 3 of 3 is missing",
+            DamagedCheckpointError,
+            "recover",
+        ),
+        ("Python worker failed to connect back.", WorkerTimeoutError, "was late, or has ended"),
+        (
+            "Python worker exited unexpectedly (crashed)",
+            WorkerTimeoutError,
+            "was late, or has ended",
+        ),
+        ("Python worker failed to connect back.", WorkerTimeoutError, f"{LOG} has all of it"),
+        (
+            "Timed out while waiting for the Python worker to connect back",
+            WorkerTimeoutError,
+            "was late",
+        ),
         (
             "[STREAMING_PYTHON_RUNNER_INITIALIZATION_COMMUNICATION_FAILURE] Streaming Runner "
             "initialization failed during initial config communication. Cause: null SQLSTATE: "
             "XXKST",
-            Late,
+            WorkerTimeoutError,
             "was late, or has ended",
         ),
         (
             "org.apache.spark.SparkException: EOFException occurred while reading the port number "
             "from pyspark.daemon's stdout.",
-            Late,
+            WorkerTimeoutError,
             "was late, or has ended",
         ),
         (
             "Lost task 0.3 in stage 3.0 (TID 7) (10.0.0.5 executor 3): ExecutorLostFailure "
             "(executor 3 exited unrelated to the running tasks) Reason: worker lost",
-            Late,
+            WorkerTimeoutError,
             "give its machine less to do",
         ),
         (
             "verdict.application.NoApplication: the application shop:app cannot be loaded: "
             "SyntaxError: invalid syntax (parcel.py, line 64)",
-            NoApplication,
+            ApplicationNotFoundError,
             "(parcel.py, line 64): its files have changed since this process began",
         ),
-        ("shuffle.MetadataFetchFailedException: Missing an output", Late, "was late, or has ended"),
-        ("[CANNOT_LOAD_STATE_STORE.UNRELEASED_THREAD_ERROR] held by x", Late, "was late"),
+        (
+            "shuffle.MetadataFetchFailedException: Missing an output",
+            WorkerTimeoutError,
+            "was late, or has ended",
+        ),
+        (
+            "[CANNOT_LOAD_STATE_STORE.UNRELEASED_THREAD_ERROR] held by x",
+            WorkerTimeoutError,
+            "was late",
+        ),
     ],
 )
 def test_what_a_person_can_mend_is_said_with_its_line_and_what_to_do(
@@ -128,7 +148,7 @@ def test_the_end_of_what_forks_the_workers_is_not_taken_for_a_bug() -> None:
         "createWorker$1(PythonWorkerFactory.scala:181)"
     )
     for line in (forking, meanwhile):
-        assert type(query_failed(RuntimeError(TRACE.format(line)), DATA, LOG)) is Late
+        assert type(query_failed(RuntimeError(TRACE.format(line)), DATA, LOG)) is WorkerTimeoutError
 
 
 @pytest.mark.parametrize("line", ["Stream closed", "java.io.EOFException"])
@@ -193,7 +213,7 @@ def test_what_kafka_has_dropped_is_told_in_one_line_with_the_reason(reason: str)
     assert "\n" not in for_projections + for_the_decider
 
 
-class Captured(Exception):
+class CapturedError(Exception):
     """As PySpark wraps an exception of Java's; its own class needs a JVM."""
 
     def __init__(self, text: str, trace: str) -> None:
@@ -205,7 +225,7 @@ class Captured(Exception):
 def test_a_cause_is_found_behind_an_error_that_does_not_tell_it() -> None:
     trace = "KafkaException: x\nCaused by: java.io.IOException: Too many open files\n\tat java.X"
     failure = RuntimeError("Failed to create new KafkaAdminClient")
-    failure.__cause__ = Captured("no client", trace)
+    failure.__cause__ = CapturedError("no client", trace)
 
     assert "(Too many open files)" in str(query_failed(failure, DATA, LOG))
 

@@ -18,7 +18,7 @@ from verdict.configuration.loading import settings_alone
 from verdict.kafka import log
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.local.broker import EmbeddedBroker
-from verdict.standing.asking import standing_of
+from verdict.standing.asking import get_status
 from verdict.standing.facts import Problem
 
 
@@ -34,16 +34,16 @@ def test_a_topic_that_somebody_let_forget_is_named_before_it_has(
         topic_prefix="forgets.",
         partitions=1,
     )
-    assert not said_of_topics(standing_of(settings).problems), "none is there"
+    assert not said_of_topics(get_status(settings).problems), "none is there"
     check = TopicAdmin({"bootstrap.servers": servers}, settings.topics)
     check.create_missing()
-    assert not said_of_topics(standing_of(settings).problems)
+    assert not said_of_topics(get_status(settings).problems)
 
     forget(servers, "forgets.order.events")
     while not check.differences():
         pass  # the broker answers with it a moment later
 
-    [said] = said_of_topics(standing_of(settings).problems)
+    [said] = said_of_topics(get_status(settings).problems)
     assert "forgets.order.events: retention.ms is 1000, must be -1" in said
     assert said.part == "", "commands are decided all the same"
 
@@ -66,7 +66,7 @@ def test_a_look_makes_few_clients(
         return Consumer(settings)
 
     monkeypatch.setattr(log, "Consumer", consumer)
-    standing_of(settings)
+    get_status(settings)
 
     assert len(made) == 3, "what is committed, what is written, and what people decided"
 

@@ -2,55 +2,55 @@
 
 from pathlib import Path
 
-from verdict.configuration.found import Latency, Overdue, Service
+from verdict.configuration.found import AnnouncedService, Latency, OverdueBatch
 from verdict.standing.facts import (
-    CommandsStanding,
-    DeciderStanding,
-    HeldAggregate,
-    LettersStanding,
+    BlockedAggregateStatus,
+    CommandsStatus,
+    DeadLettersStatus,
+    DeciderStatus,
     PolicyRejections,
-    PositionStanding,
+    PositionStatus,
     Problem,
-    ProcessorStanding,
-    ProjectionStanding,
+    ProcessorStatus,
+    ProjectionStatus,
     QuarantinedAggregate,
     QuarantinedAggregates,
     ScatteredAggregate,
     ScatteredKeys,
-    Standing,
+    StatusReport,
     as_json,
 )
 from verdict.wire.json_lines import json_line
 
-FULL = Standing(
-    service=Service(
+FULL = StatusReport(
+    service=AnnouncedService(
         7,
         "127.0.0.1:9092",
         "postgresql://ada:secret@db/v",
         stopped={"lake": "no disk"},
-        overdue={"decider": Overdue(3, 1.5)},
+        overdue={"decider": OverdueBatch(3, 1.5)},
         roles=("decider", "lake"),
         latency=Latency(1, 4, 20, 30, 31),
         latencies=(Latency(1, 4, 20, 30, 31),),
     ),
     data_dir=Path("/data"),
-    decider=DeciderStanding("me", 2, 9, 4, "order=1"),
-    commands=(CommandsStanding("order.commands", 0, 5, 6, 1),),
-    processors=(ProcessorStanding("lake", 1, "me", None),),
+    decider=DeciderStatus("me", 2, 9, 4, "order=1"),
+    commands=(CommandsStatus("order.commands", 0, 5, 6, 1),),
+    processors=(ProcessorStatus("lake", 1, "me", None),),
     projections=(
-        ProjectionStanding(
+        ProjectionStatus(
             projection="q",
             version=1,
             role="live",
             lag=1,
             stopped_by="why",
-            held=(HeldAggregate("order", "o-1", 3, 5, "2026-11-21T09:00:00.000Z", None),),
-            positions=(PositionStanding("order.events", 0, 4, 1),),
+            held=(BlockedAggregateStatus("order", "o-1", 3, 5, "2026-11-21T09:00:00.000Z", None),),
+            positions=(PositionStatus("order.events", 0, 4, 1),),
         ),
     ),
     quarantines=QuarantinedAggregates(1, QuarantinedAggregate("order", "o-4", 2, "a gap")),
     scattered=ScatteredKeys(1, ScatteredAggregate("order", "o-2", 2)),
-    letters=LettersStanding(1, 2, 0),
+    letters=DeadLettersStatus(1, 2, 0),
     problems=(Problem("the lake stopped: no disk"),),
     answered={"ACCEPTED": 3},
     refused={"OVERFILL": 1},
@@ -90,7 +90,7 @@ def test_all_that_is_known_as_json() -> None:
 
 
 def test_nothing_known_as_json() -> None:
-    assert json_line(as_json(Standing(None, Path("/data")))).decode() == (
+    assert json_line(as_json(StatusReport(None, Path("/data")))).decode() == (
         '{"service": null, "data_dir": "/data", "decider": null, "commands": null, '
         '"processors": null, "projections": null, "quarantines": null, "scattered": null, '
         '"letters": null, '

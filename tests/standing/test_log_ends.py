@@ -9,16 +9,16 @@ from tests.application import APPLICATION
 from tests.topics import create
 from verdict.configuration.loading import settings_alone
 from verdict.foundation.transaction_watch import TransactionWatch
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log import KafkaLog
 from verdict.local.broker import EmbeddedBroker
 from verdict.standing.log_ends import ends_and_open, ends_of, log_of
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 from verdict.wire.topics import Topics
 
 TOPICS = Topics(APPLICATION, prefix="log-ends.", partitions=2)
 COMMANDS, EVENTS = TOPICS.commands("order"), TOPICS.events("order")
-ONE, OTHER = Partition(COMMANDS, 0), Partition(COMMANDS, 1)
+ONE, OTHER = TopicPartition(COMMANDS, 0), TopicPartition(COMMANDS, 1)
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_on_topics_that_verdict_writes_to_one_counts_once_ours_would_have_ended(
     before = ends_of(log, [EVENTS])
     sender.produce(EVENTS, b"one", partition=1)
     sender.flush(60)
-    place = Partition(EVENTS, 1)
+    place = TopicPartition(EVENTS, 1)
 
     assert ends_and_open(log, [EVENTS], [EVENTS], limit_s=3600)[1] == {}
     assert ends_and_open(log, [EVENTS], [EVENTS], limit_s=-60)[1] == {place: before[place]}
@@ -71,8 +71,8 @@ def test_the_service_says_once_what_is_open_for_longer_than_ours_may_be(
     broker: EmbeddedBroker, log: KafkaLog, sender: Producer, caplog: pytest.LogCaptureFixture
 ) -> None:
     servers = {"bootstrap.servers": broker.bootstrap_servers}
-    patient = TransactionWatch(Kafka(settings=servers, transaction_timeout_s=3600), [EVENTS])
-    watch = TransactionWatch(Kafka(settings=servers, transaction_timeout_s=0), [EVENTS])
+    patient = TransactionWatch(KafkaConfig(settings=servers, transaction_timeout_s=3600), [EVENTS])
+    watch = TransactionWatch(KafkaConfig(settings=servers, transaction_timeout_s=0), [EVENTS])
     sender.produce(EVENTS, b"one", partition=0)
     sender.flush(60)
 

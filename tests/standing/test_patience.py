@@ -14,10 +14,10 @@ from tests.application import APPLICATION
 from verdict.cli.main import app
 from verdict.configuration.loading import settings_alone
 from verdict.configuration.settings import Settings
-from verdict.errors import Unreachable
+from verdict.errors import UnreachableError
 from verdict.page.application import page_of
 from verdict.standing import patience
-from verdict.standing.asking import standing_of
+from verdict.standing.asking import get_status
 from verdict.standing.facts import DATABASE, Problem
 from verdict.standing.patience import Patience
 
@@ -56,7 +56,7 @@ def of_database(problems: tuple[Problem, ...]) -> list[Problem]:
 
 def test_a_database_that_hangs_is_named_and_asked_once(silent: Silent) -> None:
     kept = Patience()
-    looks = [standing_of(silent.settings, kept) for _ in range(3)]
+    looks = [get_status(silent.settings, kept) for _ in range(3)]
 
     for found in looks:
         [problem] = of_database(found.problems)
@@ -97,7 +97,7 @@ def test_status_names_a_database_that_hangs(
     status = CliRunner().invoke(app, ["status", *([flag] if flag else [])])
 
     with silent.asked():
-        assert status.exit_code == Unreachable.exit_code
+        assert status.exit_code == UnreachableError.exit_code
         assert SAID in status.stdout
 
 
@@ -106,7 +106,7 @@ def test_an_answer_that_comes_late_is_used_by_the_next_who_asks(
 ) -> None:
     monkeypatch.setattr(patience, "WAIT_S", 0.01)
     kept, late = Patience(), Future[str]()
-    with pytest.raises(Unreachable):
+    with pytest.raises(UnreachableError):
         kept.ask("views", late.result)
 
     late.set_result("late")

@@ -6,26 +6,26 @@ from pathlib import Path
 
 import pytest
 
-from verdict.configuration.found import Service, announce, starting_on
+from verdict.configuration.found import AnnouncedService, announce, starting_on
 from verdict.local.lock import DataDirectoryLock
 from verdict.standing.facts import (
-    CommandsStanding,
-    HeldAggregate,
-    LettersStanding,
+    BlockedAggregateStatus,
+    CommandsStatus,
+    DeadLettersStatus,
     OpenTransaction,
     PolicyRejections,
-    ProcessorStanding,
-    ProjectionStanding,
+    ProcessorStatus,
+    ProjectionStatus,
     QuarantinedAggregate,
     QuarantinedAggregates,
     ScatteredAggregate,
     ScatteredKeys,
-    Standing,
+    StatusReport,
     total,
 )
 from verdict.standing.problems import not_running, problems_of
 
-QUIET = Standing(None, Path("/data"))
+QUIET = StatusReport(None, Path("/data"))
 
 
 def projection(
@@ -34,43 +34,43 @@ def projection(
     role: str = "live",
     lag: int | None = 0,
     stopped_by: str | None = None,
-    held: tuple[HeldAggregate, ...] = (),
-) -> ProjectionStanding:
-    return ProjectionStanding(name, version, role, lag, stopped_by, held, ())
+    held: tuple[BlockedAggregateStatus, ...] = (),
+) -> ProjectionStatus:
+    return ProjectionStatus(name, version, role, lag, stopped_by, held, ())
 
 
-def processor(name: str, lag: int) -> ProcessorStanding:
-    return ProcessorStanding(name, 1, "owner", lag)
+def processor(name: str, lag: int) -> ProcessorStatus:
+    return ProcessorStatus(name, 1, "owner", lag)
 
 
-def commands(lag: int) -> CommandsStanding:
-    return CommandsStanding("order.commands", 0, 5, 5 + lag, lag)
+def commands(lag: int) -> CommandsStatus:
+    return CommandsStatus("order.commands", 0, 5, 5 + lag, lag)
 
 
-def held(error: str | None) -> HeldAggregate:
-    return HeldAggregate("order", "o-1", 3, 5, "2026-11-21T09:00:00.000Z", error)
+def held(error: str | None) -> BlockedAggregateStatus:
+    return BlockedAggregateStatus("order", "o-1", 3, 5, "2026-11-21T09:00:00.000Z", error)
 
 
 @pytest.mark.proves("U-05")
 def test_that_nothing_runs_or_that_it_starts_is_said(tmp_path: Path) -> None:
     assert starting_on(tmp_path) is None
-    [down] = not_running(Standing(None, tmp_path))
+    [down] = not_running(StatusReport(None, tmp_path))
     with DataDirectoryLock(tmp_path):
-        [starting] = not_running(Standing(None, tmp_path, starting=starting_on(tmp_path)))
-        service = Service(os.getpid(), "localhost:9092", None)
+        [starting] = not_running(StatusReport(None, tmp_path, starting=starting_on(tmp_path)))
+        service = AnnouncedService(os.getpid(), "localhost:9092", None)
         announce(tmp_path, service)
         assert starting_on(tmp_path) is None, "it runs"
     assert starting_on(tmp_path) is None
 
     assert down == f"no verdict runs on {tmp_path}: start `verdict up`"
     assert starting.startswith(f"pid {os.getpid()} is starting on {tmp_path}, or recovers")
-    assert [*not_running(Standing(service, tmp_path, processes=(service,)))] == []
+    assert [*not_running(StatusReport(service, tmp_path, processes=(service,)))] == []
 
 
 @pytest.mark.proves("U-05")
 def test_where_a_sender_keeps_others_waiting_is_named() -> None:
     kept = OpenTransaction("order.commands", 2, 48, 51)
-    found = Standing(service=None, data_dir=Path("/data"), open_transactions=(kept,))
+    found = StatusReport(service=None, data_dir=Path("/data"), open_transactions=(kept,))
 
     [said] = problems_of(found)
 
@@ -80,13 +80,13 @@ def test_where_a_sender_keeps_others_waiting_is_named() -> None:
 
 @pytest.mark.proves("G-01")
 def test_who_has_read_further_than_kafka_goes_is_named() -> None:
-    found = Standing(
+    found = StatusReport(
         service=None,
         data_dir=Path("/data"),
         commands=(commands(3), commands(-2)),
         processors=(processor("lake", -1), processor("reactions", 0)),
         projections=(projection("outcome", lag=-7), projection("us_holder", 2, lag=None)),
-        letters=LettersStanding(0, 0, -4),
+        letters=DeadLettersStatus(0, 0, -4),
     )
 
     said = [problem.split(" offsets")[0] for problem in problems_of(found)]
@@ -101,7 +101,7 @@ def test_who_has_read_further_than_kafka_goes_is_named() -> None:
 
 
 def test_who_is_stopped_is_named_with_why() -> None:
-    found = Standing(
+    found = StatusReport(
         service=None,
         data_dir=Path("/data"),
         projections=(
@@ -112,7 +112,7 @@ def test_who_is_stopped_is_named_with_why() -> None:
         ),
         quarantines=QuarantinedAggregates(3, QuarantinedAggregate("order", "o-4", 2, "a gap")),
         scattered=ScatteredKeys(2, ScatteredAggregate("order", "o-2", 3)),
-        letters=LettersStanding(5, 1, 0),
+        letters=DeadLettersStatus(5, 1, 0),
     )
 
     assert [problem.partition(";")[0] for problem in problems_of(found)] == [

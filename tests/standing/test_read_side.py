@@ -5,8 +5,8 @@ from typing import Any, cast
 from verdict.reading.reader import Reader
 from verdict.standing import policy_rejections, read_side
 from verdict.standing.facts import PolicyRejections
-from verdict.standing.read_side import Told
-from verdict.wire.spans import Partition
+from verdict.standing.read_side import ReadSideViews
+from verdict.wire.spans import TopicPartition
 
 ROWS: dict[str, list[tuple[Any, ...]]] = {
     read_side.POSITIONS: [("a", 1, "t", 0, 5), ("a", 2, "t", 0, 3), ("letters", 1, "d", 0, 1)],
@@ -32,7 +32,7 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
     read_side.SCATTERED: [(2, "order", "o-2", 3)],
     read_side.QUARANTINED: [(3, "order", "o-4", 2, "version 3 follows version 1")],
 }
-ENDS = {Partition("t", 0): 7, Partition("t", 1): 4, Partition("d", 0): 1}
+ENDS = {TopicPartition("t", 0): 7, TopicPartition("t", 1): 4, TopicPartition("d", 0): 1}
 
 
 class Rows:
@@ -42,7 +42,7 @@ class Rows:
         return type("Selected", (), {"rows": ROWS[statement]})
 
 
-TOLD = Told(cast(Reader, Rows()), "d")
+TOLD = ReadSideViews(cast(Reader, Rows()), "d")
 
 
 def test_every_version_has_its_role_its_errors_and_its_lag() -> None:
@@ -82,7 +82,9 @@ def test_letters_events_and_scattered_keys_are_counted() -> None:
     letters = TOLD.letters(ENDS)
 
     assert (letters.waiting, letters.parked, letters.lag) == (0, 2, 0)
-    assert TOLD.letters({**ENDS, Partition("d", 1): 3}).lag == 3, "nobody has begun to take it in"
+    assert TOLD.letters({**ENDS, TopicPartition("d", 1): 3}).lag == 3, (
+        "nobody has begun to take it in"
+    )
     assert TOLD.scattered.aggregates == 2
     assert TOLD.events == 9
     assert TOLD.answered == {"ACCEPTED": 4}

@@ -8,34 +8,34 @@ import pytest
 
 from tests.application import APPLICATION
 from verdict.configuration.loading import load_settings
-from verdict.errors import TimedOut
+from verdict.errors import TimedOutError
 from verdict.standing import settling
 from verdict.standing.facts import (
-    CommandsStanding,
-    LettersStanding,
+    CommandsStatus,
+    DeadLettersStatus,
     Problem,
-    ProcessorStanding,
-    ProjectionStanding,
-    Standing,
+    ProcessorStatus,
+    ProjectionStatus,
+    StatusReport,
 )
-from verdict.standing.settling import is_settled, until_settled
+from verdict.standing.settling import is_settled, wait_until_idle
 
 
-def commands(end: int, lag: int) -> CommandsStanding:
-    return CommandsStanding("order.commands", 0, end - lag, end, lag)
+def commands(end: int, lag: int) -> CommandsStatus:
+    return CommandsStatus("order.commands", 0, end - lag, end, lag)
 
 
-def projection(lag: int | None, role: str = "live") -> ProjectionStanding:
-    return ProjectionStanding("outcome", 1, role, lag, None, (), ())
+def projection(lag: int | None, role: str = "live") -> ProjectionStatus:
+    return ProjectionStatus("outcome", 1, role, lag, None, (), ())
 
 
-QUIET = Standing(
+QUIET = StatusReport(
     service=None,
     data_dir=Path("/data"),
     commands=(commands(7, 0),),
-    processors=(ProcessorStanding("lake", 1, "me", 0),),
+    processors=(ProcessorStatus("lake", 1, "me", 0),),
     projections=(projection(0), projection(9, "built")),
-    letters=LettersStanding(3, 1, 0),
+    letters=DeadLettersStatus(3, 1, 0),
 )
 
 
@@ -60,37 +60,37 @@ def test_the_lag_is_of_all_together_and_unknown_when_one_is() -> None:
     ],
 )
 def test_it_takes_two_looks_with_nothing_left_and_nothing_new(
-    before: Standing | None, now: Standing, settled: bool
+    before: StatusReport | None, now: StatusReport, settled: bool
 ) -> None:
     assert is_settled(before, now) is settled
 
 
 @pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch) -> list[Standing]:
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[StatusReport]:
     """Return what is seen, one look after the other; the last one again and again."""
-    found: list[Standing] = []
+    found: list[StatusReport] = []
 
-    def looks() -> Iterator[Standing]:
+    def looks() -> Iterator[StatusReport]:
         yield from found
         while True:
             yield found[-1]
 
     every = looks()
-    monkeypatch.setattr(settling, "standing_of", lambda _: next(every))
+    monkeypatch.setattr(settling, "get_status", lambda _: next(every))
     monkeypatch.setattr(settling, "PAUSE_S", 0)
     return found
 
 
-def test_every_look_is_given_up_to_the_one_that_finds_so(seen: list[Standing]) -> None:
+def test_every_look_is_given_up_to_the_one_that_finds_so(seen: list[StatusReport]) -> None:
     seen += [replace(QUIET, commands=(commands(7, 2),)), QUIET]
 
-    assert [look.lag for look in until_settled(load_settings(APPLICATION))] == [2, 0, 0]
+    assert [look.lag for look in wait_until_idle(load_settings(APPLICATION))] == [2, 0, 0]
 
 
-def test_when_nothing_moves_any_more_it_is_said_who_is_stopped(seen: list[Standing]) -> None:
+def test_when_nothing_moves_any_more_it_is_said_who_is_stopped(seen: list[StatusReport]) -> None:
     seen += [replace(QUIET, commands=(commands(7, 2),), problems=(Problem("the decider stopped"),))]
 
-    with pytest.raises(TimedOut) as raised:
-        list(until_settled(load_settings(APPLICATION), patience_s=0))
+    with pytest.raises(TimedOutError) as raised:
+        list(wait_until_idle(load_settings(APPLICATION), patience_s=0))
 
     assert str(raised.value) == ("nothing moved for 0 s, 2 records behind; the decider stopped")

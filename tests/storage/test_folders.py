@@ -10,7 +10,7 @@ import pytest
 from tests.application import APPLICATION
 from tests.storage.server import BUCKET, object_store
 from verdict.decider.generation import Generation
-from verdict.decider.manifest import DamagedSeed
+from verdict.decider.manifest import DamagedSeedError
 from verdict.exactly_once.checkpoint import FRESH, checkpoint_position, remove_torn_files
 from verdict.operator.handover import Handover, Outputs
 from verdict.storage.folders import flush, in_store, located, remove, write_whole
@@ -90,7 +90,7 @@ def test_a_seed_counts_once_all_of_it_is_there_and_what_is_altered_is_found(fold
     assert generation.seeds(FRESH) == [(7, str(part))]
     assert generation.outdated(APPLICATION) == []
     part.write_bytes(b"others!")
-    with pytest.raises(DamagedSeed, match="holds other bytes than were written"):
+    with pytest.raises(DamagedSeedError, match="holds other bytes than were written"):
         generation.seeds(FRESH)
     Generation(folder, 3).tidy(FRESH, Generation(folder, 3).others())
     assert not generation.seeded

@@ -9,7 +9,7 @@ from commands.order import CancelOrder
 from compose.application import app as sound
 from schemas.position import PositionAdjusted
 from verdict.model.command import Command
-from verdict.model.policy import Asked, Policy
+from verdict.model.policy import Dispatch, Policy
 from verdict.model.recorded_event import RecordedEvent
 
 
@@ -20,7 +20,7 @@ def decide(state: Order | None, command: Command) -> list[Any]:
     return order.decide(state, command)
 
 
-def react(event: RecordedEvent) -> Iterator[Asked]:
+def react(event: RecordedEvent) -> Iterator[Dispatch]:
     """Ask for nothing, and fail where an amount is 1."""
     if isinstance(event.payload, PositionAdjusted) and event.payload.amount == 1:
         raise ZeroDivisionError("a bug in a policy")

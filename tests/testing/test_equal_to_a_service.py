@@ -25,7 +25,7 @@ from tests.testing import faulty
 from tests.testing.random_log import anything
 from tests.testing.shown_alike import Select, views
 from tests.traffic import START
-from verdict import until_settled
+from verdict import wait_until_idle
 from verdict.cli.application import VARIABLE
 from verdict.configuration.settings import Settings
 from verdict.local.broker import EmbeddedBroker
@@ -42,7 +42,7 @@ from verdict.wire.letter import RETRY_ATTEMPT, RETRY_REACTION, Pairs
 from verdict.wire.records import decode, encode
 from verdict.wire.reply import REPLY_TO
 from verdict.wire.response import Rejection, Response
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 from verdict.wire.topics import Topics
 
 pytestmark = [pytest.mark.spark, pytest.mark.process, pytest.mark.timeout(600)]
@@ -65,7 +65,7 @@ Headers = Sequence[tuple[str, str | bytes | None]]
 Servers = dict[str, str | int | float | bool]
 Sent = Counter[tuple[str, bytes | None, bytes | None]]  # topic, key, value
 What = tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]
-Lane = tuple[str, int | None, Partition | None]
+Lane = tuple[str, int | None, TopicPartition | None]
 
 SOURCES: dict[str, Callable[[bytes], Source]] = {
     "responses": lambda value: decode(Response, value).source,
@@ -104,7 +104,7 @@ def both(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> It
         )
         with service:
             put = send(service.settings)
-            for _ in until_settled(service.settings):
+            for _ in wait_until_idle(service.settings):
                 service.check()
         log = everything(broker.bootstrap_servers, service.settings.topics)
     decided = Came(log, views(select_of(data_dir)))
@@ -230,13 +230,13 @@ def lanes(records: Iterable[LogRecord]) -> dict[Lane, list[What]]:
     return dict(found)
 
 
-def cause_of(record: LogRecord) -> Partition | None:
+def cause_of(record: LogRecord) -> TopicPartition | None:
     """Return where the command lies that is answered, or whatever a letter is about."""
     source_of = SOURCES.get(record.topic.rpartition(".")[2])
     if source_of is None:
         return None
     source = source_of(record.value or b"")
-    return Partition(source.topic, source.partition)
+    return TopicPartition(source.topic, source.partition)
 
 
 def without_what_kafka_gave(record: LogRecord) -> LogRecord:

@@ -23,7 +23,7 @@ from verdict.model.message import Event
 from verdict.model.policy import Policy
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projections import Groups, projection
-from verdict.testing import Asked, Reason, given, happened
+from verdict.testing import Dispatch, Reason, given, happened
 from verdict.testing.histories import START
 
 PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
@@ -198,17 +198,17 @@ def test_a_policy_asks_for_commands() -> None:
     prime = SALE.model_copy(update={"customer_type": "PRIME"})
     asked = given(APPLICATION, happened("5582023", prime)).answered_by(award_points)
 
-    asked.then(Asked("4629185211", award))
+    asked.then(Dispatch("4629185211", award))
     given(
         APPLICATION, happened("5582023", prime.model_copy(update={"customer_type": "NONPRIME"}))
     ).answered_by(award_points).then_nothing()
-    with pytest.raises(AssertionError, match=re.escape(f"+ {Asked('4629185211', award)!r}")):
+    with pytest.raises(AssertionError, match=re.escape(f"+ {Dispatch('4629185211', award)!r}")):
         asked.then_nothing()
 
 
 def test_a_policy_asks_for_what_its_annotation_tells_of() -> None:
-    def react(event: RecordedEvent) -> Iterable[Asked[DeleteOrder]]:
-        return [Asked("order-2", FillOrder(quantity=1, price_cents=1))]  # type: ignore[arg-type]
+    def react(event: RecordedEvent) -> Iterable[Dispatch[DeleteOrder]]:
+        return [Dispatch("order-2", FillOrder(quantity=1, price_cents=1))]  # type: ignore[arg-type]
 
     with pytest.raises(AssertionError, match=r"- commands of DeleteOrder alone\n.*\+ Asked\("):
         given(APPLICATION, PLACED).answered_by(Policy("another", ("order",), react))

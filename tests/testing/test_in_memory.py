@@ -20,14 +20,14 @@ from tests.model import Expected, fold
 from tests.reactions.tills import recorded, shipped, totals
 from tests.testing.random_log import World
 from tests.testing.shown_alike import views
-from verdict.client.errors import TooLarge
+from verdict.client.errors import CommandTooLargeError
 from verdict.errors import VerdictError
-from verdict.model.policy import Asked, Policy
+from verdict.model.policy import Dispatch, Policy
 from verdict.model.recorded_event import RecordedEvent
 from verdict.operator.output import Output
-from verdict.reading.selected import NotForReaders
+from verdict.reading.selected import NotAllowedError
 from verdict.testing import InMemory, LogRecord
-from verdict.testing.log import NoSuchTopic
+from verdict.testing.log import TopicNotFoundError
 from verdict.wire.headers import pairs
 
 PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
@@ -78,16 +78,16 @@ def test_the_settings_of_an_application_may_be_others() -> None:
 
 
 def test_readers_see_views_and_no_tables(world: World) -> None:
-    with pytest.raises(NotForReaders):
+    with pytest.raises(NotAllowedError):
         world.app.sql("SELECT * FROM us_holder_v1")
     with pytest.raises(VerdictError, match="no such column"):
         world.app.sql("SELECT colour FROM us_holder")
 
 
 def test_what_a_client_refuses_to_send_is_refused_here_too(world: World) -> None:
-    with pytest.raises(TooLarge):
+    with pytest.raises(CommandTooLargeError):
         world.app.send("order-1", CancelOrder(cause="x" * 70_000), 1)
-    with pytest.raises(NoSuchTopic, match=r"'orders.commands': there are POS, "):
+    with pytest.raises(TopicNotFoundError, match=r"'orders.commands': there are POS, "):
         world.app.put("orders.commands", b"")
     assert world.app.events("order.commands") == []
 
@@ -210,10 +210,12 @@ class Bug:
     def __init__(self) -> None:
         self.mended = False
 
-    def react(self, event: RecordedEvent) -> Iterator[Asked]:
+    def react(self, event: RecordedEvent) -> Iterator[Dispatch]:
         if not self.mended:
             raise ZeroDivisionError("a bug")
-        yield Asked("card-1", AwardPoints(invoice_number="1", total_cents=1, points_hundredths=7))
+        yield Dispatch(
+            "card-1", AwardPoints(invoice_number="1", total_cents=1, points_hundredths=7)
+        )
 
 
 def test_a_policy_that_fails_is_tried_again_when_its_letter_is_due() -> None:
@@ -238,9 +240,9 @@ def test_a_policy_that_fails_is_tried_again_when_its_letter_is_due() -> None:
 def test_a_policy_that_answers_itself_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("verdict.testing.consequences.MOST", 100)
 
-    def react(event: RecordedEvent) -> Iterator[Asked]:
+    def react(event: RecordedEvent) -> Iterator[Dispatch]:
         if isinstance(event.payload, OrderPlaced | OrderCancelled):
-            yield Asked(f"{event.aggregate_id}+", PLACE)
+            yield Dispatch(f"{event.aggregate_id}+", PLACE)
 
     endless = replace(application, policies=(Policy("endless", ("order",), react),))
     with InMemory(endless) as app, pytest.raises(RuntimeError) as stopped:

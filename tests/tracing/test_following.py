@@ -27,7 +27,7 @@ from tests.projection.responses import ACCEPTED
 from verdict.local.broker import EmbeddedBroker
 from verdict.service.step_thread import StepThread
 from verdict.service.supervisor import Supervisor
-from verdict.tracing.following import Spans
+from verdict.tracing.following import SpanFollower
 from verdict.tracing.sending import CollectorError
 from verdict.wire.records import encode
 
@@ -109,7 +109,7 @@ def answer(broker: EmbeddedBroker, *traced: bool) -> None:
     assert producer.flush(30) == 0
 
 
-def follow(spans: Spans, is_over: Callable[[], bool]) -> int:
+def follow(spans: SpanFollower, is_over: Callable[[], bool]) -> int:
     """Send spans as `verdict spans` does; return how many were sent when it was over."""
     supervisor = Supervisor(
         name="spans",
@@ -156,9 +156,9 @@ def test_what_a_collector_does_not_take_is_sent_again_and_who_starts_again_goes_
 
     resource = Resource.create({"service.name": "shop"})
 
-    def spans() -> Spans:
+    def spans() -> SpanFollower:
         exporter = OTLPSpanExporter(collecting.url, compression=Compression.NoCompression)
-        return Spans(options, GROUP, TOPICS, resource, exporter)
+        return SpanFollower(options, GROUP, TOPICS, resource, exporter)
 
     answer(broker, True)  # before anybody traced: of no interest
     assert follow(spans(), lambda: knows_positions(options)) == 0

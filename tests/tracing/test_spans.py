@@ -11,7 +11,7 @@ from tests.projection.event_log import AN_EVENT as EVENT
 from tests.projection.responses import ACCEPTED
 from verdict.model.reason import Reason
 from verdict.model.source import Source
-from verdict.tracing.spans import Recorded, span_of_command, span_of_event
+from verdict.tracing.spans import TracedRecord, span_of_command, span_of_event
 from verdict.wire.records import encode
 from verdict.wire.response import Response, Status
 
@@ -26,7 +26,7 @@ def span(
     headers = [("other", b"x"), ("traceparent", trace)]
     at = response.decided_at + LATER_MS
     place = Source("order.responses", 2, offset)
-    return span_of_command(Recorded(place, encode(response), headers, at), Resource({}))
+    return span_of_command(TracedRecord(place, encode(response), headers, at), Resource({}))
 
 
 def test_it_is_the_child_of_its_sender_and_lasts_until_the_answer() -> None:
@@ -71,7 +71,7 @@ def test_a_later_version_is_read_as_far_as_it_is_known(more: bytes) -> None:
 
 
 def test_an_answer_that_cannot_be_read_has_none() -> None:
-    garbage = Recorded(Source("order.x", 0, 0), b"garbage", [("traceparent", SAMPLED)], 5)
+    garbage = TracedRecord(Source("order.x", 0, 0), b"garbage", [("traceparent", SAMPLED)], 5)
 
     assert span_of_command(garbage, Resource({})) is None
     assert span_of_event(garbage, CATALOG["order"], Resource({})) is None
@@ -86,7 +86,7 @@ def test_the_same_command_has_the_same_id_and_another_one_another() -> None:
 
 def event_span(trace: bytes = SAMPLED) -> ReadableSpan | None:
     event = EVENT._replace(source=ACCEPTED.source)
-    recorded = Recorded(
+    recorded = TracedRecord(
         Source("position.events", 2, 5), encode_event(event), [("traceparent", trace)], LATER_MS
     )
     return span_of_event(recorded, CATALOG["position"], Resource({}))
@@ -118,8 +118,10 @@ def test_a_time_that_nobody_can_believe_keeps_no_span_from_being_sent(millis: in
     headers = [("traceparent", SAMPLED)]
     place, event = Source("order.events", 0, 0), encode_event(EVENT)
     told = [
-        span_of_command(Recorded(place, encode(timed), headers, millis), Resource({})),
-        span_of_event(Recorded(place, event, headers, millis), CATALOG["position"], Resource({})),
+        span_of_command(TracedRecord(place, encode(timed), headers, millis), Resource({})),
+        span_of_event(
+            TracedRecord(place, event, headers, millis), CATALOG["position"], Resource({})
+        ),
     ]
 
     assert encode_spans([one for one in told if one is not None]).ByteSize() > 0

@@ -12,7 +12,7 @@ from tests.application import CATALOG
 from tests.wire.avro_values import EMPTY, KINDS, ONE, PAIR, library, record
 from tests.wire.examples import EXAMPLES, Example
 from verdict.wire.avro_reader import avro_reader, row_reader
-from verdict.wire.codec import HEADER_BYTES, Codec, Undecodable, _older_reader
+from verdict.wire.codec import HEADER_BYTES, Codec, DecodeError, _older_reader
 
 
 def by_library(schema: Any, value: bytes, choices: bool = False) -> Any:
@@ -88,7 +88,7 @@ def test_real_records_are_read_as_the_library_reads_them_however_damaged(
     assert known.decode(sound) == older(sound, HEADER_BYTES)[0]
     try:
         found = known.decode(value)
-    except Undecodable:
+    except DecodeError:
         return
     assert older(value, HEADER_BYTES) == (found, len(value))
 

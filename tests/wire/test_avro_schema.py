@@ -7,7 +7,7 @@ import pytest
 from verdict.model.message import Event, Message
 from verdict.model.recorded_event import RecordedEvent
 from verdict.wire.avro_reader import avro_reader
-from verdict.wire.avro_schema import RecordSchema, SameName
+from verdict.wire.avro_schema import DuplicateNameError, RecordSchema
 from verdict.wire.avro_writer import avro_writer
 
 
@@ -84,5 +84,5 @@ def test_other_words_in_a_field_of_the_same_name_are_a_type_of_their_own() -> No
 def test_messages_that_would_share_a_name_are_refused(
     events: tuple[type[Event], ...], named: str
 ) -> None:
-    with pytest.raises(SameName, match=f"would both be {named} in schemas: give one"):
+    with pytest.raises(DuplicateNameError, match=f"would both be {named} in schemas: give one"):
         payload_of(*events)

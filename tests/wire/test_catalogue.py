@@ -17,9 +17,9 @@ from verdict.wire import schema_files
 from verdict.wire.generate import append, missing, wanted_of_the_engine
 from verdict.wire.schema_files import (
     FIRST_FREE_ID,
-    SchemaFileDamaged,
+    DamagedSchemaFileError,
     SchemaFiles,
-    SchemaIdClash,
+    SchemaIdClashError,
     SchemaVersion,
     of_the_aggregates,
     of_the_engine,
@@ -188,7 +188,7 @@ def test_the_id_of_a_schema_of_an_application_follows_from_what_it_says(tmp_path
 def test_two_packages_with_one_id_are_told_so() -> None:
     one, other = CATALOG.schemas.by_id[1], CATALOG.schemas.by_id[2]
 
-    clash = SchemaIdClash(one, SchemaVersion(1, other.subject, 1, other.schema))
+    clash = SchemaIdClashError(one, SchemaVersion(1, other.subject, 1, other.schema))
 
     assert str(clash) == (
         "schema id 1 is response v1 and rejection v1: give the newer one a free id"
@@ -200,7 +200,9 @@ def test_a_damaged_file_is_named(tmp_path: Path, name: str) -> None:
     append(tmp_path, "response", dict(wanted_of_the_engine())["response"], 1)
     (tmp_path / name).write_text("<<<<<<< HEAD\n")  # of a merge that nobody ended
 
-    with pytest.raises(SchemaFileDamaged, match=f"the schema file {tmp_path / name} cannot be rea"):
+    with pytest.raises(
+        DamagedSchemaFileError, match=f"the schema file {tmp_path / name} cannot be rea"
+    ):
         list(versions_in(tmp_path))
 
 
@@ -208,7 +210,9 @@ def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
     name = append(tmp_path, "response", dict(wanted_of_the_engine())["response"], 1)
     (tmp_path / name).unlink()
 
-    with pytest.raises(SchemaFileDamaged, match=f"{name} cannot be read .* from your version cont"):
+    with pytest.raises(
+        DamagedSchemaFileError, match=f"{name} cannot be read .* from your version cont"
+    ):
         list(versions_in(tmp_path))
 
 
@@ -225,7 +229,7 @@ def is_read(subject: str) -> bool:
     """Tell whether the schemas of a subject can be read."""
     try:
         return SchemaFiles(APPLICATION).newest(subject).subject == subject
-    except (SchemaFileDamaged, SchemaIdClash):
+    except (DamagedSchemaFileError, SchemaIdClashError):
         return False
 
 
@@ -236,7 +240,7 @@ def test_a_damaged_file_stops_its_own_subject_alone(own_files: Path) -> None:
     assert is_read("invoice_command")
     assert is_read("response")
     assert not is_read("invoice_event")
-    with pytest.raises(SchemaFileDamaged):
+    with pytest.raises(DamagedSchemaFileError):
         _ = SchemaFiles(APPLICATION).by_id
 
 
@@ -251,7 +255,7 @@ def test_an_id_that_two_subjects_have_stops_these_alone(own_files: Path) -> None
     assert is_read("order_event")
     assert not is_read("invoice_event")
     assert not is_read("loyalty_event")
-    with pytest.raises(SchemaIdClash):
+    with pytest.raises(SchemaIdClashError):
         _ = SchemaFiles(APPLICATION).by_id
 
 

@@ -12,7 +12,7 @@ from commands.order import CancelOrder, DeleteOrder, ModifyOrder
 from commands.position import ClosePosition
 from tests.application import APPLICATION
 from tests.wire.arbitrary import AGGREGATES, INSTANTS, commands
-from verdict.model.application import UnknownAggregate
+from verdict.model.application import UnknownAggregateError
 from verdict.model.command import Command
 from verdict.model.digest import command_digest
 from verdict.model.message import Message, epoch_millis, iso_time
@@ -170,5 +170,7 @@ def test_topics_have_the_settings_of_the_contract() -> None:
 def test_an_unknown_aggregate_is_told_which_there_are() -> None:
     there = ("enrolment", "invoice", "loyalty", "order", "position")
     assert APPLICATION.aggregate_types == there
-    with pytest.raises(UnknownAggregate, match=f"no aggregate 'car': there are {', '.join(there)}"):
+    with pytest.raises(
+        UnknownAggregateError, match=f"no aggregate 'car': there are {', '.join(there)}"
+    ):
         APPLICATION.aggregate("car")

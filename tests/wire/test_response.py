@@ -10,9 +10,9 @@ from tests.projection.responses import ACCEPTED, REJECTED
 from tests.wire.arbitrary import REJECTIONS, RESPONSES
 from tests.wire.examples import REJECTION, RESPONSE
 from verdict.model.reason import Reason
-from verdict.wire.codec import Undecodable
+from verdict.wire.codec import DecodeError
 from verdict.wire.records import decode, encode
-from verdict.wire.response import Rejected, Rejection, Response, Status
+from verdict.wire.response import CommandRejectedError, Rejection, Response, Status
 
 
 @given(RESPONSES)
@@ -63,7 +63,7 @@ def test_a_rejection_is_raised_with_what_happened_and_what_to_do() -> None:
         }
     )
 
-    with pytest.raises(Rejected) as caught:
+    with pytest.raises(CommandRejectedError) as caught:
         lost.raise_for_rejection()
 
     assert caught.value.response is lost
@@ -84,5 +84,5 @@ def test_every_reason_has_its_advice(reason: Reason) -> None:
 def test_a_reason_of_a_newer_service_is_named() -> None:
     newer = Response.trusted(dict(RESPONSE) | {"reason": "NOT_ON_SUNDAYS"})
 
-    with pytest.raises(Undecodable, match="reason of this response is 'NOT_ON_SUNDAYS': Input sho"):
+    with pytest.raises(DecodeError, match="reason of this response is 'NOT_ON_SUNDAYS': Input sho"):
         decode(Response, encode(newer))

@@ -30,7 +30,7 @@ from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
-from verdict.wire.codec import Undecodable
+from verdict.wire.codec import DecodeError
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.marker import Marker
 from verdict.wire.records import decode, encode
@@ -124,13 +124,13 @@ def test_a_record_that_is_cut_anywhere_is_never_read(example: Example) -> None:
     value = example.encode(example.record)
 
     for length in range(len(value)):
-        with pytest.raises(Undecodable):
+        with pytest.raises(DecodeError):
             example.decode(value[:length])
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
 def test_a_record_with_bytes_left_over_is_never_read(example: Example) -> None:
-    with pytest.raises(Undecodable, match="1 bytes are left over"):
+    with pytest.raises(DecodeError, match="1 bytes are left over"):
         example.decode(example.encode(example.record) + b"\0")
 
 
@@ -141,15 +141,15 @@ def test_any_bytes_behind_the_frame_are_read_or_refused(example: Example, body: 
 
     try:
         found: object = codec(subject).decode(frame + body)
-    except Undecodable:
+    except DecodeError:
         return
     assert isinstance(found, dict)
 
 
 def test_one_kind_of_record_is_not_read_as_another() -> None:
-    with pytest.raises(Undecodable, match=r"schema id \d+ is marker, not response"):
+    with pytest.raises(DecodeError, match=r"schema id \d+ is marker, not response"):
         decode(Response, encode(MARKER))
-    with pytest.raises(Undecodable, match=r"schema id \d+ is response, not order_event"):
+    with pytest.raises(DecodeError, match=r"schema id \d+ is response, not order_event"):
         decode_event("order", encode(RESPONSE))
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from verdict.audit.finding import Check, Finding
 from verdict.decision.recording import StoredEvent
-from verdict.event_log.placed import Laid, Placed, event_in
+from verdict.event_log.placed import PositionedEvent, RawRecord, event_in
 from verdict.model.message import iso_time
 from verdict.model.source import Source
 from verdict.projection.archived_event import archived_event
@@ -21,14 +21,14 @@ from verdict.wire.evolution import within
 Whole = Mapping[str, Any]  # a row of `event_archive`, all of its columns
 
 
-class Copies(NamedTuple):
+class ArchivedCopies(NamedTuple):
     """One event as the archive has it, and as Kafka has it."""
 
     row: Whole | None
-    record: Laid | None
+    record: RawRecord | None
 
 
-def side_by_side(rows: Iterable[Whole], records: Iterable[Laid]) -> Iterator[Copies]:
+def side_by_side(rows: Iterable[Whole], records: Iterable[RawRecord]) -> Iterator[ArchivedCopies]:
     """Yield both copies of each record of a partition, in the order of the offsets."""
     both = merge(
         ((row["offset"], True, row) for row in rows),
@@ -37,10 +37,10 @@ def side_by_side(rows: Iterable[Whole], records: Iterable[Laid]) -> Iterator[Cop
     )
     for _, found in groupby(both, key=lambda one: one[0]):
         copies = {archived: one for _, archived, one in found}
-        yield Copies(copies.get(True), copies.get(False))  # type: ignore[arg-type]
+        yield ArchivedCopies(copies.get(True), copies.get(False))  # type: ignore[arg-type]
 
 
-def event_of(context: AggregateContext, copies: Copies) -> Placed:
+def event_of(context: AggregateContext, copies: ArchivedCopies) -> PositionedEvent:
     """Return the event, from Kafka if it is there."""
     row, record = copies
     if record is not None:
@@ -52,11 +52,15 @@ def event_of(context: AggregateContext, copies: Copies) -> Placed:
         place = Source(row["topic"], row["partition"], row["offset"])
     content = event_in(context, name, value)
     version = content.event.version if isinstance(content, StoredEvent) else 0
-    return Placed(place, name, version, content)
+    return PositionedEvent(place, name, version, content)
 
 
 def differences(
-    context: AggregateContext, copies: Copies, placed: Placed, reached: int, earliest: int
+    context: AggregateContext,
+    copies: ArchivedCopies,
+    placed: PositionedEvent,
+    reached: int,
+    earliest: int,
 ) -> Iterator[Finding]:
     """Yield what the archive holds otherwise than Kafka, or than its own bytes say.
 
@@ -84,7 +88,7 @@ def differences(
         yield _finding(placed, f"{_row(row)} was altered: {', '.join(altered)} not as archived")
 
 
-def _altered(context: AggregateContext, row: Whole, placed: Placed) -> Iterator[str]:
+def _altered(context: AggregateContext, row: Whole, placed: PositionedEvent) -> Iterator[str]:
     """Yield the columns that are not what follows from the event."""
     if isinstance(placed.content, str):
         return
@@ -134,7 +138,7 @@ def _row(row: Whole) -> str:
     return f"row {row['global_position']} of event_archive"
 
 
-def _finding(placed: Placed, what: str, row: Whole | None = None) -> Finding:
+def _finding(placed: PositionedEvent, what: str, row: Whole | None = None) -> Finding:
     content = placed.content
     known = content.event.aggregate_type if isinstance(content, StoredEvent) else None
     if known is None and row is not None:

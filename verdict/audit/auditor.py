@@ -6,27 +6,27 @@ from functools import partial
 from pathlib import Path
 
 from verdict.audit.cut import Cut, cut
-from verdict.audit.finding import Check, Finding, Looked
+from verdict.audit.finding import Check, CheckResult, Finding
 from verdict.audit.log import LogAudit
-from verdict.audit.read_models import ReadModels
-from verdict.audit.state import State, copies_in
-from verdict.configuration.found import NoDeployment, database_url, kafka_options
+from verdict.audit.read_models import ProjectionAudit
+from verdict.audit.state import StateAudit, copies_in
+from verdict.configuration.found import DeploymentNotFoundError, database_url, kafka_options
 from verdict.configuration.settings import Settings
-from verdict.errors import Unreachable
+from verdict.errors import UnreachableError
 from verdict.event_log.archive import Archive
 from verdict.event_log.decided import quarantine_in_words
-from verdict.event_log.decisions import decided_in, honouring
-from verdict.event_log.event_log import EventLog, Gone
-from verdict.event_log.followed_log import refuse_another_read_side
-from verdict.event_log.opened import event_log
-from verdict.exactly_once.markers import marker_now
+from verdict.event_log.decisions import accepted_in, reader_skipping
+from verdict.event_log.event_log import EventLog, EventsMissingError
+from verdict.event_log.followed_log import require_same_read_side
+from verdict.event_log.opened import open_event_log
+from verdict.exactly_once.markers import read_progress_now
 from verdict.exactly_once.query import decider_query
 from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog
 from verdict.projection.database import opened
-from verdict.read_models.as_of.filling import Records
-from verdict.read_models.as_of.scratch import scratch
-from verdict.reading.reader import reader_of
+from verdict.read_models.as_of.filling import AsOfRecords
+from verdict.read_models.as_of.scratch import scratch_database
+from verdict.reading.reader import open_reader
 from verdict.wire.catalog import catalog_of
 from verdict.wire.decision import Quarantines, active_quarantines
 
@@ -55,20 +55,20 @@ class Auditor:
         self._types = every if aggregate_type is None else (aggregate_type,)
         self._only = aggregate_id
         self._tell = tell
-        self.looked = Looked()
+        self.looked = CheckResult()
         self._kafka = kafka_of(settings)
 
     def findings(self) -> Iterator[Finding]:
         """Yield what is not as it was written; all of it was decided when this began.
 
         Raises:
-            Unreachable: Kafka does not answer; or the read side, when all else is looked at.
+            UnreachableError: Kafka does not answer; or the read side, when all else is looked at.
             VerdictError: A topic is missing.
         """
         with ExitStack() as parts:
-            folder = parts.enter_context(scratch(self._settings.data_dir))
+            folder = parts.enter_context(scratch_database(self._settings.data_dir))
             options = kafka_options(self._settings)
-            log = parts.enter_context(honouring(options, self._settings.topics))
+            log = parts.enter_context(reader_skipping(options, self._settings.topics))
             every = [one for spans in log.passed_over.spans.values() for one in spans]
             if places := sum(one.end > one.start for one in every):  # the others pass over nothing
                 self.looked.not_checked.append(f"{places} places that people decided to pass over")
@@ -84,13 +84,17 @@ class Auditor:
                 self._settings.topics, log, archive, settled, self._only, self.looked, self._tell
             )
             yield from audit.findings(self._types)
-            quarantines = active_quarantines(decided_in(log, self._settings.topics))
+            quarantines = active_quarantines(accepted_in(log, self._settings.topics))
             yield from self._quarantined(quarantines)
-            events = event_log(self._settings, parts, log, self._tell)
+            events = open_event_log(self._settings, parts, log, self._tell)
             yield from self._state(events, settled, quarantines)
             if away is not None:
-                raise Unreachable(f"archive and read models were not looked at: {away}") from away
-            records = Records(events, self._settings.topics, partial(reader_of, self._settings))
+                raise UnreachableError(
+                    f"archive and read models were not looked at: {away}"
+                ) from away
+            records = AsOfRecords(
+                events, self._settings.topics, partial(open_reader, self._settings)
+            )
             for one in self._read_models(records, parts, folder):
                 if (one.aggregate_type, one.aggregate_id) not in quarantines:
                     yield one  # else no fold can tell what the row must be
@@ -110,21 +114,21 @@ class Auditor:
 
     def _require_deployment(self, log: KafkaLog) -> None:
         if not log.exists(self._settings.topics.markers):
-            raise NoDeployment(
+            raise DeploymentNotFoundError(
                 f"Kafka has nothing of a deployment {self._settings.deployment!r}: name another "
                 "one with --deployment, or start `verdict up`"
             )
 
-    def _archive(self, parts: ExitStack) -> tuple[Archive | None, Unreachable | None]:
+    def _archive(self, parts: ExitStack) -> tuple[Archive | None, UnreachableError | None]:
         try:
-            return Archive(parts.enter_context(reader_of(self._settings))), None
-        except Unreachable as error:
+            return Archive(parts.enter_context(open_reader(self._settings))), None
+        except UnreachableError as error:
             return None, error
 
     def _state(
         self, events: EventLog, settled: Cut, incomplete: Container[tuple[str, str]]
     ) -> Iterator[Finding]:
-        marker = marker_now(self._kafka, decider_query(self._settings.topics, 1))
+        marker = read_progress_now(self._kafka, decider_query(self._settings.topics, 1))
         shards = () if marker is None else marker.shard_states
         # an empty log tells nothing: any copy that was just begun stands at its end
         heads = frozenset((one.sequence, one.digest) for one in shards if one.sequence)
@@ -134,7 +138,7 @@ class Auditor:
                 "the operator's state: no copy of it lies here; run this where the service runs"
             )
             return
-        state = State(copies, settled.decided, self.looked)
+        state = StateAudit(copies, settled.decided, self.looked)
         try:
             for aggregate_type in self._types:
                 self._tell(f"state of {aggregate_type}")
@@ -148,7 +152,7 @@ class Auditor:
                     if (aggregate_type, name) in incomplete:
                         continue  # no fold can tell what is stored
                     yield from state.findings(context, name, history)
-        except Gone as gone:
+        except EventsMissingError as gone:
             self.looked.unavailable.append(f"the operator's state: {gone}")
         finally:
             copies.close()
@@ -158,9 +162,13 @@ class Auditor:
                 "in with the next commands of their shards"
             )
 
-    def _read_models(self, records: Records, parts: ExitStack, folder: Path) -> Iterator[Finding]:
-        refuse_another_read_side(self._settings, self._kafka)
+    def _read_models(
+        self, records: AsOfRecords, parts: ExitStack, folder: Path
+    ) -> Iterator[Finding]:
+        require_same_read_side(self._settings, self._kafka)
         engine = parts.enter_context(opened(database_url(self._settings)))
         only = None if self._only is None else (self._types[0], self._only)
-        models = ReadModels(self._settings, engine, records, folder, only, self.looked, self._tell)
+        models = ProjectionAudit(
+            self._settings, engine, records, folder, only, self.looked, self._tell
+        )
         yield from models.findings(self._types)

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import AnyOffsets, ends
-from verdict.read_models.as_of.decided import Decided
+from verdict.read_models.as_of.decided import DecidedUpTo
 from verdict.wire.spans import Spans
 from verdict.wire.topics import Topics
 
@@ -23,16 +23,16 @@ class Cut(NamedTuple):
     kept: Spans
 
 
-def cut(kafka: Kafka, log: KafkaLog, topics: Topics) -> Cut:
+def cut(kafka: KafkaConfig, log: KafkaLog, topics: Topics) -> Cut:
     """Return what counts from now on.
 
     Without a marker of the decider all commands count that there are.
 
     Raises:
-        Unreachable: Kafka does not answer, or a transaction stays open.
+        UnreachableError: Kafka does not answer, or a transaction stays open.
         VerdictError: A topic is missing.
     """
-    decided = Decided(kafka, topics)
+    decided = DecidedUpTo(kafka, topics)
     before = decided.marker_offsets()
     outputs = [of(name) for of in _outputs(topics) for name in topics.application.aggregate_types]
     decided.await_settled([*outputs, topics.dead_letters])

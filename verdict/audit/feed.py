@@ -11,7 +11,7 @@ from typing import NamedTuple
 ENTERED, LEFT = "entered", "left"
 
 
-class Announced(NamedTuple):
+class AnnouncedChanges(NamedTuple):
     """A change of a feed: its number, the group, and what happened to it."""
 
     seq: int
@@ -19,7 +19,7 @@ class Announced(NamedTuple):
     kind: str
 
 
-def faults(changes: Iterable[Announced], last: int, shown: Set[str]) -> Iterator[str]:
+def faults(changes: Iterable[AnnouncedChanges], last: int, shown: Set[str]) -> Iterator[str]:
     """Yield in words what is wrong with a feed.
 
     Args:

@@ -57,7 +57,7 @@ class Finding:
 
 
 @dataclass(slots=True)
-class Looked:
+class CheckResult:
     """What an audit has looked at so far, by name, and what it has not looked at.
 
     `unavailable` is what should be there and is not, so that nobody knows whether it is right;

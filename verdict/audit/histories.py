@@ -9,13 +9,13 @@ from hashlib import sha256
 
 from verdict.audit.finding import Check, Finding
 from verdict.decision.recording import StoredEvent
-from verdict.event_log.placed import Placed
+from verdict.event_log.placed import PositionedEvent
 from verdict.model.source import Source
 from verdict.wire.response import Response
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class HistoryEnd:
     """Where an aggregate's events end, or the last outcome says so; `digest`: the last event's.
 
     The hash of an event that cannot be read is not known.
@@ -37,21 +37,21 @@ class Histories:
     def __init__(self, aggregate_type: str, answered: bool = True) -> None:
         self.aggregate_type = aggregate_type
         self._answered = answered
-        self._tips: dict[str, End] = {}
-        self._said: dict[str, End] = {}
+        self._tips: dict[str, HistoryEnd] = {}
+        self._said: dict[str, HistoryEnd] = {}
 
     @property
     def aggregates(self) -> int:
         """How many aggregates have events."""
         return len(self._tips)
 
-    def take(self, placed: Placed) -> Iterator[Finding]:
+    def take(self, placed: PositionedEvent) -> Iterator[Finding]:
         """Look at the next event; yield what is wrong with it."""
         name = placed.aggregate_id
-        tip = self._tips.get(name, End(0, b"", placed.place))
+        tip = self._tips.get(name, HistoryEnd(0, b"", placed.place))
         if isinstance(placed.content, str):
             # what follows is looked at as if this were the next version
-            unread = self._tips[name] = End(tip.version + 1, None, placed.place)
+            unread = self._tips[name] = HistoryEnd(tip.version + 1, None, placed.place)
             yield self._finding(Check.CHAIN, name, unread, placed.content)
             return
         if placed.version <= tip.version:
@@ -61,13 +61,15 @@ class Histories:
             return
         yield from self._followed(tip, placed, placed.content)
         digest = sha256(placed.content.value).digest()
-        self._tips[name] = End(placed.version, digest, placed.place)
+        self._tips[name] = HistoryEnd(placed.version, digest, placed.place)
 
     def answer(self, response: Response, place: Source) -> None:
         """Take the next response in."""
         if response.duplicate or response.to_version is None:
             return
-        self._said[response.aggregate_id] = End(response.to_version, response.last_hash, place)
+        self._said[response.aggregate_id] = HistoryEnd(
+            response.to_version, response.last_hash, place
+        )
 
     def close(self) -> Iterator[Finding]:
         """Yield what outcomes and events say differently of how they end."""
@@ -86,7 +88,9 @@ class Histories:
             elif said.digest is not None and tip.digest not in (None, said.digest):
                 yield self._altered(name, tip, said)
 
-    def _followed(self, tip: End, placed: Placed, stored: StoredEvent) -> Iterator[Finding]:
+    def _followed(
+        self, tip: HistoryEnd, placed: PositionedEvent, stored: StoredEvent
+    ) -> Iterator[Finding]:
         name = placed.aggregate_id
         if placed.version > tip.version + 1:
             lacking = f"{tip.version + 1}"
@@ -106,7 +110,9 @@ class Histories:
             )
             yield self._finding(Check.CHAIN, name, tip, what)
 
-    def _finding(self, check: Check, name: str, at: End | Placed, what: str) -> Finding:
+    def _finding(
+        self, check: Check, name: str, at: HistoryEnd | PositionedEvent, what: str
+    ) -> Finding:
         return Finding(
             check=check,
             what=what,
@@ -116,12 +122,12 @@ class Histories:
             place=at.place,
         )
 
-    def _cut_off(self, name: str, tip: End | None, said: End) -> Finding:
+    def _cut_off(self, name: str, tip: HistoryEnd | None, said: HistoryEnd) -> Finding:
         ends = "there is none" if tip is None else f"they end with version {tip.version}"
         what = f"its last events are cut off: {ends}, the outcome says version {said.version}"
         return self._finding(Check.VERSIONS, name, said, what)
 
-    def _altered(self, name: str, tip: End, said: End) -> Finding:
+    def _altered(self, name: str, tip: HistoryEnd, said: HistoryEnd) -> Finding:
         assert tip.digest is not None
         assert said.digest is not None
         what = (

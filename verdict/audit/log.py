@@ -8,20 +8,20 @@ from typing import Any, TypeVar
 
 from verdict.audit.archived import differences, event_of, side_by_side
 from verdict.audit.cut import Cut
-from verdict.audit.finding import Check, Finding, Looked
+from verdict.audit.finding import Check, CheckResult, Finding
 from verdict.audit.histories import Histories
-from verdict.audit.outcomes import Outcomes, Seen
+from verdict.audit.outcomes import OutcomeAudit, SeenOutcome
 from verdict.decision.recording import StoredEvent
 from verdict.event_log.archive import Archive
-from verdict.event_log.key_places import place_of
-from verdict.event_log.placed import Laid, laid
+from verdict.event_log.key_places import record_of_key
+from verdict.event_log.placed import RawRecord, raw_record
 from verdict.kafka.log import KafkaLog
 from verdict.model.source import Source
 from verdict.wire.catalog import catalog_of
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode
 from verdict.wire.response import Rejection, Response, Status
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
 
 EVERY = 10_000  # records between two words of progress
@@ -51,7 +51,7 @@ class LogAudit:
     archive: Archive | None
     cut: Cut
     only: str | None
-    looked: Looked
+    looked: CheckResult
     tell: Tell
 
     def findings(self, aggregate_types: Iterable[str]) -> Iterator[Finding]:
@@ -67,25 +67,25 @@ class LogAudit:
             self._tell_of_unanswered(seen.unanswered, aggregate_type)
             yield from seen.close()
 
-    def _outcomes(self, aggregate_type: str) -> Outcomes:
+    def _outcomes(self, aggregate_type: str) -> OutcomeAudit:
         topic = self.topics.commands(aggregate_type)
         decided = self.cut.decided[topic]
-        kept = [self.cut.kept.get(Partition(topic, n)) for n in range(len(decided))]
+        kept = [self.cut.kept.get(TopicPartition(topic, n)) for n in range(len(decided))]
         earliest = [span.start if span else 0 for span in kept]
         rejected = self.topics.rejected(aggregate_type)
         whole = not self._dropped(rejected)
         over, answers = self.log.passed_over, self.topics.responses(aggregate_type)
         unread = sum(
-            over.count(place, Span(0, sys.maxsize))
+            over.count(place, OffsetRange(0, sys.maxsize))
             for place in over.spans
             if place.topic == answers
         )
-        return Outcomes(aggregate_type, topic, decided, earliest, whole, over, unread)
+        return OutcomeAudit(aggregate_type, topic, decided, earliest, whole, over, unread)
 
     def _dropped(self, topic: str) -> bool:
         return any(kept.start for place, kept in self.cut.kept.items() if place.topic == topic)
 
-    def _from_the_view(self, aggregate_type: str, seen: Outcomes) -> None:
+    def _from_the_view(self, aggregate_type: str, seen: OutcomeAudit) -> None:
         """Take in the outcomes that Kafka has dropped, as far as SQL has them."""
         responses = self.topics.responses(aggregate_type)
         if not self._dropped(responses):
@@ -97,13 +97,13 @@ class LogAudit:
         for number in range(len(self.cut.decided[topic])):
             for source, name, status, duplicate in self.archive.outcomes(topic, number):
                 refused = status == Status.REJECTED and not duplicate
-                what = Seen.RESPONSE | (Seen.REFUSED if refused else Seen(0))
+                what = SeenOutcome.RESPONSE | (SeenOutcome.REFUSED if refused else SeenOutcome(0))
                 if seen.counts(source) and self.only in (None, name):
                     self.looked.at["outcomes from SQL"] += seen.fill_in(what, source)
 
-    def _partition(self, aggregate_type: str, number: int, seen: Outcomes) -> Iterator[Finding]:
+    def _partition(self, aggregate_type: str, number: int, seen: OutcomeAudit) -> Iterator[Finding]:
         """Yield what is wrong with a partition of events and its responses."""
-        responses = Partition(self.topics.responses(aggregate_type), number)
+        responses = TopicPartition(self.topics.responses(aggregate_type), number)
         histories = Histories(aggregate_type, not self._kept(responses).start)
         yield from self._events(aggregate_type, number, histories, seen)
         for record in self._records(responses):
@@ -113,7 +113,7 @@ class LogAudit:
             ):
                 continue
             first_refused = response.status == Status.REJECTED and not response.duplicate
-            what = Seen.RESPONSE | (Seen.REFUSED if first_refused else Seen(0))
+            what = SeenOutcome.RESPONSE | (SeenOutcome.REFUSED if first_refused else SeenOutcome(0))
             place = _place(record)
             yield from seen.take(what, response.source, response.aggregate_id, place)
             histories.answer(response, place)
@@ -135,9 +135,9 @@ class LogAudit:
         self.looked.at[kind] += 1
 
     def _events(
-        self, aggregate_type: str, number: int, histories: Histories, seen: Outcomes
+        self, aggregate_type: str, number: int, histories: Histories, seen: OutcomeAudit
     ) -> Iterator[Finding]:
-        place = Partition(self.topics.events(aggregate_type), number)
+        place = TopicPartition(self.topics.events(aggregate_type), number)
         kept = self._kept(place)
         rows, reached = self._archived(aggregate_type, place, kept.end)
         ahead, context = 0, catalog_of(self.topics.application)[aggregate_type]
@@ -147,11 +147,11 @@ class LogAudit:
             placed = event_of(context, copies)
             event = placed.content.event if isinstance(placed.content, StoredEvent) else None
             if event is not None:
-                record = copies.record or Laid(*place, placed.place.offset, None, None)
+                record = copies.record or RawRecord(*place, placed.place.offset, None, None)
                 if not (yield from self._counts(seen, event.source, record, placed.aggregate_id)):
                     continue
                 name = placed.aggregate_id
-                yield from seen.take(Seen.EVENT, event.source, name, placed.place)
+                yield from seen.take(SeenOutcome.EVENT, event.source, name, placed.place)
             yield from histories.take(placed)
             if self.archive is not None:
                 yield from differences(context, copies, placed, reached, kept.start)
@@ -164,7 +164,7 @@ class LogAudit:
             )
 
     def _archived(
-        self, aggregate_type: str, place: Partition, end: int
+        self, aggregate_type: str, place: TopicPartition, end: int
     ) -> tuple[Iterator[dict[str, Any]], int]:
         if self.archive is None:
             return iter(()), 0
@@ -174,7 +174,7 @@ class LogAudit:
         rows = self.archive.whole_of(aggregate_type, self.only)
         return (row for row in rows if row["offset"] < reached), reached
 
-    def _letters(self, outcomes: dict[str, Outcomes]) -> Iterator[Finding]:
+    def _letters(self, outcomes: dict[str, OutcomeAudit]) -> Iterator[Finding]:
         for record in self._whole(self.topics.dead_letters):
             try:
                 letter = decode(DeadLetter, record.value or b"")
@@ -184,9 +184,9 @@ class LogAudit:
                 if seen.counts(letter.source):
                     self.looked.at["dead letters"] += 1
                     name = (record.key or b"").decode(errors="backslashreplace")
-                    yield from seen.take(Seen.LETTER, letter.source, name, _place(record))
+                    yield from seen.take(SeenOutcome.LETTER, letter.source, name, _place(record))
 
-    def _rejections(self, aggregate_type: str, seen: Outcomes) -> Iterator[Finding]:
+    def _rejections(self, aggregate_type: str, seen: OutcomeAudit) -> Iterator[Finding]:
         for record in self._whole(self.topics.rejected(aggregate_type)):
             found = yield from self._decoded(Rejection, record, aggregate_type)
             if found is not None and (
@@ -194,9 +194,9 @@ class LogAudit:
             ):
                 self.looked.at["rejections"] += 1
                 name, place = found.aggregate_id, _place(record)
-                yield from seen.take(Seen.REJECTION, found.source, name, place)
+                yield from seen.take(SeenOutcome.REJECTION, found.source, name, place)
 
-    def _commands(self, aggregate_type: str, seen: Outcomes) -> Iterator[Finding]:
+    def _commands(self, aggregate_type: str, seen: OutcomeAudit) -> Iterator[Finding]:
         for record in self._whole(self.topics.commands(aggregate_type)):
             if seen.counts(_place(record)):
                 self.looked.at["commands"] += 1
@@ -204,7 +204,7 @@ class LogAudit:
                 yield from seen.ask(_place(record), name)
 
     def _counts(
-        self, seen: Outcomes, source: Source, record: Laid, name: str
+        self, seen: OutcomeAudit, source: Source, record: RawRecord, name: str
     ) -> Generator[Finding, None, bool]:
         """Tell whether a record is of a command that counts; yield one of no command at all."""
         if seen.counts(source):
@@ -220,7 +220,7 @@ class LogAudit:
         return False
 
     def _decoded(
-        self, kind: type[Kind], record: Laid, aggregate_type: str
+        self, kind: type[Kind], record: RawRecord, aggregate_type: str
     ) -> Generator[Finding, None, Kind | None]:
         try:
             return decode(kind, record.value or b"")
@@ -241,18 +241,18 @@ class LogAudit:
             self.topics.responses(aggregate_type),
         )
         if self.only is not None:
-            return [place_of(self.log, self.topics, events, self.only.encode()).partition]
+            return [record_of_key(self.log, self.topics, events, self.only.encode()).partition]
         return sorted({one.partition for one in self.cut.kept if one.topic in (events, responses)})
 
-    def _kept(self, place: Partition) -> Span:
-        return self.cut.kept.get(place, Span(0, 0))
+    def _kept(self, place: TopicPartition) -> OffsetRange:
+        return self.cut.kept.get(place, OffsetRange(0, 0))
 
-    def _whole(self, topic: str) -> Iterator[Laid]:
+    def _whole(self, topic: str) -> Iterator[RawRecord]:
         for place in self.cut.kept:
             if place.topic == topic:
                 yield from self._records(place)
 
-    def _records(self, place: Partition) -> Iterator[Laid]:
+    def _records(self, place: TopicPartition) -> Iterator[RawRecord]:
         """Yield what Kafka has of a partition before the cut, of the one aggregate if asked."""
         key = None if self.only is None else self.only.encode()
         self.tell(str(place))
@@ -260,8 +260,8 @@ class LogAudit:
             if not count % EVERY:
                 self.tell(f"{place}: {count:,} records")
             if key is None or message.key() == key:
-                yield laid(message)
+                yield raw_record(message)
 
 
-def _place(record: Laid) -> Source:
+def _place(record: RawRecord) -> Source:
     return Source(record.topic, record.partition, record.offset)

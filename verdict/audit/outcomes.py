@@ -6,10 +6,10 @@ from enum import IntFlag
 
 from verdict.audit.finding import Check, Finding
 from verdict.model.source import Source
-from verdict.wire.passed_over import NOTHING_PASSED_OVER, PassedOver
+from verdict.wire.passed_over import NOTHING_PASSED_OVER, SkippedRanges
 
 
-class Seen(IntFlag):
+class SeenOutcome(IntFlag):
     """What there is of one command."""
 
     RESPONSE = 1
@@ -20,12 +20,12 @@ class Seen(IntFlag):
 
 
 ONCE = {
-    Seen.RESPONSE: "the command has two outcomes: this is the second one",
-    Seen.REJECTION: "the command was rejected twice: this is the second record",
+    SeenOutcome.RESPONSE: "the command has two outcomes: this is the second one",
+    SeenOutcome.REJECTION: "the command was rejected twice: this is the second record",
 }
 
 
-class Outcomes:
+class OutcomeAudit:
     """Takes everything that names a command, in any order, and then the commands in theirs.
 
     Args:
@@ -48,7 +48,7 @@ class Outcomes:
         decided: Sequence[int],
         earliest: Sequence[int],
         rejections: bool = True,
-        passed_over: PassedOver = NOTHING_PASSED_OVER,
+        passed_over: SkippedRanges = NOTHING_PASSED_OVER,
         unread: int = 0,
     ) -> None:
         self._passed_over = passed_over
@@ -66,11 +66,13 @@ class Outcomes:
         ours = source.topic == self._topic and 0 <= source.partition < len(self._seen)
         return ours and source.offset < len(self._seen[source.partition])
 
-    def take(self, what: Seen, source: Source, name: str, place: Source) -> Iterator[Finding]:
+    def take(
+        self, what: SeenOutcome, source: Source, name: str, place: Source
+    ) -> Iterator[Finding]:
         """Take in that `what` lies at `place` and names a command; yield a second one.
 
         Args:
-            what: It is; with `Seen.REFUSED` if a response is a first refusal.
+            what: It is; with `SeenOutcome.REFUSED` if a response is a first refusal.
             source: Of the command; one that counts.
             name: Of the aggregate.
             place: Where the record lies that names it.
@@ -81,10 +83,10 @@ class Outcomes:
                 yield self._finding(f"{said}; the command is at {source}", name, place)
         seen[source.offset] |= what
 
-    def fill_in(self, what: Seen, source: Source) -> bool:
+    def fill_in(self, what: SeenOutcome, source: Source) -> bool:
         """Take in an outcome that Kafka has dropped; tell whether it was not there anyway."""
         seen = self._seen[source.partition]
-        new = not seen[source.offset] & Seen.RESPONSE
+        new = not seen[source.offset] & SeenOutcome.RESPONSE
         if new:
             seen[source.offset] |= what
         return new
@@ -98,13 +100,13 @@ class Outcomes:
         """
         yield from self._between(place.partition, self._next[place.partition], place.offset)
         self._next[place.partition] = place.offset + 1
-        seen = Seen(self._seen[place.partition][place.offset])
-        if not seen & (Seen.RESPONSE | Seen.LETTER):
+        seen = SeenOutcome(self._seen[place.partition][place.offset])
+        if not seen & (SeenOutcome.RESPONSE | SeenOutcome.LETTER):
             if self.unanswered.total() < self._unread:
                 self.unanswered[name] += 1
             else:
                 yield self._finding("the command is decided and has no outcome", name, place)
-        yield from self._of_one(place, seen & ~Seen.EVENT, name)
+        yield from self._of_one(place, seen & ~SeenOutcome.EVENT, name)
 
     def close(self) -> Iterator[Finding]:
         """Yield what is wrong with commands that Kafka does not have."""
@@ -112,7 +114,9 @@ class Outcomes:
             yield from self._between(number, self._next[number], len(seen))
             for offset, found in enumerate(seen[: self._earliest[number]]):
                 if found:
-                    yield from self._of_one(Source(self._topic, number, offset), Seen(found), None)
+                    yield from self._of_one(
+                        Source(self._topic, number, offset), SeenOutcome(found), None
+                    )
 
     def _between(self, number: int, start: int, end: int) -> Iterator[Finding]:
         """Yield outcomes of offsets at which Kafka has no command."""
@@ -120,18 +124,20 @@ class Outcomes:
         if not any(seen[start:end]):
             return
         for offset in range(start, end):
-            if seen[offset] == Seen.LETTER and self._passed_over.holds(self._topic, number, offset):
+            if seen[offset] == SeenOutcome.LETTER and self._passed_over.holds(
+                self._topic, number, offset
+            ):
                 continue
             if seen[offset]:
                 what = "something names a command at this place, and there is none"
                 yield self._finding(what, None, Source(self._topic, number, offset))
 
-    def _of_one(self, place: Source, seen: Seen, name: str | None) -> Iterator[Finding]:
-        if seen & Seen.EVENT and not seen & Seen.RESPONSE:
+    def _of_one(self, place: Source, seen: SeenOutcome, name: str | None) -> Iterator[Finding]:
+        if seen & SeenOutcome.EVENT and not seen & SeenOutcome.RESPONSE:
             yield self._finding("events came of the command, and it has no outcome", name, place)
-        if seen & Seen.REFUSED and not seen & Seen.REJECTION and self._rejections:
+        if seen & SeenOutcome.REFUSED and not seen & SeenOutcome.REJECTION and self._rejections:
             yield self._finding("the command is refused, and its rejection is missing", name, place)
-        if seen & Seen.REJECTION and not seen & Seen.REFUSED:
+        if seen & SeenOutcome.REJECTION and not seen & SeenOutcome.REFUSED:
             yield self._finding("there is a rejection, and no outcome says so", name, place)
 
     def _finding(self, what: str, name: str | None, place: Source) -> Finding:

@@ -9,20 +9,20 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Engine, Table, and_, select, true
 from sqlalchemy.exc import DBAPIError
 
-from verdict.audit.feed import Announced, faults
-from verdict.audit.finding import Check, Finding, Looked
+from verdict.audit.feed import AnnouncedChanges, faults
+from verdict.audit.finding import Check, CheckResult, Finding
 from verdict.audit.views import altered
 from verdict.configuration.settings import Settings
 from verdict.database import sequence
-from verdict.database.address import one_line, url_of
-from verdict.errors import Unreachable, VerdictError
-from verdict.event_log.archive import Altered
-from verdict.event_log.event_log import Gone
+from verdict.database.address import one_line_error, url_of
+from verdict.errors import UnreachableError, VerdictError
+from verdict.event_log.archive import HashMismatchError
+from verdict.event_log.event_log import EventsMissingError
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection import position, processor_tables, versions
-from verdict.projection.answered import Outcome
+from verdict.projection.answered import OutcomeRow
 from verdict.projection.applier import database_failed
-from verdict.projection.batch import Carried, Delivery
+from verdict.projection.batch import Delivery, StateChange
 from verdict.projection.comparison import content, row_of, shown
 from verdict.projection.database import opened, snapshot
 from verdict.projection.declared import FIRST, declared
@@ -30,10 +30,10 @@ from verdict.projection.described import View
 from verdict.projection.own_views import OWN_VIEWS
 from verdict.projection.projection import Projection
 from verdict.projection.rejected_command import RejectedCommand
-from verdict.projection.versions import BuiltOtherwise
-from verdict.read_models.as_built import with_built
-from verdict.read_models.as_of.filling import Records, fold
-from verdict.read_models.declared_projection import declared_projection
+from verdict.projection.versions import SettingsChangedError
+from verdict.read_models.as_built import with_live_settings
+from verdict.read_models.as_of.filling import AsOfRecords, fold
+from verdict.read_models.declared_projection import projection_by_name
 
 Identity = tuple[str, str]
 LACKING = ("no such column", "no such table")  # as SQLite says it, by the class for what went away
@@ -44,7 +44,7 @@ NO_FUNCTION_OF_THE_LOG = (
 
 
 @dataclass(frozen=True, slots=True)
-class ReadModels:
+class ProjectionAudit:
     """Compares the tables of what readers see with those of a fold in a database of its own.
 
     Args:
@@ -59,10 +59,10 @@ class ReadModels:
 
     settings: Settings
     engine: Engine
-    records: Records
+    records: AsOfRecords
     folder: Path
     only: Identity | None
-    looked: Looked
+    looked: CheckResult
     tell: Callable[[str], None]
 
     def findings(self, aggregate_types: Collection[str]) -> Iterator[Finding]:
@@ -90,18 +90,20 @@ class ReadModels:
             versions.check_settings(connection, projection)
             yield from self._views(connection, projection.views)
             yield from self._of_one(connection, name, projection)
-        except BuiltOtherwise as otherwise:  # and so are its views
+        except SettingsChangedError as otherwise:  # and so are its views
             self.looked.unavailable.append(f"{name}: {otherwise}")
-        except Gone as gone:
+        except EventsMissingError as gone:
             self._untold(connection, projection, gone)
-        except Altered as unknown:
+        except HashMismatchError as unknown:
             self.looked.unavailable.append(f"{name}: {unknown}")
         except DBAPIError as error:
-            if database_failed(error) and not one_line(error.orig).startswith(LACKING):
+            if database_failed(error) and not one_line_error(error.orig).startswith(LACKING):
                 raise
             yield _unlike(name, error)
 
-    def _untold(self, connection: Connection, projection: Projection, gone: Gone) -> None:
+    def _untold(
+        self, connection: Connection, projection: Projection, gone: EventsMissingError
+    ) -> None:
         """Say that rows cannot be compared: a fault, but not of responses and rejections.
 
         Nobody archives these, as Kafka keeps them; what was read before it dropped them is right as
@@ -124,7 +126,7 @@ class ReadModels:
         try:
             yield from altered(connection, views, self.looked)
         except DBAPIError as error:  # a copy of the database, say, that may only be read
-            said = f"what views show: {one_line(error.orig)}"
+            said = f"what views show: {one_line_error(error.orig)}"
             self.looked.not_checked += [said] if said not in self.looked.not_checked else []
 
     def _of_one(
@@ -141,7 +143,7 @@ class ReadModels:
         with self._beside(projection) as other:
             try:
                 fold(other, projection, self.records, ends, self._wanted)
-            except (Gone, Altered, Unreachable):
+            except (EventsMissingError, HashMismatchError, UnreachableError):
                 raise
             except VerdictError as error:
                 yield Finding(check=Check.READ_MODELS, what=f"{name} cannot be folded: {error}")
@@ -161,8 +163,8 @@ class ReadModels:
             return None
         as_set = declared(self.settings.application)[name](version)
         built = versions.of(connection, as_set).settings
-        settings = with_built(self.settings, name, built)
-        return declared_projection(settings, name)(version)
+        settings = with_live_settings(self.settings, name, built)
+        return projection_by_name(settings, name)(version)
 
     def _only_type(self, projection: Projection) -> str | None:
         """Return whose events a projection follows, if those of one type alone."""
@@ -182,9 +184,9 @@ class ReadModels:
         changes = select(feed.table.c.seq, feed.table.c[feed.key], feed.table.c.kind)
         rows = connection.execute(changes.order_by(feed.table.c.seq)).all()
         shown = {*connection.execute(select(feed.groups.c[feed.key])).scalars()}
-        last = sequence.last(connection, feed.table.name)
+        last = sequence.last_number(connection, feed.table.name)
         self.looked.at[f"changes of {projection.name}"] += len(rows)
-        for what in faults(map(Announced._make, rows), last, shown):
+        for what in faults(map(AnnouncedChanges._make, rows), last, shown):
             yield Finding(check=Check.READ_MODELS, what=f"{feed.table.name}: {what}")
 
     @contextmanager
@@ -233,16 +235,17 @@ class ReadModels:
         record = delivery.record
         if self.only is None:
             return True
-        if isinstance(record, RecordedEvent | Outcome | RejectedCommand):
+        if isinstance(record, RecordedEvent | OutcomeRow | RejectedCommand):
             return (record.aggregate_type, record.aggregate_id) == self.only
-        return isinstance(record, Carried) and record.key == self.only[1]
+        return isinstance(record, StateChange) and record.key == self.only[1]
 
 
 def _unlike(name: str, error: DBAPIError) -> Finding:
     return Finding(
         check=Check.READ_MODELS,
-        what=f"{name} cannot be read as it was made ({one_line(error.orig)}): somebody has changed "
-        f"its tables; `verdict projection rebuild {name}` makes them anew, `swap` shows them",
+        what=f"{name} cannot be read as it was made ({one_line_error(error.orig)}): somebody has "
+        f"changed its tables; `verdict projection rebuild {name}` makes them anew, `swap` shows "
+        "them",
     )
 
 

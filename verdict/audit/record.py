@@ -5,10 +5,10 @@ from typing import Any
 
 from sqlalchemy.exc import DBAPIError
 
-from verdict.audit.finding import Looked
+from verdict.audit.finding import CheckResult
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
-from verdict.database.address import one_line
+from verdict.database.address import one_line_error
 from verdict.database.time_text import wall_clock
 from verdict.errors import VerdictError
 from verdict.projection import verification
@@ -27,7 +27,7 @@ def record(settings: Settings, run: Verification) -> None:
 
     Raises:
         NotRecordedError: The table is not there yet, or this login may not write it.
-        Unreachable: The database went away.
+        UnreachableError: The database went away.
     """
     try:
         with (
@@ -43,15 +43,15 @@ def record(settings: Settings, run: Verification) -> None:
             verification.record(connection, run)
     except DBAPIError as error:
         raise NotRecordedError(
-            f"this run is not recorded ({one_line(error.orig)}): run `verdict verify` with the "
-            "login of `verdict up`, which may write"
+            f"this run is not recorded ({one_line_error(error.orig)}): run `verdict verify` "
+            "with the login of `verdict up`, which may write"
         ) from error
 
 
 def run_of(
     started_at: int,
     of: tuple[str | None, str | None],
-    looked: Looked,
+    looked: CheckResult,
     findings: int,
     first: Sequence[dict[str, Any]],
 ) -> Verification:

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from verdict.audit.finding import Check, Finding, Looked
-from verdict.decision.history import Broken, after
+from verdict.audit.finding import Check, CheckResult, Finding
+from verdict.decision.history import InvalidHistoryError, fold_event
 from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, decode_snapshot, encode_snapshot
-from verdict.event_log.placed import Placed
+from verdict.event_log.placed import PositionedEvent
 from verdict.kafka.offsets import AnyOffsets
 from verdict.model.aggregate import Aggregate
 from verdict.model.source import Source
 from verdict.operator.entries import key_hash, value_of
-from verdict.operator.local_copy import LocalCopy, boot_id
+from verdict.operator.local_copy import LmdbCache, boot_id
 from verdict.operator.shard_state import Stamp, snapshot_key
 from verdict.wire.catalog import AggregateContext
 
@@ -25,10 +25,10 @@ Stamps = frozenset[Stamp]
 
 
 @dataclass(frozen=True, slots=True)
-class Copies:
+class StateCopies:
     """The local copies of a host's shards; `complete`: all of them are at the head of their log."""
 
-    copies: tuple[tuple[LocalCopy, bool], ...]
+    copies: tuple[tuple[LmdbCache, bool], ...]
     complete: bool
 
     def stored(self, aggregate_type: str, name: str) -> Iterator[tuple[bytes, bool]]:
@@ -44,7 +44,7 @@ class Copies:
             copy.end()
 
 
-def copies_in(folder: Path, heads: Stamps) -> Copies:
+def copies_in(folder: Path, heads: Stamps) -> StateCopies:
     """Begin to read the copies below a folder that hold anything.
 
     Args:
@@ -53,16 +53,16 @@ def copies_in(folder: Path, heads: Stamps) -> Copies:
     """
     found, stamps = [], set[Stamp]()
     for shard in sorted((folder / boot_id()).glob("*")):
-        copy = LocalCopy(folder, int(shard.name))
+        copy = LmdbCache(folder, int(shard.name))
         stamp = copy.begin()
         if stamp is not None:
             found.append((copy, stamp in heads))
             stamps.add(stamp)
-    return Copies(tuple(found), bool(heads) and heads <= stamps)
+    return StateCopies(tuple(found), bool(heads) and heads <= stamps)
 
 
 @dataclass(slots=True)
-class State:
+class StateAudit:
     """Compares what is stored of each aggregate with the fold of its events.
 
     Args:
@@ -74,13 +74,13 @@ class State:
         unseen: How many aggregates no copy has, of those that could have.
     """
 
-    copies: Copies
+    copies: StateCopies
     decided: AnyOffsets
-    looked: Looked
+    looked: CheckResult
     unseen: int = 0
 
     def findings(
-        self, context: AggregateContext, name: str, history: Iterable[Placed]
+        self, context: AggregateContext, name: str, history: Iterable[PositionedEvent]
     ) -> Iterator[Finding]:
         """Yield what is stored otherwise; a history that does not hold together is left out."""
         aggregate_type = context.name
@@ -100,7 +100,7 @@ class State:
                     settled = last
                 if any(last == one.version for one, *_ in kept):
                     folded[last] = encode_snapshot(context, snapshot)
-        except Broken:
+        except InvalidHistoryError:
             return
         self.looked.at["states"] += bool(kept)
         yield from self._compared(aggregate_type, name, kept, folded, settled)
@@ -136,13 +136,13 @@ class State:
 
 
 def _snapshots(
-    rules: Aggregate[Any], history: Iterable[Placed]
+    rules: Aggregate[Any], history: Iterable[PositionedEvent]
 ) -> Iterator[tuple[Snapshot[Any], Source]]:
     """Yield what the aggregate was after each of its events, and the command of that."""
     snapshot: Snapshot[Any] = NEVER_EXISTED
     for placed in history:
         if isinstance(placed.content, str) or placed.version > snapshot.version:
-            snapshot = after(rules, snapshot, placed.stored)
+            snapshot = fold_event(rules, snapshot, placed.stored)
             yield snapshot, placed.stored.event.source
 
 

@@ -4,12 +4,14 @@ from collections.abc import Iterator, Mapping
 
 from sqlalchemy import Connection
 
-from verdict.audit.finding import Check, Finding, Looked
+from verdict.audit.finding import Check, CheckResult, Finding
 from verdict.projection.described import View
 from verdict.projection.layout import shown_by, would_show
 
 
-def altered(connection: Connection, views: Mapping[str, View], looked: Looked) -> Iterator[Finding]:
+def altered(
+    connection: Connection, views: Mapping[str, View], looked: CheckResult
+) -> Iterator[Finding]:
     """Yield the views that are missing, or show something else.
 
     Args:

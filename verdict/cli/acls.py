@@ -8,7 +8,7 @@ import typer
 
 from verdict.cli.options import Json, settings_of
 from verdict.cli.output import show_json
-from verdict.kafka.acls import Role
+from verdict.kafka.acls import KafkaPrincipal
 from verdict.kafka.acls import acls as least
 
 app = typer.Typer(add_completion=False)
@@ -16,9 +16,9 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def acls(
-    role: Annotated[Role | None, typer.Argument(help="Only of this one.", show_default="all")] = (
-        None
-    ),
+    role: Annotated[
+        KafkaPrincipal | None, typer.Argument(help="Only of this one.", show_default="all")
+    ] = (None),
     principal: Annotated[
         str | None, typer.Option(help="Who has the role.", show_default="User:ROLE")
     ] = None,

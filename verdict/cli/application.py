@@ -19,8 +19,8 @@ def load() -> "Application":
     """Return the application.
 
     Raises:
-        NoApplication: There is none, or it cannot be loaded.
-        Misdeclared: It cannot be as it is declared.
+        ApplicationNotFoundError: There is none, or it cannot be loaded.
+        InvalidApplicationError: It cannot be as it is declared.
     """
     from verdict.application_loader import load_application  # not for who asks for help
 
@@ -29,11 +29,11 @@ def load() -> "Application":
 
 def load_if_named() -> "Application | None":
     """Return the application; None where none is named, and the working directory has none."""
-    from verdict.application_loader import NoneHere
+    from verdict.application_loader import NoApplicationHereError
 
     try:
         return load()
-    except NoneHere:
+    except NoApplicationHereError:
         return None
 
 
@@ -41,15 +41,15 @@ def application_path() -> str:
     """Return which application is wanted, as `MODULE:NAME`.
 
     Raises:
-        NoneHere: None is set, and this is no checkout of one.
+        NoApplicationHereError: None is set, and this is no checkout of one.
     """
-    from verdict.application_loader import NoneHere, is_in_the_working_directory
+    from verdict.application_loader import NoApplicationHereError, is_in_the_working_directory
 
     if wanted := named():
         return wanted
     if is_in_the_working_directory(IN_A_CHECKOUT.partition(":")[0]):
         return IN_A_CHECKOUT
-    raise NoneHere
+    raise NoApplicationHereError
 
 
 def named() -> str | None:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from verdict.cli.deciding_person import Document, Who, Why, WhyIfAny, decided_by
+from verdict.cli.deciding_person import Document, Who, Why, WhyIfAny, operator_identity
 from verdict.cli.options import Json, settings_of
 from verdict.cli.output import note, show_fields, show_items
 from verdict.unhandled.read_side import repair
@@ -44,14 +44,14 @@ def edit(id: Id, file: Document, why: Why, by: Who = None) -> None:
     refused here. `retry` applies it.
     """
     with repair(settings_of()) as on:
-        note(on.blocked.edit(id, file.read(), decided_by(by, why)))
+        note(on.blocked.edit(id, file.read(), operator_identity(by, why)))
 
 
 @app.command()
 def retry(id: Id, by: Who = None, why: WhyIfAny = None) -> None:
     """Apply the event now, and those that wait behind it; exit code 1 when it fails again."""
     with repair(settings_of()) as on:
-        note(on.blocked.retry(id, decided_by(by, why)))
+        note(on.blocked.retry(id, operator_identity(by, why)))
 
 
 @app.command()
@@ -61,7 +61,7 @@ def skip(id: Id, why: Why, all_behind: All = False, by: Who = None) -> None:
     It also counts when the projection is built again.
     """
     with repair(settings_of()) as on:
-        note(on.blocked.skip(id, decided_by(by, why), all_behind))
+        note(on.blocked.skip(id, operator_identity(by, why), all_behind))
 
 
 @app.command()
@@ -71,4 +71,4 @@ def accept(id: Id, why: Why, by: Who = None) -> None:
     It stays blocked. Its event can still come, be edited or be skipped.
     """
     with repair(settings_of()) as on:
-        note(on.blocked.accept(id, decided_by(by, why)))
+        note(on.blocked.accept(id, operator_identity(by, why)))

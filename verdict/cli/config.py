@@ -10,8 +10,8 @@ from verdict.cli.options import Json, settings_of
 from verdict.cli.output import add_rows, show, show_json, table
 from verdict.configuration.loading import origins
 from verdict.configuration.settings import Settings
+from verdict.database.address import masked_url as shown_url
 from verdict.database.address import parse
-from verdict.database.address import shown as shown_url
 
 app = typer.Typer(add_completion=False)
 

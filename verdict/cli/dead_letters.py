@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from verdict.cli.deciding_person import Document, Who, Why, WhyIfAny, decided_by
+from verdict.cli.deciding_person import Document, Who, Why, WhyIfAny, operator_identity
 from verdict.cli.options import Json, settings_of
 from verdict.cli.output import note, show_fields, show_items
 from verdict.unhandled.read_side import repair
@@ -41,25 +41,25 @@ def show_dead_letter(id: Id, json: Json = False) -> None:
 def edit(id: Id, file: Document, why: Why, by: Who = None) -> None:
     """Set another value for it; the file is the whole value. It stays parked until `replay`."""
     with repair(settings_of()) as on:
-        note(on.dead_letters.edit(id, file.read(), decided_by(by, why)))
+        note(on.dead_letters.edit(id, file.read(), operator_identity(by, why)))
 
 
 @app.command()
 def replay(id: Id, by: Who = None, why: WhyIfAny = None) -> None:
     """Let the running service send it again."""
     with repair(settings_of()) as on:
-        note(on.dead_letters.replay(id, decided_by(by, why)))
+        note(on.dead_letters.replay(id, operator_identity(by, why)))
 
 
 @app.command()
 def park(id: Id, why: Why, by: Who = None) -> None:
     """Stop the retries of one that waits; `replay` sends it again."""
     with repair(settings_of()) as on:
-        note(on.dead_letters.park(id, decided_by(by, why)))
+        note(on.dead_letters.park(id, operator_identity(by, why)))
 
 
 @app.command()
 def skip(id: Id, why: Why, by: Who = None) -> None:
     """Give it up; it stays on the topic `dead-letters`."""
     with repair(settings_of()) as on:
-        note(on.dead_letters.skip(id, decided_by(by, why)))
+        note(on.dead_letters.skip(id, operator_identity(by, why)))

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from verdict.unhandled.operator_identity import By
+from verdict.unhandled.operator_identity import OperatorIdentity
 
 Who = Annotated[
     str | None, typer.Option("--by", help="Who does it.", show_default="the name of the user")
@@ -20,7 +20,7 @@ Document = Annotated[
 MOST_CHARACTERS = 1_000
 
 
-def decided_by(who: str | None, why: str | None) -> By:
+def operator_identity(who: str | None, why: str | None) -> OperatorIdentity:
     """Return the person, and the reason on one line.
 
     Raises:
@@ -30,7 +30,7 @@ def decided_by(who: str | None, why: str | None) -> By:
     if why is not None and not (why := _kept(why, "--why")):
         raise typer.BadParameter("say why", param_hint="--why")
     try:
-        return By(_kept(who or getuser(), "--by"), why)
+        return OperatorIdentity(_kept(who or getuser(), "--by"), why)
     except (KeyError, OSError) as error:  # a container may run as a user without a name
         raise typer.BadParameter("this user has no name: say who", param_hint="--by") from error
 

@@ -10,7 +10,7 @@ from pydantic_core import from_json
 from verdict.event_log.chapters import Fields
 from verdict.model.application import Application
 from verdict.wire.catalog import catalog_of
-from verdict.wire.codec import Undecodable
+from verdict.wire.codec import DecodeError
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.payload import readable_command
 from verdict.wire.readable import readable
@@ -19,7 +19,7 @@ from verdict.wire.response import Rejection, Response
 from verdict.wire.topics import Topics
 
 
-class Kind(StrEnum):
+class RecordKind(StrEnum):
     """What a topic holds."""
 
     COMMANDS = "commands"
@@ -30,25 +30,27 @@ class Kind(StrEnum):
     NOTIFICATIONS = "notifications"
 
 
-OF_ALL = (Kind.DEAD_LETTERS, Kind.NOTIFICATIONS)  # whose topics are of no aggregate
+OF_ALL = (RecordKind.DEAD_LETTERS, RecordKind.NOTIFICATIONS)  # whose topics are of no aggregate
 
 
-def topics_of(topics: Topics, kind: Kind, names: Iterable[str]) -> dict[str, str]:
+def topics_of(topics: Topics, kind: RecordKind, names: Iterable[str]) -> dict[str, str]:
     """Return the topics that hold `kind` of these aggregates, each with its type, "" if of all."""
-    if kind is Kind.DEAD_LETTERS:
+    if kind is RecordKind.DEAD_LETTERS:
         return {topics.dead_letters: ""}
-    if kind is Kind.NOTIFICATIONS:
+    if kind is RecordKind.NOTIFICATIONS:
         return {topics.named(one.topic): "" for one in topics.application.notifications}
-    named: dict[Kind, Callable[[str], str]] = {
-        Kind.COMMANDS: topics.commands,
-        Kind.EVENTS: topics.events,
-        Kind.REJECTED: topics.rejected,
-        Kind.RESPONSES: topics.responses,
+    named: dict[RecordKind, Callable[[str], str]] = {
+        RecordKind.COMMANDS: topics.commands,
+        RecordKind.EVENTS: topics.events,
+        RecordKind.REJECTED: topics.rejected,
+        RecordKind.RESPONSES: topics.responses,
     }
     return {named[kind](name): name for name in names}
 
 
-def decoded(application: Application, kind: Kind, aggregate_type: str, message: Message) -> Fields:
+def decode_record(
+    application: Application, kind: RecordKind, aggregate_type: str, message: Message
+) -> Fields:
     """Return a record with its topic, partition and offset.
 
     A record that cannot be read is shown as it is, with the `error`.
@@ -62,23 +64,25 @@ def decoded(application: Application, kind: Kind, aggregate_type: str, message: 
     try:
         # again: a command that is not well-formed may say anything of itself
         return place | _fields(application, kind, aggregate_type, value) | place
-    except (Undecodable, ValidationError) as error:
+    except (DecodeError, ValidationError) as error:
         return place | {"error": str(error), "key": message.key(), "bytes": value}
 
 
-def _fields(application: Application, kind: Kind, aggregate_type: str, value: bytes) -> Fields:
+def _fields(
+    application: Application, kind: RecordKind, aggregate_type: str, value: bytes
+) -> Fields:
     match kind:
-        case Kind.COMMANDS:
+        case RecordKind.COMMANDS:
             return readable_command(catalog_of(application)[aggregate_type], value)
-        case Kind.EVENTS:
+        case RecordKind.EVENTS:
             return readable(decode_event(catalog_of(application)[aggregate_type], value))
-        case Kind.REJECTED:
+        case RecordKind.REJECTED:
             return readable(decode(Rejection, value))
-        case Kind.RESPONSES:
+        case RecordKind.RESPONSES:
             return readable(decode(Response, value))
-        case Kind.DEAD_LETTERS:
+        case RecordKind.DEAD_LETTERS:
             return readable(decode(DeadLetter, value))
-        case Kind.NOTIFICATIONS:
+        case RecordKind.NOTIFICATIONS:
             return _told(value)
 
 
@@ -86,4 +90,4 @@ def _told(value: bytes) -> Fields:
     try:
         return dict(from_json(value))
     except (ValueError, TypeError) as error:
-        raise Undecodable(f"not JSON: {error}") from error
+        raise DecodeError(f"not JSON: {error}") from error

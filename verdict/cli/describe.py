@@ -48,7 +48,7 @@ class Field(NamedTuple):
     about: str
 
 
-class Shown(NamedTuple):
+class Description(NamedTuple):
     """A view of a read model, and the topics that this follows."""
 
     name: str
@@ -198,7 +198,7 @@ def _starts_from(kind: type[Command]) -> str:
     return " or ".join(said for state, said in STARTS.items() if state in kind.starts_from)
 
 
-def _views(settings: Settings, followed: str | None = None) -> Iterator[Shown]:
+def _views(settings: Settings, followed: str | None = None) -> Iterator[Description]:
     """Yield the views of the application, those of who follows a topic if one is given."""
     engine = {one.name for one in of_every_application(settings.application)}
     for projection in projections(settings.application, settings.chosen):
@@ -207,7 +207,7 @@ def _views(settings: Settings, followed: str | None = None) -> Iterator[Shown]:
             continue
         for name, view in projection.views.items():
             if name != f"{projection.name}_version":  # each has one, and all are alike
-                yield Shown(name, view, topics)
+                yield Description(name, view, topics)
 
 
 def _topics(aggregate: Of, settings: Settings) -> list[str]:

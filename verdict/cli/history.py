@@ -8,13 +8,13 @@ from rich.text import Text
 
 from verdict.cli.options import AggregateType, Id, Json, settings_of
 from verdict.cli.output import add_rows, note, show, show_json, table
-from verdict.cli.repetitions import sent_again, with_repetitions
-from verdict.cli.trace import listed, verdict_on
+from verdict.cli.repetitions import fold_repetitions, is_repetition
+from verdict.cli.trace import listed, outcome_text
 from verdict.errors import VerdictError
 from verdict.event_log.chapters import Fields
 from verdict.model.message import LARGEST
 from verdict.page.life import history as told
-from verdict.reading.reader import Reader, reader_of
+from verdict.reading.reader import Reader, open_reader
 
 app = typer.Typer(add_completion=False)
 
@@ -37,7 +37,7 @@ def history(aggregate: AggregateType, id: Id, json: Json = False) -> None:
     without an outcome.
     """
     settings = settings_of()
-    with reader_of(settings) as reader:
+    with open_reader(settings) as reader:
         read = _read(
             reader, settings.topics.events(aggregate), settings.topics.responses(aggregate)
         )
@@ -46,7 +46,7 @@ def history(aggregate: AggregateType, id: Id, json: Json = False) -> None:
         for command in found.commands:
             show_json(command)
     elif found.commands:
-        every = with_repetitions(found.commands)
+        every = fold_repetitions(found.commands)
         rows = (row for command, again in every for row in _rows(command, again))
         show(add_rows(table("at", "version", "what", "", numbers=("version",)), rows))
     note(read)
@@ -70,12 +70,12 @@ def _rows(command: Fields, repeated: list[Fields]) -> Iterator[tuple[Any, ...]]:
     if response is None:
         yield "", "", "?", Text("its outcome is missing", "yellow")
     else:
-        about = verdict_on(response).append(f" {response['command_id']}", "dim")
+        about = outcome_text(response).append(f" {response['command_id']}", "dim")
         yield _time(response["decided_at"]), "", response["command_type"], about
     for event in command["events"]:
         yield "", event["version"], f"  {event['event_type']}", listed(event).removeprefix(", ")
     if repeated:
-        yield "", "", "  sent again", Text(sent_again(repeated), "dim")
+        yield "", "", "  sent again", Text(is_repetition(repeated), "dim")
 
 
 def _time(text: str) -> str:

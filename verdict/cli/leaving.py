@@ -12,20 +12,22 @@ from pathlib import Path
 from typing import NoReturn
 
 from verdict.errors import VerdictError
-from verdict.wire.escapes import spelled_lines
+from verdict.wire.escapes import escape_lines
 
 LOG = logging.getLogger("verdict.leaving")
 LEAVE_S = 10.0
 STARTING = "stopped while it was starting: the next start goes on from there, nothing is lost"
 
 
-class Asked(threading.Event):
+class StopRequest(threading.Event):
     """Set when a process shall stop; `by` names the signal that asked for it."""
 
     by = ""
 
 
-def leave(failure: BaseException, stop: Callable[[], None], seconds: float = LEAVE_S) -> NoReturn:
+def shut_down(
+    failure: BaseException, stop: Callable[[], None], seconds: float = LEAVE_S
+) -> NoReturn:
     """Print why, call `stop`, and end this process, after so many seconds at most.
 
     A bug is shown with its traceback. A stop that takes longer leaves what kill -9 leaves.
@@ -33,10 +35,10 @@ def leave(failure: BaseException, stop: Callable[[], None], seconds: float = LEA
     code = VerdictError.exit_code
     if isinstance(failure, VerdictError):
         code = failure.exit_code
-        _say(f"verdict: {spelled_lines(str(failure))}")
+        _say(f"verdict: {escape_lines(str(failure))}")
     else:
         traceback.print_exception(failure)
-    end_within(seconds, code)
+    exit_within(seconds, code)
     try:
         stop()
     except Exception as error:  # what has died cannot be stopped in order: that is no news
@@ -44,14 +46,14 @@ def leave(failure: BaseException, stop: Callable[[], None], seconds: float = LEA
     _end(code)
 
 
-def end_within(seconds: float, code: int) -> None:
+def exit_within(seconds: float, code: int) -> None:
     """End this process after so many seconds if it still runs then, as by kill -9."""
     timer = threading.Timer(seconds, _end, (code,))
     timer.daemon = True
     timer.start()
 
 
-def leave_unheard(
+def exit_quietly(
     asked: threading.Event,
     started: threading.Event,
     heard: threading.Event,
@@ -90,7 +92,7 @@ def _end(code: int) -> NoReturn:
     os._exit(code)
 
 
-def stop_on_signals(stopped: Asked) -> None:
+def stop_on_signals(stopped: StopRequest) -> None:
     """Let the first SIGTERM or Ctrl-C set `stopped`; a second one ends the process at once."""
 
     def stop(number: int, frame: object) -> None:
@@ -103,7 +105,7 @@ def stop_on_signals(stopped: Asked) -> None:
 
 
 @contextmanager
-def ending_on_sigterm() -> Iterator[None]:
+def exiting_on_sigterm() -> Iterator[None]:
     """Let SIGTERM end what goes on inside as Ctrl-C does: `finally` and `with` have their turn."""
 
     def end(number: int, frame: object) -> None:

@@ -5,7 +5,7 @@ A service, which has a handler of its own, keeps the tracebacks of what rules ra
 
 import logging
 
-from verdict.wire.escapes import spelled_lines
+from verdict.wire.escapes import escape_lines
 
 
 class MessageAlone(logging.Formatter):
@@ -13,10 +13,10 @@ class MessageAlone(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the message, with what would steer a terminal spelled out."""
-        return spelled_lines(record.getMessage())
+        return escape_lines(record.getMessage())
 
 
-def tell_messages_alone() -> None:
+def log_messages_only() -> None:
     """Let who has no handler say messages alone on stderr."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(MessageAlone())

@@ -6,7 +6,7 @@ import typer
 
 from verdict.cli.options import settings_of
 from verdict.cli.output import note
-from verdict.cli.progress import progress
+from verdict.cli.progress import show_progress
 from verdict.model.message import A_TIME
 from verdict.read_models.as_of.materialiser import Materialiser
 from verdict.read_models.as_of.moment import AsOf, parse_as_of
@@ -49,7 +49,7 @@ def materialise(
     """
     asked = _parsed(as_of)
     settings = settings_of()
-    with progress(f"{projection} as of {as_of}"):
+    with show_progress(f"{projection} as of {as_of}"):
         done, new = Materialiser(settings, projection).run(asked, to)
     about = f"{done.count} rows of {projection} as of {asked.asked}, checksum {done.checksum}"
     place = "stdout" if to == "-" else to

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from verdict.scaffold.part import Part
-    from verdict.scaffold.place import Place
+    from verdict.scaffold.part import ScaffoldPart
+    from verdict.scaffold.place import Target
 
 app = typer.Typer(add_completion=False)
 
@@ -75,14 +75,14 @@ def read_model(
     _say("then: `python -m pytest`")
 
 
-def _place() -> "Place":
+def _place() -> "Target":
     from verdict.cli.application import application_path
-    from verdict.scaffold.place import place_of
+    from verdict.scaffold.place import target_of
 
-    return place_of(application_path())
+    return target_of(application_path())
 
 
-def _add(part: "Part", place: "Place") -> None:
+def _add(part: "ScaffoldPart", place: "Target") -> None:
     from verdict.scaffold.files import write
 
     write(part.files)

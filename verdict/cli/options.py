@@ -10,7 +10,7 @@ from verdict.cli.application import load, load_if_named
 from verdict.cli.connection import given
 from verdict.cli.output import note
 from verdict.configuration.found import kafka_options as kafka_options
-from verdict.configuration.loading import load_settings, misnamed
+from verdict.configuration.loading import load_settings, unknown_variables
 from verdict.configuration.settings import Settings
 from verdict.model.command_envelope import aggregate_id_rule
 
@@ -55,6 +55,6 @@ def settings_of(**flags: Any) -> Settings:
     A variable that was meant for us and is not is said on stderr.
     """
     application = load_if_named()
-    for warning in misnamed(application, os.environ):
+    for warning in unknown_variables(application, os.environ):
         note(f"verdict: {warning}")
     return load_settings(application, **given(), **flags)

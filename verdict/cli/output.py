@@ -13,7 +13,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from verdict.wire.escapes import spelled, spelled_json, spelled_lines, spelled_text
+from verdict.wire.escapes import escape, escape_json, escape_lines, escape_text
 from verdict.wire.json_lines import json_line
 
 WIDEST = 1 << 16  # columns of a terminal that there is none of
@@ -23,12 +23,12 @@ INDENT = 2
 
 def note(text: str) -> None:
     """Say something besides the data."""
-    Console(stderr=True).print(Text(spelled_lines(text)), soft_wrap=True)
+    Console(stderr=True).print(Text(escape_lines(text)), soft_wrap=True)
 
 
 def show_json(value: Any, flush: bool = False) -> None:
     """Print one line of JSON; bytes become base64."""
-    sys.stdout.write(spelled_json(json_line(value).decode()) + "\n")
+    sys.stdout.write(escape_json(json_line(value).decode()) + "\n")
     if flush:
         sys.stdout.flush()
 
@@ -49,14 +49,14 @@ def _field(value: Any) -> Any:
         return value.hex()
     if isinstance(value, list | dict):
         value = json_line(value).decode()
-    return spelled(value) if isinstance(value, str) and sys.stdout.isatty() else value
+    return escape(value) if isinstance(value, str) and sys.stdout.isatty() else value
 
 
 def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
     """Return an empty table; the columns in `numbers` are set to the right."""
     made = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, show_header=any(columns))
     for column in columns:
-        header = Text(spelled(column))  # a text would be taken for markup
+        header = Text(escape(column))  # a text would be taken for markup
         made.add_column(header, justify="right" if column in numbers else "left", overflow="fold")
     return made
 
@@ -71,7 +71,7 @@ def add_rows(made: Table, rows: Iterable[Sequence[Any]]) -> Table:
 def cell(value: Any) -> Text:
     """Return a value as it stands in a table."""
     if isinstance(value, Text):
-        return spelled_text(value)
+        return escape_text(value)
     if isinstance(value, bytes):
         return Text(value.hex())
     return Text("-" if value is None else in_json(value), style="dim" if value is None else "")
@@ -80,8 +80,8 @@ def cell(value: Any) -> Text:
 def in_json(value: Any) -> str:
     """Return a value as text for people; objects and lists as JSON."""
     if isinstance(value, dict | list):
-        return spelled_json(json_line(value).decode())
-    return spelled(str(value))
+        return escape_json(json_line(value).decode())
+    return escape(str(value))
 
 
 def show_fields(facts: Mapping[str, Any], json: bool) -> None:
@@ -109,16 +109,16 @@ def show_items(items: Iterable[Mapping[str, Any]], columns: Sequence[str], json:
 def show(*parts: Table | Text | str) -> None:
     """Print tables and texts for people; no word in them is ever broken.
 
-    Off a terminal everything is as wide as it is. See `fitting` for what is too wide for one.
+    Off a terminal everything is as wide as it is. See `fit_to_width` for what is too wide for one.
     """
     console = Console(emoji=False)  # an id `acct:b:9` is no picture
     for part in parts:
         if isinstance(part, str):
-            console.print(spelled_lines(part), soft_wrap=True, markup=False, highlight=False)
+            console.print(escape_lines(part), soft_wrap=True, markup=False, highlight=False)
             continue
-        shown = spelled_text(part) if isinstance(part, Text) else part
+        shown = escape_text(part) if isinstance(part, Text) else part
         if console.is_terminal:
-            shown = fitting(console, shown)
+            shown = fit_to_width(console, shown)
         elif isinstance(shown, Table):
             console.width = max(_width(console, shown), console.width)
         console.print(shown, soft_wrap=isinstance(shown, Text), markup=False, highlight=False)
@@ -131,7 +131,7 @@ def show_records(made: Table, console: Console | None = None) -> None:
         console.print(line, soft_wrap=True)
 
 
-def fitting(console: Console, made: Table | Text) -> Table | Text:
+def fit_to_width(console: Console, made: Table | Text) -> Table | Text:
     """Return a part of a page so that it fits the terminal, with no word broken.
 
     The lines of a text are broken between words, and of a table that is too wide the widest column

@@ -2,7 +2,7 @@
 
 import typer
 
-from verdict.cli.leaving import Asked, stop_on_signals
+from verdict.cli.leaving import StopRequest, stop_on_signals
 from verdict.cli.options import settings_of
 from verdict.page.serving import Serving
 
@@ -16,7 +16,7 @@ def page() -> None:
     `verdict up` has it beside it unless the setting `page` is false. Metrics for Prometheus are at
     /metrics, health at /livez and /readyz, what programs ask at /openapi.json.
     """
-    stopped = Asked()
+    stopped = StopRequest()
     stop_on_signals(stopped)
     with Serving(settings_of()) as serving:
         typer.echo(f"page: {serving.url}")

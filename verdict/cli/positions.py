@@ -7,13 +7,13 @@ import typer
 
 from verdict.kafka.log import KafkaLog
 from verdict.model.message import epoch_millis
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import OffsetRange, TopicPartition
 
 PLACE = re.compile(r"(\d+):(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class From:
+class StartPosition:
     """One of the four: the beginning, the end, a Kafka time in epoch milliseconds, or a place."""
 
     end: bool = False
@@ -21,17 +21,17 @@ class From:
     place: tuple[int, int] | None = None
 
 
-def parse_from(text: str) -> From:
+def parse_from(text: str) -> StartPosition:
     """Read `--from`.
 
     Raises:
         BadParameter: It is none of the four.
     """
     if text in ("beginning", "end"):
-        return From(end=text == "end")
+        return StartPosition(end=text == "end")
     if match := PLACE.fullmatch(text):
-        return From(place=(int(match[1]), int(match[2])))
-    return From(millis=parse_time(text))
+        return StartPosition(place=(int(match[1]), int(match[2])))
+    return StartPosition(millis=parse_time(text))
 
 
 def parse_time(text: str) -> int:
@@ -48,17 +48,19 @@ def parse_time(text: str) -> int:
     return millis
 
 
-def spans(log: KafkaLog, topic: str, start: From) -> dict[Partition, Span]:
+def start_offsets(
+    log: KafkaLog, topic: str, start: StartPosition
+) -> dict[TopicPartition, OffsetRange]:
     """Return what to read of a topic, up to what is there now.
 
     Raises:
         BadParameter: The topic has no such partition.
-        Unreachable, VerdictError: As for `KafkaLog`.
+        UnreachableError, VerdictError: As for `KafkaLog`.
     """
     kept = log.bounds(log.places([topic]))
     if start.place is not None:
         number, offset = start.place
-        place = Partition(topic, number)
+        place = TopicPartition(topic, number)
         if place not in kept:
             raise typer.BadParameter(
                 f"{topic} has the partitions 0 to {len(kept) - 1}, not {number}"
@@ -67,10 +69,10 @@ def spans(log: KafkaLog, topic: str, start: From) -> dict[Partition, Span]:
             raise typer.BadParameter(
                 f"{topic}:{number} ends at offset {kept[place].end}, there is no {offset} yet"
             )
-        return {place: Span(offset, kept[place].end)}
+        return {place: OffsetRange(offset, kept[place].end)}
     if start.millis is not None:
         since = log.first_since(kept, start.millis)
-        return {place: Span(since[place], span.end) for place, span in kept.items()}
+        return {place: OffsetRange(since[place], span.end) for place, span in kept.items()}
     if start.end:
-        return {place: Span(span.end, span.end) for place, span in kept.items()}
+        return {place: OffsetRange(span.end, span.end) for place, span in kept.items()}
     return kept

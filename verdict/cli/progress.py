@@ -6,14 +6,14 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.text import Text
 
-from verdict.wire.escapes import spelled
+from verdict.wire.escapes import escape
 
 
 @contextmanager
-def progress(text: str) -> Iterator[Callable[[str], None]]:
+def show_progress(text: str) -> Iterator[Callable[[str], None]]:
     """Say what is being done, on stderr; give a function that says what is done next.
 
     Nothing in a text is taken for markup: names that others chose are in them.
     """
-    with Console(stderr=True).status(Text(spelled(text))) as status:
-        yield lambda text: status.update(Text(spelled(text)))
+    with Console(stderr=True).status(Text(escape(text))) as status:
+        yield lambda text: status.update(Text(escape(text)))

@@ -10,14 +10,14 @@ from rich.text import Text
 
 from verdict.cli.options import Json, settings_of
 from verdict.cli.output import add_rows, note, show, show_json, table
-from verdict.cli.progress import progress
+from verdict.cli.progress import show_progress
 from verdict.errors import VerdictError
-from verdict.projection.comparison import Content
-from verdict.read_models.declared_projection import NotDeclared
+from verdict.projection.comparison import TableContent
+from verdict.read_models.declared_projection import UnknownProjectionError
 from verdict.read_models.versions import told
 from verdict.read_models.versions.rebuilder import Rebuilder
-from verdict.read_models.versions.swapping import Verified
-from verdict.standing.facts import ProjectionStanding, as_json
+from verdict.read_models.versions.swapping import ComparedVersions
+from verdict.standing.facts import ProjectionStatus, as_json
 from verdict.standing.read_side import read_side
 
 app = typer.Typer(add_completion=False)
@@ -58,7 +58,7 @@ def status(name: Name, json: Json = False) -> None:
     every = read_side(settings_of()).projections
     found = [one for one in every if one.projection == name]
     if not found:
-        raise NotDeclared(name, sorted({one.projection for one in every}))
+        raise UnknownProjectionError(name, sorted({one.projection for one in every}))
     for one in found:
         if json:
             show_json(as_json(one))
@@ -66,7 +66,7 @@ def status(name: Name, json: Json = False) -> None:
             _show_status(one)
 
 
-def _show_status(found: ProjectionStanding) -> None:
+def _show_status(found: ProjectionStatus) -> None:
     show(f"{found.projection} v{found.version}, {found.role}, lag {found.lag}")
     if found.stopped_by:
         show(Text(f"! {found.stopped_by}", "red"))
@@ -128,7 +128,7 @@ def swap(
     """
     with _rebuilder(name) as rebuilder:
         put = rebuilder.swap(accept_differences)
-    note(told.put_in_place(put))
+    note(told.promoted_message(put))
 
 
 @app.command()
@@ -141,17 +141,17 @@ def rollback(
     """
     with _rebuilder(name) as rebuilder:
         put = rebuilder.rollback()
-    note(told.put_in_place(put, "again"))
+    note(told.promoted_message(put, "again"))
 
 
 @contextmanager
 def _rebuilder(name: str) -> Iterator[Rebuilder]:
     settings = settings_of()
-    with progress(f"projection {name}") as tell:
+    with show_progress(f"projection {name}") as tell:
         yield Rebuilder(settings, name, tell)
 
 
-def _facts(verified: Verified) -> dict[str, Any]:
+def _facts(verified: ComparedVersions) -> dict[str, Any]:
     facts = asdict(verified)
     for found, compared in zip(facts["tables"], verified.tables, strict=True):
         found["live"] = compared.live._asdict()
@@ -160,7 +160,7 @@ def _facts(verified: Verified) -> dict[str, Any]:
     return facts
 
 
-def _show(verified: Verified) -> None:
+def _show(verified: ComparedVersions) -> None:
     shown = table("table", "rows", "checksum", "", numbers=("rows",))
     for compared in verified.tables:
         about = Text("same", "green") if compared.equal else Text("differs", "red")
@@ -173,8 +173,8 @@ def _show(verified: Verified) -> None:
                 f"{compared.built_table} {', '.join(map(str, row.key))}: "
                 f"live {row.live or 'nothing'}, built {row.built or 'nothing'}"
             )
-    note(told.compared(verified))
+    note(told.compared_message(verified))
 
 
-def _cells(name: str, content: Content, about: str | Text) -> tuple[str | Text, ...]:
+def _cells(name: str, content: TableContent, about: str | Text) -> tuple[str | Text, ...]:
     return name, str(content.rows), content.checksum[:16], about

@@ -10,25 +10,25 @@ from typing import Annotated
 
 import typer
 
-from verdict.cli.deciding_person import Who, WhyIfAny, decided_by
+from verdict.cli.deciding_person import Who, WhyIfAny, operator_identity
 from verdict.cli.options import Json, settings_of
 from verdict.cli.output import note, show_json
-from verdict.cli.progress import progress
+from verdict.cli.progress import show_progress
 from verdict.configuration.settings import Settings
 from verdict.database.time_text import wall_clock
-from verdict.decider.recovery.progress import Recovered
+from verdict.decider.recovery.progress import RecoveredState
 from verdict.decider.recovery.recovering import OnRecoveryStep, recover
 from verdict.errors import VerdictError
-from verdict.event_log.passing import NO_WISH, Wish
+from verdict.event_log.passing import NO_WISH, SkipRequest
 from verdict.exactly_once.query import lake_query
-from verdict.exactly_once.steps import unobserved
-from verdict.foundation.foundation import lay_foundation, lay_without_spark, leave
-from verdict.foundation.known_markers import refuse_another_log
-from verdict.foundation.place import whole_place
+from verdict.exactly_once.steps import ignore_step
+from verdict.foundation.foundation import leave, start_kafka_runtime, start_runtime
+from verdict.foundation.known_markers import require_same_log
+from verdict.foundation.place import require_whole_directory
 from verdict.foundation.recreated_topics import recreate_topics
 from verdict.foundation.restored_events import restore_events
-from verdict.kafka.access import Kafka
-from verdict.kafka.offsets import shown
+from verdict.kafka.access import KafkaConfig
+from verdict.kafka.offsets import offsets_text
 from verdict.model.source import Source
 from verdict.processing.beginning import begin_as_owner, begin_without_marker
 from verdict.reactions.query import reactions_of, reactions_query
@@ -56,7 +56,7 @@ Quarantine = Annotated[
 ]
 
 
-class Anew(StrEnum):
+class ResetTarget(StrEnum):
     """Who begins without a marker: the reactions at the ends, the lake at the first records.
 
     The owner is the deployment, of its topics.
@@ -72,7 +72,7 @@ RestoreEvents = Annotated[
     typer.Option("--restore-events", help="Append archived events again that Kafka has lost."),
 ]
 Begin = Annotated[
-    Anew | None,
+    ResetTarget | None,
     typer.Option(help="Let one whose marker is lost begin anew instead; the state stays."),
 ]
 
@@ -134,7 +134,7 @@ def recover_command(  # noqa: PLR0913  (each an option of the command line)
     note(f"recovered {recovered}; start the service again with `verdict up`")
 
 
-def _alone(others: bool, why: str | None, by: str | None, option: str) -> Wish:
+def _alone(others: bool, why: str | None, by: str | None, option: str) -> SkipRequest:
     """Return the wish of an option that needs a reason and no other option beside it."""
     if why is None or others:
         alone = "it needs --why, and goes with no other of --skip, --quarantine, --shards, --begin"
@@ -142,18 +142,20 @@ def _alone(others: bool, why: str | None, by: str | None, option: str) -> Wish:
     return _by(by, why)
 
 
-def _begun(settings: Settings, begin: Anew, wish: Wish, *, json: bool) -> None:
-    if begin is Anew.OWNER:
+def _begun(settings: Settings, begin: ResetTarget, wish: SkipRequest, *, json: bool) -> None:
+    if begin is ResetTarget.OWNER:
         own_alone(settings, wish)
         note("the topics are this deployment's; start the service with `verdict up`")
         return
     begun = begin_alone(settings, begin, wish)
     if json:
         show_json({"begun": begin, "offsets": begun.offsets})
-    note(f"{begin} will begin at {shown(begun.offsets)}; start the service with `verdict up`")
+    note(
+        f"{begin} will begin at {offsets_text(begun.offsets)}; start the service with `verdict up`"
+    )
 
 
-def _wish(skip: list[str], quarantine: bool, why: str | None, by: str | None) -> Wish:
+def _wish(skip: list[str], quarantine: bool, why: str | None, by: str | None) -> SkipRequest:
     if not (skip or quarantine):
         return NO_WISH
     if why is None:
@@ -174,13 +176,13 @@ def _stretch(text: str) -> tuple[Source, int]:
     return place, int(found[2] or place.offset + 1)
 
 
-def _by(by: str | None, why: str) -> Wish:
+def _by(by: str | None, why: str) -> SkipRequest:
     """Return the wish of a person, for nothing yet."""
-    person = decided_by(by, why)
-    return Wish(who=person.who, why=person.why or "", at=wall_clock())
+    person = operator_identity(by, why)
+    return SkipRequest(who=person.who, why=person.why or "", at=wall_clock())
 
 
-def _mend(settings: Settings, kafka: Kafka, by: Wish, restore: bool) -> None:
+def _mend(settings: Settings, kafka: KafkaConfig, by: SkipRequest, restore: bool) -> None:
     """Bring back what the log lacks, before it is compared with what is known of it."""
     for name in recreate_topics(settings, kafka, by):
         note(f"{name} was deleted and is created again; what only it held is lost")
@@ -188,48 +190,50 @@ def _mend(settings: Settings, kafka: Kafka, by: Wish, restore: bool) -> None:
         note(str(restore_events(settings, kafka, by)))
 
 
-def own_alone(settings: Settings, wish: Wish) -> None:
+def own_alone(settings: Settings, wish: SkipRequest) -> None:
     """Write down that the topics are this deployment's.
 
     Raises:
         VerdictError: They are another's, one is gone, or something does not fit.
     """
     with ExitStack() as parts:
-        place = whole_place(settings.data_dir, (Anew.OWNER,))
-        ground = lay_without_spark(settings, parts, place, owned=False)
-        refuse_another_log(settings, ground.kafka)  # else the next start would be refused
+        place = require_whole_directory(settings.data_dir, (ResetTarget.OWNER,))
+        ground = start_kafka_runtime(settings, parts, place, owned=False)
+        require_same_log(settings, ground.kafka)  # else the next start would be refused
         begin_as_owner(ground.kafka, settings.topics, wish)
 
 
-def begin_alone(settings: Settings, who: Anew, wish: Wish) -> Marker:
+def begin_alone(settings: Settings, who: ResetTarget, wish: SkipRequest) -> Marker:
     """Write the marker of one that has lost it; no Spark is needed for that.
 
     Raises:
         VerdictError: Something is missing or does not fit.
     """
-    if who is Anew.LAKE and settings.application.lake is None:
+    if who is ResetTarget.LAKE and settings.application.lake is None:
         raise VerdictError(f"{settings.application.name} has no lake: there is nothing to begin")
     reactions = reactions_query(reactions_of(settings))
-    query = lake_query(settings.topics) if who is Anew.LAKE else reactions
+    query = lake_query(settings.topics) if who is ResetTarget.LAKE else reactions
     with ExitStack() as parts:
-        ground = lay_without_spark(settings, parts, whole_place(settings.data_dir, (who,)))
-        topics, at_the_ends = settings.topics, who is Anew.REACTIONS
+        ground = start_kafka_runtime(
+            settings, parts, require_whole_directory(settings.data_dir, (who,))
+        )
+        topics, at_the_ends = settings.topics, who is ResetTarget.REACTIONS
         return begin_without_marker(query, ground.kafka, topics, wish, at_the_ends=at_the_ends)
 
 
 def recover_alone(
     settings: Settings,
     shards: int | None,
-    on_step: OnRecoveryStep = unobserved,
-    wish: Wish = NO_WISH,
-    mend: Callable[[Settings, Kafka], None] = leave,
-) -> Recovered:
+    on_step: OnRecoveryStep = ignore_step,
+    wish: SkipRequest = NO_WISH,
+    mend: Callable[[Settings, KafkaConfig], None] = leave,
+) -> RecoveredState:
     """Start what a recovery needs, recover with progress on stderr, and stop all of it.
 
     Raises:
         VerdictError: Something is missing or does not fit.
     """
     with ExitStack() as parts:
-        tell = parts.enter_context(progress("starting Kafka and Spark"))
-        ground = lay_foundation(settings, parts, mend=mend)
+        tell = parts.enter_context(show_progress("starting Kafka and Spark"))
+        ground = start_runtime(settings, parts, mend=mend)
         return recover(ground, settings, shards, tell, on_step, wish)

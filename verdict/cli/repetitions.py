@@ -8,7 +8,7 @@ SHOWN = 10
 OUTCOME = ("aggregate_type", "aggregate_id", "command_id", "status", "reason", "to_version")
 
 
-def with_repetitions(found: Iterable[Fields]) -> list[tuple[Fields, list[Fields]]]:
+def fold_repetitions(found: Iterable[Fields]) -> list[tuple[Fields, list[Fields]]]:
     """Return what was found without repetitions, each with the responses to those of it.
 
     Args:
@@ -33,7 +33,7 @@ def with_repetitions(found: Iterable[Fields]) -> list[tuple[Fields, list[Fields]
     return shown
 
 
-def sent_again(repeated: list[Fields]) -> str:
+def is_repetition(repeated: list[Fields]) -> str:
     """Return in words where repetitions of a command are, each with who sent it."""
     named = [_place(one) for one in repeated[:SHOWN]]
     if (more := len(repeated) - SHOWN) > 0:

@@ -9,13 +9,13 @@ from verdict.cli.options import Json, settings_of
 from verdict.cli.output import note, show_json
 from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
-from verdict.errors import Unreachable, VerdictError
+from verdict.errors import UnreachableError, VerdictError
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.schema_registry import Placed, SchemaRegistry, every_subject
+from verdict.kafka.schema_registry import RegisteredId, SchemaRegistry, every_subject
 from verdict.local.private import as_all_files_of_the_user
-from verdict.reading.reader import reader_of
+from verdict.reading.reader import open_reader
 from verdict.wire.catalog import catalog_of
-from verdict.wire.generate import missing, see_that_all_are_written, write_those_of_the_aggregates
+from verdict.wire.generate import missing, require_written_schemas, write_those_of_the_aggregates
 
 app = typer.Typer(add_completion=False)
 
@@ -43,7 +43,7 @@ def check(registry: Registry = None, json: Json = False) -> None:
     number = len(catalog_of(application).schemas.by_id)
     if json:
         show_json({"schemas": number, "changed": changed, "lacking": _facts(lacking)})
-    see_that_all_are_written(application)
+    require_written_schemas(application)
     if lacking:
         raise VerdictError(
             f"the registry lacks {len(lacking)} schemas, the first: {lacking[0].subject} "
@@ -104,7 +104,7 @@ def _require_unpublished(settings: Settings, subjects: Iterable[str]) -> None:
 
     Raises:
         VerdictError: The topic of one has, or had, records, or the archive has events.
-        Unreachable: A Kafka is set, or a service runs, and it does not answer.
+        UnreachableError: A Kafka is set, or a service runs, and it does not answer.
     """
     for subject in subjects:
         aggregate, _, kind = subject.rpartition("_")
@@ -123,7 +123,7 @@ def _written(settings: Settings, topic: str) -> int:
     """Return how many offsets a topic has given away; 0 where no Kafka is set and none runs."""
     try:
         options = kafka_options(settings)
-    except Unreachable:
+    except UnreachableError:
         note("no service runs, and no Kafka is set: its topics are not looked at")
         return 0
     with KafkaLog(options) as log:
@@ -135,14 +135,14 @@ def _archived(settings: Settings, aggregate: str) -> int:
     """Return how many events the archive has; 0 where there is no database yet."""
     query = "SELECT count(*) FROM event_archive WHERE aggregate_type = :aggregate"
     try:
-        with reader_of(settings) as reader:
+        with open_reader(settings) as reader:
             [(count,)] = reader.select(query, {"aggregate": aggregate}).rows
-    except Unreachable:
+    except UnreachableError:
         return 0
     return int(count)
 
 
-def _wanted(settings: Settings) -> Iterable[Placed]:
+def _wanted(settings: Settings) -> Iterable[RegisteredId]:
     return every_subject(settings.topics)
 
 
@@ -152,7 +152,7 @@ def _registry(settings: Settings) -> SchemaRegistry:
     return SchemaRegistry(settings.schema_registry_url.get_secret_value())
 
 
-def _facts(placed: Iterable[Placed]) -> list[dict[str, object]]:
+def _facts(placed: Iterable[RegisteredId]) -> list[dict[str, object]]:
     return [
         {"subject": one.subject, "version": one.schema.version, "id": one.schema.id}
         for one in placed

@@ -12,23 +12,28 @@ from pydantic import ValidationError
 from rich.text import Text
 
 from verdict.cli.fields import command_from
-from verdict.cli.leaving import ending_on_sigterm
+from verdict.cli.leaving import exiting_on_sigterm
 from verdict.cli.options import Json, kafka_options, known_aggregate, possible_id, settings_of
 from verdict.cli.output import note, show, show_json
 from verdict.cli.positions import parse_time
-from verdict.cli.send_file import Tally, envelopes, send_all
+from verdict.cli.send_file import SendCounts, envelopes, send_all
 from verdict.client.client import Client
-from verdict.client.errors import KafkaUnavailable, OutcomeUnknown, SendingFailed, TooLarge
+from verdict.client.errors import (
+    CommandTooLargeError,
+    KafkaUnavailableError,
+    OutcomeUnknownError,
+    SendFailedError,
+)
 from verdict.client.pending import Pending
 from verdict.configuration.settings import Settings
-from verdict.errors import TimedOut, Unreachable, VerdictError
+from verdict.errors import TimedOutError, UnreachableError, VerdictError
 from verdict.kafka.errors import advice, settings_refused
 from verdict.model.application import Application
 from verdict.model.command import Command
 from verdict.model.command_envelope import Expectation
-from verdict.read_models.read_your_writes import Token, see_that_it_shows
-from verdict.read_models.read_your_writes import wait as wait_until_shown
-from verdict.reading.reader import Sees, reader_of
+from verdict.read_models.read_your_writes import ReadToken, require_row_per_aggregate
+from verdict.read_models.read_your_writes import wait_for_projection as wait_until_shown
+from verdict.reading.reader import Access, open_reader
 from verdict.wire.readable import readable
 from verdict.wire.response import Response
 
@@ -96,12 +101,14 @@ def send(  # noqa: PLR0913  (options)
     Exit codes: 3 when one was rejected, 4 when an outcome is not known in time: send it again with
     the same command id. Or when the projection does not show it so many seconds after the outcome.
     """
-    _see_that_they_go_together(file, (command, id, field, expected_version, command_id), projection)
+    _require_compatible_options(
+        file, (command, id, field, expected_version, command_id), projection
+    )
     if file is not None:
-        _send_file(settings_of(), file, aggregate, Tally(wait, json))
+        _send_file(settings_of(), file, aggregate, SendCounts(wait, json))
     elif aggregate and command and id and expected_version:
         settings, awaited = settings_of(), _Awaited(wait, projection, json)
-        awaited.see_that_it_shows(settings.application, aggregate)
+        awaited.require_row_per_aggregate(settings.application, aggregate)
         expected = _expectation(expected_version)
         about = _About(expected, command_id, _time(deadline), actor, correlation_id)
         _send_one(
@@ -118,7 +125,7 @@ def send(  # noqa: PLR0913  (options)
         raise typer.BadParameter(f"{lacking} is missing; else give a --file of envelopes")
 
 
-def _see_that_they_go_together(
+def _require_compatible_options(
     file: str | None, of_one: tuple[object, ...], projection: str | None
 ) -> None:
     if file is not None and projection is not None:
@@ -144,13 +151,13 @@ class _Awaited(NamedTuple):
     projection: str | None
     as_json: bool
 
-    def see_that_it_shows(self, application: Application, aggregate_type: str) -> None:
+    def require_row_per_aggregate(self, application: Application, aggregate_type: str) -> None:
         """Return unless a projection is awaited that shows no such command, or for no time."""
         if self.projection is None:
             return
         if self.seconds is None:
             raise typer.BadParameter(PROJECTION_ALONE)
-        see_that_it_shows(application, self.projection, aggregate_type)
+        require_row_per_aggregate(application, self.projection, aggregate_type)
 
 
 def _send_one(
@@ -173,9 +180,9 @@ def _send_one(
 def _await_projection(
     settings: Settings, projection: str, response: Response, seconds: float
 ) -> None:
-    token = Token.of(response)
+    token = ReadToken.of(response)
     if token is not None:
-        with reader_of(settings, Sees.READER) as reader:
+        with open_reader(settings, Access.READER) as reader:
             wait_until_shown(settings.application, reader, projection, token, seconds)
         note(f"{projection} shows it")
 
@@ -194,15 +201,15 @@ def _sending(settings: Settings) -> Iterator[Client]:
     try:
         with sender as client:
             yield client
-    except OutcomeUnknown as error:
-        raise TimedOut(str(error)) from error
-    except TooLarge as error:
+    except OutcomeUnknownError as error:
+        raise TimedOutError(str(error)) from error
+    except CommandTooLargeError as error:
         raise VerdictError(str(error)) from error
-    except KafkaUnavailable as error:
+    except KafkaUnavailableError as error:
         hint = f": {advice(error.said)}" if error.said else ""
-        raise Unreachable(f"{error}{hint}") from error
-    except SendingFailed as error:
-        raise Unreachable(str(error)) from error
+        raise UnreachableError(f"{error}{hint}") from error
+    except SendFailedError as error:
+        raise UnreachableError(str(error)) from error
     except ValidationError as error:
         [first, *_] = error.errors(include_url=False)
         raise typer.BadParameter(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
@@ -210,17 +217,19 @@ def _sending(settings: Settings) -> Iterator[Client]:
         raise typer.BadParameter(str(error)) from error
 
 
-def _send_file(settings: Settings, file: str, aggregate: str | None, tally: Tally) -> None:
+def _send_file(settings: Settings, file: str, aggregate: str | None, tally: SendCounts) -> None:
     whole = False
     try:
-        with ending_on_sigterm(), _lines(file) as opened, _sending(settings) as client:
+        with exiting_on_sigterm(), _lines(file) as opened, _sending(settings) as client:
             send_all(client, envelopes(opened, aggregate), tally)
             whole = True
     finally:
         if tally.sent:  # so much is sent, whatever stopped the rest
             note(_summary(tally) + ("" if whole else STOPPED))
     if tally.unknown:
-        raise TimedOut(f"{len(tally.unknown)} outcomes are unknown, the first: {tally.unknown[0]}")
+        raise TimedOutError(
+            f"{len(tally.unknown)} outcomes are unknown, the first: {tally.unknown[0]}"
+        )
     if tally.rejected:
         raise typer.Exit(REJECTED)
 
@@ -234,7 +243,7 @@ def _lines(file: str) -> AbstractContextManager[BinaryIO]:
         raise typer.BadParameter(f"{file}: {error.strerror}") from error
 
 
-def _summary(tally: Tally) -> str:
+def _summary(tally: SendCounts) -> str:
     counted = [f"{tally.sent} sent"]
     if tally.accepted:
         counted.append(f"{tally.accepted} accepted")

@@ -16,10 +16,10 @@ from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColum
 from verdict.cli.options import known_aggregate
 from verdict.cli.output import show_json
 from verdict.client.client import Client
-from verdict.client.errors import OutcomeUnknown
+from verdict.client.errors import OutcomeUnknownError
 from verdict.client.pending import Pending
 from verdict.model.command_envelope import aggregate_id_rule, command_id_rule
-from verdict.wire.codec import Undecodable
+from verdict.wire.codec import DecodeError
 from verdict.wire.commands import read_json_to_send
 from verdict.wire.readable import readable
 from verdict.wire.response import Response
@@ -27,7 +27,7 @@ from verdict.wire.response import Response
 AWAITED_AT_ONCE = 10_000
 
 
-class Envelope(NamedTuple):
+class FileEnvelope(NamedTuple):
     """A line: what is needed to send it, and the bytes to send."""
 
     aggregate_type: str
@@ -36,7 +36,7 @@ class Envelope(NamedTuple):
     value: bytes
 
 
-def envelopes(lines: Iterable[bytes], aggregate_type: str | None) -> Iterator[Envelope]:
+def envelopes(lines: Iterable[bytes], aggregate_type: str | None) -> Iterator[FileEnvelope]:
     """Yield the envelope of each line that is not empty.
 
     The bytes are what the line has, so that the command processor treats them as any other
@@ -51,12 +51,12 @@ def envelopes(lines: Iterable[bytes], aggregate_type: str | None) -> Iterator[En
         if text := (line.removeprefix(BOM_UTF8) if number == 1 else line).strip():
             try:
                 envelope = _envelope(text, aggregate_type)
-            except (Undecodable, typer.BadParameter) as error:
+            except (DecodeError, typer.BadParameter) as error:
                 raise typer.BadParameter(f"line {number}: {error}") from error
             yield envelope
 
 
-def _envelope(text: bytes, aggregate_type: str | None) -> Envelope:
+def _envelope(text: bytes, aggregate_type: str | None) -> FileEnvelope:
     sent = read_json_to_send(text)
     if "aggregate" in sent:
         aggregate_type = sent.pop("aggregate")
@@ -66,7 +66,7 @@ def _envelope(text: bytes, aggregate_type: str | None) -> Envelope:
     if aggregate_type is None:
         raise typer.BadParameter('it has no "aggregate", and no AGGREGATE was given')
     known_aggregate(aggregate_type)
-    return Envelope(aggregate_type, aggregate_id, command_id, text)
+    return FileEnvelope(aggregate_type, aggregate_id, command_id, text)
 
 
 def _id(sent: dict[str, Any], name: str, rule: TypeAdapter[str]) -> str:
@@ -77,7 +77,7 @@ def _id(sent: dict[str, Any], name: str, rule: TypeAdapter[str]) -> str:
         raise typer.BadParameter(f"{name}: {first['msg']}") from error
 
 
-class Tally:
+class SendCounts:
     """Waits for outcomes in the order of sending, and counts them.
 
     Args:
@@ -120,7 +120,7 @@ class Tally:
         pending = self._pendings.popleft()
         try:
             response = pending.wait(timeout_s)
-        except OutcomeUnknown as error:
+        except OutcomeUnknownError as error:
             self.unknown.append(str(error))
             return
         self._count(response)
@@ -135,7 +135,7 @@ class Tally:
             self.rejected[response.reason] += 1
 
 
-def send_all(client: Client, found: Iterable[Envelope], tally: Tally) -> None:
+def send_all(client: Client, found: Iterable[FileEnvelope], tally: SendCounts) -> None:
     """Send every envelope, show how far it has come, and wait for the outcomes that are wanted."""
     with _progress() as progress:
         sending = progress.add_task("sent", total=None)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from verdict.cli.deciding_person import Who, Why, decided_by
+from verdict.cli.deciding_person import Who, Why, operator_identity
 from verdict.cli.options import settings_of
 from verdict.cli.output import note
 from verdict.unhandled.read_side import repair
@@ -32,4 +32,4 @@ def skip(records: Range, why: Why, by: Who = None) -> None:
     if found is None:
         raise typer.BadParameter(f"{records!r} is no range: write it such as order.events:0:17")
     with repair(settings_of()) as on:
-        note(on.records.skip(*found, decided_by(by, why)))
+        note(on.records.skip(*found, operator_identity(by, why)))

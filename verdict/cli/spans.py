@@ -6,14 +6,14 @@ import typer
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 
-from verdict.cli.leaving import Asked, stop_on_signals
+from verdict.cli.leaving import StopRequest, stop_on_signals
 from verdict.cli.options import kafka_options, settings_of
 from verdict.cli.output import note
 from verdict.kafka.access import kafka_of
-from verdict.kafka.reach import Reach
+from verdict.kafka.reach import KafkaMonitor
 from verdict.service.step_thread import StepThread
 from verdict.service.supervisor import Supervisor
-from verdict.tracing.following import Spans
+from verdict.tracing.following import SpanFollower
 from verdict.tracing.sending import CollectorError
 from verdict.wire.catalog import catalog_of
 
@@ -45,10 +45,10 @@ def spans(
             f"{to!r} is no address such as http://localhost:4318/v1/traces", param_hint="--to"
         )
     settings = settings_of()
-    topics, stopped = settings.topics, Asked()
+    topics, stopped = settings.topics, StopRequest()
     stop_on_signals(stopped)
     types = settings.application.aggregate_types
-    following = Spans(
+    following = SpanFollower(
         kafka_options(settings),
         topics.transactional_id("spans"),
         dict.fromkeys(map(topics.responses, types))
@@ -56,7 +56,7 @@ def spans(
         Resource.create({"service.name": settings.deployment}),
         OTLPSpanExporter(endpoint=to),
     )
-    reach = Reach(kafka_of(settings), topics.markers)
+    reach = KafkaMonitor(kafka_of(settings), topics.markers)
     reach.start()
     supervisor = Supervisor(
         name="spans",

@@ -11,14 +11,14 @@ from verdict.cli.options import Json, settings_of
 from verdict.cli.output import add_rows, note, show, show_csv, show_json, show_records, table
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
-from verdict.reading.reader import Sees, reader_of
+from verdict.reading.reader import Access, open_reader
 
 app = typer.Typer(add_completion=False)
 
 SHOWN_ROWS = 1_000
 
 
-class Format(StrEnum):
+class OutputFormat(StrEnum):
     """How rows are written."""
 
     TABLE = "table"
@@ -43,12 +43,12 @@ def sql(
         ),
     ] = None,
     format: Annotated[
-        Format, typer.Option(help="How to write rows; JSON is one object a line.")
-    ] = Format.TABLE,
+        OutputFormat, typer.Option(help="How to write rows; JSON is one object a line.")
+    ] = OutputFormat.TABLE,
     json: Json = False,
     role: Annotated[
-        Sees, typer.Option("--as", help="How much to see: auditors payloads, operators letters.")
-    ] = Sees.READER,
+        Access, typer.Option("--as", help="How much to see: auditors payloads, operators letters.")
+    ] = Access.READER,
 ) -> None:
     """Run a query on the read side; without one, say which views there are.
 
@@ -58,13 +58,13 @@ def sql(
     """
     if query is not None and not query.strip():
         raise typer.BadParameter("the query is empty: give a SELECT, or the name of a view")
-    _tell(settings_of(), query, Format.JSON if json else format, role)
+    _tell(settings_of(), query, OutputFormat.JSON if json else format, role)
 
 
-def _tell(settings: Settings, query: str | None, wanted: Format, role: Sees) -> None:
+def _tell(settings: Settings, query: str | None, wanted: OutputFormat, role: Access) -> None:
     if query is None:
         _write(wanted, *_list_of_views(settings, role))
-        if wanted in (Format.TABLE, Format.VERTICAL):
+        if wanted in (OutputFormat.TABLE, OutputFormat.VERTICAL):
             note("`verdict sql VIEW` describes the columns of one")
     elif query.isidentifier() and (about := _description(settings, role, query)) is not None:
         _write(wanted, *about)
@@ -72,7 +72,7 @@ def _tell(settings: Settings, query: str | None, wanted: Format, role: Sees) -> 
         _answer(settings, role, query, wanted)
 
 
-def _list_of_views(settings: Settings, sees: Sees) -> Answer:
+def _list_of_views(settings: Settings, sees: Access) -> Answer:
     """Return the views that somebody may select from, each with a sentence about it."""
     from verdict.projection.described import about_view
     from verdict.reading.views import views_for
@@ -81,7 +81,7 @@ def _list_of_views(settings: Settings, sees: Sees) -> Answer:
     return ("view", "about"), [(name, about_view(view)) for name, view in views.items()]
 
 
-def _description(settings: Settings, sees: Sees, name: str) -> Answer | None:
+def _description(settings: Settings, sees: Access, name: str) -> Answer | None:
     """Return the columns of a view, None: there is no such view for who sees so much.
 
     One that says nothing of itself has types only.
@@ -94,28 +94,28 @@ def _description(settings: Settings, sees: Sees, name: str) -> Answer | None:
     return ("column", "type", "about"), [tuple(column) for column in columns_of(view)]
 
 
-def _answer(settings: Settings, role: Sees, query: str, wanted: Format) -> None:
-    with reader_of(settings, role) as reader:
+def _answer(settings: Settings, role: Access, query: str, wanted: OutputFormat) -> None:
+    with open_reader(settings, role) as reader:
         answer = reader.select(query)
         _write(wanted, answer.columns, answer.rows)
 
 
-def _write(wanted: Format, columns: tuple[str, ...], rows: Iterable[Row]) -> None:
-    if wanted is Format.JSON:
+def _write(wanted: OutputFormat, columns: tuple[str, ...], rows: Iterable[Row]) -> None:
+    if wanted is OutputFormat.JSON:
         names = _distinct(columns)
         for row in rows:
             show_json(dict(zip(names, row, strict=True)))
-    elif wanted is Format.CSV:
+    elif wanted is OutputFormat.CSV:
         show_csv(columns, rows)
     else:
         _show([*islice(rows, SHOWN_ROWS + 1)], columns, wanted)
 
 
-def _show(rows: Sequence[Row], columns: tuple[str, ...], wanted: Format) -> None:
+def _show(rows: Sequence[Row], columns: tuple[str, ...], wanted: OutputFormat) -> None:
     """Show rows to people, the first ones of many."""
     shown = rows[:SHOWN_ROWS]
     made = add_rows(table(*columns, numbers=_numbers(columns, shown)), shown)
-    if wanted is Format.VERTICAL:
+    if wanted is OutputFormat.VERTICAL:
         show_records(made)
     else:
         show(made)

@@ -13,18 +13,18 @@ from verdict.cli.positions import parse_time
 from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
 from verdict.database.time_text import wall_clock
-from verdict.decision.shown import state_shown
+from verdict.decision.shown import state_json
 from verdict.decision.snapshot import Snapshot
 from verdict.errors import VerdictError
 from verdict.event_log.decided import quarantine_in_words
-from verdict.event_log.decisions import read_decisions
-from verdict.event_log.folding import Moment, folded
-from verdict.event_log.opened import event_log
+from verdict.event_log.decisions import read_skips
+from verdict.event_log.folding import PointInTime, folded
+from verdict.event_log.opened import open_event_log
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import iso_time
 from verdict.model.source import Source
 from verdict.page.asked import values
-from verdict.reading.reader import Sees, reader_of
+from verdict.reading.reader import Access, open_reader
 from verdict.wire.decision import Decision, active_quarantines
 
 app = typer.Typer(add_completion=False)
@@ -75,7 +75,7 @@ def state(
         else:
             _materialise(settings, aggregate, at)
         return
-    places, snapshot = _folded(settings, aggregate, id, Moment(at_version, until))
+    places, snapshot = _folded(settings, aggregate, id, PointInTime(at_version, until))
     if at_version is not None and snapshot.version < at_version:
         raise VerdictError(
             f"{aggregate} {id!r} is at version {snapshot.version}, there is no {at_version} yet"
@@ -85,7 +85,7 @@ def state(
             f"there is no {aggregate} {id!r}: neither the archive nor Kafka has an event of it; "
             f"`verdict history {aggregate} {id}` tells whether it ever had one"
         )
-    answer = state_shown(aggregate, id, snapshot, places.get(snapshot.version))
+    answer = state_json(aggregate, id, snapshot, places.get(snapshot.version))
     if json:
         show_json(answer)
     else:
@@ -100,15 +100,15 @@ def _passed(at: str) -> int:
 
 
 def _folded(
-    settings: Settings, aggregate: str, name: str, moment: Moment
+    settings: Settings, aggregate: str, name: str, moment: PointInTime
 ) -> tuple[dict[int, Source], Snapshot[Any]]:
     """Return what `folded` does, if events go as far as outcomes tell."""
-    about, is_now = f"{aggregate} {name!r}", moment == Moment()
+    about, is_now = f"{aggregate} {name!r}", moment == PointInTime()
     quarantine = active_quarantines(_decisions(settings)).get((aggregate, name)) if is_now else None
     if quarantine is not None:
         note(quarantine_in_words(quarantine))
     with ExitStack() as parts:
-        events = event_log(settings, parts, tell=note)
+        events = open_event_log(settings, parts, tell=note)
         answered = events.answered(aggregate, name) if is_now else 0  # before what it tells of
         rules = settings.application.aggregate(aggregate)
         places, snapshot = folded(rules, about, events.history(aggregate, name), moment)
@@ -131,10 +131,10 @@ def _show_all(settings: Settings, aggregate_type: str, json: bool) -> None:
     from verdict.reading.views import views_for
 
     view = f"{aggregate_type}_state"
-    if (described := views_for(settings, Sees.AUDITOR).get(view)) is None:
+    if (described := views_for(settings, Access.AUDITOR).get(view)) is None:
         raise VerdictError(f"{aggregate_type} has no view {view}: ask for one aggregate by its ID")
     json_columns = [column.name for column in columns_of(described) if column.type == "json"]
-    with reader_of(settings) as reader:
+    with open_reader(settings) as reader:
         blocked = [*reader.select(BLOCKED, {"view": view}).rows]
         found = reader.select(f'SELECT * FROM "{view}" ORDER BY id')
         rows = (
@@ -181,7 +181,7 @@ def _materialise(settings: Settings, aggregate_type: str, at: str) -> None:
 
 
 def _decisions(settings: Settings) -> Sequence[Decision]:
-    return read_decisions(kafka_options(settings), settings.topics)
+    return read_skips(kafka_options(settings), settings.topics)
 
 
 def _in_words(answer: dict[str, Any]) -> str | None:

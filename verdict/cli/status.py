@@ -14,19 +14,19 @@ from rich.table import Table
 from rich.text import Text
 
 from verdict.cli.options import Json, settings_of
-from verdict.cli.output import add_rows, fitting, show, show_json, table
-from verdict.configuration.found import Latency, Service
+from verdict.cli.output import add_rows, fit_to_width, show, show_json, table
+from verdict.configuration.found import AnnouncedService, Latency
 from verdict.configuration.settings import Settings
-from verdict.errors import Unreachable, VerdictError
-from verdict.standing.asking import standing_of
+from verdict.errors import UnreachableError, VerdictError
+from verdict.standing.asking import get_status
 from verdict.standing.facts import (
-    CommandsStanding,
-    DeciderStanding,
+    CommandsStatus,
+    DeciderStatus,
     PolicyRejections,
     Problem,
-    ProcessorStanding,
-    ProjectionStanding,
-    Standing,
+    ProcessorStatus,
+    ProjectionStatus,
+    StatusReport,
     as_json,
 )
 from verdict.standing.patience import Patience
@@ -60,7 +60,7 @@ def status(
     settings = settings_of()
     if watch:
         _watch(settings)
-    found = standing_of(settings)
+    found = get_status(settings)
     is_there = _is_there(found, settings.deployment)
     if not (is_there or found.processes or found.starting):
         nothing = f"Kafka has nothing of a deployment {settings.deployment!r}"
@@ -73,12 +73,12 @@ def status(
     else:
         show(*_page(found))
     if found.unreachable:
-        raise typer.Exit(Unreachable.exit_code)
+        raise typer.Exit(UnreachableError.exit_code)
     if not is_there or (check and found.problems):
         raise typer.Exit(VerdictError.exit_code)
 
 
-def _is_there(found: Standing, deployment: str) -> bool:
+def _is_there(found: StatusReport, deployment: str) -> bool:
     """Tell whether there is such a deployment, or nobody can know."""
     if any(one.deployment not in (None, deployment) for one in found.processes):
         return False
@@ -89,12 +89,12 @@ def _watch(settings: Settings) -> NoReturn:
     console, patience = Console(), Patience()
     with Live(console=console, screen=False, auto_refresh=False) as live:
         while True:
-            page = (fitting(console, part) for part in _page(standing_of(settings, patience)))
+            page = (fit_to_width(console, part) for part in _page(get_status(settings, patience)))
             live.update(Group(*page), refresh=True)
             time.sleep(WATCH_S)
 
 
-def _page(found: Standing) -> Iterator[Part]:
+def _page(found: StatusReport) -> Iterator[Part]:
     yield from (Text(f"! {one}", "red") for one in found.problems)
     if not found.problems:
         yield Text("nothing needs attention", "green")
@@ -121,7 +121,7 @@ def _page(found: Standing) -> Iterator[Part]:
         yield from (Text(), _policy_rejections(found.policy_rejections))
 
 
-def _service(service: Service | None) -> Text:
+def _service(service: AnnouncedService | None) -> Text:
     if service is None:
         return Text("service  down", "red")
     page = f", page {service.page_url}" if service.page_url else ""
@@ -137,7 +137,7 @@ def _within(latency: Latency) -> str:
     )
 
 
-def _about(decider: DeciderStanding) -> Iterator[str]:
+def _about(decider: DeciderStatus) -> Iterator[str]:
     yield (
         f"decider  generation {decider.generation}, batch {decider.batch_id}, "
         f"{decider.shards} shards"
@@ -146,7 +146,7 @@ def _about(decider: DeciderStanding) -> Iterator[str]:
     yield f"         owner {decider.owner}"
 
 
-def _commands(commands: Sequence[CommandsStanding]) -> Table:
+def _commands(commands: Sequence[CommandsStatus]) -> Table:
     """Return a row for each topic, and one for each of its partitions where something waits."""
     numbers, rows = ("decided", "end", "lag"), list[Sequence[object]]()
     for topic, partitions in groupby(commands, key=attrgetter("topic")):
@@ -157,13 +157,13 @@ def _commands(commands: Sequence[CommandsStanding]) -> Table:
     return add_rows(table("commands topic", *numbers, numbers=numbers), rows)
 
 
-def _processors(processors: Sequence[ProcessorStanding]) -> Table:
+def _processors(processors: Sequence[ProcessorStatus]) -> Table:
     numbers = ("generation", "lag")
     rows = ([one.processor, one.generation, one.lag] for one in processors)
     return add_rows(table("processor", *numbers, numbers=numbers), rows)
 
 
-def _projections(projections: Sequence[ProjectionStanding]) -> Table:
+def _projections(projections: Sequence[ProjectionStatus]) -> Table:
     numbers = ("version", "lag", "held")
     live = (one for one in projections if one.role == "live")
     rows = ([one.projection, one.version, one.lag, len(one.held), _state(one)] for one in live)
@@ -178,7 +178,7 @@ def _policy_rejections(rejections: Sequence[PolicyRejections]) -> Table:
     return add_rows(table("policy", "reason", "rule", *numbers, numbers=numbers), rows)
 
 
-def _state(projection: ProjectionStanding) -> Text:
+def _state(projection: ProjectionStatus) -> Text:
     if projection.stopped_by:
         return Text("stopped", "red")
     return Text("holds", "yellow") if projection.held else Text("follows", "green")

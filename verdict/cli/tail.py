@@ -10,15 +10,15 @@ from rich.console import Console
 from rich.highlighter import JSONHighlighter
 from rich.text import Text
 
-from verdict.cli.decoding import OF_ALL, Kind, decoded, topics_of
+from verdict.cli.decoding import OF_ALL, RecordKind, decode_record, topics_of
 from verdict.cli.options import kafka_options, known_aggregate, possible_id, settings_of
 from verdict.cli.output import show_json
-from verdict.cli.positions import parse_from, spans
+from verdict.cli.positions import parse_from, start_offsets
 from verdict.event_log.chapters import Fields
-from verdict.event_log.decisions import jumping
-from verdict.wire.escapes import spelled_json
+from verdict.event_log.decisions import reader_jumping
+from verdict.wire.escapes import escape_json
 from verdict.wire.json_lines import json_line
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
 
 app = typer.Typer(add_completion=False)
@@ -26,7 +26,7 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def tail(
-    kind: Annotated[Kind, typer.Argument(help="Which topics.", show_default=False)],
+    kind: Annotated[RecordKind, typer.Argument(help="Which topics.", show_default=False)],
     aggregate: Annotated[
         str | None,
         typer.Argument(
@@ -59,11 +59,11 @@ def tail(
     begin = parse_from(start or ("end" if follow else "beginning"))
     if begin.place is not None and len(types) > 1:
         raise typer.BadParameter("P:O is a place in one topic: name the AGGREGATE too")
-    with jumping(kafka_options(settings), settings.topics) as log:
-        wanted: dict[Partition, Span] = {}
+    with reader_jumping(kafka_options(settings), settings.topics) as log:
+        wanted: dict[TopicPartition, OffsetRange] = {}
         for topic in types:
-            wanted |= spans(log, topic, begin)
-        read = partial(decoded, settings.application, kind)
+            wanted |= start_offsets(log, topic, begin)
+        read = partial(decode_record, settings.application, kind)
         _show_all(read, types, log.read(wanted, follow), id)
 
 
@@ -80,7 +80,7 @@ def _show_all(
             _show(console, read(types[str(message.topic())], message))
 
 
-def _topics(topics: Topics, kind: Kind, aggregate: str | None) -> dict[str, str]:
+def _topics(topics: Topics, kind: RecordKind, aggregate: str | None) -> dict[str, str]:
     """Return topic → the aggregate type whose records it holds."""
     if kind in OF_ALL and aggregate is not None:
         raise typer.BadParameter(f"{kind} of all aggregates lie together: use --id")
@@ -89,7 +89,7 @@ def _topics(topics: Topics, kind: Kind, aggregate: str | None) -> dict[str, str]
 
 def _show(console: Console, record: Fields) -> None:
     if console.is_terminal:
-        line = spelled_json(json_line(record).decode())
+        line = escape_json(json_line(record).decode())
         console.print(JSONHighlighter()(Text(line)))
     else:
         show_json(record, flush=True)

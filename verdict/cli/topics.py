@@ -5,19 +5,19 @@ from typing import Annotated
 
 import typer
 
-from verdict.cli.deciding_person import Who, Why, decided_by
+from verdict.cli.deciding_person import Who, Why, operator_identity
 from verdict.cli.options import Json, kafka_options, settings_of
 from verdict.cli.output import note, show_json
 from verdict.database.time_text import wall_clock
 from verdict.errors import VerdictError
-from verdict.event_log.decisions import accepted_partitions, read_decisions, write_decisions
-from verdict.foundation.ensured_topics import created_topics
-from verdict.foundation.known_markers import refuse_another_log
+from verdict.event_log.decisions import accepted_partitions, read_skips, write_skips
+from verdict.foundation.ensured_topics import create_topics
+from verdict.foundation.known_markers import require_same_log
 from verdict.kafka.access import kafka_of
 from verdict.kafka.topic_check import TopicAdmin
-from verdict.kafka.topic_differences import TopicsDiffer, as_begun
+from verdict.kafka.topic_differences import TopicSettingsError, as_begun
 from verdict.model.source import Source
-from verdict.standing.markers import decider_marker
+from verdict.standing.markers import decider_progress
 from verdict.standing.topics import topic_differences
 from verdict.wire.decision import Decision, Kind
 
@@ -38,7 +38,7 @@ def create(json: Json = False) -> None:
     A topic that a marker speaks of is never created in place of the one that is gone.
     """
     settings = settings_of()
-    created = created_topics(settings, kafka_of(settings))
+    created = create_topics(settings, kafka_of(settings))
     if json:
         show_json({"created": created})
         return
@@ -52,15 +52,15 @@ def create(json: Json = False) -> None:
 def check(json: Json = False) -> None:
     """Compare the topics with what they must be; every difference is listed, exit code 1."""
     settings = settings_of()
-    refuse_another_log(settings, kafka_of(settings))
+    require_same_log(settings, kafka_of(settings))
     differences = topic_differences(settings)
     if json:
         names = [topic.name for topic in settings.topics.all()]
         show_json({"topics": names, "differences": [*map(asdict, differences)]})
     if differences and json:
-        raise typer.Exit(TopicsDiffer.exit_code)
+        raise typer.Exit(TopicSettingsError.exit_code)
     if differences:
-        raise TopicsDiffer(differences)
+        raise TopicSettingsError(differences)
     if not json:
         note(f"{len(list(settings.topics.all()))} topics are as they must be")
 
@@ -74,12 +74,12 @@ def accept(topic: Name, why: Why, by: Who = None) -> None:
     another order than they were sent in. To any other topic verdict writes as before, and only
     notes who accepted it. The note stays on the topic of decisions.
     """
-    settings, person = settings_of(), decided_by(by, why)
+    settings, person = settings_of(), operator_identity(by, why)
     options, topics = kafka_options(settings), settings.topics
-    marker = decider_marker(settings)
+    marker = decider_progress(settings)
     decided = marker.offsets if marker else {}
     found = TopicAdmin(options, topics).counts()
-    accepted = accepted_partitions(read_decisions(options, topics))
+    accepted = accepted_partitions(read_skips(options, topics))
     begun = as_begun(topics, decided, accepted)
     first = {one.name: one.partitions for one in begun.all() if one.ours}
     first |= {commands: len(offsets) for commands, offsets in decided.items()}
@@ -101,7 +101,7 @@ def accept(topic: Name, why: Why, by: Who = None) -> None:
         )
         for one in added
     ]  # fmt: skip
-    write_decisions(options, topics, decisions)
+    write_skips(options, topics, decisions)
     start = ""
     if topic in topics.every_commands():
         start = "; start the service with `verdict up`"

@@ -8,13 +8,13 @@ from rich.text import Text
 
 from verdict.cli.options import Json, settings_of
 from verdict.cli.output import in_json, note, show, show_json
-from verdict.cli.repetitions import sent_again, with_repetitions
+from verdict.cli.repetitions import fold_repetitions, is_repetition
 from verdict.errors import VerdictError
 from verdict.event_log.chapters import Fields
 from verdict.page.asked import MOST
 from verdict.page.flow import flow
-from verdict.reading.reader import Sees, reader_of
-from verdict.wire.escapes import spelled
+from verdict.reading.reader import Access, open_reader
+from verdict.wire.escapes import escape
 
 app = typer.Typer(add_completion=False)
 
@@ -27,13 +27,13 @@ MOST_ASKED = 1_000_000  # they are all held at once
 Limit = Annotated[
     int, typer.Option(min=1, max=MOST_ASKED, help="How many commands and events at most.")
 ]
-Role = Annotated[Sees, typer.Option("--as", help="How much to see: auditors payloads.")]
+Role = Annotated[Access, typer.Option("--as", help="How much to see: auditors payloads.")]
 
 
 @app.command()
 def trace(
     correlation_id: Annotated[str, typer.Argument(help="Of the flow.")],
-    role: Role = Sees.READER,
+    role: Role = Access.READER,
     limit: Limit = MOST,
     json: Json = False,
 ) -> None:
@@ -46,7 +46,7 @@ def trace(
     bytes, which auditors may see, or from the columns of the archive.
     """
     settings = settings_of()
-    with reader_of(settings, role) as reader:
+    with open_reader(settings, role) as reader:
         found, more = flow(settings.application, reader, correlation_id, limit)
     if not found:
         raise VerdictError(f"no command of the flow {correlation_id!r} is known to be answered")
@@ -62,7 +62,7 @@ def trace(
 
 
 def _lines(nodes: Iterable[Fields], indent: str) -> Iterator[Text]:
-    for node, repeated in with_repetitions(nodes):
+    for node, repeated in fold_repetitions(nodes):
         yield Text(indent).append_text(_asked(node))
         if node["doubt"]:
             yield Text(f"{indent}  {node['doubt']}", "yellow")
@@ -71,7 +71,7 @@ def _lines(nodes: Iterable[Fields], indent: str) -> Iterator[Text]:
             yield Text(f"{indent}  {event['version']} {event['event_type']}").append(told, "dim")
             yield from _lines(event["asked"], f"{indent}    ")
         if repeated:
-            yield Text(f"{indent}  sent again: {sent_again(repeated)}", "dim")
+            yield Text(f"{indent}  sent again: {is_repetition(repeated)}", "dim")
 
 
 def _all_checked(nodes: Iterable[Fields]) -> bool:
@@ -87,18 +87,18 @@ def _asked(node: Fields) -> Text:
     if response is None:
         return Text(f"command {node['command_id']}: its outcome is nowhere", "yellow")
     about = f"{response['command_type']} to {response['aggregate_type']} "
-    line = Text(f"{about}{response['aggregate_id']!r} ").append_text(verdict_on(response))
+    line = Text(f"{about}{response['aggregate_id']!r} ").append_text(outcome_text(response))
     by = f", asked for by {node['policy']}" if node["policy"] else ""
     return line.append(f" {node['command_id']}{by}", "dim")
 
 
-def verdict_on(response: Fields) -> Text:
+def outcome_text(response: Fields) -> Text:
     """Return how a command ended, in words."""
     again = " (duplicate)" if response["duplicate"] else ""
     if response["reason"] is None:
         return Text(f"ACCEPTED{again}", "green")
     return Text(f"{response['reason']}{again}", "red").append(
-        f": {spelled(response['message'])}", "default"
+        f": {escape(response['message'])}", "default"
     )
 
 

@@ -10,23 +10,23 @@ from rich.console import Console
 
 from verdict.cli.leaving import (
     LEAVE_S,
-    Asked,
-    end_within,
-    leave,
-    leave_unheard,
+    StopRequest,
+    exit_quietly,
+    exit_within,
+    shut_down,
     silence_py4j,
     stop_on_signals,
 )
 from verdict.cli.options import settings_of
 from verdict.cli.output import note
-from verdict.cli.progress import progress
-from verdict.configuration.found import Service
+from verdict.cli.progress import show_progress
+from verdict.configuration.found import AnnouncedService
 from verdict.configuration.settings import Settings
-from verdict.database.address import parse, shown
-from verdict.exactly_once.steps import OnStep, unobserved
+from verdict.database.address import masked_url, parse
+from verdict.exactly_once.steps import OnStep, ignore_step
 from verdict.service.role_set import RoleSet
-from verdict.service.running import Running
-from verdict.wire.escapes import spelled_lines
+from verdict.service.running import ServiceProcess
+from verdict.wire.escapes import escape_lines
 
 if TYPE_CHECKING:
     from verdict.page.serving import Serving
@@ -41,7 +41,7 @@ def up() -> None:
 
 
 def serve(
-    settings: Settings, on_step: OnStep = unobserved, role_set: RoleSet | None = None
+    settings: Settings, on_step: OnStep = ignore_step, role_set: RoleSet | None = None
 ) -> None:
     """Run until SIGTERM or Ctrl-C, then stop cleanly; a second one stops at once.
 
@@ -52,17 +52,17 @@ def serve(
         VerdictError: Something is missing or does not fit: it did not start.
     """
     _log_to_stderr()
-    stopped, started, heard = Asked(), threading.Event(), threading.Event()
+    stopped, started, heard = StopRequest(), threading.Event(), threading.Event()
     stop_on_signals(stopped)
-    leave_unheard(stopped, started, heard)  # a start may hang, too
+    exit_quietly(stopped, started, heard)  # a start may hang, too
     said = Console(stderr=True)
     with ExitStack() as parts:
         page = None if role_set else _page(settings, parts)
         if not said.is_terminal:  # a line that changes is not seen there
             note(_starting(role_set))
-        with progress(_starting(role_set)) as tell:
+        with show_progress(_starting(role_set)) as tell:
             url = page.url if page else None
-            running = parts.enter_context(Running(settings, on_step, tell, role_set, url))
+            running = parts.enter_context(ServiceProcess(settings, on_step, tell, role_set, url))
         _stay(page, parts)
         started.set()
         stop_on_signals(stopped)  # Spark has put its own handler of Ctrl-C in place of ours
@@ -70,10 +70,10 @@ def serve(
         failure = _until(stopped, running)
         heard.set()
         if failure is not None:
-            leave(failure, parts.close)
+            shut_down(failure, parts.close)
         said.print(stopping(stopped.by, running.kafka_is_there))
         if not running.kafka_is_there:
-            end_within(LEAVE_S, 0)
+            exit_within(LEAVE_S, 0)
 
 
 def _page(settings: Settings, parts: ExitStack) -> "Serving | None":
@@ -105,9 +105,11 @@ def _starting(role_set: RoleSet | None) -> str:
     )
 
 
-def _ready(service: Service) -> str:
+def _ready(service: AnnouncedService) -> str:
     page = f", page {service.page_url}" if service.page_url else ""
-    database = f", database {shown(parse(service.database_url))}" if service.database_url else ""
+    database = (
+        f", database {masked_url(parse(service.database_url))}" if service.database_url else ""
+    )
     return f"ready: Kafka {service.bootstrap_servers}{page}{database}"
 
 
@@ -118,7 +120,7 @@ def stopping(signal: str, kafka_is_there: bool) -> str:
     return f"stopping on {signal}: Kafka is away, what is under way is left to the next start"
 
 
-def _until(stopped: threading.Event, running: Running) -> Exception | None:
+def _until(stopped: threading.Event, running: ServiceProcess) -> Exception | None:
     """Return when `stopped` is set, or with what ended the service."""
     try:
         running.run_until(stopped)
@@ -131,7 +133,7 @@ class _Spelled(logging.Formatter):
     """Spells out what ids and messages of others hold that would steer a terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return spelled_lines(super().format(record))
+        return escape_lines(super().format(record))
 
 
 def _log_to_stderr() -> None:

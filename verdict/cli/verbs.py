@@ -13,8 +13,8 @@ from typer.core import TyperCommand, TyperGroup
 
 from verdict.cli.application import load_if_named
 from verdict.cli.connection import add_connection
-from verdict.cli.logged import tell_messages_alone
-from verdict.errors import EnvironmentIncomplete, VerdictError
+from verdict.cli.logged import log_messages_only
+from verdict.errors import EnvironmentIncompleteError, VerdictError
 from verdict.local import private
 from verdict.model.verb import Verb
 from verdict.operator.collector import collector_paused
@@ -122,7 +122,7 @@ class Verbs(TyperGroup):
         Exit codes: those of `verdict.errors`; 2 for a wrong command line, 130 for Ctrl-C.
         """
         private.keep_to_ourselves()
-        tell_messages_alone()
+        log_messages_only()
         try:
             return super().main(*args, **kwargs)
         except VerdictError as error:
@@ -136,9 +136,9 @@ class Verbs(TyperGroup):
 
 
 def _report(text: str) -> None:
-    from verdict.wire.escapes import spelled_lines  # most calls report nothing
+    from verdict.wire.escapes import escape_lines  # most calls report nothing
 
-    typer.echo(f"verdict: {spelled_lines(text)}", err=True)
+    typer.echo(f"verdict: {escape_lines(text)}", err=True)
 
 
 def loaded(verb: Verb) -> Any:
@@ -155,7 +155,7 @@ def loaded(verb: Verb) -> Any:
     except ModuleNotFoundError as error:
         if (extra := EXTRAS.get((error.name or "").partition(".")[0])) is None:
             raise
-        raise EnvironmentIncomplete(
+        raise EnvironmentIncompleteError(
             f"`verdict {verb.name}` needs {error.name}, which is not installed: "
             f"pip install 'verdict-cqrs[{extra}]'"
         ) from error
@@ -178,7 +178,7 @@ def application_verbs() -> tuple[Verb, ...]:
     """Return the verbs of the application; none if there is no application.
 
     Raises:
-        NoApplication, Misdeclared: It cannot be loaded.
+        ApplicationNotFoundError, InvalidApplicationError: It cannot be loaded.
     """
     application = load_if_named()
     return () if application is None else application.verbs

@@ -7,14 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from verdict.audit.auditor import Auditor
-from verdict.audit.finding import Check, Looked
+from verdict.audit.finding import Check, CheckResult
 from verdict.audit.record import FIRST, NotRecordedError, record, run_of
 from verdict.cli.options import Json, known_aggregate, possible_id, settings_of
 from verdict.cli.output import note, show, show_json
-from verdict.cli.progress import progress
+from verdict.cli.progress import show_progress
 from verdict.configuration.settings import Settings
 from verdict.database.time_text import wall_clock
-from verdict.errors import Unreachable, VerdictError
+from verdict.errors import UnreachableError, VerdictError
 from verdict.projection.verification import Verification
 
 app = typer.Typer()
@@ -55,7 +55,7 @@ def verify(aggregate: TypeOrAll = None, id: IdOrAll = None, json: Json = False) 
     """
     settings, started_at = settings_of(), wall_clock()
     first: list[dict[str, Any]] = []
-    with progress("verify") as tell:
+    with show_progress("verify") as tell:
         auditor = Auditor(settings, aggregate, id, tell)
         found = _told(auditor, json, first)
     is_known = id is None or found or any(auditor.looked.at[one] for one in OF_ONE)
@@ -64,11 +64,11 @@ def verify(aggregate: TypeOrAll = None, id: IdOrAll = None, json: Json = False) 
         _record(settings, run)
     if json:
         show_json(summary(auditor.looked, found.total()))
-    for line in not_seen(auditor.looked):
+    for line in unavailable_checks(auditor.looked):
         note(line)
     if not is_known:
         raise VerdictError(f"there is no {aggregate} {id!r}: nothing that is known is of it")
-    note(judged(auditor.looked, found))
+    note(exit_code_of(auditor.looked, found))
 
 
 def _told(auditor: Auditor, json: bool, first: list[dict[str, Any]]) -> Counter[Check]:
@@ -91,11 +91,11 @@ def _record(settings: Settings, run: Verification) -> None:
     """Write the run down for auditors; whoever may only read gets what it found all the same."""
     try:
         record(settings, run)
-    except (NotRecordedError, Unreachable) as error:
+    except (NotRecordedError, UnreachableError) as error:
         note(str(error))
 
 
-def summary(looked: Looked, findings: int) -> dict[str, Any]:
+def summary(looked: CheckResult, findings: int) -> dict[str, Any]:
     """Return for programs what became of an audit with so many findings."""
     return {
         "clean": not findings and not looked.unavailable,
@@ -106,7 +106,7 @@ def summary(looked: Looked, findings: int) -> dict[str, Any]:
     }
 
 
-def not_seen(looked: Looked) -> Iterator[str]:
+def unavailable_checks(looked: CheckResult) -> Iterator[str]:
     """Yield for people what was looked at, and each thing that was not."""
     yield "looked at " + ", ".join(f"{count:,} {name}" for name, count in looked.at.items())
     for one in looked.unavailable:
@@ -115,7 +115,7 @@ def not_seen(looked: Looked) -> Iterator[str]:
         yield f"not looked at: {one}"
 
 
-def judged(looked: Looked, found: Counter[Check]) -> str:
+def exit_code_of(looked: CheckResult, found: Counter[Check]) -> str:
     """Return what to say of an audit that is clean.
 
     Raises:

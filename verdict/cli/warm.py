@@ -4,8 +4,8 @@ import typer
 
 from verdict.cli.options import settings_of
 from verdict.cli.output import note
-from verdict.cli.progress import progress
-from verdict.service.warming import warm as warmed
+from verdict.cli.progress import show_progress
+from verdict.service.warming import warm_up as warmed
 
 app = typer.Typer()
 
@@ -18,7 +18,7 @@ def warm() -> None:
     written (300 MB) lies in the cache folder of this user, for exactly this Java and these jars;
     without it everything runs as well and starts later.
     """
-    with progress("starting Kafka and Spark") as tell:
+    with show_progress("starting Kafka and Spark") as tell:
         archives = warmed(settings_of().application, tell)
     for archive in archives:
         note(f"{archive} ({archive.stat().st_size / 2**20:.0f} MiB)")

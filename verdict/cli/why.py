@@ -9,12 +9,12 @@ from rich.text import Text
 
 from verdict.cli.options import Json, settings_of
 from verdict.cli.output import add_rows, note, show, show_json, table
-from verdict.cli.repetitions import sent_again, with_repetitions
-from verdict.cli.trace import FROM_COLUMNS, Role, listed, verdict_on
+from verdict.cli.repetitions import fold_repetitions, is_repetition
+from verdict.cli.trace import FROM_COLUMNS, Role, listed, outcome_text
 from verdict.errors import VerdictError
 from verdict.event_log.chapters import Fields
 from verdict.page.why import why as told
-from verdict.reading.reader import Sees, reader_of
+from verdict.reading.reader import Access, open_reader
 
 app = typer.Typer(add_completion=False)
 
@@ -22,7 +22,7 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def why(
     command_id: Annotated[str, typer.Argument(help="Of the command.")],
-    role: Role = Sees.READER,
+    role: Role = Access.READER,
     json: Json = False,
 ) -> None:
     """Show why a command ended as it did: what it met, who was before it, what to send instead.
@@ -33,7 +33,7 @@ def why(
     the aggregate was then.
     """
     settings = settings_of()
-    with reader_of(settings, role) as reader:
+    with open_reader(settings, role) as reader:
         found = told(settings.application, reader, command_id)
     if not found:
         raise VerdictError(f"no command {command_id!r} is known to be answered")
@@ -41,7 +41,7 @@ def why(
         for one in found:
             show_json(one)
         return
-    for one, repeated in with_repetitions(found):
+    for one, repeated in fold_repetitions(found):
         show(*_page(one, repeated))
     if not all(event["checked"] for one in found for event in (*one["winners"], *one["events"])):
         note(FROM_COLUMNS)
@@ -50,14 +50,14 @@ def why(
 def _page(one: Fields, repeated: list[Fields]) -> Iterator[Table | Text]:
     response = one["response"]
     about = f"{response['aggregate_type']} {response['aggregate_id']!r}"
-    yield Text(f"{response['command_type']} to {about} ").append_text(verdict_on(response))
+    yield Text(f"{response['command_type']} to {about} ").append_text(outcome_text(response))
     if one["doubt"]:
         yield Text(one["doubt"], "yellow")
     names = ("decided_at", "expected_version", "correlation_id", "actor", "rule_code")
     facts = [(name, response[name]) for name in names]
     facts += [("cause", _cause(one["cause"])), ("met_version", one["met_version"])]
     facts += [("instead", one["instead"])]
-    facts += [("sent again", sent_again(repeated) or None)]
+    facts += [("sent again", is_repetition(repeated) or None)]
     yield add_rows(table("", ""), (fact for fact in facts if fact[1] is not None))
     for title, events in (("had not seen", one["winners"]), ("caused", one["events"])):
         if events:

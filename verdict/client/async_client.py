@@ -4,8 +4,8 @@ import asyncio
 from functools import cached_property, partial
 from typing import Unpack
 
-from verdict.client.connection import About, Connected, Outgoing
-from verdict.client.errors import NotDelivered
+from verdict.client.connection import CommandInfo, ConnectionState, Outgoing
+from verdict.client.errors import NotDeliveredError
 from verdict.client.pending import Pending
 from verdict.model.command import Command
 from verdict.model.command_envelope import Expected
@@ -15,7 +15,7 @@ OUTCOME_S = 30.0
 FULL_S = 0.01
 
 
-class AsyncClient(Connected):
+class AsyncClient(ConnectionState):
     """As `Client`, for the tasks of one event loop, which it never keeps waiting.
 
     Commands of one aggregate are decided in the order in which `send` was called, by whichever
@@ -39,7 +39,7 @@ class AsyncClient(Connected):
         expected_version: Expected,
         *,
         timeout_s: float = OUTCOME_S,
-        **about: Unpack[About],
+        **about: Unpack[CommandInfo],
     ) -> Response:
         """Send a command to the aggregate that its type belongs to, and return its outcome.
 
@@ -49,12 +49,14 @@ class AsyncClient(Connected):
             expected_version: How many events the sender has seen of this aggregate (0: it must be
                 new), or what may be assumed instead: "ANY", "NO_STREAM" or "EXISTS".
             timeout_s: How long to wait for the outcome once the command is sent, in seconds.
-            about: See `About`: `command_id`, `deadline`, `correlation_id`, `causation_id`, `actor`,
-                `traceparent`.
+            about: See `CommandInfo`: `command_id`, `deadline`, `correlation_id`, `causation_id`,
+                `actor`, `traceparent`.
 
         Raises:
-            ValidationError, TooLarge, KafkaUnavailable, Forked: As `Client.send`; nothing was sent.
-            OutcomeUnknown, NotDelivered, ResponsesUnreadable: As `Pending.wait`; what became of
+            ValidationError, CommandTooLargeError, KafkaUnavailableError, ForkedClientError: As
+                `Client.send`; nothing was sent.
+            OutcomeUnknownError, NotDeliveredError, UnreadableResponsesError: As `Pending.wait`;
+                what became of
                 the command is unknown: send it again with the `command_id` of the error.
         """
         return await self._outcome(
@@ -73,9 +75,9 @@ class AsyncClient(Connected):
         """Send bytes that are already a command, JSON or Avro, and return its outcome.
 
         Raises:
-            ValidationError, TooLarge, KafkaUnavailable, Forked, NotDelivered: As
-                `Client.send_encoded`.
-            OutcomeUnknown, ResponsesUnreadable: As for `send`.
+            ValidationError, CommandTooLargeError, KafkaUnavailableError, ForkedClientError,
+                NotDeliveredError: As `Client.send_encoded`.
+            OutcomeUnknownError, UnreadableResponsesError: As for `send`.
         """
         outgoing = self._connection.encoded(aggregate_type, aggregate_id, command_id, value)
         return await self._outcome(outgoing, timeout_s)
@@ -90,7 +92,7 @@ class AsyncClient(Connected):
         When its task is cancelled meanwhile, the client is closed all the same, a moment later.
 
         Raises:
-            NotDelivered: As for `flush`; the client is closed all the same.
+            NotDeliveredError: As for `flush`; the client is closed all the same.
         """
         if self._connection.begin_closing():
             await asyncio.to_thread(self._connection.close)
@@ -101,7 +103,7 @@ class AsyncClient(Connected):
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             await self.close()
-        except NotDelivered:
+        except NotDeliveredError:
             if error is None:  # else what ended the block is the news
                 raise
 

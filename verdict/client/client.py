@@ -2,8 +2,8 @@
 
 from typing import Unpack
 
-from verdict.client.connection import About, Connected, Outgoing
-from verdict.client.errors import NotDelivered
+from verdict.client.connection import CommandInfo, ConnectionState, Outgoing
+from verdict.client.errors import NotDeliveredError
 from verdict.client.pending import Pending
 from verdict.model.command import Command
 from verdict.model.command_envelope import Expected
@@ -11,7 +11,7 @@ from verdict.model.command_envelope import Expected
 FULL_S = 0.1
 
 
-class Client(Connected):
+class Client(ConnectionState):
     """Sends commands in order and collects their outcomes; safe to share between threads.
 
     It belongs to the process that made it: one that is forked from that makes its own.
@@ -30,7 +30,7 @@ class Client(Connected):
         aggregate_id: str,
         command: Command,
         expected_version: Expected,
-        **about: Unpack[About],
+        **about: Unpack[CommandInfo],
     ) -> Pending:
         """Send a command to the aggregate that its type belongs to.
 
@@ -39,14 +39,14 @@ class Client(Connected):
             command: What is asked.
             expected_version: How many events the sender has seen of this aggregate (0: it must be
                 new), or what may be assumed instead: "ANY", "NO_STREAM" or "EXISTS".
-            about: See `About`: `command_id`, `deadline`, `correlation_id`, `causation_id`, `actor`,
-                `traceparent`.
+            about: See `CommandInfo`: `command_id`, `deadline`, `correlation_id`, `causation_id`,
+                `actor`, `traceparent`.
 
         Raises:
             ValidationError: A field does not fit the envelope.
-            TooLarge: The command is over the limit; it was not sent.
-            KafkaUnavailable: Kafka does not answer to the first command of an aggregate type.
-            Forked: The client was made by the process that this one was forked from.
+            CommandTooLargeError: The command is over the limit; it was not sent.
+            KafkaUnavailableError: Kafka does not answer to the first command of an aggregate type.
+            ForkedClientError: The client was made by the process that this one was forked from.
         """
         return self._send(
             self._connection.outgoing(aggregate_id, command, expected_version, **about)
@@ -59,10 +59,10 @@ class Client(Connected):
 
         Raises:
             ValidationError: An id does not fit the envelope.
-            TooLarge: The value is over the limit; it was not sent.
-            KafkaUnavailable: Kafka does not answer to the first command of an aggregate type.
-            NotDelivered: The producer has failed for good and does not take it.
-            Forked: The client was made by the process that this one was forked from.
+            CommandTooLargeError: The value is over the limit; it was not sent.
+            KafkaUnavailableError: Kafka does not answer to the first command of an aggregate type.
+            NotDeliveredError: The producer has failed for good and does not take it.
+            ForkedClientError: The client was made by the process that this one was forked from.
         """
         return self._send(self._connection.encoded(aggregate_type, aggregate_id, command_id, value))
 
@@ -80,9 +80,9 @@ class Client(Connected):
             timeout_s: How long to wait, in seconds; default: until each is acknowledged or lost.
 
         Raises:
-            NotDelivered: Kafka did not take some commands since the last flush, and no `wait`
+            NotDeliveredError: Kafka did not take some commands since the last flush, and no `wait`
                 has said so; or some are not acknowledged yet.
-            Forked: The client was made by the process that this one was forked from.
+            ForkedClientError: The client was made by the process that this one was forked from.
         """
         self._connection.flush(timeout_s)
 
@@ -90,7 +90,7 @@ class Client(Connected):
         """Flush, and stop listening: what has no outcome by now gets none here.
 
         Raises:
-            NotDelivered: As for `flush`; the client is closed all the same.
+            NotDeliveredError: As for `flush`; the client is closed all the same.
         """
         if self._connection.begin_closing():
             self._connection.close()
@@ -101,6 +101,6 @@ class Client(Connected):
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             self.close()
-        except NotDelivered:
+        except NotDeliveredError:
             if error is None:  # else what ended the block is the news
                 raise

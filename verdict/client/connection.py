@@ -8,11 +8,11 @@ from typing import NamedTuple, TypedDict, Unpack
 
 from uuid_utils import uuid7
 
-from verdict.client.errors import OutcomeUnknown, TooLarge, see_that_not_forked
-from verdict.client.outbox import Outbox
-from verdict.client.pending import Pending, Trouble
+from verdict.client.errors import CommandTooLargeError, OutcomeUnknownError, require_same_process
+from verdict.client.outbox import CommandProducer
+from verdict.client.pending import Pending, PendingError
 from verdict.client.responses import Responses
-from verdict.client.waiting import Waiting
+from verdict.client.waiting import PendingCommands
 from verdict.model.application import Application
 from verdict.model.command import Command
 from verdict.model.command_envelope import (
@@ -30,7 +30,7 @@ COMMAND_BYTES = 64 * 1024
 Instant = datetime | int  # with a time zone, or epoch milliseconds
 
 
-class About(TypedDict, total=False):
+class CommandInfo(TypedDict, total=False):
     """What may go with a command.
 
     `command_id` names the wish, 1 to 128 characters, and the same id is decided once (default: a
@@ -58,7 +58,7 @@ class Outgoing(NamedTuple):
 class Connection:
     """Sends commands and hears of their outcomes; nothing is connected before the first.
 
-    Safe between threads. For its arguments see `Connected`.
+    Safe between threads. For its arguments see `ConnectionState`.
     """
 
     def __init__(
@@ -74,10 +74,10 @@ class Connection:
         self._topics = topics or Topics(application)
         self._limit = command_limit_bytes
         self._made_by = os.getpid()
-        self._trouble = Trouble()
-        self.waiting = Waiting()
+        self._trouble = PendingError()
+        self.waiting = PendingCommands()
         extra, name = config or {}, uuid7().bytes if own_replies else None
-        self.outbox = Outbox(bootstrap_servers, extra, self.waiting, self._trouble, name)
+        self.outbox = CommandProducer(bootstrap_servers, extra, self.waiting, self._trouble, name)
         self.responses = Responses(
             bootstrap_servers, self._topics, extra, self.waiting, self._trouble, name
         )
@@ -89,7 +89,7 @@ class Connection:
         aggregate_id: str,
         command: Command,
         expected_version: Expected,
-        **about: Unpack[About],
+        **about: Unpack[CommandInfo],
     ) -> Outgoing:
         """Return a command in its envelope; see `Client.send`."""
         command_id = about.get("command_id")
@@ -111,14 +111,14 @@ class Connection:
         self, aggregate_type: str, aggregate_id: str, command_id: str, value: bytes
     ) -> Outgoing:
         """Return a command of bytes; see `Client.send_encoded`."""
-        see_that_not_forked(self._made_by)
+        require_same_process(self._made_by)
         aggregate_id_rule.validate_python(aggregate_id)
         command_id_rule.validate_python(command_id)
         held = self.waiting.held
         pending = Pending(aggregate_type, aggregate_id, command_id, self._trouble, held)
-        self._see_that_open(pending)
+        self._require_open(pending)
         if len(value) > self._limit:
-            raise TooLarge(str(pending), len(value), self._limit)
+            raise CommandTooLargeError(str(pending), len(value), self._limit)
         return Outgoing(pending, value)
 
     def follows(self, outgoing: Outgoing) -> bool:
@@ -129,7 +129,7 @@ class Connection:
         """Hear answers of its aggregate's type from now on; waits for Kafka.
 
         Raises:
-            KafkaUnavailable: Kafka does not answer.
+            KafkaUnavailableError: Kafka does not answer.
         """
         aggregate_type = outgoing.pending.aggregate_type
         self.responses.follow(aggregate_type, self.outbox.producer)
@@ -139,15 +139,15 @@ class Connection:
         """Hand a command to the producer; return False when its queue is full.
 
         Raises:
-            NotDelivered: The producer does not take it.
+            NotDeliveredError: The producer does not take it.
         """
         pending, value = outgoing
-        self._see_that_open(pending)
+        self._require_open(pending)
         return self.outbox.put(pending, self._topics.commands(pending.aggregate_type), value)
 
     def flush(self, timeout_s: float | None = None) -> None:
         """Return when Kafka has acknowledged everything that was sent; see `Client.flush`."""
-        see_that_not_forked(self._made_by)
+        require_same_process(self._made_by)
         self.outbox.flush(timeout_s)
 
     def begin_closing(self) -> bool:
@@ -163,18 +163,18 @@ class Connection:
         finally:
             self.responses.stop()
             self.waiting.fail(
-                OutcomeUnknown(
+                OutcomeUnknownError(
                     "the client was closed before the outcome came: "
                     "it is unknown, ask again with the same command id"
                 )
             )
 
-    def _see_that_open(self, pending: Pending) -> None:
+    def _require_open(self, pending: Pending) -> None:
         if self._closing:
             raise ValueError(f"{pending} was sent through a client that is closed")
 
 
-class Connected:
+class ConnectionState:
     """What every client has: a connection, made of what it is given."""
 
     def __init__(

@@ -3,7 +3,7 @@
 import os
 
 
-class SendingFailed(Exception):
+class SendFailedError(Exception):
     """A command could not be sent, or its outcome could not be awaited.
 
     `command_id` is that of the command it is about, if it was on its way: ask again with it.
@@ -12,7 +12,7 @@ class SendingFailed(Exception):
     command_id: str | None = None
 
 
-class TooLarge(SendingFailed, ValueError):
+class CommandTooLargeError(SendFailedError, ValueError):
     """A command is larger than the deciding side reads; it was not sent."""
 
     def __init__(self, about: str, size: int, limit: int) -> None:
@@ -22,21 +22,21 @@ class TooLarge(SendingFailed, ValueError):
         )
 
 
-class NotDelivered(SendingFailed):
+class NotDeliveredError(SendFailedError):
     """Kafka did not acknowledge a command."""
 
     seen = False  # by a `wait`; what nobody saw is raised by `flush`
 
 
-class OutcomeUnknown(SendingFailed, TimeoutError):
+class OutcomeUnknownError(SendFailedError, TimeoutError):
     """The outcome did not come in time; the command may have been decided, or may still be."""
 
 
-class ResponseUnreadable(OutcomeUnknown):
+class UnreadableResponseError(OutcomeUnknownError):
     """A response that may be the one to this command cannot be read; others are not touched."""
 
 
-class Forked(SendingFailed, RuntimeError):
+class ForkedClientError(SendFailedError, RuntimeError):
     """The client was made by the process that this one was forked from, and is of no use here."""
 
     def __init__(self, made_by: int) -> None:
@@ -47,21 +47,21 @@ class Forked(SendingFailed, RuntimeError):
         )
 
 
-class KafkaUnavailable(SendingFailed, ConnectionError):
+class KafkaUnavailableError(SendFailedError, ConnectionError):
     """Kafka does not answer, does not let us in, or lacks a topic."""
 
     said = ""  # why there is no connection, in librdkafka's words
 
 
-class ResponsesUnreadable(SendingFailed):
+class UnreadableResponsesError(SendFailedError):
     """The responses can no longer be read, so no outcome will be known here."""
 
 
-def see_that_not_forked(made_by: int) -> None:
+def require_same_process(made_by: int) -> None:
     """Return in the process that made a client.
 
     Raises:
-        Forked: This is another one.
+        ForkedClientError: This is another one.
     """
     if os.getpid() != made_by:
-        raise Forked(made_by)
+        raise ForkedClientError(made_by)

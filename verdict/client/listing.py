@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata  # type: ignore[a
 FIRST_S = 0.25
 
 
-def refused(said: str) -> bool:
+def is_refused(said: str) -> bool:
     """Tell whether a connection that failed with these words would fail in the same way again.
 
     A password or a certificate does not get better by waiting. What librdkafka calls "Local", such
@@ -42,6 +42,6 @@ def list_topics(
         try:
             return client.list_topics(topic, timeout=min(patience, left))
         except KafkaException:
-            if left <= patience or refused(last_failure()):
+            if left <= patience or is_refused(last_failure()):
                 raise
         patience *= 2

@@ -6,10 +6,10 @@ from functools import partial
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from verdict.client.errors import NotDelivered
+from verdict.client.errors import NotDeliveredError
 from verdict.client.options import producer_options
-from verdict.client.pending import Pending, Trouble
-from verdict.client.waiting import Waiting
+from verdict.client.pending import Pending, PendingError
+from verdict.client.waiting import PendingCommands
 from verdict.model.source import Source
 from verdict.wire.reply import REPLY_TO
 
@@ -18,21 +18,21 @@ REMEMBERED_LOSSES = 1_000
 Headers = list[tuple[str, str | bytes | None]]
 
 
-class Outbox:
+class CommandProducer:
     """Puts commands on their topics and tells whoever waits where they lie, or that they do not."""
 
     def __init__(
         self,
         bootstrap_servers: str,
         config: Mapping[str, str],
-        waiting: Waiting,
-        trouble: Trouble,
+        waiting: PendingCommands,
+        trouble: PendingError,
         reply_to: bytes | None = None,
     ) -> None:
         self._headers: Headers = [] if reply_to is None else [(REPLY_TO, reply_to)]
         self._waiting = waiting
         self._trouble = trouble
-        self._losses: deque[NotDelivered] = deque(maxlen=REMEMBERED_LOSSES)
+        self._losses: deque[NotDeliveredError] = deque(maxlen=REMEMBERED_LOSSES)
         options = producer_options(bootstrap_servers, config)
         self.producer = Producer(options | {"error_cb": trouble.complain})
 
@@ -40,7 +40,7 @@ class Outbox:
         """Hand a command to the producer; return False when its queue is full.
 
         Raises:
-            NotDelivered: The producer does not take it.
+            NotDeliveredError: The producer does not take it.
         """
         acknowledged = partial(self._acknowledged, pending)
         self._waiting.add(pending)
@@ -53,7 +53,7 @@ class Outbox:
             self._waiting.withdraw(pending)
             return False
         except KafkaException as error:
-            refused = NotDelivered(f"{pending} was not sent: {error.args[0].str()}")
+            refused = NotDeliveredError(f"{pending} was not sent: {error.args[0].str()}")
             self._waiting.lose(pending, refused)
             raise refused from error
         return True
@@ -66,11 +66,13 @@ class Outbox:
             if not (loss := self._losses.popleft()).seen:
                 unseen.append(loss)
         if left:
-            raise NotDelivered(f"{left} commands are not acknowledged after {timeout_s:g} s")
+            raise NotDeliveredError(f"{left} commands are not acknowledged after {timeout_s:g} s")
         if len(unseen) == 1:
             raise unseen[0]
         if unseen:
-            raise NotDelivered(f"{len(unseen)} commands or more were lost, the first: {unseen[0]}")
+            raise NotDeliveredError(
+                f"{len(unseen)} commands or more were lost, the first: {unseen[0]}"
+            )
 
     def _acknowledged(self, pending: Pending, error: KafkaError | None, message: Message) -> None:
         if error is None:
@@ -78,7 +80,7 @@ class Outbox:
             self._waiting.place(pending, source_of(message))
             return
         trouble = f", {self._trouble.text}" if self._trouble.text else ""
-        loss = NotDelivered(
+        loss = NotDeliveredError(
             f"{pending} was not acknowledged by Kafka ({error.str()}{trouble}): "
             "whether it arrived is unknown, send it again with the same command id"
         )

@@ -7,13 +7,18 @@ from contextlib import suppress
 
 from confluent_kafka import KafkaError
 
-from verdict.client.errors import NotDelivered, OutcomeUnknown, SendingFailed, see_that_not_forked
+from verdict.client.errors import (
+    NotDeliveredError,
+    OutcomeUnknownError,
+    SendFailedError,
+    require_same_process,
+)
 from verdict.client.options import LOG
 from verdict.model.source import Source
 from verdict.wire.response import Response
 
 
-class Trouble:
+class PendingError:
     """What Kafka's clients last complained about, until something works again."""
 
     def __init__(self) -> None:
@@ -41,7 +46,7 @@ class Pending:
         aggregate_type: str,
         aggregate_id: str,
         command_id: str,
-        trouble: Trouble,
+        trouble: PendingError,
         held: set["Pending"],
     ) -> None:
         self.aggregate_type = aggregate_type
@@ -70,15 +75,15 @@ class Pending:
             timeout_s: How long to wait for it, in seconds.
 
         Raises:
-            OutcomeUnknown: It is not there yet. That is no failure: send the same command with
+            OutcomeUnknownError: It is not there yet. That is no failure: send the same command with
                 the same command id again, and it is decided once whatever happened.
-            ResponseUnreadable: It is as unknown, because a response that may be the one to this
-                command cannot be read here.
-            NotDelivered: Kafka did not take the command, or did not say so in time.
-            ResponsesUnreadable: The responses cannot be read any more.
-            Forked: It was sent by the process that this one was forked from.
+            UnreadableResponseError: It is as unknown, because a response that may be the one to
+                this command cannot be read here.
+            NotDeliveredError: Kafka did not take the command, or did not say so in time.
+            UnreadableResponsesError: The responses cannot be read any more.
+            ForkedClientError: It was sent by the process that this one was forked from.
         """
-        see_that_not_forked(self._made_by)
+        require_same_process(self._made_by)
         with suppress(TimeoutError):
             self._outcome.exception(timeout_s)
         return self.outcome_after(timeout_s)
@@ -106,7 +111,7 @@ class Pending:
         if not self.done:
             raise self._overdue(waited_s)
         error = self._outcome.exception()
-        if isinstance(error, NotDelivered):
+        if isinstance(error, NotDeliveredError):
             error.seen = True
         if error is not None:
             raise error
@@ -121,7 +126,7 @@ class Pending:
         with suppress(InvalidStateError):
             self._outcome.set_result(response)
 
-    def fail(self, error: SendingFailed) -> None:
+    def fail(self, error: SendFailedError) -> None:
         """End the waiting without an outcome, unless it has ended."""
         error.command_id = self.command_id
         with suppress(InvalidStateError):
@@ -137,11 +142,11 @@ class Pending:
         except BaseException:  # or the thread would end that others' outcomes come through
             LOG.exception("a callback of %s failed", self)
 
-    def _overdue(self, waited_s: float) -> OutcomeUnknown:
+    def _overdue(self, waited_s: float) -> OutcomeUnknownError:
         source = self._source
         place = "is not acknowledged by Kafka" if source is None else f"lies at {source}"
         trouble = f" ({self._trouble.text})" if self._trouble.text else ""
-        unknown = OutcomeUnknown(
+        unknown = OutcomeUnknownError(
             f"no outcome of {self} after {waited_s:g} s; it {place}{trouble}: "
             "what became of it is unknown, ask again with the same command id"
         )

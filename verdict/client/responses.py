@@ -18,13 +18,17 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from verdict.client.errors import KafkaUnavailable, ResponsesUnreadable, ResponseUnreadable
+from verdict.client.errors import (
+    KafkaUnavailableError,
+    UnreadableResponseError,
+    UnreadableResponsesError,
+)
 from verdict.client.listing import list_topics
 from verdict.client.options import LOG, consumer_options
 from verdict.client.outbox import source_of
-from verdict.client.pending import Trouble
-from verdict.client.waiting import Aggregate, Waiting
-from verdict.wire.codec import Undecodable
+from verdict.client.pending import PendingError
+from verdict.client.waiting import Aggregate, PendingCommands
+from verdict.wire.codec import DecodeError
 from verdict.wire.murmur2 import partition_of
 from verdict.wire.records import decode_response
 from verdict.wire.topics import Topics
@@ -47,7 +51,7 @@ ELECTING = {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE
 ELECTION_S = 0.05
 
 
-class Asked(NamedTuple):
+class SubscribeRequest(NamedTuple):
     """A topic that is to be followed; `begun` is done when it is, or cannot be."""
 
     topic: str
@@ -69,8 +73,8 @@ class Responses:
         bootstrap_servers: str,
         topics: Topics,
         config: Mapping[str, str],
-        waiting: Waiting,
-        trouble: Trouble,
+        waiting: PendingCommands,
+        trouble: PendingError,
         reply_to: bytes | None = None,
     ) -> None:
         self._reply_to = reply_to
@@ -81,7 +85,7 @@ class Responses:
         self._followed: dict[str, str] = {}
         self.unreadable = 0
         self._lock = Lock()
-        self._asked: SimpleQueue[Asked] = SimpleQueue()
+        self._asked: SimpleQueue[SubscribeRequest] = SimpleQueue()
         self._stopping = Event()
         self._thread: Thread | None = None
         options = consumer_options(bootstrap_servers, config)
@@ -91,7 +95,7 @@ class Responses:
         """Read the responses of an aggregate from here on; must come before its first command.
 
         Raises:
-            KafkaUnavailable: Kafka does not answer, or has no such topic.
+            KafkaUnavailableError: Kafka does not answer, or has no such topic.
         """
         own = self._reply_to is not None
         topic = self._topics.replies if own else self._topics.responses(aggregate_type)
@@ -103,7 +107,7 @@ class Responses:
             if topic in self._followed:
                 return
             if self._stopping.is_set():
-                raise KafkaUnavailable("the client was closed meanwhile")
+                raise KafkaUnavailableError("the client was closed meanwhile")
             if self._thread is None:
                 self._begin(topic, aggregate_type)
                 self._thread = Thread(
@@ -111,7 +115,7 @@ class Responses:
                 )
                 self._thread.start()
                 return
-            asked = Asked(topic, aggregate_type, Future())
+            asked = SubscribeRequest(topic, aggregate_type, Future())
             self._asked.put(asked)
             asked.begun.result()
 
@@ -149,7 +153,7 @@ class Responses:
         except KafkaException as error:
             raise self._unavailable(error) from error
         if known.error is not None:
-            raise KafkaUnavailable(
+            raise KafkaUnavailableError(
                 f"topic {topic} cannot be read at {self._servers} ({known.error.str()}): "
                 "create what is missing with `verdict topics create`"
             )
@@ -178,9 +182,9 @@ class Responses:
                     raise self._unavailable(error) from error
                 time.sleep(ELECTION_S)
 
-    def _unavailable(self, error: KafkaException) -> KafkaUnavailable:
+    def _unavailable(self, error: KafkaException) -> KafkaUnavailableError:
         reason = self._last_failure() or error.args[0].str()
-        unavailable = KafkaUnavailable(f"cannot reach Kafka at {self._servers}: {reason}")
+        unavailable = KafkaUnavailableError(f"cannot reach Kafka at {self._servers}: {reason}")
         unavailable.said = reason
         return unavailable
 
@@ -199,7 +203,7 @@ class Responses:
                 else:  # waits for no more than there is
                     self._take([first, *self._consumer.consume(AT_ONCE, 0)])
         except Exception as error:  # nobody looks at a thread: whoever waits is told
-            failure = ResponsesUnreadable(f"responses at {self._servers} stopped: {error}")
+            failure = UnreadableResponsesError(f"responses at {self._servers} stopped: {error}")
             failure.__cause__ = error
             self._waiting.fail(failure)
             while not self._stopping.is_set():
@@ -243,22 +247,22 @@ class Responses:
         """Hand a response on; a reply to us says itself what it is about, if it can be read."""
         try:
             if (value := message.value()) is None:
-                raise Undecodable("it has no value")
+                raise DecodeError("it has no value")
             response = decode_response(value)
-        except Undecodable as fault:
+        except DecodeError as fault:
             self._pass_over(message, about, fault)
         else:
             named = response.aggregate_type, response.aggregate_id.encode()
             self._waiting.answer(about or named, response)
 
-    def _pass_over(self, message: Message, about: Aggregate | None, fault: Undecodable) -> None:
+    def _pass_over(self, message: Message, about: Aggregate | None, fault: DecodeError) -> None:
         """Count a response that cannot be read; whoever it may have been meant for is told."""
         self.unreadable += 1
         if about is None:  # so whoever waits will say that the outcome is unknown
             LOG.warning("the reply at %s cannot be read: %s", source_of(message), fault)
             return
         aggregate_type, key = about
-        failure = ResponseUnreadable(
+        failure = UnreadableResponseError(
             f"the response at {source_of(message)} about {aggregate_type} "
             f"{key.decode(errors='replace')!r} cannot be read ({fault}): the command may have been "
             "decided, see `verdict history`; if the service is newer than this client, bring the "

@@ -6,7 +6,7 @@ from functools import partial
 from threading import Lock
 from weakref import ref
 
-from verdict.client.errors import SendingFailed
+from verdict.client.errors import SendFailedError
 from verdict.client.pending import Pending
 from verdict.model.source import Source
 from verdict.wire.response import Response
@@ -14,7 +14,7 @@ from verdict.wire.response import Response
 Aggregate = tuple[str, bytes]  # type and id, as a response's topic and key say them
 
 
-class Waiting:
+class PendingCommands:
     """Matches responses to commands by the command's place in Kafka; safe between threads.
 
     The place tells apart what command ids cannot: the same id may be sent twice, even with two
@@ -29,11 +29,11 @@ class Waiting:
         self._placed: dict[Source, tuple[Aggregate, ref[Pending]]] = {}
         self._unplaced: Counter[Aggregate] = Counter()
         self._early: dict[Aggregate, dict[Source, Response]] = {}
-        self._passed_over: dict[Aggregate, list[SendingFailed]] = {}
+        self._passed_over: dict[Aggregate, list[SendFailedError]] = {}
         self._interest: Counter[Aggregate] = Counter()
         # noted without the lock: a garbage collection may run while this thread holds it
         self._dropped: deque[Source] = deque()
-        self._failure: SendingFailed | None = None
+        self._failure: SendFailedError | None = None
 
     def __len__(self) -> int:
         """Return how many commands are without an answer that somebody may still ask for."""
@@ -72,7 +72,7 @@ class Waiting:
             self._leave_unplaced(about)
             _decrease(self._interest, about)
 
-    def lose(self, pending: Pending, error: SendingFailed) -> None:
+    def lose(self, pending: Pending, error: SendFailedError) -> None:
         """Learn that a command was not acknowledged."""
         self.withdraw(pending)
         pending.fail(error)
@@ -90,7 +90,7 @@ class Waiting:
         if pending is not None:
             pending.answer(response)
 
-    def pass_over(self, about: Aggregate, error: SendingFailed) -> None:
+    def pass_over(self, about: Aggregate, error: SendFailedError) -> None:
         """End the waiting that a response was for which says no more than the aggregate.
 
         Commands to one aggregate are answered in their order, so it was for the first of ours, or
@@ -106,7 +106,7 @@ class Waiting:
         if pending is not None:
             pending.fail(error)
 
-    def fail(self, error: SendingFailed) -> None:
+    def fail(self, error: SendFailedError) -> None:
         """End every waiting, now and from now on."""
         with self._lock:
             self._failure = error
@@ -131,7 +131,7 @@ class Waiting:
         _decrease(self._interest, about)
         return reference()
 
-    def _failed(self, about: Aggregate) -> SendingFailed | None:
+    def _failed(self, about: Aggregate) -> SendFailedError | None:
         """Return why the command that is placed next is not waited for."""
         if passed_over := self._passed_over.get(about):
             return passed_over.pop(0)

@@ -18,7 +18,7 @@ PUBLISHED_PER_S = 100 * MIB
 LONGEST_S = 900  # that brokers grant to a transaction by default
 
 
-class BatchTooLarge(VerdictError):
+class BatchSizeError(VerdictError):
     """A batch of the greatest commands could never be published, and would stop everything."""
 
     exit_code = 2
@@ -36,14 +36,14 @@ def check_batch_size(settings: Settings) -> None:
         settings: All that can be chosen.
 
     Raises:
-        BatchTooLarge: Names both settings, what they come to, and what to do.
+        BatchSizeError: Names both settings, what they come to, and what to do.
     """
     rows, limit, whole = settings.max_rows_per_batch, settings.command_limit_bytes, _whole(settings)
     product = f"max_rows_per_batch {rows} x command_limit_bytes {limit} = {_mib(whole)} a batch"
     seconds = math.ceil(whole / PUBLISHED_PER_S)
     if seconds > LONGEST_S:
         fitting = LONGEST_S * PUBLISHED_PER_S
-        raise BatchTooLarge(
+        raise BatchSizeError(
             f"{product}, and publishing that takes about {seconds} s in one transaction, of which "
             f"Kafka allows {LONGEST_S}: lower max_rows_per_batch to {max(fitting // limit, 1)} or "
             f"command_limit_bytes to {max(fitting // rows, 1)}"
@@ -55,7 +55,7 @@ def check_batch_size(settings: Settings) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     free = disk_usage(folder).free
     if whole * COPIES > free:
-        raise BatchTooLarge(
+        raise BatchSizeError(
             f"{product}, and {folder} must hold that {COPIES} times while it is "
             f"decided: {_mib(whole * COPIES)} are needed, {_mib(free)} are free; make room, lower "
             "max_rows_per_batch or lower command_limit_bytes"

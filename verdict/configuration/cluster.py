@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from verdict.configuration.loading import SettingsInvalid
+from verdict.configuration.loading import InvalidSettingsError
 from verdict.configuration.settings import Settings
 
 SECRET = re.compile(
@@ -18,47 +18,47 @@ def cluster_options(settings: Settings) -> dict[str, str]:
     """Return what was set for Spark, under Spark's names.
 
     Raises:
-        SettingsInvalid: Secrets would travel to the executors in clear, or to anybody who asks; or
-            the master is named in the wrong place.
+        InvalidSettingsError: Secrets would travel to the executors in clear, or to anybody who
+            asks; or the master is named in the wrong place.
     """
     if "master" in settings.spark:
-        raise SettingsInvalid(
+        raise InvalidSettingsError(
             "spark.master is set in the table `spark`, past all that a cluster is asked for: name "
             "it with the setting spark_master"
         )
     options = {f"spark.{name}": value.get_secret_value() for name, value in settings.spark.items()}
     if settings.spark_master is None:
         return options
-    _refuse_secrets_in_clear(settings, options)
+    _require_encryption(settings, options)
     return options
 
 
-def refuse_a_kafka_of_this_machine(settings: Settings) -> None:
+def require_reachable_kafka(settings: Settings) -> None:
     """Return if executors can reach Kafka as far as its name tells.
 
     Raises:
-        SettingsInvalid: It is the embedded one, or on loopback, and executors are elsewhere.
+        InvalidSettingsError: It is the embedded one, or on loopback, and executors are elsewhere.
     """
     master, servers = settings.spark_master, settings.bootstrap_servers
     if master is None or (LOOPBACK.search(master) and servers is not None):
         return
     if servers is None:
-        raise SettingsInvalid(
+        raise InvalidSettingsError(
             f"spark_master is {master} and bootstrap_servers is not set: the embedded broker is "
             "for this machine alone; name your Kafka"
         )
     if LOOPBACK.search(servers):
-        raise SettingsInvalid(
+        raise InvalidSettingsError(
             f"bootstrap_servers is {servers}, which each executor of {master} would look for on "
             "its own machine: name Kafka as all machines can reach it"
         )
 
 
-def _refuse_secrets_in_clear(settings: Settings, options: dict[str, str]) -> None:
+def _require_encryption(settings: Settings, options: dict[str, str]) -> None:
     secrets = sorted(_secrets(settings))
     on = {name for name in (*SEALED, *DEMANDED) if options.get(f"spark.{name}") == "true"}
     if secrets and not (on.issuperset(DEMANDED) and on.intersection(SEALED)):
-        raise SettingsInvalid(
+        raise InvalidSettingsError(
             f"{', '.join(secrets)} would travel to the executors of {settings.spark_master} in "
             "clear: set authenticate = true with its authenticate.secret, io.encryption.enabled = "
             f"true and {' or '.join(SEALED)} = true, in the table `spark`, and the same on the "

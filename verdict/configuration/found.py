@@ -17,7 +17,7 @@ import psutil
 from verdict.configuration.kafka import Options, librdkafka_options
 from verdict.configuration.settings import Settings
 from verdict.database.address import url_of
-from verdict.errors import Unreachable, VerdictError
+from verdict.errors import UnreachableError, VerdictError
 from verdict.local.lock import FILE as LOCK
 
 FILE = "verdict.json"
@@ -27,7 +27,7 @@ CLOCK_STEP_S = 60  # how far the clock may have been set back since the file was
 
 
 @dataclass(frozen=True, slots=True)
-class Overdue:
+class OverdueBatch:
     """A batch that has been under way for longer than it should be, since (epoch seconds)."""
 
     batch_id: int
@@ -49,7 +49,7 @@ class Latency:
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class AnnouncedService:
     """Where a process of a deployment can be found, and what it says of itself.
 
     `stopped` has what is stopped and why, `overdue` the batches that do not end by their query,
@@ -63,7 +63,7 @@ class Service:
     database_url: str | None
     page_url: str | None = None
     stopped: Mapping[str, str] = field(default_factory=dict)
-    overdue: Mapping[str, Overdue] = field(default_factory=dict)
+    overdue: Mapping[str, OverdueBatch] = field(default_factory=dict)
     kafka_away_since: float | None = None
     roles: tuple[str, ...] = ()
     latency: Latency | None = None
@@ -71,7 +71,7 @@ class Service:
     deployment: str | None = None
 
 
-class NoDeployment(VerdictError):
+class DeploymentNotFoundError(VerdictError):
     """There is no deployment of that name."""
 
 
@@ -80,7 +80,7 @@ def home_of(data_dir: Path, role: str, *part: str) -> Path:
     return Path(data_dir, ROLES, role, *part)
 
 
-def announce(data_dir: Path, service: Service) -> None:
+def announce(data_dir: Path, service: AnnouncedService) -> None:
     """Write where `service` is found, whole or not at all, for the owner's eyes only."""
     fresh = data_dir / f"{FILE}.new"
     fresh.unlink(missing_ok=True)
@@ -94,7 +94,7 @@ def withdraw(data_dir: Path) -> None:
     (data_dir / FILE).unlink(missing_ok=True)
 
 
-def find_service(folder: Path) -> Service | None:
+def find_service(folder: Path) -> AnnouncedService | None:
     """Return who runs on `folder`; None when nobody does, or who did was killed.
 
     Raises:
@@ -104,7 +104,7 @@ def find_service(folder: Path) -> Service | None:
     return service if service is not None and _runs(service, folder) else None
 
 
-def running_on(data_dir: Path) -> dict[Path, Service]:
+def service_on(data_dir: Path) -> dict[Path, AnnouncedService]:
     """Return all that runs on a data directory by folder, `verdict up` first; errors as above."""
     found = {folder: find_service(folder) for folder in _folders(data_dir)}
     return {folder: service for folder, service in found.items() if service is not None}
@@ -120,7 +120,7 @@ def starting_on(data_dir: Path) -> int | None:
     return None
 
 
-def killed_on(data_dir: Path) -> list[Service]:
+def killed_roles(data_dir: Path) -> list[AnnouncedService]:
     """Return the roles that ran as processes of their own, and ended without a last word."""
     found = {folder: _announced(folder) for folder in _folders(data_dir)[1:]}
     return [one for folder, one in found.items() if one is not None and not _runs(one, folder)]
@@ -130,7 +130,7 @@ def _folders(data_dir: Path) -> list[Path]:
     return [data_dir, *sorted(file.parent for file in data_dir.glob(f"{ROLES}/**/{FILE}"))]
 
 
-def _announced(folder: Path) -> Service | None:
+def _announced(folder: Path) -> AnnouncedService | None:
     file = folder / FILE
     try:
         return _service(json.loads(file.read_text()))
@@ -147,7 +147,7 @@ def _announced(folder: Path) -> Service | None:
         ) from error
 
 
-def _runs(service: Service, folder: Path) -> bool:
+def _runs(service: AnnouncedService, folder: Path) -> bool:
     with contextlib.suppress(psutil.Error, FileNotFoundError):  # it has just ended
         written = (folder / FILE).stat().st_mtime
         process = psutil.Process(service.pid)
@@ -158,20 +158,22 @@ def _runs(service: Service, folder: Path) -> bool:
     return False
 
 
-def silent_s(folder: Path) -> float:
+def silence_s(folder: Path) -> float:
     """Return for how many seconds who runs on `folder` has given no sign of life."""
     with contextlib.suppress(FileNotFoundError):  # it has just ended
         return time.time() - (folder / FILE).stat().st_mtime
     return 0.0
 
 
-def _service(said: dict[str, Any]) -> Service:
-    overdue = {query: Overdue(**batch) for query, batch in said.pop("overdue", {}).items()}
+def _service(said: dict[str, Any]) -> AnnouncedService:
+    overdue = {query: OverdueBatch(**batch) for query, batch in said.pop("overdue", {}).items()}
     roles = tuple(said.pop("roles", ()))
     latencies = tuple(Latency(**one) for one in said.pop("latencies", ()))
     of_last_minute = said.pop("latency", None)
     latency = None if of_last_minute is None else Latency(**of_last_minute)
-    return Service(**said, overdue=overdue, roles=roles, latency=latency, latencies=latencies)
+    return AnnouncedService(
+        **said, overdue=overdue, roles=roles, latency=latency, latencies=latencies
+    )
 
 
 def _has_open(process: psutil.Process, file: Path) -> bool:
@@ -182,14 +184,14 @@ def bootstrap_servers(settings: Settings) -> str:
     """Return where Kafka is: as set, else as the running service says.
 
     Raises:
-        Unreachable: Nothing is set and no service runs.
-        NoDeployment: Nothing is set, and another deployment runs.
+        UnreachableError: Nothing is set and no service runs.
+        DeploymentNotFoundError: Nothing is set, and another deployment runs.
     """
     if settings.bootstrap_servers:
         return settings.bootstrap_servers
     for service in _of_the_deployment(settings):
         return service.bootstrap_servers
-    raise Unreachable(
+    raise UnreachableError(
         f"no verdict runs on {settings.data_dir}: start `verdict up` (`verdict run broker`, where "
         "that is refused), or name its directory with --data-dir, or Kafka with --bootstrap-servers"
     )
@@ -197,14 +199,14 @@ def bootstrap_servers(settings: Settings) -> str:
 
 def running_kafka(data_dir: Path) -> str | None:
     """Return where Kafka is as what runs on a data directory says; None: nothing runs."""
-    return next((one.bootstrap_servers for one in running_on(data_dir).values()), None)
+    return next((one.bootstrap_servers for one in service_on(data_dir).values()), None)
 
 
 def database_url(settings: Settings) -> str:
     """Return where the read side is: as set, else as the running service says, else SQLite.
 
     Raises:
-        NoDeployment: Nothing is set, and another deployment runs.
+        DeploymentNotFoundError: Nothing is set, and another deployment runs.
     """
     if settings.database_url:
         return settings.database_url.get_secret_value()
@@ -214,12 +216,12 @@ def database_url(settings: Settings) -> str:
     return url_of(settings.data_dir / DATABASE)
 
 
-def _of_the_deployment(settings: Settings) -> Iterable[Service]:
+def _of_the_deployment(settings: Settings) -> Iterable[AnnouncedService]:
     """Return what runs on the data directory, which may be of this deployment only."""
-    running = running_on(settings.data_dir).values()
+    running = service_on(settings.data_dir).values()
     for service in running:
         if service.deployment not in (None, settings.deployment):
-            raise NoDeployment(
+            raise DeploymentNotFoundError(
                 f"there is no deployment {settings.deployment!r} on {settings.data_dir}: "
                 f"{service.deployment!r} runs there; name that one, or another data directory with "
                 "--data-dir"
@@ -231,7 +233,7 @@ def kafka_options(settings: Settings) -> Options:
     """Return librdkafka's options with the servers.
 
     Raises:
-        Unreachable: No Kafka is set and no service runs.
-        NoDeployment: No Kafka is set, and another deployment runs.
+        UnreachableError: No Kafka is set and no service runs.
+        DeploymentNotFoundError: No Kafka is set, and another deployment runs.
     """
     return librdkafka_options(settings) | {"bootstrap.servers": bootstrap_servers(settings)}

@@ -18,16 +18,16 @@ from pydantic_settings import (
 from verdict.configuration.settings import TOML, Settings
 from verdict.errors import VerdictError
 from verdict.local.jars import IVY_SETTINGS
-from verdict.model.aggregate import Misdeclared
+from verdict.model.aggregate import InvalidApplicationError
 from verdict.model.application import Application
-from verdict.wire.backoff import NotUnderstood, understood
+from verdict.wire.backoff import InvalidBackoffError, is_valid
 
 PREFIX = Settings.model_config["env_prefix"]
 ENVIRONMENT = "environment"
 NO_SETTINGS = {IVY_SETTINGS}  # read where there are no settings yet
 
 
-class SettingsInvalid(VerdictError):
+class InvalidSettingsError(VerdictError):
     """A setting is unknown or has a value that cannot be."""
 
     exit_code = 2
@@ -37,12 +37,14 @@ def settings_class(application: Application | None) -> type[Settings]:
     """Return what can be chosen: of the engine alone, unless the application adds to it.
 
     Raises:
-        Misdeclared: The application's settings are of another kind.
+        InvalidApplicationError: The application's settings are of another kind.
     """
     if application is None or application.settings is None:
         return Settings
     if not issubclass(application.settings, Settings):
-        raise Misdeclared(f"the settings of {application.name} must be a subclass of Settings")
+        raise InvalidApplicationError(
+            f"the settings of {application.name} must be a subclass of Settings"
+        )
     return application.settings
 
 
@@ -54,29 +56,29 @@ def load_settings(application: Application | None, /, **flags: Any) -> Settings:
         **flags: Settings by name, which come before all other sources.
 
     Raises:
-        SettingsInvalid: Names each wrong setting, and what is wrong with it.
+        InvalidSettingsError: Names each wrong setting, and what is wrong with it.
     """
     try:
         return _of(application, settings_class(application)(**_given(flags)))
-    except NotUnderstood as error:
+    except InvalidBackoffError as error:
         place = _place(application, "retry_backoff", flags)
-        raise SettingsInvalid(f"setting 'retry_backoff'{place}: {error}") from None
+        raise InvalidSettingsError(f"setting 'retry_backoff'{place}: {error}") from None
     except ValidationError as error:
         problems = [
             _problem(application, problem, flags) for problem in error.errors(include_input=False)
         ]
-        raise SettingsInvalid("; ".join(problems)) from None  # the cause shows values
+        raise InvalidSettingsError("; ".join(problems)) from None  # the cause shows values
     except TOMLDecodeError as error:
-        raise SettingsInvalid(f"{TOML} is no TOML: {error}") from None
+        raise InvalidSettingsError(f"{TOML} is no TOML: {error}") from None
     except SettingsError as error:
-        raise SettingsInvalid(f"settings cannot be read: {error}") from None
+        raise InvalidSettingsError(f"settings cannot be read: {error}") from None
 
 
 def settings_alone(application: Application | None, /, **given: Any) -> Settings:
     """Return what is given, and the default of all else, whatever environment and files say.
 
     Raises:
-        ValidationError, NotUnderstood: A value cannot be.
+        ValidationError, InvalidBackoffError: A value cannot be.
     """
     kind = settings_class(application)
 
@@ -92,12 +94,12 @@ def settings_alone(application: Application | None, /, **given: Any) -> Settings
 
 def _of(application: Application | None, settings: Settings) -> Settings:
     """Return the settings with their application, whose back-offs they may name."""
-    understood({} if application is None else application.backoffs, settings.retry_backoff)
+    is_valid({} if application is None else application.backoffs, settings.retry_backoff)
     settings._application = application
     return settings
 
 
-def misnamed(application: Application | None, environment: Iterable[str]) -> Iterator[str]:
+def unknown_variables(application: Application | None, environment: Iterable[str]) -> Iterator[str]:
     """Yield a warning for each variable that looks like a setting of ours and is none."""
     known = {
         f"{PREFIX}{name.upper()}" for name in settings_class(application).model_fields

@@ -27,21 +27,21 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from verdict.application_loader import NoneHere
+from verdict.application_loader import NoApplicationHereError
 from verdict.configuration.values import (
     cluster_url,
     database,
     dotted,
-    fitting_outputs,
     folder_or_file_url,
     kafka_servers,
     listed,
-    long_enough,
-    possible,
+    parse_output_limit,
+    parse_possible,
+    parse_token,
     shared_folder,
     topic_or_prefix,
 )
-from verdict.errors import EnvironmentIncomplete
+from verdict.errors import EnvironmentIncompleteError
 from verdict.local.user_folders import data_folder
 from verdict.model.application import Application
 from verdict.projection.roles import AUDITOR, OPERATOR, READER, Roles
@@ -51,15 +51,15 @@ from verdict.wire.topics import PARTITIONS, Topics
 TOML = "verdict.toml"
 MIB = 1 << 20
 
-Folder = Annotated[Path, BeforeValidator(folder_or_file_url), AfterValidator(possible)]
+Folder = Annotated[Path, BeforeValidator(folder_or_file_url), AfterValidator(parse_possible)]
 SharedFolder = Annotated[Path | str | None, BeforeValidator(shared_folder)]
 ClusterUrl = Annotated[str, AfterValidator(cluster_url)]
 Servers = Annotated[str, AfterValidator(kafka_servers)]
-Token = Annotated[SecretStr, AfterValidator(long_enough)]
+Token = Annotated[SecretStr, AfterValidator(parse_token)]
 DatabaseUrl = Annotated[SecretStr, AfterValidator(database)]
-Directory = Annotated[Path, AfterValidator(possible)]
+Directory = Annotated[Path, AfterValidator(parse_possible)]
 PassThrough = Annotated[dict[str, SecretStr], BeforeValidator(dotted)]
-Bytes = Annotated[PositiveInt, AfterValidator(fitting_outputs)]
+Bytes = Annotated[PositiveInt, AfterValidator(parse_output_limit)]
 KafkaName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,80}$")]
 RoleName = Annotated[str, StringConstraints(min_length=1, max_length=63)]
 KafkaPrefix = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{0,80}$")]
@@ -226,10 +226,10 @@ class Settings(BaseSettings):
         """The application that these are the settings of.
 
         Raises:
-            NoApplication: They were loaded without one.
+            ApplicationNotFoundError: They were loaded without one.
         """
         if self._application is None:
-            raise NoneHere
+            raise NoApplicationHereError
         return self._application
 
     @property
@@ -250,14 +250,14 @@ class Settings(BaseSettings):
         In an object store it is what `object_path` returns.
 
         Raises:
-            EnvironmentIncomplete: What that takes is not installed.
+            EnvironmentIncompleteError: What that takes is not installed.
         """
         if not isinstance(self.shared_dir, str):
             return (self.shared_dir or self.data_dir).absolute()
         try:
             from verdict.storage.object_store import object_path
         except ModuleNotFoundError as error:
-            raise EnvironmentIncomplete(
+            raise EnvironmentIncompleteError(
                 f"shared_dir is {self.shared_dir}, and {error.name}, which reads it, is not "
                 "installed: pip install 'verdict-cqrs[s3]'"
             ) from error

@@ -45,7 +45,7 @@ def listed(value: Any) -> Any:
     return value
 
 
-def fitting_outputs(size: int) -> int:
+def parse_output_limit(size: int) -> int:
     """Return how many bytes a command, or its events, may have, if every output can hold them.
 
     Raises:
@@ -108,10 +108,10 @@ def shared_folder(value: Any) -> Any:
             "of letters, digits and the characters . _ - /"
         )
     found = _folder(value, ", or s3a://BUCKET/FOLDER; HDFS by itself is not supported")
-    return possible(Path(found)) if isinstance(found, str) else found
+    return parse_possible(Path(found)) if isinstance(found, str) else found
 
 
-def possible(path: Path) -> Path:
+def parse_possible(path: Path) -> Path:
     """Return the path of a folder that is there, or could be.
 
     Raises:
@@ -160,7 +160,7 @@ def database(url: SecretStr) -> SecretStr:
     return url
 
 
-def long_enough(token: SecretStr) -> SecretStr:
+def parse_token(token: SecretStr) -> SecretStr:
     """Return a token that nobody guesses.
 
     Raises:

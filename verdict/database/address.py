@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from verdict.database import sqlite_file
-from verdict.errors import EnvironmentIncomplete, VerdictError
+from verdict.errors import EnvironmentIncompleteError, VerdictError
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -55,15 +55,15 @@ def parse(url: str) -> "URL":
     return parsed
 
 
-def driver_missing(url: "URL", error: ModuleNotFoundError) -> EnvironmentIncomplete:
+def driver_missing(url: "URL", error: ModuleNotFoundError) -> EnvironmentIncompleteError:
     """Return what to say when the driver of a database is not installed."""
-    return EnvironmentIncomplete(
-        f"{error.name} is not installed, and {shown(url)} needs it: "
+    return EnvironmentIncompleteError(
+        f"{error.name} is not installed, and {masked_url(url)} needs it: "
         "pip install 'verdict-cqrs[postgres]'"
     )
 
 
-def shown(url: "URL") -> str:
+def masked_url(url: "URL") -> str:
     """Return a URL for people: without its passwords, wherever they stand in it."""
     hidden = {name: "***" for name in url.query if "password" in name}
     return url.update_query_dict(hidden).render_as_string(hide_password=True)
@@ -74,7 +74,7 @@ def is_sqlite(url: "URL") -> bool:
     return url.get_backend_name() == "sqlite"
 
 
-def one_line(error: object) -> str:
+def one_line_error(error: object) -> str:
     """Return a driver's message without line breaks; of a damaged file what to do about it, too.
 
     Of one that is no database nobody is told to remove it: it may be somebody's letters.

@@ -25,7 +25,7 @@ from sqlalchemy.schema import CreateTable
 from sqlalchemy.sql import visitors
 from sqlalchemy.types import TypeEngine
 
-from verdict.database.rows import Row, Rows
+from verdict.database.rows import BulkRows, Row
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
@@ -35,7 +35,7 @@ Computed = Mapping[str, ColumnElement[Any]]
 MANY = 500  # rows, from which on it pays
 
 
-def pays(connection: Connection, rows: Rows) -> bool:
+def copy_pays(connection: Connection, rows: BulkRows) -> bool:
     """Tell whether this is the way to insert `rows`."""
     return connection.dialect.name == "postgresql" and len(rows.values) >= MANY
 
@@ -43,7 +43,7 @@ def pays(connection: Connection, rows: Rows) -> bool:
 def insert_copied(
     connection: Connection,
     table: Table,
-    rows: Rows,
+    rows: BulkRows,
     computed: Computed,
     on_conflict: "Callable[[postgresql.Insert], Insert]",
 ) -> int:

@@ -46,7 +46,7 @@ SELECT DISTINCT view_name FROM information_schema.view_table_usage
 WHERE view_schema = :views AND table_schema = :tables"""
 
 
-class SomebodyElses(Exception):
+class ForeignTableError(Exception):
     """Names that we need are taken by tables or views that we did not make."""
 
     def __init__(self, schema: str | None, names: Iterable[str]) -> None:
@@ -58,7 +58,7 @@ class SomebodyElses(Exception):
         )
 
 
-def begin(connection: Connection, schema: str | None) -> None:
+def begin_ownership(connection: Connection, schema: str | None) -> None:
     """Make the list of what is ours where it is missing, and mend one that was restored.
 
     Args:
@@ -66,11 +66,11 @@ def begin(connection: Connection, schema: str | None) -> None:
         schema: Of our tables, None where there are no schemas.
     """
     if not inspect(connection).has_table(table.name, schema=schema):
-        placed(table, MetaData(), schema).create(connection)
-        note(connection, schema, {table.name: ""})
+        qualified(table, MetaData(), schema).create(connection)
+        note_relation(connection, schema, {table.name: ""})
 
 
-def placed(made: Table, among: MetaData, schema: str | None) -> Table:
+def qualified(made: Table, among: MetaData, schema: str | None) -> Table:
     """Return a copy of a table in `schema`, or as it is where there are none.
 
     In a schema its texts are ordered by their code points, as they are where there are none.
@@ -94,17 +94,19 @@ def exists(connection: Connection, schema: str | None, name: str) -> bool:
     return name in _there(connection, schema)
 
 
-def ours(connection: Connection, schema: str | None, names: Collection[str]) -> Mapping[str, str]:
+def own_tables(
+    connection: Connection, schema: str | None, names: Collection[str]
+) -> Mapping[str, str]:
     """Return which of `names` are there, with the definitions of those that are views.
 
     Raises:
-        SomebodyElses: One is there and was not made by us.
+        ForeignTableError: One is there and was not made by us.
     """
     there = _there(connection, schema)
     known = {name: (identity, made) for name, identity, made in connection.execute(select(table))}
     foreign = {one for one in there.keys() & {*names} if known.get(one, ("",))[0] != there[one]}
     if foreign:
-        raise SomebodyElses(schema, foreign)
+        raise ForeignTableError(schema, foreign)
     return {name: known[name][1] for name in names if name in there}
 
 
@@ -117,14 +119,14 @@ def versions_of(connection: Connection, schema: str | None, base: str) -> list[s
         base: The name without the version.
 
     Raises:
-        SomebodyElses: One is there and was not made by us.
+        ForeignTableError: One is there and was not made by us.
     """
     numbered = re.compile(rf"{re.escape(base)}_v\d+")
     names = [name for name in _there(connection, schema) if numbered.fullmatch(name)]
-    return [*ours(connection, schema, names)]
+    return [*own_tables(connection, schema, names)]
 
 
-def note(connection: Connection, schema: str | None, made: Mapping[str, str]) -> None:
+def note_relation(connection: Connection, schema: str | None, made: Mapping[str, str]) -> None:
     """Write down that we made these, each with its definition."""
     there = _there(connection, schema)
     rows = [
@@ -134,12 +136,12 @@ def note(connection: Connection, schema: str | None, made: Mapping[str, str]) ->
     put(connection, table, rows)
 
 
-def forget(connection: Connection, names: Collection[str]) -> None:
+def forget_relation(connection: Connection, names: Collection[str]) -> None:
     """Write down that we dropped these."""
     connection.execute(delete(table).where(table.c.name.in_(names)))
 
 
-def adopt(connection: Connection, tables: str | None, views: str | None) -> None:
+def adopt_relations(connection: Connection, tables: str | None, views: str | None) -> None:
     """Take for ours what was made before anybody wrote it down, or elsewhere and restored here.
 
     Args:
@@ -148,10 +150,12 @@ def adopt(connection: Connection, tables: str | None, views: str | None) -> None
         views: That of our views, which others may have views in, too.
     """
     known = {name: made for name, _, made in connection.execute(select(table))}
-    note(connection, tables, {name: known.get(name, "") for name in _there(connection, tables)})
+    note_relation(
+        connection, tables, {name: known.get(name, "") for name in _there(connection, tables)}
+    )
     if views is not None:
         found = connection.execute(text(READ_OURS), {"views": views, "tables": tables}).scalars()
-        note(connection, views, {name: known.get(name, "") for name in found})
+        note_relation(connection, views, {name: known.get(name, "") for name in found})
 
 
 def was_restored(connection: Connection, schema: str | None) -> bool:

@@ -8,7 +8,7 @@ Values = dict[str, Any]
 Row = tuple[Any, ...]
 
 
-class Rows(NamedTuple):
+class BulkRows(NamedTuple):
     """Rows of one form.
 
     `names` are those of columns, or of parameters; each of `values` has as many, in their order.
@@ -35,9 +35,9 @@ class Rows(NamedTuple):
         return [dict(zip(self.names, row, strict=True)) for row in self.values]
 
 
-def rows_of(rows: Rows | Sequence[Values]) -> Rows:
+def rows_of(rows: BulkRows | Sequence[Values]) -> BulkRows:
     """Return rows that may have come with their names, all with the same ones."""
-    if isinstance(rows, Rows):
+    if isinstance(rows, BulkRows):
         return rows
     names = tuple(rows[0]) if rows else ()
-    return Rows(names, [tuple([row[name] for name in names]) for row in rows])
+    return BulkRows(names, [tuple([row[name] for name in names]) for row in rows])

@@ -9,22 +9,22 @@ table = Table(
     "projection_sequence_v1",
     metadata,
     Column("name", Text, primary_key=True),
-    Column("last", BigInteger, nullable=False),
+    Column("last_number", BigInteger, nullable=False),
 )
 
 
-def begin(connection: Connection, name: str) -> None:
+def begin_sequence(connection: Connection, name: str) -> None:
     """Make sure that the sequence `name` exists; a new one gives 1 first."""
-    add_new(connection, table, [{"name": name, "last": 0}])
+    add_new(connection, table, [{"name": name, "last_number": 0}])
 
 
-def last(connection: Connection, name: str) -> int:
+def last_number(connection: Connection, name: str) -> int:
     """Return the number that the sequence `name` gave last, 0 if none."""
     given = select(table.c.last).where(table.c.name == name)
     return connection.scalar(given) or 0
 
 
-def take(connection: Connection, name: str, count: int) -> range:
+def take_numbers(connection: Connection, name: str, count: int) -> range:
     """Return the next `count` numbers of the sequence `name`.
 
     They are taken from one row whose lock is held to the commit: a rollback gives them back, and

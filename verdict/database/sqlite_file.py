@@ -42,7 +42,7 @@ def primary_code(error: object) -> int:
     return (getattr(error, "sqlite_errorcode", None) or 0) & PRIMARY
 
 
-class AnotherFile(VerdictError):
+class DatabaseFileChangedError(VerdictError):
     """The file of a database is gone, or another one now, and a process has the former open."""
 
 
@@ -63,15 +63,15 @@ class OpenedFile:
         """Return while the path leads to the same file.
 
         Raises:
-            AnotherFile: It does not.
+            DatabaseFileChangedError: It does not.
         """
         try:
             found = self._found()
         except FileNotFoundError:
             said = f"the database file {self._path} was removed or renamed while it was open"
-            raise AnotherFile(f"{said}; {REMEDY}") from None
+            raise DatabaseFileChangedError(f"{said}; {REMEDY}") from None
         if found != self._was:
-            raise AnotherFile(
+            raise DatabaseFileChangedError(
                 f"another file was put in the place of the database {self._path} while it was open "
                 f"(inode {self._was[1]} then, {found[1]} now); {REMEDY}"
             )
@@ -81,7 +81,7 @@ class OpenedFile:
         return status.st_dev, status.st_ino
 
 
-def see_that_it_is_whole(path: Path) -> None:
+def check_wal_belongs(path: Path) -> None:
     """Return unless a killed process has left a -wal that does not go with the file.
 
     SQLite takes whatever lies there for the end of the file, so a copy that is put in the place of

@@ -21,7 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from verdict.database import copying
-from verdict.database.rows import Rows, Values, rows_of
+from verdict.database.rows import BulkRows, Values, rows_of
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql, sqlite
@@ -63,7 +63,7 @@ def wait_for_locks(connection: Connection, seconds: float) -> None:
         connection.execute(select(func.set_config("lock_timeout", f"{seconds * 1000:.0f}ms", True)))
 
 
-def add_new(connection: Connection, table: Table, rows: Rows | Sequence[Values]) -> int:
+def add_new(connection: Connection, table: Table, rows: BulkRows | Sequence[Values]) -> int:
     """Insert the rows whose primary key is not there yet; return how many those were.
 
     Args:
@@ -74,7 +74,7 @@ def add_new(connection: Connection, table: Table, rows: Rows | Sequence[Values])
     given = rows_of(rows)
     if not given.values:
         return 0
-    if copying.pays(connection, given):
+    if copying.copy_pays(connection, given):
         return copying.insert_copied(
             connection, table, given, {}, lambda insert: insert.on_conflict_do_nothing()
         )
@@ -82,14 +82,14 @@ def add_new(connection: Connection, table: Table, rows: Rows | Sequence[Values])
     return insert_each(connection, insert, given)
 
 
-def append(connection: Connection, table: Table, rows: Rows | Sequence[Values]) -> None:
+def append(connection: Connection, table: Table, rows: BulkRows | Sequence[Values]) -> None:
     """Insert the rows, none of which is there.
 
     Raises:
         IntegrityError: One is.
     """
     given = rows_of(rows)
-    if copying.pays(connection, given):
+    if copying.copy_pays(connection, given):
         copying.insert_copied(connection, table, given, {}, lambda insert: insert)
     elif given.values:
         insert_each(connection, _insert(connection, table), given)
@@ -98,7 +98,7 @@ def append(connection: Connection, table: Table, rows: Rows | Sequence[Values]) 
 def put(
     connection: Connection,
     table: Table,
-    rows: Rows | Sequence[Values],
+    rows: BulkRows | Sequence[Values],
     computed: Mapping[str, ColumnElement[Any]] | None = None,
     but: Container[str] = (),
 ) -> None:
@@ -123,13 +123,13 @@ def put(
         overwritten = {name: insert.excluded[name] for name in columns}
         return insert.on_conflict_do_update(index_elements=[*table.primary_key], set_=overwritten)
 
-    if copying.pays(connection, given):
+    if copying.copy_pays(connection, given):
         copying.insert_copied(connection, table, given, computed or {}, overwriting)
     else:
         insert_each(connection, overwriting(_insert(connection, table, computed)), given)
 
 
-def insert_each(connection: Connection, statement: Insert, rows: Rows) -> int:
+def insert_each(connection: Connection, statement: Insert, rows: BulkRows) -> int:
     """Run an insert for all of `rows` at once; return how many it wrote.
 
     It is what `Connection.execute` does with a list, at a fraction of the cost: parameters are

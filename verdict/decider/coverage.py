@@ -6,26 +6,26 @@ a state that is recovered without it lets each of its aggregates begin at versio
 
 from verdict.errors import VerdictError
 from verdict.exactly_once.markers import holds_records
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.wire.marker import Marker
 from verdict.wire.topics import Topics
 
 
-class AggregateGone(VerdictError):
+class MissingAggregateError(VerdictError):
     """Commands of an aggregate are decided, and the application has no such aggregate."""
 
 
-def refuse_gone(marker: Marker, topics: Topics) -> None:
+def require_known_aggregates(marker: Marker, topics: Topics) -> None:
     """Return if the application has each aggregate of which commands are decided.
 
     Raises:
-        AggregateGone: It has not; nothing was changed.
+        MissingAggregateError: It has not; nothing was changed.
     """
-    gone = [topic for topic in left_over(marker, topics) if any(marker.offsets[topic])]
+    gone = [topic for topic in removed_aggregates(marker, topics) if any(marker.offsets[topic])]
     if gone:
         names = " and no ".join(map(topics.aggregate_of, gone))
         reached = ", ".join(f"{topic} up to {marker.offsets[topic]}" for topic in gone)
-        raise AggregateGone(
+        raise MissingAggregateError(
             f"{topics.application.name} has no aggregate {names}, and its commands are decided "
             f"here ({reached}): without it nobody answers them, and what there is of it would "
             "begin at version 0 again. Run the version of the application that has it; one that "
@@ -34,12 +34,12 @@ def refuse_gone(marker: Marker, topics: Topics) -> None:
         )
 
 
-def left_over(marker: Marker, topics: Topics) -> list[str]:
+def removed_aggregates(marker: Marker, topics: Topics) -> list[str]:
     """Return the commands topics of which the marker tells, and that are no aggregate's, sorted."""
     return sorted(marker.offsets.keys() - {*topics.every_commands()})
 
 
-def decided(marker: Marker, topics: Topics) -> set[str]:
+def decided_aggregates(marker: Marker, topics: Topics) -> set[str]:
     """Return the application's aggregates of which commands are decided."""
     return {
         name
@@ -48,11 +48,11 @@ def decided(marker: Marker, topics: Topics) -> set[str]:
     }
 
 
-def forgotten(marker: Marker, topics: Topics, kafka: Kafka) -> set[str]:
+def forget_aggregates(marker: Marker, topics: Topics, kafka: KafkaConfig) -> set[str]:
     """Return the application's aggregates that have answers, and that the marker does not know.
 
     Raises:
-        Unreachable: Kafka does not answer.
+        UnreachableError: Kafka does not answer.
     """
     return {
         name

@@ -11,7 +11,7 @@ from pathlib import Path
 from verdict.decider.manifest import check_manifest, manifest
 from verdict.decision.snapshot import form_of
 from verdict.exactly_once.checkpoint import CheckpointPosition
-from verdict.exactly_once.errors import DamagedCheckpoint
+from verdict.exactly_once.errors import DamagedCheckpointError
 from verdict.exactly_once.resume import FIRST_GENERATION
 from verdict.exactly_once.spark_files import exists
 from verdict.model.application import Application
@@ -52,7 +52,7 @@ class Generation:
         Batch 0 takes it in, so it is kept until Spark is done with that one.
 
         Raises:
-            DamagedSeed: Some of it is not as the recovery wrote it.
+            DamagedSeedError: Some of it is not as the recovery wrote it.
         """
         if not self.seeded or _has_begun(position):
             return []
@@ -115,7 +115,7 @@ class Generation:
         try:
             stored: dict[str, str | int] = json.loads(self._formats.read_text())
         except ValueError as error:
-            raise DamagedCheckpoint(
+            raise DamagedCheckpointError(
                 f"{self._formats} is damaged ({error}): restore the data directory as it was, or "
                 "rebuild the state from Kafka with `verdict recover`"
             ) from error

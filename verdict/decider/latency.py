@@ -10,13 +10,13 @@ from threading import Lock
 from typing import NamedTuple
 
 from verdict.configuration.found import Latency
-from verdict.operator.arrived import Arrived
+from verdict.operator.arrived import BatchArrival
 
 MINUTE_MS = 60_000
 HOURS = 3
 
 
-class Waited(NamedTuple):
+class WaitedTimes(NamedTuple):
     """For how many milliseconds a command waited, which stands for `weight` commands."""
 
     millis: int
@@ -28,10 +28,10 @@ class Latencies:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._recent: deque[tuple[int, int, Sequence[Waited]]] = deque()
+        self._recent: deque[tuple[int, int, Sequence[WaitedTimes]]] = deque()
         self._minutes: deque[Latency] = deque(maxlen=HOURS * 60)
 
-    def note(self, arrivals: Iterable[Arrived], now: int) -> None:
+    def note(self, arrivals: Iterable[BatchArrival], now: int) -> None:
         """Take in a batch that was published just now.
 
         Args:
@@ -39,7 +39,7 @@ class Latencies:
             now: Epoch milliseconds.
         """
         waited = [
-            Waited(max(0, now - millis), one.commands / len(one.millis))
+            WaitedTimes(max(0, now - millis), one.commands / len(one.millis))
             for one in arrivals
             for millis in one.millis
         ]
@@ -73,7 +73,7 @@ class Latencies:
             self._recent.popleft()
 
 
-def _summed(at: int, batches: Sequence[tuple[int, int, Sequence[Waited]]]) -> Latency | None:
+def _summed(at: int, batches: Sequence[tuple[int, int, Sequence[WaitedTimes]]]) -> Latency | None:
     waited = sorted(one for _, _, of_batch in batches for one in of_batch)
     if not waited:
         return None
@@ -87,7 +87,7 @@ def _summed(at: int, batches: Sequence[tuple[int, int, Sequence[Waited]]]) -> La
     )
 
 
-def _quantile(waited: Sequence[Waited], part: float) -> int:
+def _quantile(waited: Sequence[WaitedTimes], part: float) -> int:
     """Return within which time that part of the commands was answered."""
     left = part * sum(one.weight for one in waited)
     for one in waited:

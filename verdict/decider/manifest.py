@@ -14,7 +14,7 @@ from verdict.errors import ABSENT, VerdictError
 SHOWN = 3
 
 
-class DamagedSeed(VerdictError):
+class DamagedSeedError(VerdictError):
     """The recovered state that a fresh checkpoint is to begin with is not as it was written."""
 
 
@@ -28,12 +28,12 @@ def check_manifest(written: Path, folder: Path, files: Iterable[Path]) -> None:
     """Return when `files` in `folder` are those that were written, byte for byte.
 
     Raises:
-        DamagedSeed: They are not; names what differs, and what to do.
+        DamagedSeedError: They are not; names what differs, and what to do.
     """
     found = list(_differences(written, folder, files))
     if found:
         more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-        raise DamagedSeed(
+        raise DamagedSeedError(
             f"the recovered state in {folder} is not as it was written: "
             f"{'; '.join(found[:SHOWN])}{more}: aggregates would begin at version 0 again; run "
             "`verdict recover` once more"

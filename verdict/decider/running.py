@@ -13,19 +13,19 @@ from verdict.database.time_text import wall_clock
 from verdict.decider.generation import Generation, generation_of
 from verdict.decider.latency import Latencies
 from verdict.decision.handle import Limits
-from verdict.errors import Late
-from verdict.exactly_once.batch import Batch, Packed
+from verdict.errors import WorkerTimeoutError
+from verdict.exactly_once.batch import EncodedOutputs, SourceBatch
 from verdict.exactly_once.checkpoint import checkpoint_position, remove_torn_files
 from verdict.exactly_once.errors import CheckpointMismatchError
 from verdict.exactly_once.fencing import claim_query
-from verdict.exactly_once.markers import read_marker
+from verdict.exactly_once.markers import read_progress
 from verdict.exactly_once.owner_watch import OwnerWatch
-from verdict.exactly_once.publisher import Outcome, Publisher
+from verdict.exactly_once.publisher import Publisher, PublishResult
 from verdict.exactly_once.query import DECIDER, Query, decider_query
 from verdict.exactly_once.readable import check_readable
-from verdict.exactly_once.shards import told_moves
-from verdict.exactly_once.steps import OnStep, unobserved
-from verdict.kafka.topic_differences import PartitionsAdded
+from verdict.exactly_once.shards import transitions_of
+from verdict.exactly_once.steps import OnStep, ignore_step
+from verdict.kafka.topic_differences import PartitionsAddedError
 from verdict.operator.arrived import arrivals_of
 from verdict.operator.handover import Outputs, chunks_of
 from verdict.operator.local_copy import executor_folder
@@ -38,14 +38,14 @@ from verdict.spark.errors import query_failed
 from verdict.spark.pauses import ANSWERING_MS
 from verdict.spark.record_times import KAFKA_COLUMNS
 from verdict.spark.running import SparkQuery
-from verdict.spark.source import Ground, arriving
+from verdict.spark.source import StreamContext, arriving
 from verdict.spark.task import planned_at
 
 HOUR_MS = 60 * 60 * 1000
 REHEARSALS = 3
 
 
-class Deciding:
+class DeciderQuery:
     """The one query that decides for all aggregate types; a component of a service.
 
     Args:
@@ -57,9 +57,9 @@ class Deciding:
 
     def __init__(
         self,
-        ground: Ground,
+        ground: StreamContext,
         settings: Settings,
-        on_step: OnStep = unobserved,
+        on_step: OnStep = ignore_step,
         latencies: Latencies | None = None,
     ) -> None:
         self._ground = ground
@@ -93,7 +93,7 @@ class Deciding:
         Raises:
             CheckpointMismatchError: The checkpoint does not continue where the marker ends.
             FencedError: Another process became the owner since `stop`.
-            NotPublished, Unreachable, VerdictError: As `claim_query` does.
+            NotPublishedError, UnreachableError, VerdictError: As `claim_query` does.
         """
         if self._watch is None:
             self._claim()
@@ -105,7 +105,7 @@ class Deciding:
         """Return when an empty batch has been through the operator: its workers do connect.
 
         Raises:
-            Late: They did not, again and again.
+            WorkerTimeoutError: They did not, again and again.
         """
         nothing = self._ground.spark.createDataFrame([], KAFKA_COLUMNS)
         for left in reversed(range(REHEARSALS)):
@@ -114,14 +114,14 @@ class Deciding:
                 return
             except Exception as error:
                 told = query_failed(error, self._settings.durable_dir, self._ground.log)
-                if not (left and isinstance(told, Late)):
+                if not (left and isinstance(told, WorkerTimeoutError)):
                     raise told from error
 
     def check(self) -> None:
         """Return while it runs.
 
         Raises:
-            TakenOver: Another process is the owner.
+            FencedError: Another process is the owner.
             VerdictError: It stopped because of something that a person can act on.
             Exception: It stopped because of a bug.
         """
@@ -189,7 +189,7 @@ class Deciding:
         generation.tidy(position, former)
 
     def _current(self, query: Query) -> Generation:
-        marker = read_marker(self._ground.kafka, query, wait=False).marker
+        marker = read_progress(self._ground.kafka, query, wait=False).marker
         return generation_of(self._settings.durable_dir, marker)
 
     def _commands(self) -> DataFrame:
@@ -209,20 +209,23 @@ class Deciding:
             settings.topics, limits_of(settings), state, self._outputs.folder, planned
         )
 
-    def _publish(self, frame: DataFrame, planned: Batch) -> None:
+    def _publish(self, frame: DataFrame, planned: SourceBatch) -> None:
         assert self._publisher is not None
-        self._see_that_no_key_has_moved(planned)
+        self._require_unmoved_keys(planned)
         table = frame.toArrow()  # the only evaluation: every one runs the operator
-        batch = replace(planned, moves=told_moves(moves_of(table), self._shards))
-        if self._publisher.publish(batch, Packed(partial(chunks_of, table))) is Outcome.PUBLISHED:
+        batch = replace(planned, moves=transitions_of(moves_of(table), self._shards))
+        if (
+            self._publisher.publish(batch, EncodedOutputs(partial(chunks_of, table)))
+            is PublishResult.PUBLISHED
+        ):
             self._latencies.note(arrivals_of(table), wall_clock())
         self._outputs.clear()
 
-    def _see_that_no_key_has_moved(self, planned: Batch) -> None:
+    def _require_unmoved_keys(self, planned: SourceBatch) -> None:
         known = self._ground.counted(planned.end)
         for topic, offsets in planned.end.items():
             if len(offsets) > known[topic]:
-                raise PartitionsAdded(topic, known[topic], len(offsets))
+                raise PartitionsAddedError(topic, known[topic], len(offsets))
 
 
 def _state(handle: Any, folder: Path | None) -> LogStructuredState:

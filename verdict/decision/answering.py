@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from verdict.decision.received import MalformedCommand, ReceivedCommand
-from verdict.decision.recording import EVENT_ID, HASH, NO_HASH, Recorded, decided_at
+from verdict.decision.recording import EVENT_ID, HASH, NO_HASH, EncodedEvent, decided_at
 from verdict.decision.snapshot import Snapshot
 from verdict.model.aggregate import Aggregate
 from verdict.model.life_cycle import LifeCycle
@@ -27,7 +27,7 @@ NO_STATE = NOTHING + NOTHING + NOTHING  # expected and actual version, actual st
 STATES = {one: SOME + write_long(index) for index, one in enumerate(LifeCycle)}
 
 
-class Rejected(Exception):  # an answer, not an error
+class CheckFailedError(Exception):  # an answer, not an error
     """A check failed; the message is for the sender, with the numbers that decided."""
 
     def __init__(self, reason: Reason, message: str, details: Details | None = None) -> None:
@@ -37,11 +37,11 @@ class Rejected(Exception):  # an answer, not an error
         self.details = details or {}
 
 
-def acceptance(
+def accepted_response(
     decider: Aggregate[Any],
     snapshot: Snapshot[Any],
     command: ReceivedCommand,
-    events: tuple[Recorded, ...],
+    events: tuple[EncodedEvent, ...],
     after: Snapshot[Any],
 ) -> bytes:
     """Return the response to a command that caused `events`, from `snapshot` to `after`.
@@ -55,11 +55,11 @@ def acceptance(
     return _answer(decider, snapshot, command, what, _hash(after.last_hash))
 
 
-def rejection(
+def rejected_response(
     decider: Aggregate[Any],
     snapshot: Snapshot[Any],
     command: ReceivedCommand,
-    rejected: Rejected,
+    rejected: CheckFailedError,
 ) -> bytes:
     """Return the response to a command that failed a check against `snapshot`."""
     reason, version = rejected.reason, known_long(snapshot.version)
@@ -100,7 +100,7 @@ def _hash(last_hash: bytes) -> bytes:
     return SOME_HASH + last_hash if last_hash else NEVER
 
 
-def _event_ids(events: tuple[Recorded, ...]) -> bytes:
+def _event_ids(events: tuple[EncodedEvent, ...]) -> bytes:
     if not events:
         return NONE_OF_THEM
     ids = b"".join([EVENT_ID + one.event_id.encode() for one in events])
@@ -118,7 +118,7 @@ def _response() -> _ResponseSchema:
     return _ResponseSchema(prefix_of(version), field_writer(version.schema, "details"))
 
 
-def malformed(context: AggregateContext, command: MalformedCommand) -> Response:
+def invalid_response(context: AggregateContext, command: MalformedCommand) -> Response:
     """Return the response to a command that no aggregate could accept; no state is looked at."""
     return Response.trusted(
         {

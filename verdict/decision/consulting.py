@@ -3,9 +3,9 @@
 from functools import reduce
 from typing import Any, NamedTuple
 
-from verdict.decision.answering import Rejected
+from verdict.decision.answering import CheckFailedError
 from verdict.decision.received import ReceivedCommand
-from verdict.decision.recording import Recorded, decided_at, record
+from verdict.decision.recording import EncodedEvent, decided_at, encode_events
 from verdict.decision.snapshot import Snapshot, encode_snapshot
 from verdict.model.aggregate import Aggregate
 from verdict.model.command import Command
@@ -16,45 +16,46 @@ from verdict.model.told import described, storable
 from verdict.wire.catalog import AggregateContext
 
 
-class Consulted(NamedTuple):
+class RuleOutcome(NamedTuple):
     """What the rules said yes to; `stored` is None when nothing happened."""
 
-    events: tuple[Recorded, ...]
+    events: tuple[EncodedEvent, ...]
     snapshot: Snapshot[Any]
     stored: bytes | None
 
 
-def consult(
+def run_rules(
     context: AggregateContext, snapshot: Snapshot[Any], command: ReceivedCommand
-) -> Consulted:
+) -> RuleOutcome:
     """Return the events that the rules decide on, numbered and encoded, and what they add up to.
 
     Encoding is part of it: events or a state that cannot be stored are a bug of the rules.
 
     Raises:
-        Rejected: BUSINESS_RULE with the rule's own words, or HANDLER_ERROR for any failure.
+        CommandRejectedError: BUSINESS_RULE with the rule's own words, or HANDLER_ERROR for any
+            failure.
     """
     decider = context.aggregate
     try:
-        events = decided(decider, snapshot.state, command.payload)
+        events = call_decide(decider, snapshot.state, command.payload)
         state = reduce(decider.evolve, events, snapshot.state)
-        recorded, last_hash = record(context, snapshot, command, events)
+        recorded, last_hash = encode_events(context, snapshot, command, events)
         if not events:
-            return Consulted((), snapshot, None)
+            return RuleOutcome((), snapshot, None)
         time = decided_at(snapshot, command)
         after = Snapshot(snapshot.version + len(events), state, last_hash, time)
-        return Consulted(recorded, after, encode_snapshot(context, after))
-    except Rejected:
+        return RuleOutcome(recorded, after, encode_snapshot(context, after))
+    except CheckFailedError:
         raise
     except Exception as error:  # a bug in the rules of one aggregate must not stop the others
-        raise Rejected(Reason.HANDLER_ERROR, described(error)) from error
+        raise CheckFailedError(Reason.HANDLER_ERROR, described(error)) from error
 
 
-def decided(decider: Aggregate[Any], state: Message | None, command: Command) -> list[Event]:
+def call_decide(decider: Aggregate[Any], state: Message | None, command: Command) -> list[Event]:
     """Return the events that the rules answer a command with.
 
     Raises:
-        Rejected: BUSINESS_RULE, with the rule's own words.
+        CommandRejectedError: BUSINESS_RULE, with the rule's own words.
         TypeError: It is no list of events; else whatever the rules raise.
     """
     try:
@@ -62,7 +63,7 @@ def decided(decider: Aggregate[Any], state: Message | None, command: Command) ->
     except Refused as refused:
         numbers: dict[str, Any] = refused.numbers  # whatever an author counts by
         details = {name: _fitting(value) for name, value in numbers.items()}
-        raise Rejected(
+        raise CheckFailedError(
             Reason.BUSINESS_RULE,
             storable(refused.message),
             {"code": storable(refused.code), **details},

@@ -2,10 +2,10 @@
 
 from typing import Any, NamedTuple
 
-from verdict.decision.answering import Rejected, acceptance, rejection
-from verdict.decision.consulting import consult
+from verdict.decision.answering import CheckFailedError, accepted_response, rejected_response
+from verdict.decision.consulting import run_rules
 from verdict.decision.received import ReceivedCommand
-from verdict.decision.recording import Recorded, StoredEvent
+from verdict.decision.recording import EncodedEvent, StoredEvent
 from verdict.decision.snapshot import Snapshot
 from verdict.model.command_envelope import Expectation
 from verdict.model.life_cycle import LifeCycle
@@ -28,7 +28,7 @@ class Limits(NamedTuple):
     memory_ms: int = 24 * 60 * 60 * 1000
 
 
-class Verdict(NamedTuple):
+class DecidedCommand(NamedTuple):
     """What became of one command.
 
     `context` is the aggregate's. `answer` is the response's bytes; `refused` says why, if it is a
@@ -40,7 +40,7 @@ class Verdict(NamedTuple):
     context: AggregateContext
     answer: bytes
     refused: Reason | None
-    recorded: tuple[Recorded, ...]
+    recorded: tuple[EncodedEvent, ...]
     snapshot: Snapshot[Any]
     stored: bytes | None
     remembered: bool
@@ -65,7 +65,7 @@ def handle(
     command: ReceivedCommand,
     earlier: Response | None,
     limits: Limits,
-) -> Verdict:
+) -> DecidedCommand:
     """Give the one verdict on `command`; pure.
 
     Args:
@@ -87,20 +87,28 @@ def handle(
         _check_expectation(command, snapshot)
         _check_life_cycle(command, snapshot)
         return _accept(context, snapshot, command, limits)
-    except Rejected as rejected:
+    except CheckFailedError as rejected:
         return _refuse(context, snapshot, command, rejected)
 
 
 def _refuse(
-    context: AggregateContext, snapshot: Snapshot[Any], command: ReceivedCommand, rejected: Rejected
-) -> Verdict:
-    answer, reason = rejection(context.aggregate, snapshot, command, rejected), rejected.reason
-    return Verdict(context, answer, reason, (), snapshot, None, remembered=not reason.retriable)
+    context: AggregateContext,
+    snapshot: Snapshot[Any],
+    command: ReceivedCommand,
+    rejected: CheckFailedError,
+) -> DecidedCommand:
+    answer, reason = (
+        rejected_response(context.aggregate, snapshot, command, rejected),
+        rejected.reason,
+    )
+    return DecidedCommand(
+        context, answer, reason, (), snapshot, None, remembered=not reason.retriable
+    )
 
 
 def _answer_again(
     context: AggregateContext, snapshot: Snapshot[Any], command: ReceivedCommand, earlier: Response
-) -> Verdict:
+) -> DecidedCommand:
     if earlier.command_digest == command.digest:
         own = {
             "source": command.record.source,
@@ -108,8 +116,8 @@ def _answer_again(
             "actor": command.envelope.sender,
         }
         response = earlier.model_copy(update={"duplicate": True, **own})
-        return Verdict(context, encode(response), None, (), snapshot, None, remembered=False)
-    taken = Rejected(
+        return DecidedCommand(context, encode(response), None, (), snapshot, None, remembered=False)
+    taken = CheckFailedError(
         Reason.COMMAND_ID_REUSED,
         f"command id {command.envelope.command_id!r} was already used for a "
         f"{earlier.command_type} at {iso_time(earlier.decided_at)}: send a new id",
@@ -119,7 +127,7 @@ def _answer_again(
 
 def _check_quarantine(command: ReceivedCommand, snapshot: Snapshot[Any]) -> None:
     if snapshot.quarantined:
-        raise Rejected(
+        raise CheckFailedError(
             Reason.QUARANTINED,
             f"{_name(command)} is quarantined: its history is damaged from version "
             f"{snapshot.version} on; send the command again when the quarantine is lifted",
@@ -130,7 +138,7 @@ def _check_quarantine(command: ReceivedCommand, snapshot: Snapshot[Any]) -> None
 def _check_deadline(command: ReceivedCommand) -> None:
     deadline, arrived = command.envelope.deadline, command.record.timestamp
     if deadline is not None and arrived > deadline:
-        raise Rejected(
+        raise CheckFailedError(
             Reason.EXPIRED,
             f"reached Kafka at {iso_time(arrived)}, {arrived - deadline} ms after its deadline "
             f"{iso_time(deadline)}",
@@ -142,14 +150,14 @@ def _check_expectation(command: ReceivedCommand, snapshot: Snapshot[Any]) -> Non
     expected, state = command.envelope.expected_version, snapshot.life_cycle
     if isinstance(expected, Expectation):
         if expected is Expectation.NO_STREAM and snapshot.version != 0:
-            raise Rejected(
+            raise CheckFailedError(
                 Reason.ALREADY_EXISTS,
                 f"expected no {_name(command)}, it is {state} at version {snapshot.version}",
             )
         if expected is Expectation.EXISTS and state is not LifeCycle.ACTIVE:
             raise _absent(command, snapshot)
     elif expected != snapshot.version:
-        raise Rejected(
+        raise CheckFailedError(
             Reason.VERSION_CONFLICT,
             f"expected version {expected}, {_name(command)} is {state} at version "
             f"{snapshot.version}",
@@ -161,7 +169,7 @@ def _check_life_cycle(command: ReceivedCommand, snapshot: Snapshot[Any]) -> None
     if state in command.payload.starts_from:
         return
     if state is LifeCycle.ACTIVE:
-        raise Rejected(
+        raise CheckFailedError(
             Reason.ALREADY_EXISTS,
             f"{type(command.payload).__name__} needs a new {command.aggregate_type}, "
             f"{_name(command)} is {state} at version {snapshot.version}",
@@ -169,11 +177,11 @@ def _check_life_cycle(command: ReceivedCommand, snapshot: Snapshot[Any]) -> None
     raise _absent(command, snapshot)
 
 
-def _absent(command: ReceivedCommand, snapshot: Snapshot[Any]) -> Rejected:
+def _absent(command: ReceivedCommand, snapshot: Snapshot[Any]) -> CheckFailedError:
     if snapshot.life_cycle is LifeCycle.DELETED:
         message = f"{_name(command)} was deleted at version {snapshot.version}"
-        return Rejected(Reason.DELETED, message)
-    return Rejected(Reason.NOT_FOUND, f"{_name(command)} does not exist")
+        return CheckFailedError(Reason.DELETED, message)
+    return CheckFailedError(Reason.NOT_FOUND, f"{_name(command)} does not exist")
 
 
 def _name(command: ReceivedCommand) -> str:
@@ -182,14 +190,14 @@ def _name(command: ReceivedCommand) -> str:
 
 def _accept(
     context: AggregateContext, snapshot: Snapshot[Any], command: ReceivedCommand, limits: Limits
-) -> Verdict:
-    events, after, stored = consult(context, snapshot, command)
+) -> DecidedCommand:
+    events, after, stored = run_rules(context, snapshot, command)
     size = sum([len(event.value) for event in events])
     if size > limits.events_bytes:
-        raise Rejected(
+        raise CheckFailedError(
             Reason.TOO_LARGE,
             f"its {len(events)} events take {size} bytes: {limits.events_bytes} are allowed",
             {"bytes": size, "limit": limits.events_bytes},
         )
-    answer = acceptance(context.aggregate, snapshot, command, events, after)
-    return Verdict(context, answer, None, events, after, stored, remembered=True)
+    answer = accepted_response(context.aggregate, snapshot, command, events, after)
+    return DecidedCommand(context, answer, None, events, after, stored, remembered=True)

@@ -9,7 +9,7 @@ from verdict.decision.snapshot import NEVER_EXISTED, Snapshot
 from verdict.model.aggregate import Aggregate
 
 
-class Broken(Exception):
+class InvalidHistoryError(Exception):
     """A history is damaged: events do not follow on each other, or the rules cannot fold one.
 
     Args:
@@ -22,17 +22,22 @@ class Broken(Exception):
         self.version = version
 
 
-def after(rules: Aggregate[Any], snapshot: Snapshot[Any], stored: StoredEvent) -> Snapshot[Any]:
+def fold_event(
+    rules: Aggregate[Any], snapshot: Snapshot[Any], stored: StoredEvent
+) -> Snapshot[Any]:
     """Return the aggregate after its next event.
 
     Raises:
-        Broken: The event does not follow on the ones before it, or the rules fail at it.
+        InvalidHistoryError: The event does not follow on the ones before it, or the rules fail at
+            it.
     """
     event, expected = stored.event, snapshot.version + 1
     if event.version != expected:
-        raise Broken(f"version {event.version} follows version {snapshot.version}", expected)
+        raise InvalidHistoryError(
+            f"version {event.version} follows version {snapshot.version}", expected
+        )
     if event.previous_hash != snapshot.last_hash:
-        raise Broken(
+        raise InvalidHistoryError(
             f"version {event.version} carries the hash {event.previous_hash.hex()[:16]} of the "
             f"event before it, which has {snapshot.last_hash.hex()[:16]}: one was altered",
             expected,
@@ -40,11 +45,13 @@ def after(rules: Aggregate[Any], snapshot: Snapshot[Any], stored: StoredEvent) -
     try:
         state = rules.evolve(snapshot.state, event.payload)
     except Exception as error:  # `evolve` is total over what was decided by these rules
-        raise Broken(f"the rules fail at version {event.version}: {error!r}", expected) from error
+        raise InvalidHistoryError(
+            f"the rules fail at version {event.version}: {error!r}", expected
+        ) from error
     return Snapshot(event.version, state, sha256(stored.value).digest(), event.decided_at)
 
 
-def twice(version: int, one: bytes, other: bytes) -> str:
+def duplicate_version(version: int, one: bytes, other: bytes) -> str:
     """Return what is wrong if two events have one version, by the hashes of their bytes."""
     return (
         f"version {version} is there twice with different bytes, of the hashes "
@@ -71,8 +78,8 @@ def fold(
         The snapshot; its version is less than `at_version` when there are no more events.
 
     Raises:
-        Broken: A version is missing or has two events, the chain of hashes does not hold, or the
-            rules fail.
+        InvalidHistoryError: A version is missing or has two events, the chain of hashes does not
+            hold, or the rules fail.
     """
     snapshot, hashes = NEVER_EXISTED, list[bytes]()
     if at_version == 0:
@@ -81,11 +88,13 @@ def fold(
         version = stored.event.version
         if 0 < version <= snapshot.version:
             if (digest := sha256(stored.value).digest()) != hashes[version - 1]:
-                raise Broken(twice(version, hashes[version - 1], digest), version)
+                raise InvalidHistoryError(
+                    duplicate_version(version, hashes[version - 1], digest), version
+                )
             continue
         if at is not None and stored.event.decided_at > at:
             break
-        snapshot = after(rules, snapshot, stored)
+        snapshot = fold_event(rules, snapshot, stored)
         hashes.append(snapshot.last_hash)
         if snapshot.version == at_version:
             break

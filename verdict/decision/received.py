@@ -21,7 +21,7 @@ from verdict.model.source import Source
 from verdict.model.told import described
 from verdict.wire.avro_pieces import known_long, known_text, text_in, write_long
 from verdict.wire.catalog import AggregateContext
-from verdict.wire.codec import Undecodable
+from verdict.wire.codec import DecodeError
 from verdict.wire.commands import JSON_OPENING, decode_command
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.response import Details
@@ -78,7 +78,7 @@ class CommandRecord(NamedTuple):
         return self.sha256 is not None
 
 
-def arrived(
+def truncate_command(
     source: Source,
     timestamp: int,
     key: bytes | None,
@@ -140,14 +140,14 @@ class MalformedCommand:
     record: CommandRecord
 
 
-class _Malformed(Exception):
+class _MalformedError(Exception):
     def __init__(self, reason: Reason, message: str, details: Details) -> None:
         super().__init__(message)
         self.reason = reason
         self.details = details
 
 
-def receive(
+def parse_command(
     context: AggregateContext, record: CommandRecord
 ) -> ReceivedCommand | MalformedCommand | DeadLetter:
     """Read a record as a command of an aggregate; pure, and it never raises.
@@ -161,9 +161,7 @@ def receive(
     if record.value is None:
         return dead_letter(record, "record has no value")
     try:
-        return _sound(context, record, record.value) or in_other_words(
-            context, record, record.value
-        )
+        return _sound(context, record, record.value) or parse_slowly(context, record, record.value)
     except Exception as error:  # a bug in one command's class must not stop the others
         return dead_letter(record, f"a bug in reading it: {described(error, anywhere=True)}")
 
@@ -189,23 +187,26 @@ def _received(
     return ReceivedCommand(context.name, envelope, payload, digest, source, record)
 
 
-def in_other_words(
+def parse_slowly(
     context: AggregateContext, record: CommandRecord, value: bytes
 ) -> ReceivedCommand | MalformedCommand | DeadLetter:
     """Read JSON, Avro of an older schema, and what is malformed; a command comes out as newest."""
     try:
         sent = decode_command(context, value)
-    except Undecodable as error:
+    except DecodeError as error:
         return dead_letter(record, str(error))
     is_json = value[:1] == JSON_OPENING
     try:
         return _well_formed(context, sent, record, is_json)
-    except _Malformed as malformed:
+    except _MalformedError as malformed:
         return _with_ids(context, sent, record, malformed)
 
 
 def _with_ids(
-    context: AggregateContext, sent: dict[str, Any], record: CommandRecord, malformed: "_Malformed"
+    context: AggregateContext,
+    sent: dict[str, Any],
+    record: CommandRecord,
+    malformed: "_MalformedError",
 ) -> MalformedCommand | DeadLetter:
     try:
         command_id = command_id_rule.validate_python(sent.get("command_id"), strict=True)
@@ -267,7 +268,7 @@ def _payload(context: AggregateContext, sent: dict[str, Any], is_json: bool) -> 
     known = context.aggregate.command_types
     if name not in known:
         message = f"{context.name} has no command {_short(name)!r}: it has {', '.join(known)}"
-        raise _Malformed(Reason.UNKNOWN_TYPE, message, {"payload.type": _short(name)})
+        raise _MalformedError(Reason.UNKNOWN_TYPE, message, {"payload.type": _short(name)})
     fields = {key: sent[key] for key in sent if key != "type"}
     try:
         found = _validated(known[name], fields, is_json)
@@ -303,11 +304,11 @@ def _beyond(sent: Any) -> str | None:
     return None
 
 
-def _invalid(field: str, problem: str) -> _Malformed:
-    return _Malformed(Reason.INVALID_COMMAND, f"{field}: {problem}", {field: problem})
+def _invalid(field: str, problem: str) -> _MalformedError:
+    return _MalformedError(Reason.INVALID_COMMAND, f"{field}: {problem}", {field: problem})
 
 
-def _invalid_fields(error: ValidationError, prefix: str = "") -> _Malformed:
+def _invalid_fields(error: ValidationError, prefix: str = "") -> _MalformedError:
     problems = error.errors(include_url=False, include_input=False, include_context=False)
     details: Details = {
         _short(prefix + ".".join(map(str, problem["loc"]))).rstrip("."): _short(
@@ -316,7 +317,7 @@ def _invalid_fields(error: ValidationError, prefix: str = "") -> _Malformed:
         for problem in problems[:SHOWN_PROBLEMS]
     }
     message = "; ".join(f"{field}: {problem}" for field, problem in details.items())
-    return _Malformed(Reason.INVALID_COMMAND, message, details)
+    return _MalformedError(Reason.INVALID_COMMAND, message, details)
 
 
 def _command_type(context: AggregateContext, sent: dict[str, Any]) -> str | None:

@@ -22,7 +22,7 @@ class StoredEvent(NamedTuple):
     value: bytes
 
 
-class Recorded(NamedTuple):
+class EncodedEvent(NamedTuple):
     """An event with its id and the bytes that will lie on its topic."""
 
     event_id: str
@@ -30,12 +30,12 @@ class Recorded(NamedTuple):
     value: bytes
 
 
-def record(
+def encode_events(
     context: AggregateContext,
     snapshot: Snapshot[Any],
     command: ReceivedCommand,
     events: list[Event],
-) -> tuple[tuple[Recorded, ...], bytes]:
+) -> tuple[tuple[EncodedEvent, ...], bytes]:
     """Number the events without a gap, chain them by hash, and encode them; pure.
 
     Each is written as `encode_event` would write a `RecordedEvent`, from slices of the command.
@@ -66,7 +66,7 @@ def record(
             HASH + last_hash if last_hash else NO_HASH, write_payload(payload),
         ))  # fmt: skip
         last_hash = sha256(value).digest()
-        recorded.append(Recorded(name, payload, value))
+        recorded.append(EncodedEvent(name, payload, value))
     return tuple(recorded), last_hash
 
 

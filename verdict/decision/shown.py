@@ -8,7 +8,7 @@ from verdict.model.source import Source
 from verdict.wire.readable import readable, readable_fields
 
 
-def state_shown(
+def state_json(
     aggregate_type: str, aggregate_id: str, snapshot: Snapshot[Any], place: Source | None
 ) -> dict[str, Any]:
     """Return what an aggregate is, or was, as JSON would have it; nothing of it is masked.

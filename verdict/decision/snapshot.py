@@ -13,7 +13,7 @@ DELETED, ACTIVE, QUARANTINED = range(3)
 HEAD_BYTES = HEAD.size
 
 
-class OutdatedSnapshot(ValueError):
+class OutdatedSnapshotError(ValueError):
     """A stored snapshot was written by rules with another state format."""
 
     def __init__(self, aggregate_type: str, found: int, wanted: int) -> None:
@@ -69,12 +69,12 @@ def decode_snapshot(context: AggregateContext, kept: bytes) -> Snapshot[Any]:
     """Return the snapshot in `kept`.
 
     Raises:
-        OutdatedSnapshot: It was written with another format of the state.
+        OutdatedSnapshotError: It was written with another format of the state.
         ValueError, LookupError, EOFError: It is damaged.
     """
     number, version, decided_at, kind, hash_length = HEAD.unpack_from(kept)
     if number != (wanted := context.aggregate.snapshot_format):
-        raise OutdatedSnapshot(context.name, number, wanted)
+        raise OutdatedSnapshotError(context.name, number, wanted)
     begin = HEAD_BYTES + hash_length
     state = _state(context, kept, begin) if kind == ACTIVE else None
     return Snapshot(version, state, kept[HEAD_BYTES:begin], decided_at, kind == QUARANTINED)

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 from verdict.decision.recording import StoredEvent
 from verdict.errors import VerdictError
-from verdict.event_log.placed import Laid, Placed, event_in
+from verdict.event_log.placed import PositionedEvent, RawRecord, event_in
 from verdict.model.message import iso_time
 from verdict.model.source import Source
 from verdict.reading.reader import Reader
 from verdict.wire.catalog import AggregateContext
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 
 COLUMNS = """\
 global_position, aggregate_type, aggregate_id, version, topic, "partition", "offset", value, hash"""
@@ -76,11 +76,11 @@ WHERE global_position > :after AND global_position <= :last
 ORDER BY global_position LIMIT :page"""
 
 
-class Altered(VerdictError):
+class HashMismatchError(VerdictError):
     """A row of the archive does not hold any more what was archived."""
 
 
-class NoSuchPosition(VerdictError):
+class PositionNotFoundError(VerdictError):
     """The archive has not come that far."""
 
     def __init__(self, asked: int, last: int) -> None:
@@ -90,18 +90,18 @@ class NoSuchPosition(VerdictError):
         )
 
 
-class Standing(NamedTuple):
+class ArchivePosition(NamedTuple):
     """How far the archive has come.
 
     `reached` has, of each partition, the offset up to which all is archived, in the events up to
     the global position `last`.
     """
 
-    reached: Mapping[Partition, int]
+    reached: Mapping[TopicPartition, int]
     last: int
 
 
-class Row(NamedTuple):
+class ArchiveRow(NamedTuple):
     """A row of the archive as far as it is read again."""
 
     global_position: int
@@ -127,18 +127,18 @@ class Row(NamedTuple):
             f"{self.aggregate_type}`, and restore the row"
         )
 
-    def laid(self) -> Laid:
+    def laid(self) -> RawRecord:
         """Return the record that was archived.
 
         Raises:
-            Altered: The row is not what was archived.
+            HashMismatchError: The row is not what was archived.
         """
         if (fault := self.fault) is not None:
-            raise Altered(fault)
+            raise HashMismatchError(fault)
         key = self.aggregate_id.encode()
-        return Laid(self.topic, self.partition, self.offset, key, self.value)
+        return RawRecord(self.topic, self.partition, self.offset, key, self.value)
 
-    def placed(self, context: AggregateContext) -> Placed:
+    def placed(self, context: AggregateContext) -> PositionedEvent:
         """Return the event that was archived, or what is wrong with it."""
         fault = self.fault
         place = Source(self.topic, self.partition, self.offset)
@@ -148,7 +148,7 @@ class Row(NamedTuple):
                 f"row {self.global_position} of event_archive says version {self.version}, its "
                 f"event is version {content.event.version}: the row was altered"
             )
-        return Placed(place, self.aggregate_id, self.version, content)
+        return PositionedEvent(place, self.aggregate_id, self.version, content)
 
 
 class Archive:
@@ -163,41 +163,41 @@ class Archive:
         [(version,)] = self._reader.select(ANSWERED, asked).rows
         return int(version)
 
-    def history(self, context: AggregateContext, aggregate_id: str) -> Iterator[Placed]:
+    def history(self, context: AggregateContext, aggregate_id: str) -> Iterator[PositionedEvent]:
         """Yield an aggregate's events in the order of their versions, as they are asked for."""
         asked: dict[str, object] = {"aggregate_type": context.name}
         for row in self._rows(HISTORY, asked | {"aggregate_id": aggregate_id}):
             yield row.placed(context)
 
-    def standing(self) -> Standing:
+    def standing(self) -> ArchivePosition:
         """Return how far it has come; of a partition with which it has not begun, nothing."""
         rows = [*self._reader.select(STANDING).rows]
-        reached = {Partition(topic, number): int(offset) for topic, number, offset, _ in rows}
-        return Standing(reached, max((int(last or 0) for *_, last in rows), default=0))
+        reached = {TopicPartition(topic, number): int(offset) for topic, number, offset, _ in rows}
+        return ArchivePosition(reached, max((int(last or 0) for *_, last in rows), default=0))
 
-    def see_that_it_reaches(self, position: int) -> None:
+    def require_position(self, position: int) -> None:
         """Return when that many events are archived.
 
         Raises:
-            NoSuchPosition: They are not.
+            PositionNotFoundError: They are not.
         """
         if position > (last := self.standing().last):
-            raise NoSuchPosition(position, last)
+            raise PositionNotFoundError(position, last)
 
-    def end_at_position(self, place: Partition, position: int) -> int:
+    def end_at_position(self, place: TopicPartition, position: int) -> int:
         """Return the offset behind the last event of a partition up to a global position."""
         return self._behind(UP_TO_POSITION, place, position)
 
-    def end_at_time(self, place: Partition, millis: int) -> int:
+    def end_at_time(self, place: TopicPartition, millis: int) -> int:
         """Return the offset behind the last event that was decided at that time or before."""
         return self._behind(UP_TO_TIME, place, iso_time(millis))
 
-    def first_from(self, place: Partition, offset: int) -> int | None:
+    def first_from(self, place: TopicPartition, offset: int) -> int | None:
         """Return the global position of the first event of a partition from an offset on."""
         [(first,)] = self._reader.select(FIRST, {**place._asdict(), "offset": offset}).rows
         return None if first is None else int(first)
 
-    def every(self, context: AggregateContext, last: int) -> Iterator[Placed]:
+    def every(self, context: AggregateContext, last: int) -> Iterator[PositionedEvent]:
         """Yield all events of a type, by aggregate id and version, as they are asked for.
 
         Args:
@@ -211,7 +211,7 @@ class Archive:
                 yield row.placed(context)
             after = page[-1].aggregate_id, page[-1].version
 
-    def rows(self, topic: str, partition: int, start: int, end: int) -> Iterator[Row]:
+    def rows(self, topic: str, partition: int, start: int, end: int) -> Iterator[ArchiveRow]:
         """Yield what is archived of a partition from an offset up to another, in their order."""
         place = {"topic": topic, "partition": partition, "end": end}
         while page := self._page(LAID, place | {"start": start}):
@@ -231,7 +231,7 @@ class Archive:
         asked = {"aggregate_type": aggregate_type, "aggregate_id": aggregate_id}
         yield from self._whole(WHOLE_OF, asked)
 
-    def positions(self, after: int, last: int) -> Iterator[Row]:
+    def positions(self, after: int, last: int) -> Iterator[ArchiveRow]:
         """Yield the rows behind a global position up to another, in their order."""
         while after < last:
             page = self._page(FROM_POSITION, {"after": after, "last": last})
@@ -256,13 +256,13 @@ class Archive:
         found = self._reader.select(statement, {**asked})
         return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
 
-    def _behind(self, statement: str, place: Partition, limit: int | str) -> int:
+    def _behind(self, statement: str, place: TopicPartition, limit: int | str) -> int:
         found = self._reader.select(statement, {**place._asdict(), "limit": limit}).rows
         return max((int(offset) + 1 for (offset,) in found), default=0)
 
-    def _page(self, statement: str, asked: Mapping[str, object]) -> list[Row]:
+    def _page(self, statement: str, asked: Mapping[str, object]) -> list[ArchiveRow]:
         return [*self._rows(statement, {**asked, "page": PAGE})]
 
-    def _rows(self, statement: str, asked: dict[str, object]) -> Iterator[Row]:
+    def _rows(self, statement: str, asked: dict[str, object]) -> Iterator[ArchiveRow]:
         for *columns, value, digest in self._reader.select(statement, asked).rows:
-            yield Row._make([*columns, bytes(value), digest])
+            yield ArchiveRow._make([*columns, bytes(value), digest])

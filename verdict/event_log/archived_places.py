@@ -7,13 +7,13 @@ from sqlalchemy import ColumnElement, Connection, MetaData, bindparam, select, u
 
 from verdict.event_log.restoration import EventPlace
 from verdict.projection.event_archive import archive_table
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 
 ARCHIVE = archive_table(MetaData())
 PAGE = 1_000
 
 
-class StoredEvent(NamedTuple):
+class ArchivedBytes(NamedTuple):
     """An archived event with its bytes."""
 
     aggregate_type: str
@@ -24,7 +24,7 @@ class StoredEvent(NamedTuple):
     hash: str
 
 
-def newest_first(connection: Connection, place: Partition) -> Iterator[list[EventPlace]]:
+def newest_first(connection: Connection, place: TopicPartition) -> Iterator[list[EventPlace]]:
     """Yield the archived events of a partition, page by page, from the end backwards."""
     columns, end = ARCHIVE.c, None
     wanted = select(
@@ -39,16 +39,18 @@ def newest_first(connection: Connection, place: Partition) -> Iterator[list[Even
         end = rows[-1].offset
 
 
-def stored_from(connection: Connection, place: Partition, start: int) -> Iterator[StoredEvent]:
+def stored_from(
+    connection: Connection, place: TopicPartition, start: int
+) -> Iterator[ArchivedBytes]:
     """Yield the archived events of a partition from an offset on, with their bytes."""
-    columns = (ARCHIVE.c[name] for name in StoredEvent._fields)
+    columns = (ARCHIVE.c[name] for name in ArchivedBytes._fields)
     wanted = select(*columns).where(_of(place)).order_by(ARCHIVE.c.offset).limit(PAGE)
     while rows := connection.execute(wanted.where(ARCHIVE.c.offset >= start)).all():
-        yield from map(StoredEvent._make, rows)
+        yield from map(ArchivedBytes._make, rows)
         start = rows[-1].offset + 1
 
 
-def move(connection: Connection, place: Partition, moved: Mapping[int, int]) -> None:
+def move(connection: Connection, place: TopicPartition, moved: Mapping[int, int]) -> None:
     """Give archived events of a partition other offsets: the new one by the old one."""
     if not moved:
         return
@@ -61,6 +63,6 @@ def move(connection: Connection, place: Partition, moved: Mapping[int, int]) -> 
     connection.execute(back.values(offset=bindparam("new")), rows)
 
 
-def _of(place: Partition) -> ColumnElement[bool]:
+def _of(place: TopicPartition) -> ColumnElement[bool]:
     columns = ARCHIVE.c
     return (columns.topic == place.topic) & (columns.partition == place.partition)

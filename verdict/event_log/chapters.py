@@ -8,7 +8,7 @@ Fields = dict[str, Any]
 Place = tuple[Any, ...]
 
 
-def chapters(outcomes: Iterable[Fields], events: Iterable[Fields]) -> Iterator[Fields]:
+def command_history(outcomes: Iterable[Fields], events: Iterable[Fields]) -> Iterator[Fields]:
     """Yield one object per command: its `response`, null when that is missing, and its `events`.
 
     They are in the order of the outcomes. Events without an outcome come first, because outcomes
@@ -25,7 +25,7 @@ def chapters(outcomes: Iterable[Fields], events: Iterable[Fields]) -> Iterator[F
     yield from told
 
 
-def reached(found: Iterable[Fields]) -> int:
+def reached_offsets(found: Iterable[Fields]) -> int:
     """Return the last version that the chapters of an aggregate know of."""
     known = [event["version"] for one in found for event in one["events"]]
     return max(known + [(one["response"] or {}).get("to_version") or 0 for one in found], default=0)
@@ -40,7 +40,7 @@ def missing(found: Sequence[Fields], explained: Collection[int] = ()) -> Iterato
     """
     versions = {event["version"] for one in found for event in one["events"]}
     last = max((*versions, *explained), default=0)
-    lacking = {*range(1, reached(found) + 1)} - versions - {*explained}
+    lacking = {*range(1, reached_offsets(found) + 1)} - versions - {*explained}
     if gaps := {version for version in lacking if version < last}:
         yield (
             f"the versions {in_ranges(gaps)} are missing in the archive: `verdict verify` compares "
@@ -61,7 +61,7 @@ def missing(found: Sequence[Fields], explained: Collection[int] = ()) -> Iterato
         )
 
 
-def doubt(answered: Fields, events: Iterable[Fields]) -> str | None:
+def inconsistency(answered: Fields, events: Iterable[Fields]) -> str | None:
     """Return in words where an answer and the events beside it do not agree; None: they do.
 
     Args:

@@ -4,30 +4,30 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from verdict.event_log.placed import Laid, laid
+from verdict.event_log.placed import RawRecord, raw_record
 from verdict.kafka.log import KafkaLog, Options
 from verdict.kafka.writing import write_all
-from verdict.wire.codec import Undecodable
+from verdict.wire.codec import DecodeError
 from verdict.wire.decision import Decision, Kind
-from verdict.wire.passed_over import PassedOver
+from verdict.wire.passed_over import SkippedRanges
 from verdict.wire.records import decode, encode
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 from verdict.wire.topics import Topics
 
 LOG = logging.getLogger("verdict.decisions")
 
 
-def read_decisions(options: Options, topics: Topics) -> list[Decision]:
+def read_skips(options: Options, topics: Topics) -> list[Decision]:
     """Return what was decided so far, in that order; nothing where there is no such topic yet.
 
     Raises:
-        Unreachable: Kafka does not answer.
+        UnreachableError: Kafka does not answer.
     """
     with KafkaLog(options) as log:
-        return decided_in(log, topics)
+        return accepted_in(log, topics)
 
 
-def decisions_in(records: Iterable[Laid]) -> Iterator[Decision]:
+def skips_in(records: Iterable[RawRecord]) -> Iterator[Decision]:
     """Yield what the records of the topic decide; somebody else's are left out, and logged.
 
     Whoever leaves one out passes over less, which is safe; to stop there would let a single stray
@@ -37,7 +37,7 @@ def decisions_in(records: Iterable[Laid]) -> Iterator[Decision]:
     for record in records:
         try:
             yield decode(Decision, record.value or b"")
-        except Undecodable as error:
+        except DecodeError as error:
             strange.append(f"{record.source}: {error}")
     if strange:
         LOG.error(
@@ -45,61 +45,61 @@ def decisions_in(records: Iterable[Laid]) -> Iterator[Decision]:
         )
 
 
-def decided_in(log: KafkaLog, topics: Topics) -> list[Decision]:
+def accepted_in(log: KafkaLog, topics: Topics) -> list[Decision]:
     """Return what was decided so far, for who has a reader already; raises as above."""
     if not log.exists(topics.decisions):
         return []
     place = log.places([topics.decisions])[0]  # none is ever written to one that was added
     messages = log.read(log.bounds([place]))
-    return [*decisions_in(map(laid, messages))]
+    return [*skips_in(map(raw_record, messages))]
 
 
 @contextmanager
-def honouring(options: Options, topics: Topics) -> Iterator[KafkaLog]:
+def reader_skipping(options: Options, topics: Topics) -> Iterator[KafkaLog]:
     """Give a reader that leaves out what people decided to pass over.
 
     Raises:
-        Unreachable: Kafka does not answer.
+        UnreachableError: Kafka does not answer.
     """
     with KafkaLog(options) as log:
-        log.passed_over = passed_over(decided_in(log, topics))
+        log.passed_over = skipped_ranges(accepted_in(log, topics))
         yield log
 
 
 @contextmanager
-def jumping(options: Options, topics: Topics) -> Iterator[KafkaLog]:
+def reader_jumping(options: Options, topics: Topics) -> Iterator[KafkaLog]:
     """Give a reader that leaves out only what was passed over and would end it; as above."""
-    with honouring(options, topics) as log:
+    with reader_skipping(options, topics) as log:
         log.shows_passed_over = True
         yield log
 
 
-def passed_over(decisions: Iterable[Decision]) -> PassedOver:
+def skipped_ranges(decisions: Iterable[Decision]) -> SkippedRanges:
     """Return the places that these decisions skip."""
-    return PassedOver.of(
+    return SkippedRanges.of(
         (one.source.topic, one.source.partition, one.source.offset, one.until)
         for one in decisions
         if one.kind is Kind.SKIPPED
     )
 
 
-def accepted_partitions(decisions: Iterable[Decision]) -> frozenset[Partition]:
+def accepted_partitions(decisions: Iterable[Decision]) -> frozenset[TopicPartition]:
     """Return the partitions that may have been added, as an operator accepted.
 
     The decision is about their first place.
     """
     return frozenset(
-        Partition.of(one.source)
+        TopicPartition.of(one.source)
         for one in decisions
         if one.kind is Kind.ACCEPTED and one.source.offset == one.until == 0
     )
 
 
-def write_decisions(options: Options, topics: Topics, decisions: Sequence[Decision]) -> None:
+def write_skips(options: Options, topics: Topics, decisions: Sequence[Decision]) -> None:
     """Return when all of `decisions` are in Kafka.
 
     Raises:
-        Unreachable: Kafka does not answer.
+        UnreachableError: Kafka does not answer.
         VerdictError: It refuses.
     """
     if not decisions:

@@ -3,16 +3,16 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from verdict.decision.history import Broken, fold
+from verdict.decision.history import InvalidHistoryError, fold
 from verdict.decision.recording import StoredEvent
 from verdict.decision.snapshot import Snapshot
 from verdict.errors import VerdictError
-from verdict.event_log.placed import Placed
+from verdict.event_log.placed import PositionedEvent
 from verdict.model.aggregate import Aggregate
 from verdict.model.source import Source
 
 
-class Moment(NamedTuple):
+class PointInTime(NamedTuple):
     """Which events count: up to a version, or those decided up to a time (epoch milliseconds)."""
 
     version: int | None = None
@@ -20,7 +20,7 @@ class Moment(NamedTuple):
 
 
 def folded(
-    rules: Aggregate[Any], about: str, history: Iterable[Placed], moment: Moment
+    rules: Aggregate[Any], about: str, history: Iterable[PositionedEvent], moment: PointInTime
 ) -> tuple[dict[int, Source], Snapshot[Any]]:
     """Return the place of each version that was read, and what the aggregate was then.
 
@@ -42,5 +42,5 @@ def folded(
 
     try:
         return places, fold(rules, noted(), *moment)
-    except Broken as broken:
+    except InvalidHistoryError as broken:
         raise VerdictError(f"{about}: {broken}; no state can be told") from broken

@@ -10,12 +10,12 @@ from sqlalchemy import Connection, Engine, MetaData, Table, select
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
 from verdict.database import ownership
-from verdict.database.address import file_of, parse, shown
+from verdict.database.address import file_of, masked_url, parse
 from verdict.database.statements import exclude_others
-from verdict.errors import EnvironmentIncomplete, Unreachable
-from verdict.kafka.access import Kafka
+from verdict.errors import EnvironmentIncompleteError, UnreachableError
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log_identity import (
-    AnotherLog,
+    DifferentLogError,
     Identities,
     Identity,
     Remembered,
@@ -26,8 +26,8 @@ from verdict.projection import followed, position
 from verdict.projection.database import failing_in_words, opened, snapshot
 from verdict.projection.event_archive import archive_table
 from verdict.projection.layout import tables_schema
-from verdict.reading.reader import reader_of
-from verdict.wire.spans import Partition
+from verdict.reading.reader import open_reader
+from verdict.wire.spans import TopicPartition
 
 ARCHIVE = archive_table(MetaData())
 FOLLOWED = "SELECT topic, topic_id, cluster_id FROM followed_topic"
@@ -37,20 +37,20 @@ REMEDY = (
 )
 
 
-Archived = Mapping[Partition, tuple[int, str]]
+Archived = Mapping[TopicPartition, tuple[int, str]]
 
 
-class Filled(NamedTuple):
+class FilledFrom(NamedTuple):
     """How far a read side was filled, and from which topics."""
 
     reached: position.Positions
-    noted: followed.Followed
+    noted: followed.SourceTopics
 
 
-NOT_FILLED = Filled({}, followed.Followed(frozenset(), {}))
+NOT_FILLED = FilledFrom({}, followed.SourceTopics(frozenset(), {}))
 
 
-def follow_this_log(engine: Engine, kafka: Kafka, topics: Collection[str]) -> None:
+def bind_to_log(engine: Engine, kafka: KafkaConfig, topics: Collection[str]) -> None:
     """Return if the read side was filled from these topics; a new one is theirs from now on.
 
     Args:
@@ -59,11 +59,11 @@ def follow_this_log(engine: Engine, kafka: Kafka, topics: Collection[str]) -> No
         topics: All that may be followed.
 
     Raises:
-        AnotherLog: It was filled from another cluster, or from topics that are no more, or Kafka
-            has lost the end of what was read; both sides are named.
-        Unreachable: The database or Kafka does not answer.
+        DifferentLogError: It was filled from another cluster, or from topics that are no more, or
+            Kafka has lost the end of what was read; both sides are named.
+        UnreachableError: The database or Kafka does not answer.
     """
-    whose = f"the read side {shown(engine.url)}"
+    whose = f"the read side {masked_url(engine.url)}"
     with failing_in_words(engine), snapshot(engine) as connection:
         reached, noted = position.furthest(connection), followed.load(connection)
     found = require_same_log(kafka, [remembered(whose, noted, topics, reached)], topics)
@@ -74,12 +74,12 @@ def follow_this_log(engine: Engine, kafka: Kafka, topics: Collection[str]) -> No
         followed.note(connection, found.cluster_id or "", found.topic_ids)
 
 
-def filled(settings: Settings) -> Filled:
+def filled_from(settings: Settings) -> FilledFrom:
     """Return what the database says that it was filled with; nothing, if there is none yet.
 
     Raises:
         VerdictError: The database is none that verdict knows, or of a newer version.
-        Unreachable: It does not answer.
+        UnreachableError: It does not answer.
     """
     with database_if_any(settings) as engine:
         if engine is None:
@@ -88,7 +88,7 @@ def filled(settings: Settings) -> Filled:
             return _filled(connection)
 
 
-def follow_instead(settings: Settings, found: Identity) -> None:
+def rebind_to_log(settings: Settings, found: Identity) -> None:
     """Let the read side follow these topics in the place of those that bore their names."""
     with database_if_any(settings) as engine:
         if engine is None:
@@ -99,59 +99,59 @@ def follow_instead(settings: Settings, found: Identity) -> None:
                 followed.renew(connection, found.cluster_id or "", found.topic_ids)
 
 
-def refuse_another_database(settings: Settings, kafka: Kafka) -> None:
+def require_same_database(settings: Settings, kafka: KafkaConfig) -> None:
     """Return if the database, if there is one, may follow the topics, whether they exist or not.
 
     One that does not answer is reported by those who need it. Nothing is written down.
 
     Raises:
-        AnotherLog: As for `follow_this_log`, a topic that is missing counted as an empty one; or
+        DifferentLogError: As for `bind_to_log`, a topic that is missing counted as an empty one; or
             Kafka has another record in the place of the last one that is archived.
         VerdictError: The database is none that verdict knows, or of a newer version.
-        Unreachable: Kafka does not answer.
+        UnreachableError: Kafka does not answer.
     """
     try:
-        found, archived = filled(settings), _last_archived(settings)
-    except (Unreachable, EnvironmentIncomplete):
+        found, archived = filled_from(settings), _last_archived(settings)
+    except (UnreachableError, EnvironmentIncompleteError):
         return
-    refuse_another_filling(settings, kafka, found, archived)
+    require_same_filling(settings, kafka, found, archived)
 
 
-def refuse_another_filling(
+def require_same_filling(
     settings: Settings,
-    kafka: Kafka,
-    filling: Filled,
+    kafka: KafkaConfig,
+    filling: FilledFrom,
     archived: Archived | None = None,
 ) -> None:
     """Return if what a database was filled with is of these topics; raises as above."""
-    whose = f"the read side {shown(parse(database_url(settings)))}"
+    whose = f"the read side {masked_url(parse(database_url(settings)))}"
     topics = settings.topics.of_the_log()
     reached, noted = filling
     require_same_log(kafka, [remembered(whose, noted, topics, reached, archived or {})])
 
 
-def check_same_topics(settings: Settings, kafka: Kafka, filling: Filled) -> None:
+def check_same_topics(settings: Settings, kafka: KafkaConfig, filling: FilledFrom) -> None:
     """Return if a database was filled from these topics, however far they go now.
 
     Raises:
-        AnotherLog: It was filled from another cluster, or from topics that are no more.
-        Unreachable: Kafka does not answer.
+        DifferentLogError: It was filled from another cluster, or from topics that are no more.
+        UnreachableError: Kafka does not answer.
     """
-    whose = f"the read side {shown(parse(database_url(settings)))}"
+    whose = f"the read side {masked_url(parse(database_url(settings)))}"
     known = remembered(whose, filling.noted, settings.topics.of_the_log())
     require_same_ids([known], Identities(kafka).identity(known.ids.topic_ids))
 
 
-def refuse_another_read_side(settings: Settings, kafka: Kafka) -> None:
+def require_same_read_side(settings: Settings, kafka: KafkaConfig) -> None:
     """Return if the database that readers see was filled from the topics of this Kafka.
 
     Raises:
-        AnotherLog: It was filled from another cluster, or from topics that are no more.
-        Unreachable: The database or Kafka does not answer.
+        DifferentLogError: It was filled from another cluster, or from topics that are no more.
+        UnreachableError: The database or Kafka does not answer.
     """
-    with reader_of(settings) as reader:
+    with open_reader(settings) as reader:
         rows = [*reader.select(FOLLOWED).rows]  # they are gone with the reader
-    noted = followed.Followed(
+    noted = followed.SourceTopics(
         frozenset(str(cluster_id) for _, _, cluster_id in rows),
         {str(topic): str(topic_id) for topic, topic_id, _ in rows},
     )
@@ -160,19 +160,19 @@ def refuse_another_read_side(settings: Settings, kafka: Kafka) -> None:
 
 def remembered(
     whose: str,
-    noted: followed.Followed,
+    noted: followed.SourceTopics,
     topics: Collection[str],
-    reached: Mapping[Partition, int] | None = None,
+    reached: Mapping[TopicPartition, int] | None = None,
     archived: Archived | None = None,
 ) -> Remembered:
     """Return what a read side remembers of topics that it may follow; others do not matter.
 
     Raises:
-        AnotherLog: It followed others only.
+        DifferentLogError: It followed others only.
     """
     clusters, topic_ids = noted
     if topic_ids and topic_ids.keys().isdisjoint(topics):
-        raise AnotherLog(
+        raise DifferentLogError(
             f"{whose} belongs to another log: it was filled from {min(topic_ids)} and "
             f"others, and is asked to follow {min(topics)} and others. {REMEDY}"
         )
@@ -232,9 +232,9 @@ def _last_in(connection: Connection) -> Archived:
     return found
 
 
-def _filled(connection: Connection) -> Filled:
+def _filled(connection: Connection) -> FilledFrom:
     """Return how far it was filled, and from what; a new one lacks the tables."""
-    return Filled(
+    return FilledFrom(
         position.furthest(connection) if _has(connection, position.table) else {},
         followed.load(connection) if _has(connection, followed.table) else NOT_FILLED.noted,
     )

@@ -1,40 +1,40 @@
 """In which partition the records of a key lie, though somebody may have added partitions since."""
 
-from verdict.errors import Unreachable, VerdictError
-from verdict.event_log.decisions import accepted_partitions, decided_in
-from verdict.exactly_once.markers import marker_in
+from verdict.errors import UnreachableError, VerdictError
+from verdict.event_log.decisions import accepted_in, accepted_partitions
+from verdict.exactly_once.markers import decode_progress
 from verdict.exactly_once.query import decider_query
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_differences import as_begun
 from verdict.wire.marker import Marker
 from verdict.wire.murmur2 import partition_of
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 from verdict.wire.topics import Topics
 
 
-def place_of(log: KafkaLog, topics: Topics, topic: str, key: bytes) -> Partition:
+def record_of_key(log: KafkaLog, topics: Topics, topic: str, key: bytes) -> TopicPartition:
     """Return the partition of a topic of the deployment in which a key's records lie.
 
     What verdict writes stays in the first partitions; commands go to all that there are.
 
     Raises:
-        Unreachable, VerdictError: As for `KafkaLog.places`.
+        UnreachableError, VerdictError: As for `KafkaLog.places`.
     """
     count = len(log.places([topic]))
     if topic in topics.outputs() and count != topics.partitions:
         # somebody added some, or the setting is not that of the service
         marker = _marker(log, topics)
         decided = marker.offsets if marker else {}
-        begun = as_begun(topics, decided, accepted_partitions(decided_in(log, topics)))
+        begun = as_begun(topics, decided, accepted_partitions(accepted_in(log, topics)))
         count = min(count, begun.partitions)
-    return Partition(topic, partition_of(key, count))
+    return TopicPartition(topic, partition_of(key, count))
 
 
 def _marker(log: KafkaLog, topics: Topics) -> Marker | None:
     """Return the decider's marker; None where it is damaged, which all who depend on it report."""
     try:
-        return marker_in(log, decider_query(topics, 1))
-    except Unreachable:
+        return decode_progress(log, decider_query(topics, 1))
+    except UnreachableError:
         raise
     except VerdictError:
         return None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from verdict.event_log.placed import Laid
+from verdict.event_log.placed import RawRecord
 
 COLUMNS = pa.schema(
     [
@@ -21,7 +21,7 @@ COLUMNS = pa.schema(
 PAGE = 1000  # records in memory at a time: one may have a megabyte
 
 
-def write_laid(records: Iterator[Laid], file: Path) -> None:
+def write_parquet(records: Iterator[RawRecord], file: Path) -> None:
     """Write the records into `file` as Parquet, with `COLUMNS`; a page is held at a time."""
     with file.open("wb") as content, pq.ParquetWriter(content, COLUMNS) as writer:
         while page := [*islice(records, PAGE)]:

@@ -6,17 +6,19 @@ from hashlib import sha256
 from sqlalchemy import Connection, Engine
 
 from verdict.event_log import archived_places
-from verdict.event_log.placed import event_in, laid
+from verdict.event_log.placed import event_in, raw_record
 from verdict.event_log.restoration import EventPlace, Restoration, compare
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log import KafkaLog
 from verdict.projection.database import snapshot
 from verdict.wire.catalog import AggregateContext, catalog_of
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
 
 
-def compared(engine: Engine, kafka: Kafka, topics: Topics) -> dict[Partition, Restoration]:
+def compared(
+    engine: Engine, kafka: KafkaConfig, topics: Topics
+) -> dict[TopicPartition, Restoration]:
     """Return what there is about each partition of which Kafka has lost archived events.
 
     Args:
@@ -25,7 +27,7 @@ def compared(engine: Engine, kafka: Kafka, topics: Topics) -> dict[Partition, Re
         topics: Of the deployment.
 
     Raises:
-        Unreachable: Kafka or the database does not answer, or a transaction stays open.
+        UnreachableError: Kafka or the database does not answer, or a transaction stays open.
     """
     found, catalog = {}, catalog_of(topics.application)
     with KafkaLog(kafka.settings) as log, snapshot(engine) as connection:
@@ -35,15 +37,15 @@ def compared(engine: Engine, kafka: Kafka, topics: Topics) -> dict[Partition, Re
             start, archived = _from_first_lost(connection, log, place, kept)
             if archived:
                 context = catalog[topics.aggregate_of(place.topic)]
-                there = _kept(log, context, place, Span(start, kept.end))
+                there = _kept(log, context, place, OffsetRange(start, kept.end))
                 found[place] = compare(start, archived, there)
     return found
 
 
 def _kept(
-    log: KafkaLog, context: AggregateContext, place: Partition, span: Span
+    log: KafkaLog, context: AggregateContext, place: TopicPartition, span: OffsetRange
 ) -> Iterator[EventPlace]:
-    for record in map(laid, log.read({place: span})):
+    for record in map(raw_record, log.read({place: span})):
         value, key = record.value or b"", (record.key or b"").decode(errors="replace")
         event = event_in(context, key, value)
         identity = None if isinstance(event, str) else (context.name, key, event.event.version)
@@ -51,7 +53,7 @@ def _kept(
 
 
 def _from_first_lost(
-    connection: Connection, log: KafkaLog, place: Partition, kept: Span
+    connection: Connection, log: KafkaLog, place: TopicPartition, kept: OffsetRange
 ) -> tuple[int, list[EventPlace]]:
     """Return the archived events of a partition from the first on that Kafka has not at its place.
 
@@ -76,9 +78,11 @@ def _from_first_lost(
     return max([kept.start, *before]), archived
 
 
-def _lost(page: Sequence[EventPlace], log: KafkaLog, place: Partition, kept: Span) -> list[int]:
+def _lost(
+    page: Sequence[EventPlace], log: KafkaLog, place: TopicPartition, kept: OffsetRange
+) -> list[int]:
     """Return the offsets of archived events, newest first, that Kafka has not at their places."""
-    span = Span(max(page[-1].offset, kept.start), min(page[0].offset + 1, kept.end))
+    span = OffsetRange(max(page[-1].offset, kept.start), min(page[0].offset + 1, kept.end))
     records = log.read({place: span}) if span.start < span.end else ()
     there = {one.offset(): sha256(one.value() or b"").hexdigest() for one in records}
     return [

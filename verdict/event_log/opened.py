@@ -7,13 +7,13 @@ from functools import cache
 from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
 from verdict.event_log.archive import Archive
-from verdict.event_log.decisions import honouring
+from verdict.event_log.decisions import reader_skipping
 from verdict.event_log.event_log import LOG, EventLog
 from verdict.kafka.log import KafkaLog
-from verdict.reading.reader import reader_of
+from verdict.reading.reader import open_reader
 
 
-def event_log(
+def open_event_log(
     settings: Settings,
     parts: ExitStack,
     log: KafkaLog | None = None,
@@ -32,10 +32,10 @@ def event_log(
 
     @cache
     def kafka() -> KafkaLog:
-        return log or parts.enter_context(honouring(kafka_options(settings), settings.topics))
+        return log or parts.enter_context(reader_skipping(kafka_options(settings), settings.topics))
 
     @cache
     def archive() -> Archive:
-        return Archive(parts.enter_context(reader_of(settings)))
+        return Archive(parts.enter_context(open_reader(settings)))
 
     return EventLog(settings.topics, kafka, archive, tell)

@@ -13,25 +13,25 @@ from typing import NamedTuple
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
 from verdict.client.outbox import source_of
-from verdict.decision.received import CommandRecord, arrived, dead_letter
-from verdict.errors import Unreachable, VerdictError
-from verdict.event_log.decisions import passed_over
-from verdict.kafka.access import Kafka
+from verdict.decision.received import CommandRecord, dead_letter, truncate_command
+from verdict.errors import UnreachableError, VerdictError
+from verdict.event_log.decisions import skipped_ranges
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.message_headers import bytes_of, headers_of
-from verdict.kafka.offsets import Offsets, at, ends, starts
+from verdict.kafka.message_headers import header_bytes, headers_of
+from verdict.kafka.offsets import Offsets, ends, offsets_at, starts
 from verdict.model.source import Source
 from verdict.wire.cloud_events import dead_letter_headers
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.decision import Decision, Kind
 from verdict.wire.letter import RETRY_REACTION
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import OffsetRange, TopicPartition
 
 MOST_JUMPED = 100_000  # commands, with their bytes in one transaction; several batches are less
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class SkipRequest:
     """What an operator asks of a recovery.
 
     Args:
@@ -49,10 +49,10 @@ class Wish:
     at: int = 0
 
 
-NO_WISH = Wish()
+NO_WISH = SkipRequest()
 
 
-class Passed(NamedTuple):
+class SkippedRange(NamedTuple):
     """A stretch of commands that the decider jumps, and on whose word; `lost`: Kafka has none."""
 
     topic: str
@@ -72,7 +72,7 @@ class Passed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Log:
+class SkipLog:
     """What Kafka holds: the first offset and the end of each partition, by topic.
 
     `commands` are those topics whose records are decided; the others are folded.
@@ -84,18 +84,20 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SkipPlan:
     """What is decided with this run, which commands are jumped, and where the decider begins.
 
     It is so, and on record, when the run has come to its end.
     """
 
     decisions: list[Decision] = field(default_factory=list)
-    jumped: list[Passed] = field(default_factory=list)
+    jumped: list[SkippedRange] = field(default_factory=list)
     offsets: Offsets = field(default_factory=dict)
 
 
-def planned(decided: Offsets, log: Log, wish: Wish, before: Iterable[Decision]) -> Plan:
+def plan_skips(
+    decided: Offsets, log: SkipLog, wish: SkipRequest, before: Iterable[Decision]
+) -> SkipPlan:
     """Return what a recovery does about what cannot be read; pure.
 
     Args:
@@ -109,7 +111,7 @@ def planned(decided: Offsets, log: Log, wish: Wish, before: Iterable[Decision]) 
             before they were decided.
     """
     for place, until in wish.places:
-        _see_that_it_is_there(place, until, decided, log)
+        _require_record(place, until, decided, log)
     before = [*before]
     decisions = [_decision(wish, place, until) for place, until in wish.places]
     _refuse(_dropped(decided, log, [*before, *decisions]))
@@ -118,32 +120,30 @@ def planned(decided: Offsets, log: Log, wish: Wish, before: Iterable[Decision]) 
     skips = [one for one in (*before, *decisions) if one.kind is Kind.SKIPPED]
     for one in sorted(skips, key=lambda one: (one.source, one.until)):
         topic, number = one.source.topic, one.source.partition
-        start = at(offsets, one.source)
+        start = offsets_at(offsets, one.source)
         if topic in log.commands and start < one.until:
             gone = log.begins[topic][number] >= one.until
-            jump = Passed(topic, number, start, one.until, gone, f"{one.who}: {one.why}")
-            _see_that_it_is_near(jump)
+            jump = SkippedRange(topic, number, start, one.until, gone, f"{one.who}: {one.why}")
+            _require_near(jump)
             jumped.append(jump)
             of_topic = offsets.setdefault(topic, [])
             of_topic += [0] * (number + 1 - len(of_topic))
             of_topic[number] = one.until
-    return Plan(decisions, jumped, offsets)
+    return SkipPlan(decisions, jumped, offsets)
 
 
-def read_log(kafka: Kafka, commands: Sequence[str], folded: Sequence[str]) -> Log:
+def read_log(kafka: KafkaConfig, commands: Sequence[str], folded: Sequence[str]) -> SkipLog:
     """Return what Kafka holds of the topics that are decided and of those that are folded.
 
     Raises:
-        Unreachable: Kafka does not answer.
+        UnreachableError: Kafka does not answer.
     """
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         kept = log.bounds(log.places([*commands, *folded]))
-    return Log(commands=commands, begins=starts(kept), ends=ends(kept))
+    return SkipLog(commands=commands, begins=starts(kept), ends=ends(kept))
 
 
-def see_that_records_are_there(
-    kafka: Kafka, log: Log, places: Iterable[tuple[Source, int]]
-) -> None:
+def require_records(kafka: KafkaConfig, log: SkipLog, places: Iterable[tuple[Source, int]]) -> None:
     """Return if each place has a record that can be skipped; commands are looked at elsewhere.
 
     Args:
@@ -153,7 +153,7 @@ def see_that_records_are_there(
 
     Raises:
         VerdictError: At one there is none.
-        Unreachable: Kafka does not answer.
+        UnreachableError: Kafka does not answer.
     """
     for place, until in places:
         if place.topic in log.commands or until > place.offset + 1:
@@ -165,27 +165,28 @@ def see_that_records_are_there(
             )
 
 
-def _is_there(kafka: Kafka, place: Source) -> bool:
-    partition = Partition.of(place)
+def _is_there(kafka: KafkaConfig, place: Source) -> bool:
+    partition = TopicPartition.of(place)
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         try:
             return (
-                next(log.read({partition: Span(place.offset, place.offset + 1)}), None) is not None
+                next(log.read({partition: OffsetRange(place.offset, place.offset + 1)}), None)
+                is not None
             )
-        except Unreachable:
+        except UnreachableError:
             raise
         except VerdictError:
             return True  # it ends who reads it, which is why it is passed over
 
 
-class Letter(NamedTuple):
+class SkippedCommand(NamedTuple):
     """A dead letter and its headers."""
 
     letter: DeadLetter
     headers: Mapping[str, str]
 
 
-def letters(kafka: Kafka, plan: Plan, limit: int) -> Iterator[Letter]:
+def dead_letters_of(kafka: KafkaConfig, plan: SkipPlan, limit: int) -> Iterator[SkippedCommand]:
     """Yield the dead letters of the commands that are jumped.
 
     Args:
@@ -201,27 +202,27 @@ def letters(kafka: Kafka, plan: Plan, limit: int) -> Iterator[Letter]:
             yield from _of_stretch(kafka, one, limit)
 
 
-def _of_stretch(kafka: Kafka, passed: Passed, limit: int) -> Iterator[Letter]:
+def _of_stretch(kafka: KafkaConfig, passed: SkippedRange, limit: int) -> Iterator[SkippedCommand]:
     reason = f"passed over by {passed.word}"
     try:
         with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
-            place = Partition.of(passed)
+            place = TopicPartition.of(passed)
             start = max(passed.start, log.bounds([place])[place].start)
-            for message in log.read({place: Span(start, passed.until)}):
+            for message in log.read({place: OffsetRange(start, passed.until)}):
                 if message.offset() == passed.last.offset:
                     yield _letter(_record(message, limit), reason)
                     return
                 before = f"undecided when {passed.last}, behind it, was {reason}; it is sent again"
                 letter, headers = _letter(_record(message, limit), before, attempt=0)
-                yield Letter(letter, {**headers, **_reaction(message)})
+                yield SkippedCommand(letter, {**headers, **_reaction(message)})
     except VerdictError as error:
         reason += f"; it could not be read: {error}"
     yield _letter(CommandRecord(passed.last, 0, None, None, 0, None), reason)
 
 
-def _letter(record: CommandRecord, error: str, attempt: int | None = None) -> Letter:
+def _letter(record: CommandRecord, error: str, attempt: int | None = None) -> SkippedCommand:
     letter = dead_letter(record, error)
-    return Letter(letter, dead_letter_headers(letter, attempt))
+    return SkippedCommand(letter, dead_letter_headers(letter, attempt))
 
 
 def _reaction(message: Message) -> dict[str, str]:
@@ -234,11 +235,11 @@ def _reaction(message: Message) -> dict[str, str]:
 def _record(message: Message, limit: int) -> CommandRecord:
     kind, millis = message.timestamp()
     sent = 0 if kind == TIMESTAMP_NOT_AVAILABLE else millis
-    key, value = bytes_of(message.key()), bytes_of(message.value())
-    return arrived(source_of(message), sent, key, value, limit)
+    key, value = header_bytes(message.key()), header_bytes(message.value())
+    return truncate_command(source_of(message), sent, key, value, limit)
 
 
-def _see_that_it_is_there(place: Source, until: int, decided: Offsets, log: Log) -> None:
+def _require_record(place: Source, until: int, decided: Offsets, log: SkipLog) -> None:
     kept = log.ends.get(place.topic)
     if kept is None:
         raise VerdictError(
@@ -248,7 +249,7 @@ def _see_that_it_is_there(place: Source, until: int, decided: Offsets, log: Log)
     if place.partition >= len(kept) or until > kept[place.partition]:
         end = f"ends at {kept[place.partition]}" if place.partition < len(kept) else "is not there"
         raise VerdictError(f"there is no {replace(place, offset=until - 1)}: that partition {end}")
-    reached = at(decided, place)
+    reached = offsets_at(decided, place)
     if place.topic in log.commands and place.offset < reached:
         raise VerdictError(
             f"{place} is decided already, as all before offset {reached} is: it cannot be skipped "
@@ -256,7 +257,7 @@ def _see_that_it_is_there(place: Source, until: int, decided: Offsets, log: Log)
         )
 
 
-def _see_that_it_is_near(jump: Passed) -> None:
+def _require_near(jump: SkippedRange) -> None:
     undecided = jump.until - jump.start
     if not jump.lost and undecided > MOST_JUMPED:
         raise VerdictError(
@@ -265,18 +266,20 @@ def _see_that_it_is_near(jump: Passed) -> None:
         )
 
 
-def _dropped(decided: Offsets, log: Log, decisions: Iterable[Decision] = ()) -> Iterator[Passed]:
+def _dropped(
+    decided: Offsets, log: SkipLog, decisions: Iterable[Decision] = ()
+) -> Iterator[SkippedRange]:
     """Yield commands that Kafka dropped before they were decided, and that nobody skipped."""
-    skipped = passed_over(decisions)
+    skipped = skipped_ranges(decisions)
     for topic in log.commands:
         for number, begin in enumerate(log.begins[topic]):
-            place = Partition(topic, number)
-            reached = skipped.reached(place, Span(at(decided, place), begin))
+            place = TopicPartition(topic, number)
+            reached = skipped.reached(place, OffsetRange(offsets_at(decided, place), begin))
             if reached < begin:
-                yield Passed(topic, number, reached, begin, lost=True)
+                yield SkippedRange(topic, number, reached, begin, lost=True)
 
 
-def _refuse(dropped: Iterable[Passed]) -> None:
+def _refuse(dropped: Iterable[SkippedRange]) -> None:
     found = [*dropped]
     if found:
         skips = " ".join(
@@ -289,5 +292,5 @@ def _refuse(dropped: Iterable[Passed]) -> None:
         )
 
 
-def _decision(wish: Wish, place: Source, until: int) -> Decision:
+def _decision(wish: SkipRequest, place: Source, until: int) -> Decision:
     return Decision(source=place, until=until, who=wish.who, why=wish.why, decided_at=wish.at)

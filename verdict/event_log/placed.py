@@ -4,14 +4,14 @@ from typing import NamedTuple
 
 from confluent_kafka import Message
 
-from verdict.decision.history import Broken
+from verdict.decision.history import InvalidHistoryError
 from verdict.decision.recording import StoredEvent
 from verdict.model.source import Source
 from verdict.wire.catalog import AggregateContext
 from verdict.wire.records import decode_event
 
 
-class Laid(NamedTuple):
+class RawRecord(NamedTuple):
     """A record as it lies in a partition of Kafka, or lay."""
 
     topic: str
@@ -26,7 +26,7 @@ class Laid(NamedTuple):
         return Source(self.topic, self.partition, self.offset)
 
 
-class Placed(NamedTuple):
+class PositionedEvent(NamedTuple):
     """An event and where it lies in Kafka, or lay; or why there is none to be believed there."""
 
     place: Source
@@ -39,10 +39,10 @@ class Placed(NamedTuple):
         """The event.
 
         Raises:
-            Broken: There is none.
+            InvalidHistoryError: There is none.
         """
         if isinstance(self.content, str):
-            raise Broken(self.content)
+            raise InvalidHistoryError(self.content)
         return self.content
 
 
@@ -59,17 +59,17 @@ def event_in(context: AggregateContext, aggregate_id: str, value: bytes) -> Stor
     return StoredEvent(event, value)
 
 
-def placed(context: AggregateContext, found: Laid) -> Placed:
+def positioned_event(context: AggregateContext, found: RawRecord) -> PositionedEvent:
     """Return the event in a record, or what is wrong with it; it is its key's in any case."""
     aggregate_id = (found.key or b"").decode(errors="backslashreplace")
     content = event_in(context, aggregate_id, found.value or b"")
     if isinstance(content, str):
-        return Placed(found.source, aggregate_id, 0, f"{found.source}: {content}")
-    return Placed(found.source, aggregate_id, content.event.version, content)
+        return PositionedEvent(found.source, aggregate_id, 0, f"{found.source}: {content}")
+    return PositionedEvent(found.source, aggregate_id, content.event.version, content)
 
 
-def laid(message: Message) -> Laid:
+def raw_record(message: Message) -> RawRecord:
     """Return a record of Kafka's as a value."""
     key, value = message.key(), message.value()
     place = str(message.topic()), message.partition() or 0, message.offset() or 0
-    return Laid(*place, key, value)
+    return RawRecord(*place, key, value)

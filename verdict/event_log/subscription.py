@@ -14,20 +14,20 @@ from verdict.configuration.loading import load_settings
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
 from verdict.event_log.archive import Archive
-from verdict.event_log.decisions import honouring
+from verdict.event_log.decisions import reader_skipping
 from verdict.event_log.event_log import EventLog
-from verdict.event_log.placed import Laid
-from verdict.kafka.errors import RecordsDropped
+from verdict.event_log.placed import RawRecord
+from verdict.kafka.errors import RecordsDroppedError
 from verdict.kafka.log import KafkaLog
 from verdict.model.application import Application
 from verdict.model.recorded_event import RecordedEvent
-from verdict.reading.reader import Reader, reader_of
+from verdict.reading.reader import Reader, open_reader
 from verdict.wire.catalog import catalog_of
 from verdict.wire.records import decode_event
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 from verdict.wire.topics import Topics
 
-Place = Partition
+Place = TopicPartition
 Places = Mapping[Place, int]
 """The next offset of each partition of a topic of events.
 
@@ -36,7 +36,7 @@ JSON has no such keys: keep `[[*place, offset] for place, offset in places.items
 """
 
 
-class Followed(NamedTuple):
+class SubscribedEvent(NamedTuple):
     """An event and where it lies; `position` is None while it is not archived."""
 
     event: RecordedEvent
@@ -61,12 +61,12 @@ def subscribe(
         settings: From `load_settings`; None: those of the environment, `.env` and `verdict.toml`.
 
     Raises:
-        Unreachable: Kafka or the database does not answer, or nothing says where they are.
+        UnreachableError: Kafka or the database does not answer, or nothing says where they are.
         VerdictError: A setting is wrong, or there is no such category.
     """
     known = settings or load_settings(application)
     options = kafka_options(known)
-    with reader_of(known) as reader, honouring(options, known.topics) as log:
+    with open_reader(known) as reader, reader_skipping(options, known.topics) as log:
         yield Subscription(reader, log, known.topics, category, from_position)
 
 
@@ -84,7 +84,7 @@ class Subscription:
         from_position: After this global position; or from `places`, as they were kept.
 
     Raises:
-        Unreachable: The database does not answer.
+        UnreachableError: The database does not answer.
         VerdictError: There is no such category.
     """
 
@@ -111,13 +111,13 @@ class Subscription:
         """The next offset of each partition, behind what has been yielded or was not asked for."""
         return dict(self._places)
 
-    def events(self, follow: bool = True) -> Iterator[Followed]:
+    def events(self, follow: bool = True) -> Iterator[SubscribedEvent]:
         """Yield the events; with `follow` for ever, else up to what Kafka has at the hand-over.
 
         Raises:
-            Unreachable: Kafka or the database does not answer.
-            Gone: Kafka has dropped what is not archived.
-            Altered: A row of the archive is not what was archived.
+            UnreachableError: Kafka or the database does not answer.
+            EventsMissingError: Kafka has dropped what is not archived.
+            HashMismatchError: A row of the archive is not what was archived.
             VerdictError: Kafka ends before what has been read: it is another one than before.
         """
         after = self._from if isinstance(self._from, int) else self._first_after()
@@ -126,11 +126,11 @@ class Subscription:
             try:
                 yield from self._from_kafka(ends, follow)
                 return
-            except RecordsDropped as dropped:
-                self._events.see_that_it_is_archived(dropped.place, dropped.earliest)
+            except RecordsDroppedError as dropped:
+                self._events.require_archived(dropped.place, dropped.earliest)
                 after = self._first_after()
 
-    def _all_archived(self, after: int) -> Generator[Followed, None, Places]:
+    def _all_archived(self, after: int) -> Generator[SubscribedEvent, None, Places]:
         """Yield what is archived, and return from where on Kafka must be read."""
         while True:
             ends, last = self._archive.standing()
@@ -162,16 +162,16 @@ class Subscription:
         ]
         return min((first for first in found if first is not None), default=last + 1) - 1
 
-    def _archived(self, after: int, last: int) -> Iterator[Followed]:
+    def _archived(self, after: int, last: int) -> Iterator[SubscribedEvent]:
         for row in self._archive.positions(after, last):
             place = Place(row.topic, row.partition)
             if row.topic in self._followed and row.offset >= self._places.get(place, 0):
                 value = row.laid().value or b""
                 self._places[place] = row.offset + 1
                 event = decode_event(self._catalog[row.aggregate_type], value)
-                yield Followed(event, place, row.offset, row.global_position)
+                yield SubscribedEvent(event, place, row.offset, row.global_position)
 
-    def _from_kafka(self, ends: Places, follow: bool) -> Iterator[Followed]:
+    def _from_kafka(self, ends: Places, follow: bool) -> Iterator[SubscribedEvent]:
         starts = {
             place: max(ends.get(place, 0), self._places.get(place, 0))
             for place in self._log.places(self._followed)
@@ -179,9 +179,9 @@ class Subscription:
         for found in self._events.behind(starts, follow):
             place, event = Place(found.topic, found.partition), self._event(found)
             self._places[place] = found.offset + 1
-            yield Followed(event, place, found.offset, None)
+            yield SubscribedEvent(event, place, found.offset, None)
 
-    def _event(self, found: Laid) -> RecordedEvent:
+    def _event(self, found: RawRecord) -> RecordedEvent:
         try:
             return decode_event(self._catalog[self._followed[found.topic]], found.value or b"")
         except ValueError as error:

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple
 
-from verdict.kafka.offsets import Offsets, at, each, shown
+from verdict.kafka.offsets import Offsets, each_partition, offsets_at, offsets_text
 from verdict.operator.chunk import Record, chunks, digested, records_in
 from verdict.wire.marker import ShardState
-from verdict.wire.spans import Span, Spans
+from verdict.wire.spans import OffsetRange, Spans
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class SourceBatch:
     """One micro-batch as Spark's checkpoint planned it.
 
     `start` and `end` are the next offsets by partition, by topic, before and after the batch.
@@ -23,7 +23,7 @@ class Batch:
     batch_id: int
     start: Offsets
     end: Offsets
-    moves: tuple["Move", ...] = ()
+    moves: tuple["StateMove", ...] = ()
 
     @property
     def size(self) -> int:
@@ -34,16 +34,19 @@ class Batch:
     @property
     def spans(self) -> Spans:
         """What it takes of each partition; one that was added since it began starts at 0."""
-        return {place: Span(at(self.start, place), offset) for place, offset in each(self.end)}
+        return {
+            place: OffsetRange(offsets_at(self.start, place), offset)
+            for place, offset in each_partition(self.end)
+        }
 
     def __str__(self) -> str:
         return (
             f"batch {self.batch_id} of Spark query {self.query_id} "
-            f"from ({shown(self.start)}) to ({shown(self.end)})"
+            f"from ({offsets_text(self.start)}) to ({offsets_text(self.end)})"
         )
 
 
-class Move(NamedTuple):
+class StateMove(NamedTuple):
     """Where the state of a shard stood when a batch began with it, and where the batch left it."""
 
     shard: int
@@ -66,7 +69,7 @@ class OutputRecord(NamedTuple):
     replayable: bool = True
 
 
-class Packed:
+class EncodedOutputs:
     """The output of a batch as workers packed it; whoever reads it again unpacks it again.
 
     Args:
@@ -77,7 +80,7 @@ class Packed:
         self.chunks = chunks
 
 
-Outputs = Collection[OutputRecord] | Packed
+Outputs = Collection[OutputRecord] | EncodedOutputs
 
 
 class Digest:
@@ -106,4 +109,4 @@ def digest(outputs: Outputs) -> bytes:
 
 
 def _packed(outputs: Outputs) -> Iterator[bytes]:
-    return outputs.chunks() if isinstance(outputs, Packed) else chunks(outputs)
+    return outputs.chunks() if isinstance(outputs, EncodedOutputs) else chunks(outputs)

@@ -4,19 +4,20 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from verdict.exactly_once.query import Query
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log_identity import Identity, Remembered, require_same_log
 from verdict.wire.marker import Marker
 
 
-def belonging(marker: Marker, query: Query, kafka: Kafka) -> Marker:
+def log_identity(marker: Marker, query: Query, kafka: KafkaConfig) -> Marker:
     """Return `marker` with the ids of Kafka and the query's topics, if it has no others.
 
     Topics that it did not know are added. What it says of other topics than the query's is kept.
 
     Raises:
-        AnotherLog: It is of another cluster, or a topic was deleted, whether created again or not.
-        Unreachable: Kafka does not answer.
+        DifferentLogError: It is of another cluster, or a topic was deleted, whether created again
+            or not.
+        UnreachableError: Kafka does not answer.
     """
     found = require_same_log(kafka, [remembered(marker, query)], query.topics)
     return replace(
@@ -24,12 +25,12 @@ def belonging(marker: Marker, query: Query, kafka: Kafka) -> Marker:
     )
 
 
-def require_log_of(markers: Iterable[tuple[Query, Marker]], kafka: Kafka) -> None:
+def require_log_of(markers: Iterable[tuple[Query, Marker]], kafka: KafkaConfig) -> None:
     """Return if the topics are those that each of the markers speaks of; before any is created.
 
     Raises:
-        AnotherLog: Some are not; all of them are named.
-        Unreachable: Kafka does not answer.
+        DifferentLogError: Some are not; all of them are named.
+        UnreachableError: Kafka does not answer.
     """
     if known := [remembered(marker, query) for query, marker in markers]:
         require_same_log(kafka, known)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from verdict.exactly_once.batch import Batch
+from verdict.exactly_once.batch import SourceBatch
 from verdict.exactly_once.spark_files import (
     COMMITS,
     INITIAL,
@@ -13,14 +13,14 @@ from verdict.exactly_once.spark_files import (
     OFFSETS,
     batches,
     check_commit,
-    damaged,
+    damaged_file,
     end_offsets,
     exists,
     initial_offsets,
     query_id,
     shards_of,
 )
-from verdict.kafka.offsets import AnyOffsets, Offsets, shown
+from verdict.kafka.offsets import AnyOffsets, Offsets, offsets_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,14 +35,16 @@ class CheckpointPosition:
     query_id: str | None = None
     initial: Offsets | None = None
     shards: int | None = None
-    last: Batch | None = None
+    last: SourceBatch | None = None
     committed: bool = False
 
     def __str__(self) -> str:
         if self.last is not None:
             return f"{self.last}, {'committed' if self.committed else 'not committed'}"
         if self.initial is not None:
-            return f"Spark query {self.query_id} without a batch, from ({shown(self.initial)})"
+            return (
+                f"Spark query {self.query_id} without a batch, from ({offsets_text(self.initial)})"
+            )
         return "fresh, without a batch"
 
 
@@ -66,12 +68,12 @@ def checkpoint_position(checkpoint: Path) -> CheckpointPosition:
     """Return how far the checkpoint in this directory goes; one that does not exist is fresh.
 
     Raises:
-        DamagedCheckpoint: A file is missing, cut off or unknown; the message names it.
+        DamagedCheckpointError: A file is missing, cut off or unknown; the message names it.
     """
     last = max(batches(checkpoint / OFFSETS), default=-1)
     done = max(batches(checkpoint / COMMITS), default=-1)
     if done not in (last, last - 1):
-        raise damaged(
+        raise damaged_file(
             checkpoint / COMMITS, f"ends at batch {done}, but the batch planned last is {last}"
         )
     if last < 0:
@@ -90,16 +92,16 @@ def checkpoint_position(checkpoint: Path) -> CheckpointPosition:
     )
 
 
-def batch_of(checkpoint: Path, batch_id: int) -> Batch:
+def batch_of(checkpoint: Path, batch_id: int) -> SourceBatch:
     """Return the batch that the checkpoint planned under `batch_id`.
 
     Inside `foreachBatch` it is there: Spark plans a batch before it runs it.
 
     Raises:
-        DamagedCheckpoint: A file is missing, cut off or unknown; the message names it.
+        DamagedCheckpointError: A file is missing, cut off or unknown; the message names it.
     """
     previous = batch_id - 1
-    return Batch(
+    return SourceBatch(
         query_id=query_id(checkpoint),
         batch_id=batch_id,
         start=initial_offsets(checkpoint) if batch_id == 0 else end_offsets(checkpoint, previous),

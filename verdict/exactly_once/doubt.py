@@ -1,21 +1,21 @@
 """After a failed transaction, only the marker tells who owns the query and what is published."""
 
-from verdict.errors import Unreachable, VerdictError
-from verdict.exactly_once.batch import Batch
-from verdict.exactly_once.belonging import belonging
+from verdict.errors import UnreachableError, VerdictError
+from verdict.exactly_once.batch import SourceBatch
+from verdict.exactly_once.belonging import log_identity
 from verdict.exactly_once.call_errors import TransactionFailedError
-from verdict.exactly_once.errors import CheckpointMismatchError, NotPublished, fenced
-from verdict.exactly_once.markers import read_marker
+from verdict.exactly_once.errors import CheckpointMismatchError, NotPublishedError, fenced
+from verdict.exactly_once.markers import read_progress
 from verdict.exactly_once.query import Query
 from verdict.exactly_once.resume import described
-from verdict.exactly_once.steps import OnStep, Step
+from verdict.exactly_once.steps import Failpoint, OnStep
 from verdict.exactly_once.transactions import Transactions
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.wire.marker import Marker
 
 
 def renewed(
-    query: Query, kafka: Kafka, marker: Marker, on_step: OnStep
+    query: Query, kafka: KafkaConfig, marker: Marker, on_step: OnStep
 ) -> tuple[Transactions, Marker]:
     """Return a new producer and the newest marker, if this process is still the owner.
 
@@ -24,27 +24,29 @@ def renewed(
 
     Raises:
         FencedError: Another process owns the query.
-        AnotherLog: A topic was deleted meanwhile, whether created again or not.
+        DifferentLogError: A topic was deleted meanwhile, whether created again or not.
         CheckpointMismatchError: The marker is gone.
-        Unreachable: Kafka does not answer.
+        UnreachableError: Kafka does not answer.
     """
-    _checked_owner(query, marker, read_marker(kafka, query, wait=False).marker)
-    on_step(Step.STILL_OWNER)
-    belonging(marker, query, kafka)
+    _checked_owner(query, marker, read_progress(kafka, query, wait=False).marker)
+    on_step(Failpoint.STILL_OWNER)
+    log_identity(marker, query, kafka)
     transactions = Transactions(kafka, query.transactional_id)
     try:
-        newest = read_marker(kafka, query, wait=True).marker
+        newest = read_progress(kafka, query, wait=True).marker
         return transactions, _checked_owner(query, marker, newest)
     except BaseException:
         transactions.close()
         raise
 
 
-def renewed_if_written(query: Query, kafka: Kafka, marker: Marker, failure: str) -> Transactions:
+def renewed_if_written(
+    query: Query, kafka: KafkaConfig, marker: Marker, failure: str
+) -> Transactions:
     """Return a new producer if the claim `marker` is committed, and still the newest marker.
 
     Raises:
-        NotPublished: It is not; the earlier owner, or another one, goes on.
+        NotPublishedError: It is not; the earlier owner, or another one, goes on.
     """
     _check_written(query, kafka, marker, failure)
     renewed = Transactions(kafka, query.transactional_id)
@@ -57,7 +59,7 @@ def renewed_if_written(query: Query, kafka: Kafka, marker: Marker, failure: str)
 
 
 def failed_twice(
-    batch: Batch, query: Query, first: str, again: TransactionFailedError
+    batch: SourceBatch, query: Query, first: str, again: TransactionFailedError
 ) -> VerdictError:
     """Return the error for a batch that two transactions could not publish."""
     failed = (
@@ -65,8 +67,8 @@ def failed_twice(
         f"({again}): "
     )
     if again.passing:
-        return Unreachable(f"{failed}see that Kafka runs, the marker is kept")
-    return NotPublished(f"{failed}mend the cause and start again, the marker is kept")
+        return UnreachableError(f"{failed}see that Kafka runs, the marker is kept")
+    return NotPublishedError(f"{failed}mend the cause and start again, the marker is kept")
 
 
 def _checked_owner(query: Query, ours: Marker, found: Marker | None) -> Marker:
@@ -80,10 +82,10 @@ def _checked_owner(query: Query, ours: Marker, found: Marker | None) -> Marker:
     return found
 
 
-def _check_written(query: Query, kafka: Kafka, marker: Marker, failure: str) -> None:
-    found = read_marker(kafka, query, wait=True).marker
+def _check_written(query: Query, kafka: KafkaConfig, marker: Marker, failure: str) -> None:
+    found = read_progress(kafka, query, wait=True).marker
     if found != marker:
-        raise NotPublished(
+        raise NotPublishedError(
             f"{query.transactional_id} could not be claimed ({failure}); its marker says: "
             f"{described(found)}: if that process runs, it goes on and this one stops; if it does "
             "not, start again"

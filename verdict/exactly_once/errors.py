@@ -17,23 +17,23 @@ class FencedError(VerdictError):
     """Another process owns the query now; this one must not go on."""
 
 
-class ReplayDiffers(VerdictError):
+class ReplayDiffersError(VerdictError):
     """A batch that is already published was computed again, with another output."""
 
 
-class ForeignState(CheckpointMismatchError):
+class ForeignStateError(CheckpointMismatchError):
     """The state that a batch was decided with is not the one that the marker speaks of."""
 
 
-class DamagedCheckpoint(VerdictError):
+class DamagedCheckpointError(VerdictError):
     """A file of Spark's checkpoint is missing, cut off or of an unknown kind."""
 
 
-class NotPublished(VerdictError):
+class NotPublishedError(VerdictError):
     """Kafka did not confirm a transaction, not when it was repeated either; the marker tells."""
 
 
-class UnreadableMarker(VerdictError):
+class UnreadableProgressRecordError(VerdictError):
     """What lies in the place of a query's marker is none."""
 
 

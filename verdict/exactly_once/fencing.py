@@ -13,18 +13,18 @@ from dataclasses import replace
 
 from verdict.exactly_once import doubt
 from verdict.exactly_once.batch import OutputRecord
-from verdict.exactly_once.belonging import belonging
+from verdict.exactly_once.belonging import log_identity
 from verdict.exactly_once.call_errors import TransactionFailedError
 from verdict.exactly_once.checkpoint import CheckpointPosition
 from verdict.exactly_once.errors import CheckpointMismatchError
-from verdict.exactly_once.markers import first_offsets, holds_records, read_marker
+from verdict.exactly_once.markers import first_offsets, holds_records, read_progress
 from verdict.exactly_once.publisher import Publisher
 from verdict.exactly_once.query import DECIDER, Query
 from verdict.exactly_once.resume import FIRST_GENERATION, NO_BATCH, check_resume
 from verdict.exactly_once.shards import EMPTY
-from verdict.exactly_once.steps import OnStep, Step, unobserved
+from verdict.exactly_once.steps import Failpoint, OnStep, ignore_step
 from verdict.exactly_once.transactions import Transactions
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.offsets import Offsets
 from verdict.wire.marker import Marker
 from verdict.wire.records import encode
@@ -33,7 +33,7 @@ LOG = logging.getLogger("verdict.exactly_once")
 
 
 def claim_query(
-    query: Query, kafka: Kafka, checkpoint: CheckpointPosition, on_step: OnStep = unobserved
+    query: Query, kafka: KafkaConfig, checkpoint: CheckpointPosition, on_step: OnStep = ignore_step
 ) -> Publisher:
     """Become the owner of `query`, if `checkpoint` continues where its marker ends.
 
@@ -46,13 +46,13 @@ def claim_query(
 
     Raises:
         CheckpointMismatchError: The checkpoint does not fit; both positions are named.
-        AnotherLog: The marker is of another cluster, or of topics that are no more.
-        NotPublished: The claim failed, as when another process starts at the same time; the
+        DifferentLogError: The marker is of another cluster, or of topics that are no more.
+        NotPublishedError: The claim failed, as when another process starts at the same time; the
             earlier owner goes on.
-        Unreachable: Kafka does not answer, or a transaction on the markers topic stays open.
+        UnreachableError: Kafka does not answer, or a transaction on the markers topic stays open.
     """
     _check_before(query, kafka, checkpoint)
-    on_step(Step.MARKER_READ)
+    on_step(Failpoint.MARKER_READ)
 
     def earlier() -> Marker:
         marker = _checked(query, kafka, checkpoint, wait=True)
@@ -64,7 +64,7 @@ def claim_query(
 
 
 def claim(
-    query: Query, kafka: Kafka, earlier: Callable[[], Marker], on_step: OnStep = unobserved
+    query: Query, kafka: KafkaConfig, earlier: Callable[[], Marker], on_step: OnStep = ignore_step
 ) -> Publisher:
     """Fence the owner of `query`, and become the owner; raises as `claim_query`.
 
@@ -72,10 +72,10 @@ def claim(
     """
     transactions = Transactions(kafka, query.transactional_id)
     try:
-        on_step(Step.INITIALISED)
-        marker = replace(belonging(earlier(), query, kafka), owner=new_owner())
+        on_step(Failpoint.INITIALISED)
+        marker = replace(log_identity(earlier(), query, kafka), owner=new_owner())
         transactions = write_marker(transactions, query, kafka, marker, on_step)
-        on_step(Step.CLAIMED)
+        on_step(Failpoint.CLAIMED)
     except BaseException:
         transactions.close()
         raise
@@ -113,9 +113,9 @@ def genesis(query: Query, previous: Marker | None, offsets: Offsets, shards: int
 def write_marker(
     transactions: Transactions,
     query: Query,
-    kafka: Kafka,
+    kafka: KafkaConfig,
     marker: Marker,
-    on_step: OnStep = unobserved,
+    on_step: OnStep = ignore_step,
     beside: Iterable[OutputRecord] = (),
 ) -> Transactions:
     """Commit `marker` without a batch: a claim, or the genesis after a recovery.
@@ -129,8 +129,8 @@ def write_marker(
         The producer to go on with; another one if the answer was lost.
 
     Raises:
-        NotPublished: It was not committed, or another process fenced this one meanwhile.
-        Unreachable: Kafka does not answer any more.
+        NotPublishedError: It was not committed, or another process fenced this one meanwhile.
+        UnreachableError: Kafka does not answer any more.
     """
     try:
         transactions.begin()
@@ -138,7 +138,7 @@ def write_marker(
             transactions.produce(record.topic, record.key, record.value, record.headers)
         transactions.produce(query.markers, query.key, encode(marker))
         transactions.flush()
-        on_step(Step.CLAIM_SENT)
+        on_step(Failpoint.CLAIM_SENT)
         transactions.commit()
         return transactions
     except TransactionFailedError as error:
@@ -146,17 +146,17 @@ def write_marker(
     # not while `error` is handled, as in `Publisher`
     LOG.warning("the claim of %s is in doubt: %s", query.transactional_id, failure)
     transactions.abandon()
-    on_step(Step.IN_DOUBT)
+    on_step(Failpoint.IN_DOUBT)
     renewed = doubt.renewed_if_written(query, kafka, marker, failure)
     transactions.close()
     return renewed
 
 
-def _check_before(query: Query, kafka: Kafka, checkpoint: CheckpointPosition) -> None:
+def _check_before(query: Query, kafka: KafkaConfig, checkpoint: CheckpointPosition) -> None:
     """Refuse what would be refused after the earlier owner is fenced, before it is."""
-    marker = read_marker(kafka, query, wait=False).marker
+    marker = read_progress(kafka, query, wait=False).marker
     if marker is not None:
-        belonging(marker, query, kafka)
+        log_identity(marker, query, kafka)
     try:
         _checked(query, kafka, checkpoint, wait=False)
     except CheckpointMismatchError:
@@ -165,14 +165,14 @@ def _check_before(query: Query, kafka: Kafka, checkpoint: CheckpointPosition) ->
 
 
 def _checked(
-    query: Query, kafka: Kafka, checkpoint: CheckpointPosition, *, wait: bool
+    query: Query, kafka: KafkaConfig, checkpoint: CheckpointPosition, *, wait: bool
 ) -> Marker | None:
     """Return the marker, if the checkpoint continues where it ends."""
-    marker, records_exist = read_marker(kafka, query, wait=wait).marker, True
+    marker, records_exist = read_progress(kafka, query, wait=wait).marker, True
     if marker is None or marker.batch_id == NO_BATCH:
         records_exist = holds_records(kafka, query.outputs)
         # read again: a marker that is read after the records must cover them
-        marker = read_marker(kafka, query, wait=wait).marker
+        marker = read_progress(kafka, query, wait=wait).marker
     check_resume(
         marker, checkpoint, records_exist=records_exist, shards=query.shards, seeded=query.seeded
     )

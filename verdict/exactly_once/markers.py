@@ -3,18 +3,18 @@
 from collections.abc import Collection
 from typing import NamedTuple
 
-from verdict.exactly_once.errors import UnreadableMarker
+from verdict.exactly_once.errors import UnreadableProgressRecordError
 from verdict.exactly_once.query import Query
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import Offsets, starts
-from verdict.wire.codec import Undecodable
+from verdict.wire.codec import DecodeError
 from verdict.wire.marker import Marker
 from verdict.wire.records import decode
 from verdict.wire.spans import Spans
 
 
-class Seen(NamedTuple):
+class SeenRecord(NamedTuple):
     """A query's marker, None when it has none.
 
     `settled` is False when an open transaction was in the way: a newer marker of this query may
@@ -25,7 +25,7 @@ class Seen(NamedTuple):
     settled: bool
 
 
-def read_marker(kafka: Kafka, query: Query, *, wait: bool) -> Seen:
+def read_progress(kafka: KafkaConfig, query: Query, *, wait: bool) -> SeenRecord:
     """Return the query's newest marker; disturbs nobody.
 
     Queries share the markers topic, and nothing behind an open transaction can be read.
@@ -38,17 +38,17 @@ def read_marker(kafka: Kafka, query: Query, *, wait: bool) -> Seen:
             its transaction (the transaction timeout, and up to 10 s more).
 
     Raises:
-        Unreachable: Kafka does not answer within the transaction timeout, or with `wait` a
+        UnreachableError: Kafka does not answer within the transaction timeout, or with `wait` a
             transaction stays open for twice as long.
-        UnreadableMarker: There is something else in its place.
+        UnreadableProgressRecordError: There is something else in its place.
         VerdictError: The markers topic does not exist.
     """
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s * (2 if wait else 1)) as log:
         return read_marker_in(log, query, wait=wait)
 
 
-def read_marker_in(log: KafkaLog, query: Query, *, wait: bool = False) -> Seen:
-    """Return what `read_marker` does, with a reader that is there already."""
+def read_marker_in(log: KafkaLog, query: Query, *, wait: bool = False) -> SeenRecord:
+    """Return what `read_progress` does, with a reader that is there already."""
     place = log.places([query.markers])[0]  # none is ever written to one that was added
     places = [place]
     what = f"the marker of {query.name} cannot be read"
@@ -56,32 +56,36 @@ def read_marker_in(log: KafkaLog, query: Query, *, wait: bool = False) -> Seen:
     kept = log.bounds(places)[place]
     last = log.last(place, kept, lambda message: message.key() == query.key)
     marker = None if last is None else _decoded(query, last.value())
-    return Seen(marker, settled=kept.end >= written[place])
+    return SeenRecord(marker, settled=kept.end >= written[place])
 
 
-def readable_marker(kafka: Kafka, query: Query, *, wait: bool = False) -> Marker | None:
+def readable_marker(kafka: KafkaConfig, query: Query, *, wait: bool = False) -> Marker | None:
     """Return the query's marker; None when there is none, or something else in its place."""
     try:
-        return read_marker(kafka, query, wait=True).marker if wait else marker_now(kafka, query)
-    except UnreadableMarker:
+        return (
+            read_progress(kafka, query, wait=True).marker
+            if wait
+            else read_progress_now(kafka, query)
+        )
+    except UnreadableProgressRecordError:
         return None
 
 
-def marker_now(kafka: Kafka, query: Query) -> Marker | None:
-    """Return the query's newest committed marker, to look at; raises as `read_marker`.
+def read_progress_now(kafka: KafkaConfig, query: Query) -> Marker | None:
+    """Return the query's newest committed marker, to look at; raises as `read_progress`.
 
     None when it has none, or there is no topic of markers yet.
     """
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
-        return marker_in(log, query)
+        return decode_progress(log, query)
 
 
-def marker_in(log: KafkaLog, query: Query) -> Marker | None:
-    """Return what `marker_now` does, with a reader that is there already."""
+def decode_progress(log: KafkaLog, query: Query) -> Marker | None:
+    """Return what `read_progress_now` does, with a reader that is there already."""
     return read_marker_in(log, query).marker if log.exists(query.markers) else None
 
 
-def holds_records(kafka: Kafka, topics: tuple[str, ...]) -> bool:
+def holds_records(kafka: KafkaConfig, topics: tuple[str, ...]) -> bool:
     """Tell whether any of `topics` holds a committed record, or held one that was deleted."""
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         kept = log.bounds(log.places(topics))
@@ -91,12 +95,12 @@ def holds_records(kafka: Kafka, topics: tuple[str, ...]) -> bool:
         return next(log.read(kept), None) is not None
 
 
-def first_offsets(kafka: Kafka, topics: Collection[str]) -> Offsets:
+def first_offsets(kafka: KafkaConfig, topics: Collection[str]) -> Offsets:
     """Return the first offset that Kafka still holds, by partition, of each topic."""
     return starts(bounds_of(kafka, topics))
 
 
-def bounds_of(kafka: Kafka, topics: Collection[str]) -> Spans:
+def bounds_of(kafka: KafkaConfig, topics: Collection[str]) -> Spans:
     """Return from where to where all partitions of topics hold committed records."""
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         return log.bounds(log.places(topics))
@@ -107,8 +111,8 @@ def _decoded(query: Query, value: bytes | str | None) -> Marker | None:
         return None  # a tombstone: somebody has deleted the marker
     try:
         return decode(Marker, value if isinstance(value, bytes) else value.encode())
-    except Undecodable as error:
-        raise UnreadableMarker(
+    except DecodeError as error:
+        raise UnreadableProgressRecordError(
             f"the last record of {query.markers} under the key {query.name!r} is no marker "
             f"({error}): see who wrote it, then run {query.remedy}"
         ) from error

@@ -6,7 +6,7 @@ from verdict.errors import VerdictError
 from verdict.exactly_once.errors import FencedError, fenced, gone_back
 from verdict.exactly_once.markers import read_marker_in
 from verdict.exactly_once.query import Query
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log import KafkaLog
 from verdict.wire.marker import Marker
 
@@ -26,10 +26,10 @@ class OwnerWatch:
         claim: The marker with which this process claimed the query.
 
     Raises:
-        SettingsInvalid: The client does not accept the settings.
+        InvalidSettingsError: The client does not accept the settings.
     """
 
-    def __init__(self, kafka: Kafka, query: Query, claim: Marker) -> None:
+    def __init__(self, kafka: KafkaConfig, query: Query, claim: Marker) -> None:
         self._kafka = kafka
         self._query = query
         self._last = claim
@@ -59,7 +59,7 @@ class OwnerWatch:
 
         Raises:
             FencedError: It is another owner's, or older than one before it.
-            Unreachable: Kafka does not answer within the transaction timeout.
+            UnreachableError: Kafka does not answer within the transaction timeout.
         """
         self._look(self._kafka.transaction_timeout_s)
 

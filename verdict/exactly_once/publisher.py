@@ -4,17 +4,17 @@ import logging
 from dataclasses import replace
 from enum import StrEnum, auto
 
-from verdict.errors import Unreachable
+from verdict.errors import UnreachableError
 from verdict.exactly_once import doubt
-from verdict.exactly_once.batch import Batch, Digest, Outputs
+from verdict.exactly_once.batch import Digest, Outputs, SourceBatch
 from verdict.exactly_once.belonging import remembered
 from verdict.exactly_once.call_errors import TransactionFailedError
 from verdict.exactly_once.query import Query
 from verdict.exactly_once.resume import Action, check_batch, check_replay
 from verdict.exactly_once.shards import check_states, states_after
-from verdict.exactly_once.steps import OnStep, Step
+from verdict.exactly_once.steps import Failpoint, OnStep
 from verdict.exactly_once.transactions import Transactions
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log_identity import Identities, require_same_topics
 from verdict.wire.marker import Marker
 from verdict.wire.records import encode
@@ -22,7 +22,7 @@ from verdict.wire.records import encode
 LOG = logging.getLogger("verdict.exactly_once")
 
 
-class Outcome(StrEnum):
+class PublishResult(StrEnum):
     """What became of a batch."""
 
     PUBLISHED = auto()
@@ -38,7 +38,7 @@ class Publisher:
     def __init__(
         self,
         query: Query,
-        kafka: Kafka,
+        kafka: KafkaConfig,
         transactions: Transactions,
         marker: Marker,
         on_step: OnStep,
@@ -56,10 +56,11 @@ class Publisher:
         """The marker as of the last batch: where the next one starts, and the shard count."""
         return self._marker
 
-    def publish(self, batch: Batch, outputs: Outputs) -> Outcome:
+    def publish(self, batch: SourceBatch, outputs: Outputs) -> PublishResult:
         """Make the output of `batch` visible exactly once.
 
-        It is visible, whole, when this returns. After NotPublished, Unreachable or FencedError it
+        It is visible, whole, when this returns. After NotPublishedError, UnreachableError or
+        FencedError it
         is visible whole or not at all: the marker tells the next call, or the next start.
 
         The outputs are read again when a transaction has to be repeated.
@@ -67,18 +68,18 @@ class Publisher:
         Raises:
             CheckpointMismatchError: The batch, or the state of a shard, does not start where the
                 marker ends.
-            ReplayDiffers: It was published before, with another output.
+            ReplayDiffersError: It was published before, with another output.
             FencedError: Another process owns the query now.
-            AnotherLog: A topic was deleted meanwhile, whether created again or not.
-            NotPublished: Kafka refused the transaction, twice.
-            Unreachable: Kafka does not answer, or did not confirm the transaction, twice.
+            DifferentLogError: A topic was deleted meanwhile, whether created again or not.
+            NotPublishedError: Kafka refused the transaction, twice.
+            UnreachableError: Kafka does not answer, or did not confirm the transaction, twice.
         """
-        self._on_step(Step.OUTPUT_COMPUTED)
+        self._on_step(Failpoint.OUTPUT_COMPUTED)
         if self._transactions is None:  # the last batch failed
             self._renew()
         if self._is_published(batch, outputs):
-            self._on_step(Step.SKIPPED)
-            return Outcome.SKIPPED
+            self._on_step(Failpoint.SKIPPED)
+            return PublishResult.SKIPPED
         failure = None
         try:
             self._transact(batch, outputs)
@@ -88,8 +89,8 @@ class Publisher:
         # keeps it for ever, and with it the batch and the producers in the frames that it passed.
         if failure is not None:
             self._settle(batch, outputs, failure)
-        self._on_step(Step.COMMITTED)
-        return Outcome.PUBLISHED
+        self._on_step(Failpoint.COMMITTED)
+        return PublishResult.PUBLISHED
 
     def close(self) -> None:
         """Let the producer go; the query stays ours until another process claims it."""
@@ -97,7 +98,7 @@ class Publisher:
             self._transactions.close()
             self._transactions = None
 
-    def _is_published(self, batch: Batch, outputs: Outputs) -> bool:
+    def _is_published(self, batch: SourceBatch, outputs: Outputs) -> bool:
         """Tell whether the marker covers `batch`; raise if it neither does nor ends before it."""
         action = check_batch(self._marker, batch)
         if action is Action.SKIP:
@@ -105,7 +106,7 @@ class Publisher:
         check_states(self._marker, batch, action)
         return action is Action.SKIP
 
-    def _transact(self, batch: Batch, outputs: Outputs, *, final: bool = False) -> None:
+    def _transact(self, batch: SourceBatch, outputs: Outputs, *, final: bool = False) -> None:
         assert self._transactions is not None  # made again before every use
         transactions, self._transactions = self._transactions, None
         try:
@@ -117,12 +118,12 @@ class Publisher:
             raise
         self._transactions = transactions
 
-    def _write(self, transactions: Transactions, batch: Batch, outputs: Outputs) -> Marker:
+    def _write(self, transactions: Transactions, batch: SourceBatch, outputs: Outputs) -> Marker:
         digest = Digest()
         transactions.begin()
         transactions.produce_all(digest.over(outputs))
         transactions.flush()
-        self._on_step(Step.TRANSACTION_OPEN)
+        self._on_step(Failpoint.TRANSACTION_OPEN)
         self._check_topics()
         marker = replace(
             self._marker,
@@ -136,7 +137,7 @@ class Publisher:
         transactions.produce(self._query.markers, self._query.key, encode(marker))
         transactions.send_offsets(batch.end)
         transactions.flush()
-        self._on_step(Step.BEFORE_COMMIT)
+        self._on_step(Failpoint.BEFORE_COMMIT)
         transactions.commit()
         return marker
 
@@ -145,13 +146,13 @@ class Publisher:
         try:
             known = remembered(self._marker, self._query)
             require_same_topics(known, self._identities, self._kafka.transaction_timeout_s)
-        except Unreachable as error:
+        except UnreachableError as error:
             raise TransactionFailedError(str(error)) from error
 
-    def _settle(self, batch: Batch, outputs: Outputs, failure: str) -> None:
+    def _settle(self, batch: SourceBatch, outputs: Outputs, failure: str) -> None:
         """Find out from the marker whether `batch` is published, and publish it if it is not."""
         LOG.warning("%s is in doubt, the marker will tell: %s", batch, failure)
-        self._on_step(Step.IN_DOUBT)
+        self._on_step(Failpoint.IN_DOUBT)
         self._renew()
         if self._is_published(batch, outputs):
             return

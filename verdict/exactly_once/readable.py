@@ -3,23 +3,23 @@
 from verdict.errors import VerdictError
 from verdict.exactly_once.checkpoint import CheckpointPosition
 from verdict.exactly_once.query import Query
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.offsets import at
+from verdict.kafka.offsets import offsets_at
 from verdict.wire.marker import Marker
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import OffsetRange, TopicPartition
 
 SHOWN = 3  # partitions
 
 
 def check_readable(
-    query: Query, kafka: Kafka, marker: Marker, checkpoint: CheckpointPosition
+    query: Query, kafka: KafkaConfig, marker: Marker, checkpoint: CheckpointPosition
 ) -> None:
     """Return if Kafka has the batch that is planned, or else all behind the marker.
 
     Raises:
         VerdictError: Kafka has dropped some of it, has lost its end, or has a new topic instead.
-        Unreachable: Kafka does not answer.
+        UnreachableError: Kafka does not answer.
     """
     planned = None if checkpoint.committed else checkpoint.last
     start, end = (planned.start, planned.end) if planned else (marker.offsets, marker.offsets)
@@ -30,8 +30,8 @@ def check_readable(
         _lacking(place, needed, found)
         for place in places
         if not _holds(
-            found := Span(kept[place].start, written[place]),
-            needed := Span(at(start, place), at(end, place)),
+            found := OffsetRange(kept[place].start, written[place]),
+            needed := OffsetRange(offsets_at(start, place), offsets_at(end, place)),
         )
     ]
     if lacking:
@@ -43,11 +43,11 @@ def check_readable(
         )
 
 
-def _holds(found: Span, needed: Span) -> bool:
+def _holds(found: OffsetRange, needed: OffsetRange) -> bool:
     return found.start <= needed.start and needed.end <= found.end
 
 
-def _lacking(place: Partition, needed: Span, found: Span) -> str:
+def _lacking(place: TopicPartition, needed: OffsetRange, found: OffsetRange) -> str:
     end = f"to {needed.end - 1}" if needed.end > needed.start else "on"
     has = f"offsets {found.start} to {found.end - 1}" if found.start < found.end else "nothing"
     return f"it reads {place} from offset {needed.start} {end}, and Kafka has {has}"

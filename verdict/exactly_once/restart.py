@@ -10,12 +10,12 @@ from dataclasses import replace
 
 from verdict.exactly_once.errors import CheckpointMismatchError
 from verdict.exactly_once.fencing import claim, genesis
-from verdict.exactly_once.markers import bounds_of, holds_records, read_marker
+from verdict.exactly_once.markers import bounds_of, holds_records, read_progress
 from verdict.exactly_once.publisher import Publisher
 from verdict.exactly_once.query import Query
-from verdict.exactly_once.steps import OnStep, unobserved
-from verdict.kafka.access import Kafka
-from verdict.kafka.offsets import Offsets, at, by_topic, ends, starts
+from verdict.exactly_once.steps import OnStep, ignore_step
+from verdict.kafka.access import KafkaConfig
+from verdict.kafka.offsets import Offsets, by_topic, ends, offsets_at, starts
 from verdict.wire.marker import Marker
 from verdict.wire.spans import Spans
 
@@ -23,7 +23,10 @@ LOG = logging.getLogger("verdict.processing")
 
 
 def restart_from_progress(
-    query: Query, kafka: Kafka, on_step: OnStep = unobserved, with_history: Collection[str] = ()
+    query: Query,
+    kafka: KafkaConfig,
+    on_step: OnStep = ignore_step,
+    with_history: Collection[str] = (),
 ) -> Publisher:
     """Become the owner of `query`, and fence the earlier one.
 
@@ -44,13 +47,13 @@ def restart_from_progress(
 
     Raises:
         CheckpointMismatchError: There are outputs, but no marker says how far they go.
-        AnotherLog, NotPublished, Unreachable: As for `claim_query`.
+        DifferentLogError, NotPublishedError, UnreachableError: As for `claim_query`.
     """
 
     def earlier() -> Marker:
-        marker = read_marker(kafka, query, wait=True).marker
+        marker = read_progress(kafka, query, wait=True).marker
         if marker is None:
-            _refuse_outputs(query, kafka)
+            _require_no_outputs(query, kafka)
         offsets = _offsets(query, kafka, marker, with_history)
         new = genesis(query, marker, offsets, query.first_shards)
         return replace(new, left=_left(query, marker))
@@ -59,7 +62,7 @@ def restart_from_progress(
 
 
 def _offsets(
-    query: Query, kafka: Kafka, former: Marker | None, with_history: Collection[str]
+    query: Query, kafka: KafkaConfig, former: Marker | None, with_history: Collection[str]
 ) -> Offsets:
     kept = bounds_of(kafka, query.inputs)
     if former is None:
@@ -86,12 +89,12 @@ def _with_added_partitions(known: Offsets, starts: Offsets) -> Offsets:
     return {topic: [*(of := known.get(topic, [])), *starts[topic][len(of) :]] for topic in starts}
 
 
-def _expired(query: Query, kafka: Kafka, begun: Offsets, kept: Spans) -> Offsets:
+def _expired(query: Query, kafka: KafkaConfig, begun: Offsets, kept: Spans) -> Offsets:
     """Return where topics of others begin of which Kafka has dropped what was not read yet."""
     dropped = {
-        place: span.start - at(begun, place)
+        place: span.start - offsets_at(begun, place)
         for place, span in kept.items()
-        if place.topic not in kafka.outputs and at(begun, place) < span.start
+        if place.topic not in kafka.outputs and offsets_at(begun, place) < span.start
     }
     for place, count in dropped.items():
         LOG.error(
@@ -102,7 +105,7 @@ def _expired(query: Query, kafka: Kafka, begun: Offsets, kept: Spans) -> Offsets
     topics = {place.topic for place in dropped}
     return by_topic(
         {
-            place: max(at(begun, place), span.start)
+            place: max(offsets_at(begun, place), span.start)
             for place, span in kept.items()
             if place.topic in topics
         }
@@ -111,7 +114,7 @@ def _expired(query: Query, kafka: Kafka, begun: Offsets, kept: Spans) -> Offsets
 
 def _back(query: Query, former: Marker, kept: Spans) -> Offsets:
     """Return where those inputs go on that come back: where they ended, or Kafka begins now."""
-    until = {place: at(former.left, place) for place in kept if place.topic in former.left}
+    until = {place: offsets_at(former.left, place) for place in kept if place.topic in former.left}
     back = {place: max(offset, kept[place].start) for place, offset in until.items()}
     if back:
         LOG.warning(
@@ -130,7 +133,7 @@ def _left(query: Query, former: Marker | None) -> Offsets:
     return {topic: of for topic, of in read.items() if topic not in query.inputs}
 
 
-def _refuse_outputs(query: Query, kafka: Kafka) -> None:
+def _require_no_outputs(query: Query, kafka: KafkaConfig) -> None:
     if holds_records(kafka, query.outputs):
         raise CheckpointMismatchError(
             f"{query.name} cannot start: {', '.join(query.outputs)} hold records, and no marker in "

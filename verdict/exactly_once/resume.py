@@ -5,11 +5,11 @@ Offsets decide, ids do not: a batch id only tells a replay from a batch without 
 
 from enum import StrEnum, auto
 
-from verdict.exactly_once.batch import Batch, Outputs, digest
+from verdict.exactly_once.batch import Outputs, SourceBatch, digest
 from verdict.exactly_once.checkpoint import CheckpointPosition
-from verdict.exactly_once.errors import CheckpointMismatchError, ReplayDiffers
+from verdict.exactly_once.errors import CheckpointMismatchError, ReplayDiffersError
 from verdict.exactly_once.query import Query
-from verdict.kafka.offsets import going_back, same, shown
+from verdict.kafka.offsets import going_back, offsets_text, same_offsets
 from verdict.wire.marker import Marker
 
 FIRST_GENERATION = 1
@@ -60,12 +60,14 @@ def check_resume(
     last = checkpoint.last
     if last is None or last.query_id != marker.query_id:
         raise _mismatch("is not the one that the marker was written with", marker, checkpoint)
-    continues = same(last.end, marker.offsets) if checkpoint.committed else _action(marker, last)
+    continues = (
+        same_offsets(last.end, marker.offsets) if checkpoint.committed else _action(marker, last)
+    )
     if not continues:
         raise _behind(marker, checkpoint)
 
 
-def check_batch(marker: Marker, batch: Batch) -> Action:
+def check_batch(marker: Marker, batch: SourceBatch) -> Action:
     """Return what to do with the output of `batch`, given the owner's marker.
 
     SKIP is only right if `check_replay` returns.
@@ -88,18 +90,18 @@ def check_batch(marker: Marker, batch: Batch) -> Action:
     return action
 
 
-def check_replay(marker: Marker, query: Query, batch: Batch, outputs: Outputs) -> None:
+def check_replay(marker: Marker, query: Query, batch: SourceBatch, outputs: Outputs) -> None:
     """Return if a batch that is published already gave the same output again.
 
     Raises:
-        ReplayDiffers: It did not; the handler versions of both are named.
+        ReplayDiffersError: It did not; the handler versions of both are named.
     """
     computed = digest(outputs)
     if computed == marker.digest:
         return
     # the version that published it before markers knew states cannot go on from today's
     again = "start once with the version that published it, or " if marker.shard_states else ""
-    raise ReplayDiffers(
+    raise ReplayDiffersError(
         f"{batch} is published with the digest {marker.digest.hex()[:16]} by "
         f"handler version {marker.handler_version}, but its replay by "
         f"{query.handler_version} gave {computed.hex()[:16]}: {again}run `verdict recover`"
@@ -113,19 +115,19 @@ def described(marker: Marker | None) -> str:
     batch = f"batch {marker.batch_id} of Spark query {marker.query_id}"
     return (
         f"{batch if marker.batch_id != NO_BATCH else 'no batch yet'} "
-        f"up to ({shown(marker.offsets)}), generation {marker.generation}, "
+        f"up to ({offsets_text(marker.offsets)}), generation {marker.generation}, "
         f"owner {marker.owner or 'nobody'}"
     )
 
 
-def _action(marker: Marker, batch: Batch) -> Action | None:
+def _action(marker: Marker, batch: SourceBatch) -> Action | None:
     if marker.batch_id == NO_BATCH and batch.batch_id != 0:
         return None  # a batch of an earlier generation; a new generation begins with batch 0
     if marker.query_id not in (None, batch.query_id):
         return None
-    if marker.batch_id == batch.batch_id and same(batch.end, marker.offsets):
+    if marker.batch_id == batch.batch_id and same_offsets(batch.end, marker.offsets):
         return Action.SKIP
-    return Action.PUBLISH if same(batch.start, marker.offsets) else None
+    return Action.PUBLISH if same_offsets(batch.start, marker.offsets) else None
 
 
 def _check_first(checkpoint: CheckpointPosition, records_exist: bool) -> None:
@@ -143,7 +145,7 @@ def _check_after_genesis(
         raise _mismatch("cannot start: outputs exist that no marker covers", marker, checkpoint)
     if last is not None and (last.batch_id != 0 or checkpoint.committed):
         raise _mismatch("is of an earlier generation", marker, checkpoint)
-    if checkpoint.initial is not None and not same(checkpoint.initial, marker.offsets):
+    if checkpoint.initial is not None and not same_offsets(checkpoint.initial, marker.offsets):
         raise _behind(marker, checkpoint)
     if marker.generation not in (FIRST_GENERATION, seeded):
         raise _mismatch(

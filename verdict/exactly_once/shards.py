@@ -6,11 +6,11 @@ with: these are files of their own, that can be lost, restored, or taken for ano
 
 from collections.abc import Iterable, Sequence
 
-from verdict.exactly_once.batch import Batch, Move
-from verdict.exactly_once.errors import ForeignState
+from verdict.exactly_once.batch import SourceBatch, StateMove
+from verdict.exactly_once.errors import ForeignStateError
 from verdict.exactly_once.resume import Action
 from verdict.operator.log_head import NO_DIGEST
-from verdict.operator.moved import Moved
+from verdict.operator.moved import StateTransition
 from verdict.wire.marker import Marker, ShardState
 
 EMPTY = ShardState(0, NO_DIGEST)  # of a shard that nothing was seeded or decided in
@@ -23,29 +23,29 @@ OR_MEMORY_CHANGED = (  # an outcome says in the state how long it is kept
 )
 
 
-def told_moves(told: Iterable[Moved], keys: Sequence[int]) -> tuple[Move, ...]:
+def transitions_of(told: Iterable[StateTransition], keys: Sequence[int]) -> tuple[StateMove, ...]:
     """Return what the operator told, by the shards' numbers; `keys` has theirs in order."""
     return tuple(
-        Move(keys.index(key), ShardState(*before), ShardState(*after))
+        StateMove(keys.index(key), ShardState(*before), ShardState(*after))
         for key, before, after in told
     )
 
 
-def check_states(marker: Marker, batch: Batch, action: Action) -> None:
+def check_states(marker: Marker, batch: SourceBatch, action: Action) -> None:
     """Return if the states behind `batch` are the marker's, or it knows none yet.
 
     A batch that is to be published must begin where the marker's states end, the replay of one
     that is published must end there.
 
     Raises:
-        ForeignState: One does not; the shard and both of its states are named.
+        ForeignStateError: One does not; the shard and both of its states are named.
     """
     for shard, before, after in batch.moves:
         found, wanted = after if action is Action.SKIP else before, _known(marker, shard)
         if wanted not in (UNKNOWN, found):
             replay = action is Action.SKIP
             what = "comes by the replay of this batch to" if replay else "is at"
-            raise ForeignState(
+            raise ForeignStateError(
                 f"the state of shard {shard} {what} {_shown(found)}, and the marker of "
                 f"{marker.query} says {_shown(wanted)}: it was lost, is an older one or "
                 f"another's{OR_MEMORY_CHANGED if replay else ''}; nothing of {batch} was "
@@ -54,7 +54,7 @@ def check_states(marker: Marker, batch: Batch, action: Action) -> None:
             )
 
 
-def states_after(marker: Marker, batch: Batch) -> list[ShardState]:
+def states_after(marker: Marker, batch: SourceBatch) -> list[ShardState]:
     """Return the state of every shard after `batch`; of a query without state none."""
     if not batch.moves:
         return marker.shard_states

@@ -9,7 +9,7 @@ Spark (`OffsetSeqLog`, `CommitLog`, `KafkaSourceInitialOffsetWriter`) writes
 - `commits/N`, after batch N: `v1`, and a line of JSON.
 
 Positions are JSON, `{"topic": {"0": 5}}`: the next offset by partition. Every function raises
-`DamagedCheckpoint`, naming the file, when one is missing, cut off or of an unknown kind, and
+`DamagedCheckpointError`, naming the file, when one is missing, cut off or of an unknown kind, and
 `OSError` when the system refuses to read it, which says nothing of what it holds.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from verdict.errors import ABSENT
-from verdict.exactly_once.errors import DamagedCheckpoint
+from verdict.exactly_once.errors import DamagedCheckpointError
 from verdict.kafka.offsets import Offsets
 
 VERSION = "v1"
@@ -52,7 +52,7 @@ def query_id(checkpoint: Path) -> str:
     file = checkpoint / METADATA
     found = _json(file, _text(file))
     if not isinstance(found, dict) or not isinstance(found.get("id"), str):
-        raise damaged(file, "does not hold the id of a query")
+        raise damaged_file(file, "does not hold the id of a query")
     return str(found["id"])
 
 
@@ -83,9 +83,9 @@ def check_commit(checkpoint: Path, batch_id: int) -> None:
     _lines(checkpoint / COMMITS / str(batch_id), 2)
 
 
-def damaged(file: Path, what: str) -> DamagedCheckpoint:
+def damaged_file(file: Path, what: str) -> DamagedCheckpointError:
     """Return the error for a file that `what` is wrong with."""
-    return DamagedCheckpoint(
+    return DamagedCheckpointError(
         f"Spark's checkpoint is damaged: {file} {what}; restore the data directory as it was, "
         "or rebuild the checkpoint from Kafka with `verdict recover`"
     )
@@ -100,13 +100,13 @@ def _in_plan(checkpoint: Path, batch_id: int, *way: str) -> int:
             found = found[name]
         return int(found)
     except (KeyError, TypeError, ValueError):
-        raise damaged(file, f"does not hold {way[-1]}") from None
+        raise damaged_file(file, f"does not hold {way[-1]}") from None
 
 
 def _offsets(file: Path, line: str) -> Offsets:
     found = _json(file, line)
     if not isinstance(found, dict):
-        raise damaged(file, f"holds no Kafka offsets but {line[:80]!r}")
+        raise damaged_file(file, f"holds no Kafka offsets but {line[:80]!r}")
     return {topic: _by_partition(file, topic, offsets) for topic, offsets in found.items()}
 
 
@@ -114,10 +114,10 @@ def _by_partition(file: Path, topic: str, offsets: Any) -> list[int]:
     """Return offsets in the order of their partitions; a gap in the numbers would shift them."""
     wanted = [str(number) for number in range(len(offsets))] if isinstance(offsets, dict) else []
     if not wanted or set(offsets) != set(wanted):
-        raise damaged(file, f"does not hold the partitions of {topic} from 0 without a gap")
+        raise damaged_file(file, f"does not hold the partitions of {topic} from 0 without a gap")
     found = [offsets[number] for number in wanted]
     if not all(type(offset) is int and offset >= 0 for offset in found):
-        raise damaged(file, f"holds for {topic} what are no offsets: {found}")
+        raise damaged_file(file, f"holds for {topic} what are no offsets: {found}")
     return found
 
 
@@ -125,9 +125,9 @@ def _lines(file: Path, count: int) -> list[str]:
     """Return the lines of a log file that has `count` of them and a version we know."""
     lines = _text(file).removeprefix("\0").splitlines()
     if not lines or lines[0] != VERSION:
-        raise damaged(file, f"begins with {lines[:1]}, not with [{VERSION!r}]")
+        raise damaged_file(file, f"begins with {lines[:1]}, not with [{VERSION!r}]")
     if len(lines) != count:
-        raise damaged(file, f"has {len(lines)} lines, not {count} (of one Kafka source)")
+        raise damaged_file(file, f"has {len(lines)} lines, not {count} (of one Kafka source)")
     _json(file, lines[-1])
     return lines
 
@@ -136,11 +136,11 @@ def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (*ABSENT, UnicodeDecodeError) as error:
-        raise damaged(file, f"cannot be read ({error})") from error
+        raise damaged_file(file, f"cannot be read ({error})") from error
 
 
 def _json(file: Path, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise damaged(file, f"holds damaged JSON ({error})") from error
+        raise damaged_file(file, f"holds damaged JSON ({error})") from error

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from enum import StrEnum, auto
 
 
-class Step(StrEnum):
+class Failpoint(StrEnum):
     """A moment in the life of an owner; what is named has just happened."""
 
     MARKER_READ = auto()  # take_over: nobody has been disturbed yet
@@ -22,8 +22,8 @@ class Step(StrEnum):
     STILL_OWNER = auto()  # publish: the marker named us, nobody is fenced again yet
 
 
-OnStep = Callable[[Step], None]
+OnStep = Callable[[Failpoint], None]
 
 
-def unobserved(_: object) -> None:
+def ignore_step(_: object) -> None:
     """Observe nothing, and tell nobody."""

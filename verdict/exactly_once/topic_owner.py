@@ -10,31 +10,32 @@ from dataclasses import replace
 
 from verdict.errors import VerdictError
 from verdict.exactly_once.batch import OutputRecord
-from verdict.exactly_once.errors import UnreadableMarker
+from verdict.exactly_once.errors import UnreadableProgressRecordError
 from verdict.exactly_once.fencing import genesis, write_marker
-from verdict.exactly_once.markers import read_marker
+from verdict.exactly_once.markers import read_progress
 from verdict.exactly_once.query import OWNER, Query
 from verdict.exactly_once.transactions import Transactions
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log_identity import Identities, Identity
 from verdict.wire.marker import Marker
 from verdict.wire.topics import Topics
 
 
-class OwnedByAnother(VerdictError):
+class OtherOwnerError(VerdictError):
     """The topics are those of another deployment."""
 
 
-def claim_topics(topics: Topics, kafka: Kafka, beside: Sequence[OutputRecord] = ()) -> None:
+def claim_topics(topics: Topics, kafka: KafkaConfig, beside: Sequence[OutputRecord] = ()) -> None:
     """Make the topics those of this deployment, unless they are another one's.
 
     `beside` is an operator's decision that they are, where nothing readable says whose they are;
     it is written in the same transaction.
 
     Raises:
-        OwnedByAnother: Another deployment has them; it is named, and not disturbed.
-        UnreadableMarker: The last record of the owner is no marker, and no operator decided.
-        NotPublished: Another process claims them at the same time.
+        OtherOwnerError: Another deployment has them; it is named, and not disturbed.
+        UnreadableProgressRecordError: The last record of the owner is no marker, and no operator
+            decided.
+        NotPublishedError: Another process claims them at the same time.
         VerdictError: An operator decided, and they are this deployment's already.
     """
     query = _query_of_topics(topics)
@@ -58,11 +59,11 @@ def claim_topics(topics: Topics, kafka: Kafka, beside: Sequence[OutputRecord] = 
         transactions.close()
 
 
-def check_topics_owner(topics: Topics, kafka: Kafka) -> None:
+def check_topics_owner(topics: Topics, kafka: KafkaConfig) -> None:
     """Return if the topics, as far as they exist, are not those of another deployment.
 
     Raises:
-        OwnedByAnother: They are, by a claim that is committed; `claim_topics` waits for others.
+        OtherOwnerError: They are, by a claim that is committed; `claim_topics` waits for others.
     """
     query = _query_of_topics(topics)
     identities = Identities(kafka)
@@ -74,7 +75,7 @@ def is_owner(marker: Marker | None, deployment: str, found: Identity) -> bool:
     """Tell whether `marker` says that these topics, all of them, are those of `deployment`.
 
     Raises:
-        OwnedByAnother: Topics that exist are another one's.
+        OtherOwnerError: Topics that exist are another one's.
     """
     if marker is None:
         return False
@@ -83,7 +84,7 @@ def is_owner(marker: Marker | None, deployment: str, found: Identity) -> bool:
     theirs = sorted(dict(marker.topic_ids.items() & found.topic_ids.items()))
     if theirs:
         more = f" and {len(theirs) - 1} more" if len(theirs) > 1 else ""
-        raise OwnedByAnother(
+        raise OtherOwnerError(
             f"{theirs[0]}{more} belong to the deployment {marker.owner!r}, and this one is "
             f"{deployment!r}: both would decide every command. Nothing was published. Set "
             f"deployment to {marker.owner!r} to go on with that one, or give this one a "
@@ -93,21 +94,23 @@ def is_owner(marker: Marker | None, deployment: str, found: Identity) -> bool:
 
 
 def _are_known_as_ours(
-    query: Query, kafka: Kafka, topics: Topics, found: Identity, decided: bool
+    query: Query, kafka: KafkaConfig, topics: Topics, found: Identity, decided: bool
 ) -> bool:
     try:
         return _are_ours(query, kafka, topics, found, wait=True)  # no other process can write now
-    except UnreadableMarker:
+    except UnreadableProgressRecordError:
         if not decided:
             raise
         return False
 
 
-def _are_ours(query: Query, kafka: Kafka, topics: Topics, found: Identity, *, wait: bool) -> bool:
+def _are_ours(
+    query: Query, kafka: KafkaConfig, topics: Topics, found: Identity, *, wait: bool
+) -> bool:
     try:
-        marker = read_marker(kafka, query, wait=wait).marker
-    except UnreadableMarker as error:
-        raise UnreadableMarker(
+        marker = read_progress(kafka, query, wait=wait).marker
+    except UnreadableProgressRecordError as error:
+        raise UnreadableProgressRecordError(
             f"the last record of {topics.owners} under the key {OWNER!r} is none of verdict's, so "
             "nothing says which deployment the topics belong to: see who wrote it, then let the "
             f"deployment whose topics these are say so: {query.remedy}"

@@ -8,15 +8,15 @@ from typing import TypeVar
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
-from verdict.errors import Unreachable, VerdictError
+from verdict.errors import UnreachableError, VerdictError
 from verdict.exactly_once.call_errors import (
     Failures,
     TransactionFailedError,
     translate_kafka_errors,
 )
 from verdict.exactly_once.poll_thread import CallTimedOutError, PollThread
-from verdict.kafka.access import ClientLog, Deadline, Kafka
-from verdict.kafka.offsets import AnyOffsets, each
+from verdict.kafka.access import ClientLog, Deadline, KafkaConfig
+from verdict.kafka.offsets import AnyOffsets, each_partition
 from verdict.operator.chunk import Record
 from verdict.wire.headers import pairs
 from verdict.wire.letter import Pairs
@@ -53,11 +53,11 @@ class Transactions:
     A transaction fails after the transaction timeout, when Kafka aborts it by itself.
     """
 
-    def __init__(self, kafka: Kafka, transactional_id: str) -> None:
+    def __init__(self, kafka: KafkaConfig, transactional_id: str) -> None:
         """Connect and fence; what a former producer left open is resolved when this returns.
 
         Raises:
-            Unreachable: Kafka does not answer within the transaction timeout.
+            UnreachableError: Kafka does not answer within the transaction timeout.
             VerdictError: Kafka refuses.
         """
         self._kafka = kafka
@@ -140,7 +140,7 @@ class Transactions:
 
     def send_offsets(self, offsets: AnyOffsets) -> None:
         """Let the transaction commit `offsets` for the group named like the producer."""
-        places = [TopicPartition(*place, offset) for place, offset in each(offsets)]
+        places = [TopicPartition(*place, offset) for place, offset in each_partition(offsets)]
 
         def send() -> None:
             self._producer.send_offsets_to_transaction(places, self._group, self._left())
@@ -198,7 +198,7 @@ class Transactions:
             self._call("initialise", lambda: self._producer.init_transactions(self._left()))
         except TransactionFailedError as broken:
             self.close()
-            raise (Unreachable if broken.passing else VerdictError)(
+            raise (UnreachableError if broken.passing else VerdictError)(
                 f"producer {self._id} could not be initialised at {self._kafka} within "
                 f"{self._deadline.seconds:g} s ({self._log.last_failure or broken}): see that "
                 "Kafka runs, and that this user may write under that transactional id"
@@ -230,7 +230,7 @@ class Transactions:
 _partition_of = lru_cache(maxsize=1000)(partition_of)
 
 
-def _group(kafka: Kafka, name: str) -> object:
+def _group(kafka: KafkaConfig, name: str) -> object:
     """Return what stands for the group in a transaction; nobody ever joins it."""
     consumer = Consumer({**kafka.settings, "group.id": name, "logger": ClientLog()})
     try:

@@ -3,13 +3,13 @@
 import logging
 
 from verdict.configuration.settings import Settings
-from verdict.event_log.decisions import accepted_partitions, read_decisions
-from verdict.event_log.followed_log import refuse_another_database
+from verdict.event_log.decisions import accepted_partitions, read_skips
+from verdict.event_log.followed_log import require_same_database
 from verdict.exactly_once.markers import readable_marker
 from verdict.exactly_once.query import decider_query
 from verdict.exactly_once.topic_owner import check_topics_owner, claim_topics
-from verdict.foundation.known_markers import refuse_another_log
-from verdict.kafka.access import Kafka
+from verdict.foundation.known_markers import require_same_log
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.wire.marker import Marker
 
@@ -21,36 +21,36 @@ FRAGILE = (
 )
 
 
-def created_topics(settings: Settings, kafka: Kafka) -> list[str]:
+def create_topics(settings: Settings, kafka: KafkaConfig) -> list[str]:
     """Create the topics that are missing, and no marker knows; return their names.
 
     Raises:
-        AnotherLog: A marker or the read side is of another cluster, or of other topics; nothing
-            was created.
-        OwnedByAnother: The topics are another deployment's; nothing was created.
-        Unreachable, TimedOut, VerdictError: As for `TopicAdmin.create_missing`.
+        DifferentLogError: A marker or the read side is of another cluster, or of other topics;
+            nothing was created.
+        OtherOwnerError: The topics are another deployment's; nothing was created.
+        UnreachableError, TimedOutError, VerdictError: As for `TopicAdmin.create_missing`.
     """
-    refuse_another_log(settings, kafka)
+    require_same_log(settings, kafka)
     check_topics_owner(settings.topics, kafka)
-    refuse_another_database(settings, kafka)
+    require_same_database(settings, kafka)
     return TopicAdmin(kafka.settings, settings.topics).create_missing()
 
 
-def ensured_topics(settings: Settings, kafka: Kafka) -> Marker | None:
-    """Create as `created_topics` does, own and check everything against settings and marker.
+def ensure_topics(settings: Settings, kafka: KafkaConfig) -> Marker | None:
+    """Create as `create_topics` does, own and check everything against settings and marker.
 
     Returns:
         The decider's marker, as far as it can be read without waiting for anybody.
 
     Raises:
-        TopicsDiffer: Lists every difference.
-        AnotherLog, OwnedByAnother, Unreachable, TimedOut, VerdictError: As for `created_topics`
-            and `claim_topics`.
+        TopicSettingsError: Lists every difference.
+        DifferentLogError, OtherOwnerError, UnreachableError, TimedOutError, VerdictError: As for
+            `create_topics` and `claim_topics`.
     """
-    created_topics(settings, kafka)
+    create_topics(settings, kafka)
     claim_topics(settings.topics, kafka)
     marker = readable_marker(kafka, decider_query(settings.topics, settings.shards))
-    accepted = accepted_partitions(read_decisions(kafka.settings, settings.topics))
+    accepted = accepted_partitions(read_skips(kafka.settings, settings.topics))
     offsets = None if marker is None else marker.offsets
     admin = TopicAdmin(kafka.settings, settings.topics)
     admin.ensure(offsets, accepted)

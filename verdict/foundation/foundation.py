@@ -10,26 +10,26 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from verdict.configuration.batch_size import check_batch_size, transaction_timeout_s
-from verdict.configuration.cluster import cluster_options, refuse_a_kafka_of_this_machine
+from verdict.configuration.cluster import cluster_options, require_reachable_kafka
 from verdict.configuration.found import running_kafka, withdraw
 from verdict.configuration.kafka import java_options, librdkafka_options, spark_options
-from verdict.configuration.loading import SettingsInvalid
+from verdict.configuration.loading import InvalidSettingsError
 from verdict.configuration.settings import Settings
-from verdict.foundation.ensured_topics import ensured_topics
-from verdict.foundation.place import BROKER, Place, whole_place
-from verdict.kafka.access import Kafka
-from verdict.kafka.log_identity import AnotherLog
+from verdict.foundation.ensured_topics import ensure_topics
+from verdict.foundation.place import BROKER, WorkingDirectory, require_whole_directory
+from verdict.kafka.access import KafkaConfig
+from verdict.kafka.log_identity import DifferentLogError
 from verdict.kafka.topic_check import TopicAdmin
-from verdict.kafka.topic_differences import TopicsDiffer
+from verdict.kafka.topic_differences import TopicSettingsError
 from verdict.local import private
 from verdict.local.broker import FLUSHED, EmbeddedBroker
 from verdict.local.jars import s3_jars
 from verdict.local.lock import DataDirectoryLock
-from verdict.spark.kafka_access import see_that_spark_gets_in
+from verdict.spark.kafka_access import require_spark_access
 from verdict.spark.probe import Executors
 from verdict.spark.session import jvm_exit_code, spark_session
-from verdict.spark.source import Ground
-from verdict.wire.generate import see_that_all_are_written
+from verdict.spark.source import StreamContext
+from verdict.wire.generate import require_written_schemas
 from verdict.wire.marker import Marker
 
 LOG = logging.getLogger("verdict.foundation")
@@ -37,7 +37,7 @@ SPARK = "spark"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foundation(Ground):
+class Runtime(StreamContext):
     """What runs, and how to reach it.
 
     `marker` is the decider's, as far as it could be read without waiting for anybody; `broker` is
@@ -51,24 +51,24 @@ class Foundation(Ground):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WithoutSpark:
+class KafkaRuntime:
     """The same for who needs no Spark."""
 
-    kafka: Kafka
+    kafka: KafkaConfig
     servers: str
     broker: EmbeddedBroker | None
 
 
-def leave(settings: Settings, kafka: Kafka) -> None:
+def leave(settings: Settings, kafka: KafkaConfig) -> None:
     """Leave the topics as they are."""
 
 
-def lay_foundation(
+def start_runtime(
     settings: Settings,
     parts: ExitStack,
-    place: Place | None = None,
-    mend: Callable[[Settings, Kafka], None] = leave,
-) -> Foundation:
+    place: WorkingDirectory | None = None,
+    mend: Callable[[Settings, KafkaConfig], None] = leave,
+) -> Runtime:
     """Lock a place, start Spark and, unless there is one, Kafka; check the topics.
 
     Args:
@@ -80,11 +80,11 @@ def lay_foundation(
     Raises:
         VerdictError: Something is missing, in use, or does not fit.
     """
-    place = place or whole_place(settings.data_dir)
+    place = place or require_whole_directory(settings.data_dir)
     locks = _locked(settings, parts, place)
     check_batch_size(settings)
-    _see_that_the_store_answers(settings)
-    _see_that_kafka_lets_us_in(settings)
+    _require_store(settings)
+    _require_kafka_access(settings)
     with ThreadPoolExecutor(1) as beside:  # two JVMs start in the time of one
         broker = beside.submit(_broker, settings, parts, place)
         spark = _spark(settings, place, locks)
@@ -92,48 +92,50 @@ def lay_foundation(
         servers, embedded = broker.result()
     executors = _executors(settings, spark)
     if settings.kafka_security_protocol != "PLAINTEXT" or settings.spark_kafka:
-        see_that_spark_gets_in(spark, java_options(settings) | {"bootstrap.servers": servers})
+        require_spark_access(spark, java_options(settings) | {"bootstrap.servers": servers})
     kafka = _kafka(settings, servers)
     mend(settings, kafka)
-    return Foundation(
+    return Runtime(
         spark=spark,
         kafka=kafka,
         source=spark_options(settings) | {"kafka.bootstrap.servers": servers},
         partitions=settings.partitions,
         scratch=place.home / SPARK,
         servers=servers,
-        marker=ensured_topics(settings, kafka),
+        marker=ensure_topics(settings, kafka),
         counts=TopicAdmin(kafka.settings, settings.topics).counts(),
         broker=embedded,
         executors=executors,
     )
 
 
-def lay_without_spark(
-    settings: Settings, parts: ExitStack, place: Place, *, owned: bool = True
-) -> WithoutSpark:
-    """Do what `lay_foundation` does, but for Spark; of topics nothing, if they are not `owned`.
+def start_kafka_runtime(
+    settings: Settings, parts: ExitStack, place: WorkingDirectory, *, owned: bool = True
+) -> KafkaRuntime:
+    """Do what `start_runtime` does, but for Spark; of topics nothing, if they are not `owned`.
 
     Whoever brings the only broker along goes on where topics differ, or are gone: else nobody could
     mend them.
     """
     _locked(settings, parts, place)
-    _see_that_kafka_lets_us_in(settings)
+    _require_kafka_access(settings)
     servers, embedded = _broker(settings, parts, place)
     kafka = _kafka(settings, servers)
     if owned:
         try:
-            ensured_topics(settings, kafka)
-        except (TopicsDiffer, AnotherLog) as error:
+            ensure_topics(settings, kafka)
+        except (TopicSettingsError, DifferentLogError) as error:
             if embedded is None:
                 raise
             LOG.warning("%s", error)
-    return WithoutSpark(kafka=kafka, servers=servers, broker=embedded)
+    return KafkaRuntime(kafka=kafka, servers=servers, broker=embedded)
 
 
-def _locked(settings: Settings, parts: ExitStack, place: Place) -> list[DataDirectoryLock]:
+def _locked(
+    settings: Settings, parts: ExitStack, place: WorkingDirectory
+) -> list[DataDirectoryLock]:
     """Take the place, and see that this application can be run before anything is started."""
-    see_that_all_are_written(settings.application)
+    require_written_schemas(settings.application)
     locks = [
         parts.enter_context(DataDirectoryLock(folder, kind))
         for folder, kind in place.locked.items()
@@ -144,22 +146,22 @@ def _locked(settings: Settings, parts: ExitStack, place: Place) -> list[DataDire
     return locks
 
 
-def _kafka(settings: Settings, servers: str) -> Kafka:
-    return Kafka(
+def _kafka(settings: Settings, servers: str) -> KafkaConfig:
+    return KafkaConfig(
         settings=librdkafka_options(settings) | {"bootstrap.servers": servers},
         transaction_timeout_s=transaction_timeout_s(settings),
         outputs=settings.topics.outputs(),
     )
 
 
-def _see_that_kafka_lets_us_in(settings: Settings) -> None:
+def _require_kafka_access(settings: Settings) -> None:
     """Fail before Spark is started for nothing; and Spark's own client would try for ever."""
-    refuse_a_kafka_of_this_machine(settings)
+    require_reachable_kafka(settings)
     if settings.bootstrap_servers is not None:
         servers = {"bootstrap.servers": settings.bootstrap_servers}
         TopicAdmin(librdkafka_options(settings) | servers, settings.topics).reach()
     elif settings.kafka_security_protocol != "PLAINTEXT":
-        raise SettingsInvalid(
+        raise InvalidSettingsError(
             f"kafka_security_protocol is {settings.kafka_security_protocol} and bootstrap_servers "
             "is not set: the embedded broker is for this machine and knows PLAINTEXT only; name "
             "your Kafka, or unset the kafka_ settings"
@@ -167,7 +169,7 @@ def _see_that_kafka_lets_us_in(settings: Settings) -> None:
 
 
 def _broker(
-    settings: Settings, parts: ExitStack, place: Place
+    settings: Settings, parts: ExitStack, place: WorkingDirectory
 ) -> tuple[str, EmbeddedBroker | None]:
     """Return where Kafka is, and our own if nobody else's is known."""
     if settings.bootstrap_servers is not None:
@@ -182,11 +184,11 @@ def _broker(
     return embedded.bootstrap_servers, embedded
 
 
-def _see_that_the_store_answers(settings: Settings) -> None:
+def _require_store(settings: Settings) -> None:
     if settings.in_object_store:
-        from verdict.storage.object_store import see_that_it_answers  # as below
+        from verdict.storage.object_store import require_store  # as below
 
-        see_that_it_answers(settings.durable_dir)
+        require_store(settings.durable_dir)
 
 
 def _store_options(settings: Settings) -> dict[str, str]:
@@ -210,7 +212,9 @@ def _stop(spark: SparkSession) -> None:
         spark.stop()
 
 
-def _spark(settings: Settings, place: Place, locks: Sequence[DataDirectoryLock]) -> SparkSession:
+def _spark(
+    settings: Settings, place: WorkingDirectory, locks: Sequence[DataDirectoryLock]
+) -> SparkSession:
     return spark_session(
         " ".join(filter(None, ("verdict", settings.deployment, place.role))),
         settings.cores or os.cpu_count() or 1,

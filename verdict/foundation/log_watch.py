@@ -3,8 +3,8 @@
 import time
 from collections.abc import Collection
 
-from verdict.errors import Unreachable
-from verdict.kafka.access import Kafka
+from verdict.errors import UnreachableError
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log_identity import Identities, Identity, Remembered, require_same_topics
 
 LOOK_S = 4.0
@@ -19,10 +19,10 @@ class LogWatch:
         topics: Those to look at.
 
     Raises:
-        Unreachable: Kafka does not answer.
+        UnreachableError: Kafka does not answer.
     """
 
-    def __init__(self, kafka: Kafka, topics: Collection[str]) -> None:
+    def __init__(self, kafka: KafkaConfig, topics: Collection[str]) -> None:
         self._identities = Identities(kafka)
         ids = Identity(None, self._identities.identity(topics).topic_ids)
         self._known = Remembered(whose="this process", ids=ids)
@@ -32,7 +32,7 @@ class LogWatch:
         """Look if it is time to.
 
         Raises:
-            AnotherLog: A topic is gone, or another one now.
+            DifferentLogError: A topic is gone, or another one now.
         """
         if time.monotonic() >= self._next:
             self.look()
@@ -41,10 +41,10 @@ class LogWatch:
         """Return if the topics are the same, or Kafka does not answer.
 
         Raises:
-            AnotherLog: A topic is gone, or another one now.
+            DifferentLogError: A topic is gone, or another one now.
         """
         self._next = time.monotonic() + LOOK_S
         try:
             require_same_topics(self._known, self._identities, ANSWER_S)
-        except Unreachable:
+        except UnreachableError:
             return  # whoever needs Kafka reports it

@@ -12,7 +12,7 @@ WHOLE = "data directory"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WorkingDirectory:
     """What a process has for itself.
 
     Args:
@@ -26,20 +26,20 @@ class Place:
     role: str = ""
 
 
-def whole_place(data_dir: Path, *roles: tuple[str, ...]) -> Place:
+def require_whole_directory(data_dir: Path, *roles: tuple[str, ...]) -> WorkingDirectory:
     """Return the place of who has a data directory to itself.
 
     Args:
         data_dir: The directory.
         roles: Which of those may not run by themselves beside it; unset: the decider.
     """
-    return Place(data_dir, {data_dir: WHOLE} | _homes(data_dir, roles or ((DECIDER,),)))
+    return WorkingDirectory(data_dir, {data_dir: WHOLE} | _homes(data_dir, roles or ((DECIDER,),)))
 
 
-def place_of(data_dir: Path, *roles: tuple[str, ...]) -> Place:
+def directory_of(data_dir: Path, *roles: tuple[str, ...]) -> WorkingDirectory:
     """Return the place of roles that run by themselves; the first one's is their home."""
     locked = _homes(data_dir, roles)
-    return Place(next(iter(locked)), locked, roles[0][0])
+    return WorkingDirectory(next(iter(locked)), locked, roles[0][0])
 
 
 def _homes(data_dir: Path, roles: tuple[tuple[str, ...], ...]) -> dict[Path, str]:

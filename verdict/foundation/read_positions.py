@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from verdict.configuration.settings import Settings
-from verdict.event_log.followed_log import Filled, filled
+from verdict.event_log.followed_log import FilledFrom, filled_from
 from verdict.exactly_once.markers import readable_marker
 from verdict.exactly_once.query import Query
 from verdict.foundation.known_markers import queries_of
-from verdict.kafka.access import Kafka
-from verdict.kafka.offsets import each
+from verdict.kafka.access import KafkaConfig
+from verdict.kafka.offsets import each_partition
 from verdict.wire.marker import Marker
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class ReadPositions:
     """What is known of topics apart from the topics themselves."""
 
     markers: Sequence[tuple[Query, Marker]]
-    read_side: Filled
+    read_side: FilledFrom
 
     def topic_ids(self, cluster_id: str | None) -> Mapping[str, frozenset[str]]:
         """Return the ids that each topic of a cluster had; several after an interrupted change."""
@@ -31,24 +31,24 @@ class ReadPositions:
             _add(known, self.read_side.noted.topic_ids)
         return known
 
-    def reached(self) -> dict[Partition, int]:
+    def reached(self) -> dict[TopicPartition, int]:
         """Return the greatest next offset that anybody has of each partition."""
         reached = dict(self.read_side.reached)
         for _, marker in self.markers:
-            for place, offset in each(marker.read):
+            for place, offset in each_partition(marker.read):
                 reached[place] = max(reached.get(place, 0), offset)
         return reached
 
 
-def read_positions(settings: Settings, kafka: Kafka) -> ReadPositions:
+def read_positions(settings: Settings, kafka: KafkaConfig) -> ReadPositions:
     """Return the progress records that can be read, and what the database says.
 
     Raises:
-        Unreachable: Kafka or the database does not answer.
+        UnreachableError: Kafka or the database does not answer.
     """
     found = ((query, readable_marker(kafka, query, wait=True)) for query in queries_of(settings))
     markers = [(query, marker) for query, marker in found if marker is not None]
-    return ReadPositions(markers, filled(settings))
+    return ReadPositions(markers, filled_from(settings))
 
 
 def _add(known: dict[str, frozenset[str]], ids: Mapping[str, str]) -> None:

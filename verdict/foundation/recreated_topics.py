@@ -14,15 +14,15 @@ from typing import Any
 
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
-from verdict.event_log.decisions import write_decisions
-from verdict.event_log.followed_log import follow_instead
-from verdict.event_log.passing import Wish
+from verdict.event_log.decisions import write_skips
+from verdict.event_log.followed_log import rebind_to_log
+from verdict.event_log.passing import SkipRequest
 from verdict.exactly_once.fencing import claim
 from verdict.exactly_once.markers import readable_marker
 from verdict.exactly_once.query import DECIDER, Query, decider_query
 from verdict.exactly_once.topic_owner import check_topics_owner
 from verdict.foundation.read_positions import ReadPositions, read_positions
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.appending import Appender
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.log_identity import Identities, Identity
@@ -31,13 +31,13 @@ from verdict.kafka.topic_check import TopicAdmin
 from verdict.model.source import Source
 from verdict.wire.decision import Decision, Kind
 from verdict.wire.marker import Marker
-from verdict.wire.spans import Partition, Span, Spans
+from verdict.wire.spans import OffsetRange, Spans, TopicPartition
 from verdict.wire.topics import Topics
 
 LOG = logging.getLogger("verdict.recovery")
 
 
-def recreate_topics(settings: Settings, kafka: Kafka, wish: Wish) -> list[str]:
+def recreate_topics(settings: Settings, kafka: KafkaConfig, wish: SkipRequest) -> list[str]:
     """Create the topics again that are gone, and let all that knew the former ones know these.
 
     An interrupted run can be repeated.
@@ -52,9 +52,9 @@ def recreate_topics(settings: Settings, kafka: Kafka, wish: Wish) -> list[str]:
 
     Raises:
         VerdictError: One of them cannot be created again, or nobody knows how far it was read.
-        OwnedByAnother: The topics are another deployment's.
-        NotPublished: Somebody starts the deployment at the same time.
-        Unreachable: Kafka or the database does not answer.
+        OtherOwnerError: The topics are another deployment's.
+        NotPublishedError: Somebody starts the deployment at the same time.
+        UnreachableError: Kafka or the database does not answer.
     """
     positions = read_positions(settings, kafka)
     gone = _gone(positions, kafka, {topic.name for topic in settings.topics.all()})
@@ -75,12 +75,12 @@ def recreate_topics(settings: Settings, kafka: Kafka, wish: Wish) -> list[str]:
     for query, _ in positions.markers:
         if not query.topics.isdisjoint(gone):
             claim(query, kafka, partial(_with_new_ids, query, kafka, found)).close()
-    follow_instead(settings, found)
+    rebind_to_log(settings, found)
     LOG.warning("created again: %s", ", ".join(gone))
     return gone
 
 
-def _gone(positions: ReadPositions, kafka: Kafka, declared: Collection[str]) -> list[str]:
+def _gone(positions: ReadPositions, kafka: KafkaConfig, declared: Collection[str]) -> list[str]:
     """Return the topics of this cluster that are missing, or have another id now."""
     cluster = Identities(kafka).identity(()).cluster_id
     known = positions.topic_ids(cluster)
@@ -103,10 +103,10 @@ def _check_recreatable(gone: Collection[str], topics: Topics) -> None:
 
 def _begins(
     positions: ReadPositions, topics: Topics, gone: Collection[str]
-) -> dict[Partition, int]:
+) -> dict[TopicPartition, int]:
     """Return where each partition continues: those that there must be, and those that were read."""
     first = {
-        Partition(topic.name, number): 0
+        TopicPartition(topic.name, number): 0
         for topic in topics.all()
         if topic.name in gone
         for number in range(topic.partitions)
@@ -115,7 +115,7 @@ def _begins(
     return first | {place: offset for place, offset in reached if place.topic in gone}
 
 
-def _make(kafka: Kafka, topics: Topics, begins: Collection[Partition]) -> None:
+def _make(kafka: KafkaConfig, topics: Topics, begins: Collection[TopicPartition]) -> None:
     counts = Counter(place.topic for place in begins)
     wanted = [
         replace(topic, partitions=counts[topic.name])
@@ -125,7 +125,7 @@ def _make(kafka: Kafka, topics: Topics, begins: Collection[Partition]) -> None:
     TopicAdmin(kafka.settings, topics).make(wanted)
 
 
-def _continue(kafka: Kafka, settings: Settings, begins: Mapping[Partition, int]) -> None:
+def _continue(kafka: KafkaConfig, settings: Settings, begins: Mapping[TopicPartition, int]) -> None:
     """Return when no record has an offset below `begins` that a reader still has to see.
 
     What others have written there meanwhile, as a sender may to a topic of that name, is appended
@@ -133,7 +133,9 @@ def _continue(kafka: Kafka, settings: Settings, begins: Mapping[Partition, int])
     """
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         kept = log.bounds(begins)
-        below = {place: Span(of.start, min(of.end, begins[place])) for place, of in kept.items()}
+        below = {
+            place: OffsetRange(of.start, min(of.end, begins[place])) for place, of in kept.items()
+        }
         appender = Appender(kafka, decider_query(settings.topics, 1).transactional_id)
         appender.use_up({place: begins[place] - of.end for place, of in kept.items()})
         if count := appender.append(_copies(log, below)):
@@ -151,7 +153,7 @@ def _copies(log: KafkaLog, below: Spans) -> Iterator[Mapping[str, Any]]:
         }
 
 
-def _record(kafka: Kafka, topics: Topics, gone: Sequence[str], wish: Wish) -> None:
+def _record(kafka: KafkaConfig, topics: Topics, gone: Sequence[str], wish: SkipRequest) -> None:
     decisions = [
         Decision(
             kind=Kind.ACCEPTED,
@@ -163,10 +165,10 @@ def _record(kafka: Kafka, topics: Topics, gone: Sequence[str], wish: Wish) -> No
         )
         for name in gone
     ]
-    write_decisions(kafka.settings, topics, decisions)
+    write_skips(kafka.settings, topics, decisions)
 
 
-def _with_new_ids(query: Query, kafka: Kafka, found: Identity) -> Marker:
+def _with_new_ids(query: Query, kafka: KafkaConfig, found: Identity) -> Marker:
     """Return the query's progress record, now that nobody else can write it, with the new ids."""
     marker = readable_marker(kafka, query, wait=True)
     if marker is None:

@@ -23,21 +23,21 @@ from sqlalchemy import Engine, text
 
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
-from verdict.database.address import parse, shown
+from verdict.database.address import masked_url, parse
 from verdict.errors import VerdictError
 from verdict.event_log import archived_places
-from verdict.event_log.archived_places import StoredEvent
-from verdict.event_log.decisions import read_decisions, write_decisions
+from verdict.event_log.archived_places import ArchivedBytes
+from verdict.event_log.decisions import read_skips, write_skips
 from verdict.event_log.followed_log import check_same_topics, database_if_any, has_archive
 from verdict.event_log.lost_events import compared
-from verdict.event_log.passing import Wish
+from verdict.event_log.passing import SkipRequest
 from verdict.exactly_once.fencing import claim
 from verdict.exactly_once.query import DECIDER, decider_query
 from verdict.exactly_once.topic_owner import check_topics_owner
-from verdict.foundation.known_markers import refuse_another_log
+from verdict.foundation.known_markers import require_same_log
 from verdict.foundation.read_positions import ReadPositions, read_positions
 from verdict.foundation.restored_progress import Restorations, correct_progress, unchanged
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.appending import Appender, Record
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import Offsets, by_topic
@@ -48,7 +48,7 @@ from verdict.wire.catalog import Catalog, catalog_of
 from verdict.wire.cloud_events import event_headers
 from verdict.wire.decision import Decision, Kind
 from verdict.wire.records import decode_event
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 from verdict.wire.topics import Topics
 
 LOG = logging.getLogger("verdict.recovery")
@@ -61,7 +61,7 @@ COMMANDS = 'SELECT topic, "partition", max("offset") + 1 FROM outcome GROUP BY t
 class Restored:
     """How many events were lost at the end of each partition, and how many were appended now."""
 
-    lost: Mapping[Partition, int]
+    lost: Mapping[TopicPartition, int]
     appended: int
 
     def __str__(self) -> str:
@@ -71,7 +71,7 @@ class Restored:
         return f"Kafka had lost {places}; {self.appended} events were appended now"
 
 
-def restore_events(settings: Settings, kafka: Kafka, wish: Wish) -> Restored:
+def restore_events(settings: Settings, kafka: KafkaConfig, wish: SkipRequest) -> Restored:
     """Append the archived events again that Kafka has lost, and correct all positions.
 
     Args:
@@ -82,18 +82,18 @@ def restore_events(settings: Settings, kafka: Kafka, wish: Wish) -> Restored:
     Raises:
         VerdictError: There is no archive, a row of it was altered, or Kafka holds other events
             under the versions of lost ones; nothing was changed.
-        AnotherLog: The database is of another Kafka.
-        OwnedByAnother, NotPublished: Somebody else uses the topics, or starts meanwhile.
-        Unreachable: Kafka or the database does not answer.
+        DifferentLogError: The database is of another Kafka.
+        OtherOwnerError, NotPublishedError: Somebody else uses the topics, or starts meanwhile.
+        UnreachableError: Kafka or the database does not answer.
     """
-    refuse_another_log(settings, kafka)
+    require_same_log(settings, kafka)
     check_topics_owner(settings.topics, kafka)
     positions = read_positions(settings, kafka)
     check_same_topics(settings, kafka, positions.read_side)
     with database_if_any(settings) as engine:
         if engine is None or not has_archive(engine):
             raise VerdictError(
-                f"{shown(parse(database_url(settings)))} has no archive of events: name the "
+                f"{masked_url(parse(database_url(settings)))} has no archive of events: name the "
                 "database that has it with --database-url"
             )
         with failing_in_words(engine):
@@ -104,7 +104,7 @@ class _Restoring:
     """What all steps of a restoration need."""
 
     def __init__(
-        self, settings: Settings, kafka: Kafka, engine: Engine, positions: ReadPositions
+        self, settings: Settings, kafka: KafkaConfig, engine: Engine, positions: ReadPositions
     ) -> None:
         self._settings = settings
         self._topics: Topics = settings.topics
@@ -114,7 +114,7 @@ class _Restoring:
         self._positions = positions
         self._decider = decider_query(self._topics, settings.shards)
 
-    def run(self, wish: Wish) -> Restored:
+    def run(self, wish: SkipRequest) -> Restored:
         for former in (one for query, one in self._positions.markers if query.name == DECIDER):
             raised = replace(former, offsets=_raised(former.offsets, self._commands()))
             claim(self._decider, self._kafka, partial(unchanged, raised)).close()
@@ -137,7 +137,7 @@ class _Restoring:
                 position.move(connection, place, one.position)
         return Restored({place: len(one.archived) for place, one in found.items()}, appended)
 
-    def _unread(self) -> dict[Partition, int]:
+    def _unread(self) -> dict[TopicPartition, int]:
         """Return how many offsets have to be used up on each partition, if any."""
         reached = self._positions.reached()
         for place, offset in self._commands().items():
@@ -153,11 +153,11 @@ class _Restoring:
             if count > 0 or place in hidden
         }
 
-    def _commands(self) -> dict[Partition, int]:
+    def _commands(self) -> dict[TopicPartition, int]:
         """Return the offsets after the last commands whose outcomes the database has."""
         with snapshot(self._engine) as connection:
             rows = connection.execute(text(COMMANDS)).all()
-        return {Partition(topic, number): offset for topic, number, offset in rows}
+        return {TopicPartition(topic, number): offset for topic, number, offset in rows}
 
     def _records(self, found: Restorations) -> Iterator[Record]:
         with snapshot(self._engine) as connection:
@@ -167,7 +167,7 @@ class _Restoring:
                     if event.offset in missing:
                         yield _record(self._catalog, place, event)
 
-    def _record(self, found: Restorations, wish: Wish) -> None:
+    def _record(self, found: Restorations, wish: SkipRequest) -> None:
         """Write down who restored what, unless that was done before the run was interrupted."""
         decisions = [
             Decision(
@@ -180,10 +180,10 @@ class _Restoring:
             )
             for place, one in found.items()
         ]
-        before = read_decisions(self._kafka.settings, self._topics)
+        before = read_skips(self._kafka.settings, self._topics)
         known = {(one.source, one.until) for one in before if one.kind == Kind.RESTORED}
         new = [one for one in decisions if (one.source, one.until) not in known]
-        write_decisions(self._kafka.settings, self._topics, new)
+        write_skips(self._kafka.settings, self._topics, new)
 
     def _report_lost_beyond_archive(self) -> None:
         """Name who has read events that neither Kafka nor the archive has."""
@@ -224,7 +224,7 @@ def _check_conflicts(found: Restorations) -> None:
         )
 
 
-def _record(catalog: Catalog, place: Partition, event: StoredEvent) -> Record:
+def _record(catalog: Catalog, place: TopicPartition, event: ArchivedBytes) -> Record:
     """Return the record of an archived event.
 
     Raises:
@@ -249,8 +249,10 @@ def _record(catalog: Catalog, place: Partition, event: StoredEvent) -> Record:
     }
 
 
-def _raised(offsets: Offsets, decided: Mapping[Partition, int]) -> Offsets:
+def _raised(offsets: Offsets, decided: Mapping[TopicPartition, int]) -> Offsets:
     """Return a position in topics of commands that is not below what is known to be decided."""
-    known = {Partition(topic, n): at for topic, of in offsets.items() for n, at in enumerate(of)}
+    known = {
+        TopicPartition(topic, n): at for topic, of in offsets.items() for n, at in enumerate(of)
+    }
     raised = {place: max(at, decided.get(place, 0)) for place, at in known.items()}
     return offsets | by_topic(raised)

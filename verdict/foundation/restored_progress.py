@@ -10,28 +10,28 @@ from verdict.event_log.restoration import Restoration
 from verdict.exactly_once.fencing import claim
 from verdict.exactly_once.markers import readable_marker
 from verdict.exactly_once.query import LAKE, Query
-from verdict.exactly_once.steps import unobserved
-from verdict.kafka.access import Kafka
+from verdict.exactly_once.steps import ignore_step
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.offsets import AnyOffsets, Offsets
-from verdict.lake.table import Span, Table, position
+from verdict.lake.table import LakeFolder, LakeSpan, position
 from verdict.local.lock import DataDirectoryLock
 from verdict.wire.marker import Marker
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 
 LOG = logging.getLogger("verdict.recovery")
 
-Restorations = Mapping[Partition, Restoration]
+Restorations = Mapping[TopicPartition, Restoration]
 
 
 def correct_progress(
-    settings: Settings, kafka: Kafka, query: Query, restored: Restorations
+    settings: Settings, kafka: KafkaConfig, query: Query, restored: Restorations
 ) -> None:
     """Let policies, or the lake, go on at the first event that they have not read.
 
     Raises:
-        NotPublished: Somebody starts them meanwhile.
+        NotPublishedError: Somebody starts them meanwhile.
         VerdictError: The lake's folder is in use.
-        Unreachable: Kafka does not answer.
+        UnreachableError: Kafka does not answer.
     """
     marker = readable_marker(kafka, query, wait=True)
     if marker is None or marker == (corrected := _corrected(marker, restored)):
@@ -64,7 +64,7 @@ def _corrected(marker: Marker, restored: Restorations) -> Marker:
 def _moved(offsets: AnyOffsets, restored: Restorations) -> Offsets:
     moved = {}
     for topic, of in offsets.items():
-        found = (restored.get(Partition(topic, number)) for number in range(len(of)))
+        found = (restored.get(TopicPartition(topic, number)) for number in range(len(of)))
         pairs = zip(of, found, strict=True)
         moved[topic] = [at if one is None else one.position(at) for at, one in pairs]
     return moved
@@ -79,5 +79,5 @@ def _continue_lake(settings: Settings, before: int, after: int) -> None:
     if rows is None or after <= before or not (folder / rows.name).exists():
         return
     with DataDirectoryLock(folder, "lake", "lake_dir"):
-        table = Table(folder / rows.name, folder / "staging")
-        table.put(table.staged(), Span(before, after), partial(unobserved, None))
+        table = LakeFolder(folder / rows.name, folder / "staging")
+        table.put(table.staged(), LakeSpan(before, after), partial(ignore_step, None))

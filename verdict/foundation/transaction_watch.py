@@ -5,9 +5,9 @@ import time
 from collections.abc import Collection
 
 from verdict.errors import VerdictError
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log import KafkaLog
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 
 LOG = logging.getLogger("verdict.topics")
 LOOK_S = 5.0
@@ -21,12 +21,12 @@ class TransactionWatch:
         topics: Those to look at.
     """
 
-    def __init__(self, kafka: Kafka, topics: Collection[str]) -> None:
+    def __init__(self, kafka: KafkaConfig, topics: Collection[str]) -> None:
         self._log = KafkaLog(kafka.settings)
         self._topics = topics
         self._limit_s = kafka.transaction_timeout_s
-        self._since: dict[tuple[Partition, int], float] = {}
-        self._said: set[tuple[Partition, int]] = set()
+        self._since: dict[tuple[TopicPartition, int], float] = {}
+        self._said: set[tuple[TopicPartition, int]] = set()
         self._next = time.monotonic() + LOOK_S
 
     def check(self) -> None:

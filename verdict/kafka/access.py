@@ -14,7 +14,7 @@ STATE = re.compile(r"in state (\w+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kafka:
+class KafkaConfig:
     """Where Kafka is, and how long it may take.
 
     Args:
@@ -32,13 +32,13 @@ class Kafka:
         return f"Kafka at {self.settings.get('bootstrap.servers')}"
 
 
-def kafka_of(settings: Settings) -> Kafka:
+def kafka_of(settings: Settings) -> KafkaConfig:
     """Return the way to the Kafka that is set, or to that of the service that runs.
 
     Raises:
-        Unreachable: No Kafka is set and no service runs.
+        UnreachableError: No Kafka is set and no service runs.
     """
-    return Kafka(
+    return KafkaConfig(
         settings=kafka_options(settings),
         transaction_timeout_s=settings.transaction_timeout_s,
         outputs=settings.topics.outputs(),

@@ -13,7 +13,7 @@ from verdict.wire.topics import Topics
 MANY = "*"
 
 
-class Role(StrEnum):
+class KafkaPrincipal(StrEnum):
     """Who speaks to Kafka: the service, who sends commands, who follows events, who looks."""
 
     DECIDER = "decider"
@@ -25,7 +25,7 @@ class Role(StrEnum):
 class Acl(NamedTuple):
     """One thing that a role may do; `pattern` is `literal` or `prefixed`."""
 
-    role: Role
+    role: KafkaPrincipal
     resource: str
     pattern: str
     name: str
@@ -46,7 +46,7 @@ def acls(topics: Topics, retry_topics: Collection[str] = ()) -> list[Acl]:
 
 
 def _decider(topics: Topics, retry_topics: Collection[str]) -> Iterator[Acl]:
-    role, own = Role.DECIDER, topics.transactional_id("")
+    role, own = KafkaPrincipal.DECIDER, topics.transactional_id("")
     every = [topic.name for topic in topics.all()]
     yield from _topics(role, "DescribeConfigs", _ours(topics))
     yield from _topics(role, "Read", every)
@@ -64,27 +64,27 @@ def _decider(topics: Topics, retry_topics: Collection[str]) -> Iterator[Acl]:
 
 
 def _sender(topics: Topics) -> Iterator[Acl]:
-    yield from _topics(Role.SENDER, "Write", topics.every_commands())
+    yield from _topics(KafkaPrincipal.SENDER, "Write", topics.every_commands())
     heard = [topics.replies, *map(topics.responses, topics.application.aggregate_types)]
-    yield from _topics(Role.SENDER, "Read", heard)
+    yield from _topics(KafkaPrincipal.SENDER, "Read", heard)
 
 
 def _subscriber(topics: Topics) -> Iterator[Acl]:
     followed = [*map(topics.events, topics.application.aggregate_types), topics.decisions]
-    yield from _topics(Role.SUBSCRIBER, "Read", followed)
-    yield Acl(Role.SUBSCRIBER, "group", "prefixed", "verdict-", "Describe")
+    yield from _topics(KafkaPrincipal.SUBSCRIBER, "Read", followed)
+    yield Acl(KafkaPrincipal.SUBSCRIBER, "group", "prefixed", "verdict-", "Describe")
 
 
 def _reader(topics: Topics) -> Iterator[Acl]:
-    yield from _topics(Role.READER, "DescribeConfigs", _ours(topics))
-    yield from _topics(Role.READER, "Read", (topic.name for topic in topics.all()))
-    yield Acl(Role.READER, "group", "prefixed", "verdict-", "Describe")
+    yield from _topics(KafkaPrincipal.READER, "DescribeConfigs", _ours(topics))
+    yield from _topics(KafkaPrincipal.READER, "Read", (topic.name for topic in topics.all()))
+    yield Acl(KafkaPrincipal.READER, "group", "prefixed", "verdict-", "Describe")
 
 
 def _ours(topics: Topics) -> Iterator[str]:
     return (topic.name for topic in topics.all() if topic.ours)
 
 
-def _topics(role: Role, operation: str, names: Iterable[str]) -> Iterator[Acl]:
+def _topics(role: KafkaPrincipal, operation: str, names: Iterable[str]) -> Iterator[Acl]:
     for name in names:
         yield Acl(role, "topic", "literal", name, operation)

@@ -10,9 +10,9 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from verdict.kafka.access import ClientLog, Kafka
+from verdict.kafka.access import ClientLog, KafkaConfig
 from verdict.kafka.errors import kafka_failed
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 from verdict.wire.topics import OUTPUT_BYTES
 
 UNUSED = b"unused"  # a key, as a compacted topic refuses records without one
@@ -31,11 +31,11 @@ class Appender:
         transactional_id: Excludes another appender of the same name.
 
     Raises:
-        Unreachable: Kafka does not answer.
+        UnreachableError: Kafka does not answer.
         VerdictError: It refuses.
     """
 
-    def __init__(self, kafka: Kafka, transactional_id: str) -> None:
+    def __init__(self, kafka: KafkaConfig, transactional_id: str) -> None:
         self._servers = str(kafka.settings.get("bootstrap.servers"))
         self._seconds = kafka.transaction_timeout_s
         self._refused: list[KafkaError] = []
@@ -50,7 +50,7 @@ class Appender:
         self._producer = Producer(settings)
         self._call(lambda: self._producer.init_transactions(self._seconds))
 
-    def use_up(self, counts: Mapping[Partition, int]) -> None:
+    def use_up(self, counts: Mapping[TopicPartition, int]) -> None:
         """Return when the end of each partition has moved on by at least so many offsets."""
         for place, count in counts.items():
             for start in range(0, count, USED_UP_AT_ONCE):

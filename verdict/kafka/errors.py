@@ -2,9 +2,9 @@
 
 from confluent_kafka import KafkaError, KafkaException
 
-from verdict.configuration.loading import SettingsInvalid
-from verdict.errors import Unreachable, VerdictError
-from verdict.wire.spans import Partition
+from verdict.configuration.loading import InvalidSettingsError
+from verdict.errors import UnreachableError, VerdictError
+from verdict.wire.spans import TopicPartition
 
 UNREACHABLE = {
     KafkaError._TRANSPORT,
@@ -22,7 +22,7 @@ OURS = {
 }
 
 
-class RecordsDropped(VerdictError):
+class RecordsDroppedError(VerdictError):
     """Kafka has dropped what was to be read next.
 
     Args:
@@ -33,7 +33,7 @@ class RecordsDropped(VerdictError):
     """
 
     def __init__(self, topic: str, partition: int, needed: int, earliest: int) -> None:
-        self.place = Partition(topic, partition)
+        self.place = TopicPartition(topic, partition)
         self.needed, self.earliest = needed, earliest
         super().__init__(
             f"{self.place} was to be read from offset {needed}, and Kafka has it from "
@@ -42,7 +42,7 @@ class RecordsDropped(VerdictError):
         )
 
 
-class NotThereYet(VerdictError):
+class TopicMissingError(VerdictError):
     """What was to be read lies behind the end of a partition."""
 
     def __init__(self, topic: str, partition: int, needed: int, end: int) -> None:
@@ -65,14 +65,14 @@ def kafka_failed(what: str, servers: str, error: KafkaException, said: str = "")
     if reason.code() not in UNREACHABLE:
         return VerdictError(f"{what} (Kafka at {servers}: {reason.str()})")
     text = said.rpartition("]: ")[2] or reason.str()  # without the name of librdkafka's thread
-    return Unreachable(f"cannot reach Kafka at {servers}, {what} ({text}): {advice(text)}")
+    return UnreachableError(f"cannot reach Kafka at {servers}, {what} ({text}): {advice(text)}")
 
 
-def settings_refused(error: KafkaException) -> SettingsInvalid:
+def settings_refused(error: KafkaException) -> InvalidSettingsError:
     """Return the error to raise when librdkafka does not accept its settings at all."""
     said = error.args[0].str()
     ours = (ours for theirs, ours in OURS.items() if theirs in said)
-    return SettingsInvalid(
+    return InvalidSettingsError(
         f"the Kafka client does not accept its settings ({said}): check "
         f"{next(ours, 'what stands under kafka')}, `verdict config show` tells where it comes from"
     )

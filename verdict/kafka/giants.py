@@ -7,14 +7,15 @@ whole of a record before anybody can look at it, so Spark dies of one, and at ev
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message
+from confluent_kafka import TopicPartition as KafkaPartition
 
-from verdict.kafka.access import ClientLog, Deadline, Kafka
+from verdict.kafka.access import ClientLog, Deadline, KafkaConfig
 from verdict.kafka.log import consumer_of
 from verdict.kafka.message_headers import headers_of
-from verdict.kafka.offsets import AnyOffsets, each
+from verdict.kafka.offsets import AnyOffsets, each_partition
 from verdict.model.source import Source
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 
 GIANT_BYTES = 16 * 2**20  # more than a topic of ours takes, unless it was packed
 FEW: dict[str, str | int | bool] = {  # of what is read ahead: one giant at a time is enough
@@ -27,7 +28,7 @@ FEW: dict[str, str | int | bool] = {  # of what is read ahead: one giant at a ti
 
 
 @dataclass(frozen=True, slots=True)
-class Giant:
+class OversizedRecord:
     """A record with many more bytes than its topic takes; `size` is None when it is beyond all."""
 
     source: Source
@@ -38,7 +39,9 @@ class Giant:
         return f"{self.source} unpacks to {size}"
 
 
-def giants(kafka: Kafka, starts: AnyOffsets, rows: int, seconds: float) -> list[Giant]:
+def oversized_records(
+    kafka: KafkaConfig, starts: AnyOffsets, rows: int, seconds: float
+) -> list[OversizedRecord]:
     """Return the giants among the records that come next, as far as they are found in time.
 
     Args:
@@ -48,7 +51,7 @@ def giants(kafka: Kafka, starts: AnyOffsets, rows: int, seconds: float) -> list[
         seconds: After them it ends with what was found.
 
     Raises:
-        SettingsInvalid: The client does not accept the settings.
+        InvalidSettingsError: The client does not accept the settings.
     """
     consumer = consumer_of(kafka.settings, ClientLog(), FEW)
     try:
@@ -59,17 +62,17 @@ def giants(kafka: Kafka, starts: AnyOffsets, rows: int, seconds: float) -> list[
 
 def _found(
     consumer: Consumer, starts: AnyOffsets, rows: int, deadline: Deadline
-) -> Iterator[Giant]:
-    ends = {place: start + rows for place, start in each(starts)}
-    consumer.assign([TopicPartition(*place, end - rows) for place, end in ends.items()])
+) -> Iterator[OversizedRecord]:
+    ends = {place: start + rows for place, start in each_partition(starts)}
+    consumer.assign([KafkaPartition(*place, end - rows) for place, end in ends.items()])
     while ends and (left := deadline.left()) and (message := consumer.poll(left)) is not None:
-        place = Partition(message.topic() or "", message.partition() or 0)
+        place = TopicPartition(message.topic() or "", message.partition() or 0)
         if place not in ends:
             continue
         # of a batch that cannot be unpacked the client tells the first place, which may be behind
         offset, size = max(message.offset() or 0, ends[place] - rows), _size(message)
         if size is None or size > GIANT_BYTES:
-            yield Giant(Source(*place, offset), size)
+            yield OversizedRecord(Source(*place, offset), size)
         if _is_last(message) or offset + 1 >= ends[place]:
             del ends[place]
 

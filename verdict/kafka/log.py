@@ -13,16 +13,23 @@ from confluent_kafka import (
     KafkaError,
     KafkaException,
     Message,
-    TopicPartition,
+)
+from confluent_kafka import (
+    TopicPartition as KafkaPartition,
 )
 from confluent_kafka.admin import TopicMetadata  # type: ignore[attr-defined]
 
 from verdict.client.listing import list_topics
-from verdict.errors import Unreachable, VerdictError
+from verdict.errors import UnreachableError, VerdictError
 from verdict.kafka.access import ClientLog, Deadline
-from verdict.kafka.errors import NotThereYet, RecordsDropped, kafka_failed, settings_refused
+from verdict.kafka.errors import (
+    RecordsDroppedError,
+    TopicMissingError,
+    kafka_failed,
+    settings_refused,
+)
 from verdict.wire.passed_over import NOTHING_PASSED_OVER
-from verdict.wire.spans import Partition, Span, Spans
+from verdict.wire.spans import OffsetRange, Spans, TopicPartition
 
 ANSWER_S = 5.0  # for each question, where nobody says how long all of it may take
 AT_ONCE = 1000  # records
@@ -65,7 +72,7 @@ def consumer_of(options: Options, log: ClientLog, more: Mapping[str, str | int |
         more: Settings that win over all others.
 
     Raises:
-        SettingsInvalid: librdkafka does not accept the settings.
+        InvalidSettingsError: librdkafka does not accept the settings.
     """
     settings: dict[str, Any] = {**options, **READING, **more, "logger": log}
     try:
@@ -74,7 +81,7 @@ def consumer_of(options: Options, log: ClientLog, more: Mapping[str, str | int |
         raise settings_refused(error) from error
 
 
-def log_bounds(options: Options, places: Collection[Partition]) -> Spans:
+def log_bounds(options: Options, places: Collection[TopicPartition]) -> Spans:
     """Return what `KafkaLog.bounds` says of some partitions; raises as it does."""
     with KafkaLog(options) as log:
         return log.bounds(places)
@@ -94,13 +101,13 @@ class KafkaLog:
         shows_passed_over: Whether `read` leaves out only those among them that cannot be unpacked.
 
     Raises:
-        SettingsInvalid: librdkafka does not accept the options.
+        InvalidSettingsError: librdkafka does not accept the options.
     """
 
     def __init__(self, options: Options, seconds: float | None = None) -> None:
         self.passed_over = NOTHING_PASSED_OVER
         self.shows_passed_over = False
-        self._next: dict[Partition, int] = {}
+        self._next: dict[TopicPartition, int] = {}
         self._silent_s = 0.0
         self._options = options
         self._servers = str(options.get("bootstrap.servers"))
@@ -120,7 +127,7 @@ class KafkaLog:
         """Return as soon as Kafka answers.
 
         Raises:
-            Unreachable: It does not answer within so many seconds.
+            UnreachableError: It does not answer within so many seconds.
         """
         allowed, self._deadline = self._deadline, Deadline(seconds)
         self.topics()
@@ -134,7 +141,7 @@ class KafkaLog:
         """Return the names of all topics.
 
         Raises:
-            Unreachable: Kafka does not answer in time.
+            UnreachableError: Kafka does not answer in time.
         """
         return frozenset(self._listed())
 
@@ -143,11 +150,11 @@ class KafkaLog:
         error = self._listed(topic)[topic].error
         return error is None or error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART
 
-    def places(self, topics: Iterable[str]) -> list[Partition]:
+    def places(self, topics: Iterable[str]) -> list[TopicPartition]:
         """Return every partition of some topics, in their order.
 
         Raises:
-            Unreachable: Kafka does not answer in time.
+            UnreachableError: Kafka does not answer in time.
             VerdictError: A topic does not exist, or may not be read.
         """
         wanted = [*topics]
@@ -159,36 +166,40 @@ class KafkaLog:
                 "create`, or start `verdict up`, which creates it"
             )
         return [
-            Partition(topic, n) for topic in wanted for n in range(len(known[topic].partitions))
+            TopicPartition(topic, n)
+            for topic in wanted
+            for n in range(len(known[topic].partitions))
         ]
 
-    def bounds(self, places: Collection[Partition]) -> dict[Partition, Span]:
+    def bounds(self, places: Collection[TopicPartition]) -> dict[TopicPartition, OffsetRange]:
         """Return from the first offset that is kept to the one behind the last committed record.
 
         Raises:
-            Unreachable: Kafka does not answer in time.
+            UnreachableError: Kafka does not answer in time.
             VerdictError: It refuses.
         """
         starts = self._offsets(self._consumer, places, OFFSET_BEGINNING)
         ends = self._ends(places)
-        return {place: Span(starts[place], ends[place]) for place in places}
+        return {place: OffsetRange(starts[place], ends[place]) for place in places}
 
-    def written(self, places: Collection[Partition]) -> dict[Partition, int]:
+    def written(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the ends with what open transactions have written; raises as `bounds` does."""
         return self._offsets(self._uncommitted, places, OFFSET_END)
 
-    def hidden(self, ends: Mapping[Partition, int]) -> dict[Partition, int]:
+    def hidden(self, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Return where a transaction is open now: its first offset, behind which nobody reads.
 
         Args:
             ends: With what open transactions have written, of `written`.
 
         Raises:
-            Unreachable, VerdictError: As for `bounds`.
+            UnreachableError, VerdictError: As for `bounds`.
         """
         return {place: end for place, end in self._ends(ends).items() if end < ends[place]}
 
-    def await_settled(self, places: Collection[Partition], what: str) -> dict[Partition, int]:
+    def await_settled(
+        self, places: Collection[TopicPartition], what: str
+    ) -> dict[TopicPartition, int]:
         """Return when every transaction has ended that is open there now; with what was written.
 
         A transaction ends on one partition after the other: who sees one record of it need not see
@@ -199,14 +210,14 @@ class KafkaLog:
             what: Cannot be done before, for people.
 
         Raises:
-            Unreachable: One stays open for too long, or Kafka does not answer in time.
+            UnreachableError: One stays open for too long, or Kafka does not answer in time.
             VerdictError: Kafka refuses.
         """
         deadline, written = self._time(), self.written(places)
         while hidden := self.hidden(written):
             if not deadline.left():
                 place, end = min(hidden.items())
-                raise Unreachable(
+                raise UnreachableError(
                     f"{what}: a transaction on {place} has been open for "
                     f"{deadline.seconds:g} s at offset {end}; let its writer end it, or "
                     "kafka-transactions.sh, then try again"
@@ -214,7 +225,9 @@ class KafkaLog:
             time.sleep(RETRY_S)
         return written
 
-    def first_since(self, places: Collection[Partition], millis: int) -> dict[Partition, int]:
+    def first_since(
+        self, places: Collection[TopicPartition], millis: int
+    ) -> dict[TopicPartition, int]:
         """Return the offset of the first record of that Kafka time or later, else the end.
 
         Records of transactions that are still open count. Raises as `bounds` does.
@@ -240,9 +253,10 @@ class KafkaLog:
             follow: Go on behind their ends, for ever.
 
         Raises:
-            RecordsDropped: Kafka has dropped some before they were read; those before are yielded.
-            NotThereYet: A span begins behind the end of its partition.
-            Unreachable: Kafka does not deliver in time.
+            RecordsDroppedError: Kafka has dropped some before they were read; those before are
+                yielded.
+            TopicMissingError: A span begins behind the end of its partition.
+            UnreachableError: Kafka does not deliver in time.
             VerdictError: A topic is gone, or a record cannot be unpacked.
         """
         ends = {place: FOR_EVER if follow else span.end for place, span in spans.items()}
@@ -250,11 +264,11 @@ class KafkaLog:
         self._silent_s = 0.0
         self._next = {place: spans[place].start for place in left}
         self._consumer.assign(
-            [TopicPartition(*place, start) for place, start in self._next.items()]
+            [KafkaPartition(*place, start) for place, start in self._next.items()]
         )
         while left:
             for message in self._arrived(left, follow):
-                place = Partition(str(message.topic()), message.partition() or 0)
+                place = TopicPartition(str(message.topic()), message.partition() or 0)
                 if place not in left:
                     continue
                 if message.error() is not None:  # there are no more now
@@ -270,17 +284,17 @@ class KafkaLog:
         self._consumer.unassign()  # else it would fetch again and again until it is closed
 
     def last(
-        self, place: Partition, span: Span, wanted: Callable[[Message], bool]
+        self, place: TopicPartition, span: OffsetRange, wanted: Callable[[Message], bool]
     ) -> Message | None:
         """Return the last record of a span that is wanted; read backwards, as it is mostly near.
 
         Raises:
-            Unreachable, VerdictError: As for `read`.
+            UnreachableError, VerdictError: As for `read`.
         """
         end, chunk = span.end, FIRST_CHUNK
         while end > span.start:
             start = max(span.start, end - chunk)
-            if found := [*filter(wanted, self.read({place: Span(start, end)}))]:
+            if found := [*filter(wanted, self.read({place: OffsetRange(start, end)}))]:
                 return found[-1]
             end, chunk = start, 2 * chunk
         return None
@@ -307,12 +321,12 @@ class KafkaLog:
             raise self._failed(f"topic {topic} cannot be read", KafkaException(error))
         return topic in known and error is None
 
-    def _ends(self, places: Collection[Partition]) -> dict[Partition, int]:
+    def _ends(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         return self._offsets(self._consumer, places, OFFSET_END)
 
     def _offsets(
-        self, client: Consumer, places: Collection[Partition], at: int
-    ) -> dict[Partition, int]:
+        self, client: Consumer, places: Collection[TopicPartition], at: int
+    ) -> dict[TopicPartition, int]:
         """Return what is at a time, or at `OFFSET_BEGINNING` or `OFFSET_END`, as a client sees it.
 
         All partitions are asked at once; behind the last record of a time, -1.
@@ -331,7 +345,7 @@ class KafkaLog:
             patience *= 2
         return {}
 
-    def _arrived(self, left: Collection[Partition], follow: bool) -> Iterator[Message]:
+    def _arrived(self, left: Collection[TopicPartition], follow: bool) -> Iterator[Message]:
         """Yield what has come, records and ends of partitions."""
         began = time.monotonic()
         first = self._consumer.poll(POLL_S)
@@ -341,7 +355,7 @@ class KafkaLog:
             if (error := message.error()) is None or error.code() == KafkaError._PARTITION_EOF:
                 yield message
             else:
-                self._see_that_it_passes(message, error)
+                self._raise_unless_transient(message, error)
         self._silent_s = 0.0 if messages else self._silent_s + time.monotonic() - began
         if not messages and self._is_late(follow):
             names = ", ".join(map(str, sorted(left)))
@@ -353,8 +367,8 @@ class KafkaLog:
             return not self._deadline.left()
         return not follow and self._silent_s > SILENT_S
 
-    def _see_that_it_passes(self, message: Message, error: KafkaError) -> None:
-        place = Partition(str(message.topic()), message.partition() or 0)
+    def _raise_unless_transient(self, message: Message, error: KafkaError) -> None:
+        place = TopicPartition(str(message.topic()), message.partition() or 0)
         if error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise self._out_of_range(place, message.offset() or 0)
         if error.code() == KafkaError._BAD_COMPRESSION and self._jumps(
@@ -365,26 +379,26 @@ class KafkaLog:
             what = message.topic() or "what was asked for"  # a group is of no topic
             raise self._failed(f"{what} cannot be read", KafkaException(error))
 
-    def _leaves_out(self, place: Partition, offset: int) -> bool:
+    def _leaves_out(self, place: TopicPartition, offset: int) -> bool:
         return not self.shows_passed_over and self.passed_over.holds(*place, offset)
 
-    def _jumps(self, place: Partition, told: int) -> bool:
+    def _jumps(self, place: TopicPartition, told: int) -> bool:
         """Go on behind what cannot be unpacked, if it is passed over; tell whether it is.
 
         Kafka's client tells the first place of the batch, which may lie behind.
         """
         at = max(told, self._next.get(place, 0))
-        behind = self.passed_over.reached(place, Span(at, at))
+        behind = self.passed_over.reached(place, OffsetRange(at, at))
         if behind > at:
             self._next[place] = behind
-            self._consumer.seek(TopicPartition(*place, behind))
+            self._consumer.seek(KafkaPartition(*place, behind))
         return behind > at
 
-    def _out_of_range(self, place: Partition, needed: int) -> VerdictError:
+    def _out_of_range(self, place: TopicPartition, needed: int) -> VerdictError:
         kept = self.bounds([place])[place]
         if needed < kept.start:
-            return RecordsDropped(*place, needed, kept.start)
-        return NotThereYet(*place, needed, kept.end)
+            return RecordsDroppedError(*place, needed, kept.start)
+        return TopicMissingError(*place, needed, kept.end)
 
     def _time(self) -> Deadline:
         return self._deadline or Deadline(ANSWER_S)
@@ -398,7 +412,7 @@ class KafkaLog:
             error = KafkaException(KafkaError(KafkaError._TIMED_OUT, reason.str()))
         failed = kafka_failed(what, self._servers, error, away)
         # a service that may not read goes on as soon as somebody lets it
-        return failed if self._deadline is None else Unreachable(str(failed))
+        return failed if self._deadline is None else UnreachableError(str(failed))
 
     def _last_failure(self) -> str:
         for client in self._clients:
@@ -407,12 +421,12 @@ class KafkaLog:
 
 
 def _asked(
-    client: Consumer, places: Collection[Partition], at: int, seconds: float
-) -> dict[Partition, int]:
-    wanted = [TopicPartition(*place, at) for place in places]
-    found: dict[Partition, int] = {}
+    client: Consumer, places: Collection[TopicPartition], at: int, seconds: float
+) -> dict[TopicPartition, int]:
+    wanted = [KafkaPartition(*place, at) for place in places]
+    found: dict[TopicPartition, int] = {}
     for answer in client.offsets_for_times(wanted, timeout=seconds):
         if answer.error is not None:
             raise KafkaException(answer.error)
-        found[Partition.of(answer)] = answer.offset
+        found[TopicPartition.of(answer)] = answer.offset
     return found

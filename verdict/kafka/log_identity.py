@@ -14,15 +14,15 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 
 from verdict.client.listing import list_topics
-from verdict.errors import Unreachable, VerdictError
-from verdict.kafka.access import ClientLog, Kafka
+from verdict.errors import UnreachableError, VerdictError
+from verdict.kafka.access import ClientLog, KafkaConfig
 from verdict.kafka.errors import kafka_failed, settings_refused
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.offsets import Offsets, at, by_topic
-from verdict.wire.spans import Partition, Span
+from verdict.kafka.offsets import Offsets, by_topic, offsets_at
+from verdict.wire.spans import OffsetRange, TopicPartition
 
 SHOWN = 12  # topics
-A_NEW_LOG = (
+NEW_LOG = (
     "Check bootstrap_servers. A topic's id comes back with the files of its brokers only: start "
     "the Kafka that has it, from a backup if need be. If it is gone for good, `verdict recover` "
     "creates it again, unless events, responses or states were on it; else begin a new log beside "
@@ -39,7 +39,7 @@ LOST = (
 )
 
 
-class AnotherLog(VerdictError):
+class DifferentLogError(VerdictError):
     """What was remembered of Kafka is of another cluster, or of topics that are no more."""
 
 
@@ -64,13 +64,13 @@ class Remembered:
 
     whose: str
     ids: Identity
-    reached: Mapping[Partition, int] = field(default_factory=dict)
-    records: Mapping[Partition, tuple[int, str]] = field(default_factory=dict)
-    remedy: str = A_NEW_LOG
+    reached: Mapping[TopicPartition, int] = field(default_factory=dict)
+    records: Mapping[TopicPartition, tuple[int, str]] = field(default_factory=dict)
+    remedy: str = NEW_LOG
 
 
 def require_same_log(
-    kafka: Kafka, remembered: Sequence[Remembered], topics: Collection[str] = ()
+    kafka: KafkaConfig, remembered: Sequence[Remembered], topics: Collection[str] = ()
 ) -> Identity:
     """Return the ids of `topics` and of all that is remembered, if all of it is of this log.
 
@@ -80,10 +80,11 @@ def require_same_log(
         topics: Whose ids are wanted, too.
 
     Raises:
-        AnotherLog: A topic was deleted, whether created again or not, or it is another cluster; or
+        DifferentLogError: A topic was deleted, whether created again or not, or it is another
+            cluster; or
             Kafka has lost the end of what was read, or has another record there. All differences
             are named, so that they can be repaired at once.
-        Unreachable: Kafka does not answer.
+        UnreachableError: Kafka does not answer.
     """
     read = [place.topic for one in remembered for place in one.reached]
     known = [topic for one in remembered for topic in one.ids.topic_ids]
@@ -107,8 +108,8 @@ def require_same_topics(remembered: Remembered, identities: "Identities", second
     """Return if the remembered topics are those of now; a quick look without the cluster.
 
     Raises:
-        AnotherLog: A topic was deleted, whether created again or not.
-        Unreachable: Kafka does not answer within so many seconds.
+        DifferentLogError: A topic was deleted, whether created again or not.
+        UnreachableError: Kafka does not answer within so many seconds.
     """
     known = remembered.ids.topic_ids
     found = Identity(remembered.ids.cluster_id, identities.topic_ids(known, seconds))
@@ -131,7 +132,7 @@ def changes(known: Identity, found: Identity) -> list[str]:
     return changed
 
 
-def beyond(reached: Mapping[Partition, int], ends: Offsets) -> list[str]:
+def beyond(reached: Mapping[TopicPartition, int], ends: Offsets) -> list[str]:
     """Return in words which positions are after the end of their partition.
 
     Args:
@@ -139,32 +140,34 @@ def beyond(reached: Mapping[Partition, int], ends: Offsets) -> list[str]:
         ends: Kafka's, by topic and partition; a topic that is missing ends at 0.
     """
     return [
-        f"{place} was read up to offset {offset}, and Kafka has it up to {at(ends, place)} only"
+        f"{place} was read up to offset {offset}, and Kafka has it up to {end} only"
         for place, offset in sorted(reached.items())
-        if offset > at(ends, place)
+        if offset > (end := offsets_at(ends, place))
     ]
 
 
-def _ends(kafka: Kafka, topics: Collection[str]) -> Offsets:
+def _ends(kafka: KafkaConfig, topics: Collection[str]) -> Offsets:
     if not topics:
         return {}
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         return by_topic(log.written(log.places(topics)))
 
 
-def _replaced(kafka: Kafka, records: Mapping[Partition, tuple[int, str]]) -> Iterator[str]:
+def _replaced(
+    kafka: KafkaConfig, records: Mapping[TopicPartition, tuple[int, str]]
+) -> Iterator[str]:
     """Yield in words where Kafka has another record; dropped ones are not compared."""
     if not records:
         return
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         kept = log.bounds([*records])
         wanted = {
-            place: Span(offset, offset + 1)
+            place: OffsetRange(offset, offset + 1)
             for place, (offset, _) in records.items()
             if kept[place].start <= offset < kept[place].end
         }
         hashes = {
-            Partition(str(one.topic()), one.partition() or 0): sha256(one.value() or b"")
+            TopicPartition(str(one.topic()), one.partition() or 0): sha256(one.value() or b"")
             for one in log.read(wanted)
         }
     for place in wanted:
@@ -177,12 +180,12 @@ def _replaced(kafka: Kafka, records: Mapping[Partition, tuple[int, str]]) -> Ite
 
 
 def _refuse(differences: Mapping[str, Sequence[str]], remedy: str) -> None:
-    """Raise AnotherLog with all differences, each once, if there are any."""
+    """Raise DifferentLogError with all differences, each once, if there are any."""
     if not (whose := [name for name, found in differences.items() if found]):
         return
     of_all = sorted({one for found in differences.values() for one in found})
     more = f"; and {len(of_all) - SHOWN} topics more" if len(of_all) > SHOWN else ""
-    raise AnotherLog(
+    raise DifferentLogError(
         f"{' and '.join(whose)} belong{'s' if len(whose) == 1 else ''} to another log: "
         f"{'; '.join(of_all[:SHOWN])}{more}. Nothing was published. {remedy}"
     )
@@ -192,10 +195,10 @@ class Identities:
     """Asks Kafka who it is; holds a client, so that an answer takes milliseconds.
 
     Raises:
-        SettingsInvalid: The client does not accept the settings.
+        InvalidSettingsError: The client does not accept the settings.
     """
 
-    def __init__(self, kafka: Kafka) -> None:
+    def __init__(self, kafka: KafkaConfig) -> None:
         self._kafka = kafka
         self._log = ClientLog()
         settings: dict[str, Any] = {**kafka.settings, "logger": self._log}
@@ -208,7 +211,7 @@ class Identities:
         """Return the ids of the cluster, and of those of `topics` that exist.
 
         Raises:
-            Unreachable: Kafka does not answer within the transaction timeout.
+            UnreachableError: Kafka does not answer within the transaction timeout.
             VerdictError: Kafka refuses.
         """
         seconds = self._kafka.transaction_timeout_s
@@ -223,7 +226,7 @@ class Identities:
         """Return the id of each of `topics` that exists.
 
         Raises:
-            Unreachable: Kafka does not answer within `seconds`.
+            UnreachableError: Kafka does not answer within `seconds`.
             VerdictError: Kafka refuses.
         """
         found: dict[str, str] = {}
@@ -237,7 +240,7 @@ class Identities:
                 if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                     raise self._failed(error) from error
             except FutureTimeout as error:
-                raise Unreachable(
+                raise UnreachableError(
                     f"{self._kafka} did not say within {seconds:g} s which id {topic} has: see "
                     "that it runs"
                 ) from error

@@ -15,13 +15,13 @@ def headers_of(message: Message) -> Pairs | None:
     """
     try:
         found: Any = message.headers() or ()  # its declared type allows for forms it never has
-        return tuple((name, bytes_of(value)) for name, value in found)
+        return tuple((name, header_bytes(value)) for name, value in found)
     except (SystemError, UnicodeDecodeError):
         # The client leaves the error of such a name behind and returns nevertheless. Python makes a
         # SystemError of that, but where it has come by often: there the error shows up by itself.
         return None
 
 
-def bytes_of(part: bytes | str | None) -> bytes | None:
+def header_bytes(part: bytes | str | None) -> bytes | None:
     """Return a key, a value or that of a header, whose declared type allows for text."""
     return part.encode() if isinstance(part, str) else part

@@ -3,20 +3,20 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from verdict.model.source import Source
-from verdict.wire.spans import Partition, Spans
+from verdict.wire.spans import Spans, TopicPartition
 
 Offsets = dict[str, list[int]]
 AnyOffsets = Mapping[str, Sequence[int]]
 
 
-def each(offsets: AnyOffsets) -> Iterator[tuple[Partition, int]]:
+def each_partition(offsets: AnyOffsets) -> Iterator[tuple[TopicPartition, int]]:
     """Yield the partitions with their next offsets."""
     for topic, by_partition in offsets.items():
         for number, offset in enumerate(by_partition):
-            yield Partition(topic, number), offset
+            yield TopicPartition(topic, number), offset
 
 
-def at(offsets: AnyOffsets, place: Partition | Source) -> int:
+def offsets_at(offsets: AnyOffsets, place: TopicPartition | Source) -> int:
     """Return the next offset of a partition, 0 where there is none."""
     by_partition = offsets.get(place.topic, ())
     return by_partition[place.partition] if place.partition < len(by_partition) else 0
@@ -32,7 +32,7 @@ def ends(spans: Spans) -> Offsets:
     return by_topic({place: span.end for place, span in spans.items()})
 
 
-def same(left: AnyOffsets, right: AnyOffsets) -> bool:
+def same_offsets(left: AnyOffsets, right: AnyOffsets) -> bool:
     """Tell whether both are the same position; a partition that is missing counts as 0.
 
     Args:
@@ -52,12 +52,12 @@ def going_back(start: AnyOffsets, end: AnyOffsets) -> list[str]:
     ]
 
 
-def shown(offsets: AnyOffsets) -> str:
+def offsets_text(offsets: AnyOffsets) -> str:
     """Return the position for people: next offsets by partition, topics sorted."""
     return ", ".join(f"{topic} {list(offsets[topic])}" for topic in sorted(offsets)) or "nothing"
 
 
-def by_topic(positions: Mapping[Partition, int]) -> Offsets:
+def by_topic(positions: Mapping[TopicPartition, int]) -> Offsets:
     """Return the same position by topic, which has all partitions of its topics."""
     found: Offsets = {}
     for place in sorted(positions):
@@ -65,5 +65,5 @@ def by_topic(positions: Mapping[Partition, int]) -> Offsets:
     return found
 
 
-def _advanced(offsets: AnyOffsets) -> dict[Partition, int]:
-    return {place: offset for place, offset in each(offsets) if offset != 0}
+def _advanced(offsets: AnyOffsets) -> dict[TopicPartition, int]:
+    return {place: offset for place, offset in each_partition(offsets) if offset != 0}

@@ -9,7 +9,7 @@ from typing import Any
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from verdict.kafka.access import ClientLog, Kafka
+from verdict.kafka.access import ClientLog, KafkaConfig
 
 LOG = logging.getLogger("verdict.reach")
 EVERY_S = 1.0
@@ -17,7 +17,7 @@ ANSWER_S = 5.0
 QUICK = {"reconnect.backoff.max.ms": 1000, "socket.timeout.ms": 5000}
 
 
-class Reach:
+class KafkaMonitor:
     """Asks Kafka for a topic it knows, from `start` to `stop`, and says when it does not answer.
 
     Args:
@@ -25,7 +25,7 @@ class Reach:
         topic: One that exists.
     """
 
-    def __init__(self, kafka: Kafka, topic: str) -> None:
+    def __init__(self, kafka: KafkaConfig, topic: str) -> None:
         self.away_since: float | None = None  # seconds of the epoch
         self._kafka = kafka
         self._topic = topic
@@ -75,7 +75,7 @@ class Reach:
         LOG.error(
             "%s is away since %s (%s): what is sent waits, nothing is lost, and this service goes "
             "on when it is back",
-            self._kafka, clock_time(asked), failure.rpartition("]: ")[2],
+            self._kafka, local_time(asked), failure.rpartition("]: ")[2],
         )  # fmt: skip
 
     def _found(self) -> None:
@@ -84,6 +84,6 @@ class Reach:
         LOG.warning("%s is back after %.0f s", self._kafka, away_s)
 
 
-def clock_time(seconds: float) -> str:
+def local_time(seconds: float) -> str:
     """Return a moment (seconds of the epoch) as people here read it off the clock."""
     return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M:%S%z")

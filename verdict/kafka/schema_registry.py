@@ -16,7 +16,7 @@ from urllib.request import Request, urlopen
 
 from fastavro.schema import parse_schema, to_parsing_canonical_form
 
-from verdict.errors import Unreachable, VerdictError
+from verdict.errors import UnreachableError, VerdictError
 from verdict.wire.catalog import catalog_of
 from verdict.wire.schema_files import SchemaVersion
 from verdict.wire.topics import Topics
@@ -26,23 +26,23 @@ CONTENT = "application/vnd.schemaregistry.v1+json"
 NOT_FOUND = 404
 
 
-class Placed(NamedTuple):
+class RegisteredId(NamedTuple):
     """One version of the schema of a topic's values."""
 
     subject: str
     schema: SchemaVersion
 
 
-class NoRegistry(VerdictError):
+class RegistryUnavailableError(VerdictError):
     """A URL cannot be that of a schema registry."""
 
     exit_code = 2
 
 
-class Clash(VerdictError):
+class SchemaClashError(VerdictError):
     """The registry has something else under an id or a version of ours."""
 
-    def __init__(self, what: str, placed: Placed, registry: "SchemaRegistry") -> None:
+    def __init__(self, what: str, placed: RegisteredId, registry: "SchemaRegistry") -> None:
         super().__init__(
             f"{what} at {registry} is not {placed.schema.subject} v{placed.schema.version}, which "
             f"has the id {placed.schema.id} in every record: publish to a registry, or a context "
@@ -50,7 +50,7 @@ class Clash(VerdictError):
         )
 
 
-def every_subject(topics: Topics) -> Iterator[Placed]:
+def every_subject(topics: Topics) -> Iterator[RegisteredId]:
     """Yield all versions of the schemas of all topics, a subject for each: `<topic>-value`."""
     homes = {
         topics.dead_letters: "dead_letter",
@@ -67,20 +67,22 @@ def every_subject(topics: Topics) -> Iterator[Placed]:
     for topic, subject in sorted(homes.items()):
         versions = (one for one in known.values() if one.subject == subject)
         for version in sorted(versions, key=lambda one: one.version):
-            yield Placed(f"{topic}-value", version)
+            yield RegisteredId(f"{topic}-value", version)
 
 
 class SchemaRegistry:
     """A registry at `url`, which may hold a user and a password.
 
-    Every method raises `Unreachable` when it does not answer, and `VerdictError` with its own words
-    when it refuses.
+    Every method raises `UnreachableError` when it does not answer, and `VerdictError` with its own
+    words when it refuses.
     """
 
     def __init__(self, url: str) -> None:
         split = urlsplit(url)
         if split.scheme not in ("http", "https") or not split.hostname:
-            raise NoRegistry("a schema registry is named by an http:// or https:// URL")
+            raise RegistryUnavailableError(
+                "a schema registry is named by an http:// or https:// URL"
+            )
         host = split.netloc.rpartition("@")[2]
         self._root = urlunsplit((split.scheme, host, split.path.rstrip("/"), "", ""))
         self._headers = {"Content-Type": CONTENT, "Accept": CONTENT}
@@ -91,15 +93,15 @@ class SchemaRegistry:
     def __str__(self) -> str:
         return self._root
 
-    def missing(self, wanted: Iterable[Placed]) -> list[Placed]:
+    def missing(self, wanted: Iterable[RegisteredId]) -> list[RegisteredId]:
         """Return what is not there yet.
 
         Raises:
-            Clash: Something else stands in its place.
+            SchemaClashError: Something else stands in its place.
         """
         return [placed for placed in wanted if not self._has(placed)]
 
-    def publish(self, missing: Iterable[Placed]) -> None:
+    def publish(self, missing: Iterable[RegisteredId]) -> None:
         """Put schemas there under their own ids and versions, one subject after the other."""
         by_subject: dict[str, list[SchemaVersion]] = {}
         for placed in missing:
@@ -116,16 +118,16 @@ class SchemaRegistry:
             finally:
                 self._ask("DELETE", mode)
 
-    def _has(self, placed: Placed) -> bool:
+    def _has(self, placed: RegisteredId) -> bool:
         number, version = placed.schema.id, placed.schema.version
         of_id = self._ask("GET", f"/schemas/ids/{number}")
         if of_id is not None and not is_same(of_id["schema"], placed.schema):
-            raise Clash(f"schema id {number}", placed, self)
+            raise SchemaClashError(f"schema id {number}", placed, self)
         there = self._ask("GET", f"{_path(placed.subject)}/versions/{version}")
         if there is None:
             return False
         if there["id"] != number:
-            raise Clash(f"version {version} of {placed.subject}", placed, self)
+            raise SchemaClashError(f"version {version} of {placed.subject}", placed, self)
         return True
 
     def _ask(self, method: str, path: str, content: Any = None) -> Any:
@@ -142,7 +144,9 @@ class SchemaRegistry:
                 return None
             raise VerdictError(f"{self} refuses {method} {path}: {error.code} {said}") from error
         except (OSError, HTTPException, ValueError) as error:
-            raise Unreachable(f"the schema registry {self} does not answer: {error}") from error
+            raise UnreachableError(
+                f"the schema registry {self} does not answer: {error}"
+            ) from error
 
 
 def _path(subject: str) -> str:

@@ -16,19 +16,19 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs h
 from confluent_kafka.cimpl import NewTopic
 
 from verdict.client.listing import list_topics
-from verdict.errors import TimedOut, VerdictError
+from verdict.errors import TimedOutError, VerdictError
 from verdict.kafka.access import ClientLog
 from verdict.kafka.errors import kafka_failed, settings_refused
 from verdict.kafka.topic_differences import (
     MISSING,
     Difference,
-    TopicsDiffer,
+    TopicSettingsError,
     added_partitions,
     as_begun,
     wrong_partitions,
     wrong_settings,
 )
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 from verdict.wire.topics import OWN_TIME, Topic, Topics
 
 LOG = logging.getLogger("verdict.topics")
@@ -48,7 +48,7 @@ class TopicAdmin:
         topics: What there must be.
 
     Raises:
-        SettingsInvalid: librdkafka does not accept the options.
+        InvalidSettingsError: librdkafka does not accept the options.
     """
 
     def __init__(self, options: Mapping[str, str | int], topics: Topics) -> None:
@@ -65,7 +65,7 @@ class TopicAdmin:
         """Return when Kafka has let us in and answered.
 
         Raises:
-            Unreachable: It has not; names the settings to look at.
+            UnreachableError: It has not; names the settings to look at.
         """
         self._listed()
 
@@ -73,8 +73,8 @@ class TopicAdmin:
         """Create the topics that do not exist, with their settings; return their names.
 
         Raises:
-            Unreachable: Kafka does not answer.
-            TimedOut: A new topic cannot be used within half a minute.
+            UnreachableError: Kafka does not answer.
+            TimedOutError: A new topic cannot be used within half a minute.
             VerdictError: Kafka refuses one.
         """
         return self.create(self._topics.all())
@@ -86,7 +86,7 @@ class TopicAdmin:
 
         Raises:
             VerdictError: One has another number of partitions, or may not be changed.
-            Unreachable, TimedOut: As for `create_missing`.
+            UnreachableError, TimedOutError: As for `create_missing`.
         """
         self.create(topics)
         _, known = self._cluster()
@@ -132,7 +132,7 @@ class TopicAdmin:
         """Return how many partitions each topic of the deployment has that is there.
 
         Raises:
-            Unreachable: Kafka does not answer.
+            UnreachableError: Kafka does not answer.
         """
         _, known = self._cluster()
         return {one.name: known[one.name] for one in self._topics.all() if one.name in known}
@@ -143,7 +143,7 @@ class TopicAdmin:
         They have one copy, or Kafka acknowledges what lies in one (`min.insync.replicas`).
 
         Raises:
-            Unreachable: Kafka does not answer.
+            UnreachableError: Kafka does not answer.
         """
         cluster = self._listed()
         if len(cluster.brokers) == 1:
@@ -160,7 +160,7 @@ class TopicAdmin:
     def differences(
         self,
         decided: Mapping[str, Sequence[int]] | None = None,
-        accepted: Container[Partition] = (),
+        accepted: Container[TopicPartition] = (),
     ) -> list[Difference]:
         """Return all that is missing or differs, sorted by topic.
 
@@ -172,7 +172,7 @@ class TopicAdmin:
             accepted: Partitions that may have been added since, on a person's word.
 
         Raises:
-            Unreachable: Kafka does not answer.
+            UnreachableError: Kafka does not answer.
             VerdictError: Kafka does not let us see a topic's settings.
         """
         _, known = self._cluster()
@@ -199,7 +199,7 @@ class TopicAdmin:
     def ensure(
         self,
         decided: Mapping[str, Sequence[int]] | None = None,
-        accepted: Container[Partition] = (),
+        accepted: Container[TopicPartition] = (),
     ) -> list[str]:
         """Create what is missing and check everything; return the names of what was created.
 
@@ -211,8 +211,8 @@ class TopicAdmin:
             accepted: As for `differences`.
 
         Raises:
-            TopicsDiffer: Lists every difference.
-            Unreachable, TimedOut, VerdictError: As for the parts.
+            TopicSettingsError: Lists every difference.
+            UnreachableError, TimedOutError, VerdictError: As for the parts.
         """
         created = self.create_missing()
         found = self.differences(decided, accepted)
@@ -224,7 +224,7 @@ class TopicAdmin:
             for topic in sorted(set_right):
                 LOG.warning("%s took the times of its senders: it is set to take Kafka's", topic)
         if fatal:
-            raise TopicsDiffer(fatal)
+            raise TopicSettingsError(fatal)
         if added := [one.topic for one in found if not one.fatal]:
             LOG.warning(
                 "somebody added partitions to %s topics: %s; verdict writes to the first ones "
@@ -254,7 +254,7 @@ class TopicAdmin:
         deadline = time.monotonic() + ANSWER_S
         while names - self._usable():
             if time.monotonic() > deadline:
-                raise TimedOut(
+                raise TimedOutError(
                     f"topics {', '.join(sorted(names - self._usable()))} were created and have no "
                     f"leader after {ANSWER_S:g} s: see the brokers' logs, then start again"
                 )

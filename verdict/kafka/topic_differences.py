@@ -4,7 +4,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from verdict.errors import VerdictError
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 from verdict.wire.topics import OWN_TIME, Topic, Topics
 
 MISSING = "topic"  # as the setting of a topic that there is not
@@ -30,7 +30,7 @@ class Difference:
         return f"{self.topic}: {self.setting} is {self.found}, must be {self.wanted}{advice}"
 
 
-class TopicsDiffer(VerdictError):
+class TopicSettingsError(VerdictError):
     """Topics are missing, or are set up in a way that would lose or move records."""
 
     def __init__(self, differences: Sequence[Difference]) -> None:
@@ -47,7 +47,7 @@ class TopicsDiffer(VerdictError):
         )
 
 
-class PartitionsAdded(VerdictError):
+class PartitionsAddedError(VerdictError):
     """Somebody has added partitions to a commands topic while it was being decided."""
 
     def __init__(self, topic: str, before: int, now: int) -> None:
@@ -58,7 +58,7 @@ class PartitionsAdded(VerdictError):
 
 
 def wrong_partitions(
-    topic: Topic, found: int, accepted: Container[Partition] = (), decided: int | None = None
+    topic: Topic, found: int, accepted: Container[TopicPartition] = (), decided: int | None = None
 ) -> list[Difference]:
     """Return what is wrong with the partition count of a topic of ours.
 
@@ -69,7 +69,7 @@ def wrong_partitions(
         decided: Of a commands topic: how many had been decided from, None before the first batch.
     """
     wanted = decided or topic.partitions
-    added = [Partition(topic.name, number) for number in range(wanted, found)]
+    added = [TopicPartition(topic.name, number) for number in range(wanted, found)]
     if found < wanted or any(one not in accepted for one in added):
         advice = ""
         if decided is not None:
@@ -91,7 +91,7 @@ def wrong_partitions(
 
 
 def added_partitions(
-    topic: str, found: int, written: int, accepted: Container[Partition] = ()
+    topic: str, found: int, written: int, accepted: Container[TopicPartition] = ()
 ) -> list[Difference]:
     """Return what is wrong with the partition count of a topic that verdict alone writes to.
 
@@ -101,7 +101,7 @@ def added_partitions(
         written: To how many verdict writes.
         accepted: Partitions that may have been added, on a person's word.
     """
-    added = [Partition(topic, number) for number in range(written, found)]
+    added = [TopicPartition(topic, number) for number in range(written, found)]
     if found >= written and all(one in accepted for one in added):
         return []
     advice = (
@@ -115,7 +115,7 @@ def added_partitions(
 
 
 def as_begun(
-    topics: Topics, decided: Mapping[str, Sequence[int]], accepted: Container[Partition]
+    topics: Topics, decided: Mapping[str, Sequence[int]], accepted: Container[TopicPartition]
 ) -> Topics:
     """Return the topics with as many partitions as they had at the first start.
 
@@ -128,8 +128,8 @@ def as_begun(
     return replace(topics, partitions=min(counts, default=topics.partitions))
 
 
-def _first(topic: str, decided: int, accepted: Container[Partition]) -> int:
-    return next((n for n in range(1, decided) if Partition(topic, n) in accepted), decided)
+def _first(topic: str, decided: int, accepted: Container[TopicPartition]) -> int:
+    return next((n for n in range(1, decided) if TopicPartition(topic, n) in accepted), decided)
 
 
 def _moved(topic: str) -> str:

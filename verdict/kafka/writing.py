@@ -23,7 +23,7 @@ def write_all(options: Options, records: Iterable[Mapping[str, Any]], what: str)
         what: Has failed if Kafka does not take them, for people.
 
     Raises:
-        Unreachable: Kafka does not answer.
+        UnreachableError: Kafka does not answer.
         VerdictError: It refuses.
     """
     failed: list[KafkaError] = []
@@ -34,7 +34,7 @@ def write_all(options: Options, records: Iterable[Mapping[str, Any]], what: str)
         if error is not None:
             failed.append(error)
 
-    def see_that_they_arrived() -> None:
+    def require_delivery() -> None:
         if producer.flush(ANSWER_S) or failed:
             error = failed[0] if failed else KafkaError(KafkaError._TIMED_OUT)
             raise kafka_failed(what, str(options["bootstrap.servers"]), KafkaException(error), "")
@@ -42,5 +42,5 @@ def write_all(options: Options, records: Iterable[Mapping[str, Any]], what: str)
     for count, record in enumerate(records, 1):
         producer.produce(on_delivery=delivered, **record)
         if count % AT_ONCE == 0:
-            see_that_they_arrived()
-    see_that_they_arrived()
+            require_delivery()
+    require_delivery()

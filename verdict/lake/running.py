@@ -7,19 +7,19 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from verdict.configuration.settings import Settings
-from verdict.exactly_once.batch import Batch, OutputRecord
-from verdict.exactly_once.markers import first_offsets, read_marker
+from verdict.exactly_once.batch import OutputRecord, SourceBatch
+from verdict.exactly_once.markers import first_offsets, read_progress
 from verdict.exactly_once.publisher import Publisher
 from verdict.exactly_once.query import lake_query
-from verdict.exactly_once.steps import OnStep, Step, unobserved
-from verdict.kafka.access import Kafka
+from verdict.exactly_once.steps import Failpoint, OnStep, ignore_step
+from verdict.kafka.access import KafkaConfig
 from verdict.lake.stream import LETTER, lines
-from verdict.lake.table import Span, Table, position, see_that_rows_are_there
+from verdict.lake.table import LakeFolder, LakeSpan, position, require_rows
 from verdict.local.lock import DataDirectoryLock
 from verdict.model.lake_table import LakeTable
-from verdict.processing.processor import Processor
-from verdict.spark.location import on_disk
-from verdict.spark.source import Ground
+from verdict.processing.processor import StatelessProcessor
+from verdict.spark.location import local_path
+from verdict.spark.source import StreamContext
 from verdict.wire.catalog import catalog_of
 from verdict.wire.cloud_events import dead_letter_headers
 from verdict.wire.dead_letter import DeadLetter
@@ -31,8 +31,8 @@ NO_SUCCESS_FILE = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
 
 
 def lake(
-    ground: Ground, settings: Settings, table: LakeTable, on_step: OnStep = unobserved
-) -> Processor:
+    ground: StreamContext, settings: Settings, table: LakeTable, on_step: OnStep = ignore_step
+) -> StatelessProcessor:
     """Return the one processor that writes files, not started.
 
     Args:
@@ -43,7 +43,7 @@ def lake(
     """
     context = catalog_of(settings.application)[table.aggregate_type]
     files = Files(ground.kafka, settings, table, on_step)
-    return Processor(
+    return StatelessProcessor(
         ground=ground,
         query=lake_query(settings.topics),
         follow=partial(lines, table=table, context=context),
@@ -59,7 +59,9 @@ def lake(
 class Files:
     """What batches are written to; arguments are those of `lake`."""
 
-    def __init__(self, kafka: Kafka, settings: Settings, table: LakeTable, on_step: OnStep) -> None:
+    def __init__(
+        self, kafka: KafkaConfig, settings: Settings, table: LakeTable, on_step: OnStep
+    ) -> None:
         self._rows = table
         self._kafka = kafka
         self._topics = settings.topics
@@ -72,16 +74,16 @@ class Files:
         Raises:
             CheckpointMismatchError: The files are not as far as the marker says.
             VerdictError: Another process writes to the lake.
-            Unreachable: Kafka does not answer.
+            UnreachableError: Kafka does not answer.
         """
         held.enter_context(DataDirectoryLock(self._folder, "lake", "lake_dir"))
-        self._table = Table(self._folder / self._rows.name, self._folder / "staging")
+        self._table = LakeFolder(self._folder / self._rows.name, self._folder / "staging")
         self._check()
 
     def _check(self) -> None:
         """See that files and marker belong together, before anybody is disturbed."""
         query = lake_query(self._topics)
-        marker = read_marker(self._kafka, query, wait=True).marker
+        marker = read_progress(self._kafka, query, wait=True).marker
         first = position(first_offsets(self._kafka, query.inputs))
         remedy = (
             "bring back the folder as it was; or have all of it written again: remove the folder, "
@@ -89,7 +91,7 @@ class Files:
         )
         self._table.check(None if marker is None else position(marker.offsets), first, remedy)
 
-    def put(self, frame: DataFrame, batch: Batch, publisher: Publisher) -> None:
+    def put(self, frame: DataFrame, batch: SourceBatch, publisher: Publisher) -> None:
         """Write a batch, in place of what a former try of it left, and its marker."""
         staged, seen = self._table.staged(), Observation()
         (
@@ -98,13 +100,13 @@ class Files:
             .drop(LETTER)
             .write.options(**NO_SUCCESS_FILE)
             .partitionBy(self._rows.partition.name)
-            .parquet(on_disk(staged))
+            .parquet(local_path(staged))
         )
         letters = self._letters(frame) if seen.get["letters"] else []
-        see_that_rows_are_there(staged, seen.get["all"] - seen.get["letters"])
-        self._on_step(Step.FILES_WRITTEN)
-        span = Span(position(batch.start), position(batch.end))
-        self._table.put(staged, span, partial(self._on_step, Step.FORMER_AWAY))
+        require_rows(staged, seen.get["all"] - seen.get["letters"])
+        self._on_step(Failpoint.FILES_WRITTEN)
+        span = LakeSpan(position(batch.start), position(batch.end))
+        self._table.put(staged, span, partial(self._on_step, Failpoint.FORMER_AWAY))
         publisher.publish(batch, letters)
 
     def _letters(self, frame: DataFrame) -> list[OutputRecord]:

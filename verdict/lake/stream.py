@@ -45,7 +45,7 @@ def lines(records: DataFrame, table: LakeTable, context: AggregateContext) -> Da
     # a task for each of Kafka's partitions would make as many files of every day
     tasks = records.sparkSession.sparkContext.defaultParallelism
     few = bounded(records, OUTPUT_BYTES).coalesce(tasks)
-    return few.mapInArrow(Flattening(table, context), schema(table))
+    return few.mapInArrow(LakeRows(table, context), schema(table))
 
 
 def schema(table: LakeTable) -> str:
@@ -61,7 +61,7 @@ def layout(table: LakeTable) -> pa.Schema:
 
 
 @dataclass(frozen=True)
-class Flattening:
+class LakeRows:
     """Makes rows of the records of one task."""
 
     table: LakeTable

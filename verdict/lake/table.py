@@ -22,7 +22,7 @@ from verdict.storage.folders import flush
 NAME = re.compile(r"batch=(\d+)-(\d+)")
 
 
-class Span(NamedTuple):
+class LakeSpan(NamedTuple):
     """Where a batch begins, and where the next one does."""
 
     start: int
@@ -37,7 +37,7 @@ def position(offsets: AnyOffsets) -> int:
     return sum(map(sum, offsets.values()))
 
 
-class Table:
+class LakeFolder:
     """The folder that readers are given, and one beside it for what is not ready.
 
     Args:
@@ -86,7 +86,7 @@ class Table:
         """Return a path for the files of a batch, at which there is nothing yet."""
         return self._staging / str(uuid.uuid4())
 
-    def put(self, staged: Path, span: Span, on_former_away: Callable[[], None]) -> None:
+    def put(self, staged: Path, span: LakeSpan, on_former_away: Callable[[], None]) -> None:
         """Put a batch in place of whatever began where it begins.
 
         Args:
@@ -104,13 +104,13 @@ class Table:
         staged.rename(self.folder / str(span))
         flush([self.folder])
 
-    def _spans(self) -> Iterator[Span]:
+    def _spans(self) -> Iterator[LakeSpan]:
         for path in self.folder.iterdir():
             if found := NAME.fullmatch(path.name):
-                yield Span(int(found[1]), int(found[2]))
+                yield LakeSpan(int(found[1]), int(found[2]))
 
 
-def see_that_rows_are_there(staged: Path, wanted: int) -> None:
+def require_rows(staged: Path, wanted: int) -> None:
     """Return if the files of a batch hold as many rows as were handed over.
 
     Executors of other machines may write into a folder of the same name that is their own.

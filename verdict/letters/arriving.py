@@ -3,7 +3,7 @@
 from confluent_kafka import Message
 
 from verdict.client.outbox import source_of
-from verdict.kafka.message_headers import bytes_of, headers_of
+from verdict.kafka.message_headers import header_bytes, headers_of
 from verdict.model.source import Source
 from verdict.wire.letter import Letter
 from verdict.wire.topics import KEY_BYTES, LARGEST_BYTES, OUTPUT_BYTES
@@ -15,7 +15,7 @@ NAMED_ODDLY = f"the name of one of its headers is no text in UTF-8: none is kept
 
 def letter_of(message: Message) -> Letter:
     """Return a record as a letter; of one that no topic would take again, its beginning."""
-    key, value = bytes_of(message.key()), bytes_of(message.value())
+    key, value = header_bytes(message.key()), header_bytes(message.value())
     headers, unfit = headers_of(message), None
     if headers is None:
         headers, unfit = (), NAMED_ODDLY

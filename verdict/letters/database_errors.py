@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 from sqlalchemy.exc import DBAPIError
 
-from verdict.database.address import one_line
-from verdict.errors import Unreachable
+from verdict.database.address import one_line_error
+from verdict.errors import UnreachableError
 from verdict.projection.applier import database_failed
 from verdict.projection.database import UNDEFINED_TABLE
 
@@ -15,7 +15,7 @@ UNDEFINED_SCHEMA = "3F000"
 
 @contextmanager
 def translating_db_errors() -> Iterator[None]:
-    """Raise Unreachable when the database fails inside, or has no tables yet.
+    """Raise UnreachableError when the database fails inside, or has no tables yet.
 
     Tables are missing in a database that was just created again. On SQLite that is a failure of
     the database, on PostgreSQL one of the statement.
@@ -26,4 +26,4 @@ def translating_db_errors() -> Iterator[None]:
         is_missing = getattr(error.orig, "sqlstate", None) in (UNDEFINED_TABLE, UNDEFINED_SCHEMA)
         if not (database_failed(error) or is_missing):
             raise
-        raise Unreachable(f"the database failed: {one_line(error.orig)}") from error
+        raise UnreachableError(f"the database failed: {one_line_error(error.orig)}") from error

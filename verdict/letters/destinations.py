@@ -44,7 +44,7 @@ class Destinations:
         """Return why no letter may go to `topic`, None when it may.
 
         Raises:
-            Unreachable: Kafka does not answer.
+            UnreachableError: Kafka does not answer.
         """
         if topic not in self._open and (problem := self._closed(topic)):
             return problem

@@ -12,15 +12,15 @@ from confluent_kafka import KafkaError
 from sqlalchemy import Connection, Engine
 
 from verdict.database.address import is_sqlite
-from verdict.errors import Unreachable
+from verdict.errors import UnreachableError
 from verdict.exactly_once.call_errors import TransactionFailedError
-from verdict.exactly_once.steps import unobserved
+from verdict.exactly_once.steps import ignore_step
 from verdict.exactly_once.transactions import Transactions
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.letters.database_errors import translating_db_errors
 from verdict.letters.destinations import Destinations
-from verdict.letters.due import Retry, claim, first_due, park, remove
-from verdict.letters.steps import OnStep, Step
+from verdict.letters.due import DueRetry, claim, first_due, park, remove
+from verdict.letters.steps import LetterStep, OnStep
 from verdict.projection.database import snapshot
 
 LOG = logging.getLogger("verdict.letters")
@@ -58,12 +58,12 @@ class Dispatch:
     def __init__(  # noqa: PLR0913
         self,
         engine: Engine,
-        kafka: Kafka,
+        kafka: KafkaConfig,
         transactional_id: str,
         destinations: Destinations,
         clock: Callable[[], int],
         poll_s: float = 0.5,
-        on_step: OnStep = unobserved,
+        on_step: OnStep = ignore_step,
     ) -> None:
         self._engine = engine
         self._kafka = kafka
@@ -83,8 +83,9 @@ class Dispatch:
             Seconds until there may be more.
 
         Raises:
-            AnotherFile: The database's file was removed or replaced.
-            Unreachable: Kafka or the database failed, or Kafka did not confirm; nothing is lost.
+            DatabaseFileChangedError: The database's file was removed or replaced.
+            UnreachableError: Kafka or the database failed, or Kafka did not confirm; nothing is
+                lost.
         """
         now = self._clock()
         with ExitStack() as parts:
@@ -94,16 +95,16 @@ class Dispatch:
                 self._one_by_one = 0
                 due = first_due(claiming)
                 return self._poll_s if due is None else self._until(due - now)
-            self._on_step(Step.CLAIMED)
+            self._on_step(LetterStep.CLAIMED)
             parked = self._unfit(claimed)
             fit = [retry for retry in claimed if retry.id not in parked]
             sent, refused = self._send(fit)
-            self._on_step(Step.SENT)
+            self._on_step(LetterStep.SENT)
             connection = self._removing(parts, claiming)
             remove(connection, sent)
             for retry, error in (parked | refused).values():
                 park(connection, retry, error)
-        self._on_step(Step.REMOVED)
+        self._on_step(LetterStep.REMOVED)
         self._one_by_one = max(0, self._one_by_one - 1)
         return 0.0
 
@@ -128,7 +129,7 @@ class Dispatch:
             return parts.enter_context(self._engine.begin())
         return claiming
 
-    def _unfit(self, claimed: Sequence[Retry]) -> dict[str, tuple[Retry, str]]:
+    def _unfit(self, claimed: Sequence[DueRetry]) -> dict[str, tuple[DueRetry, str]]:
         self._destinations.ask_again()
         found = {}
         for retry in claimed:
@@ -137,8 +138,8 @@ class Dispatch:
         return found
 
     def _send(
-        self, retries: Sequence[Retry]
-    ) -> tuple[Sequence[Retry], dict[str, tuple[Retry, str]]]:
+        self, retries: Sequence[DueRetry]
+    ) -> tuple[Sequence[DueRetry], dict[str, tuple[DueRetry, str]]]:
         """Send all of `retries` or none; return what was sent, and what Kafka will never take."""
         if not retries:
             return (), {}
@@ -147,7 +148,7 @@ class Dispatch:
         except TransactionFailedError as broken:
             self._destinations.forget()
             if broken.reason is None or broken.reason.code() not in REFUSED:
-                raise Unreachable(
+                raise UnreachableError(
                     f"{len(retries)} letters were perhaps not sent, they stay where they are: "
                     f"{broken}"
                 ) from broken
@@ -161,7 +162,7 @@ class Dispatch:
             return (), {}
         return retries, {}
 
-    def _transact(self, retries: Sequence[Retry]) -> None:
+    def _transact(self, retries: Sequence[DueRetry]) -> None:
         transactions, self._transactions = self._transactions, None
         transactions = transactions or Transactions(self._kafka, self._transactional_id)
         try:

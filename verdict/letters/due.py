@@ -16,7 +16,7 @@ BATCH_BYTES = 16 * 2**20
 PLACE = (table.c.topic, table.c.partition, table.c.offset)
 
 
-class Retry(NamedTuple):
+class DueRetry(NamedTuple):
     """What goes out for a letter."""
 
     id: str
@@ -26,7 +26,7 @@ class Retry(NamedTuple):
     headers: Pairs
 
 
-def claim(connection: Connection, now: int, most: int) -> list[Retry]:
+def claim(connection: Connection, now: int, most: int) -> list[DueRetry]:
     """Return letters that are due, in the order of their places; of too many the longest due.
 
     On PostgreSQL nobody else gets them before the transaction has ended, and those that somebody
@@ -56,13 +56,13 @@ def claim(connection: Connection, now: int, most: int) -> list[Retry]:
     return [_retry(row) for row in rows]
 
 
-def remove(connection: Connection, retries: Sequence[Retry]) -> None:
+def remove(connection: Connection, retries: Sequence[DueRetry]) -> None:
     """Remove letters that are sent."""
     ids = [retry.id for retry in retries]
     connection.execute(delete(table).where(is_any_of(connection, table.c.id, ids)))
 
 
-def park(connection: Connection, retry: Retry, error: str) -> None:
+def park(connection: Connection, retry: DueRetry, error: str) -> None:
     """Let a letter wait for a person instead."""
     changed = {"status": PARKED, "due_at": None, "error": spell_out(error)}
     connection.execute(update(table).where(table.c.id == retry.id).values(changed))
@@ -85,7 +85,7 @@ def _fitting(sized: Sequence[tuple[str, int]]) -> list[str]:
     return chosen
 
 
-def _retry(row: object) -> Retry:
+def _retry(row: object) -> DueRetry:
     stored = row._mapping  # type: ignore[attr-defined]
     ours = {
         RETRY_ATTEMPT: stored["attempt"] + 1,
@@ -97,4 +97,4 @@ def _retry(row: object) -> Retry:
         *from_json(stored["headers"]),
         *((name, str(value).encode()) for name, value in ours.items()),
     )
-    return Retry(stored["id"], stored["retry_topic"], stored["key"], stored["bytes"], headers)
+    return DueRetry(stored["id"], stored["retry_topic"], stored["key"], stored["bytes"], headers)

@@ -5,25 +5,26 @@ import threading
 import time
 from contextlib import suppress
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as KafkaPartition
 from sqlalchemy import Engine
 
 from verdict.client.listing import list_topics
 from verdict.database.statements import append
-from verdict.errors import Unreachable
-from verdict.kafka.access import ClientLog, Kafka
+from verdict.errors import UnreachableError
+from verdict.kafka.access import ClientLog, KafkaConfig
 from verdict.kafka.log import KafkaLog, consumer_of
 from verdict.letters.arriving import letter_of, unreadable
 from verdict.letters.database_errors import translating_db_errors
 from verdict.letters.destinations import Destinations
-from verdict.letters.receiving import Rules, row_of
+from verdict.letters.receiving import RetryRules, row_of
 from verdict.model.source import Source
 from verdict.projection import position
-from verdict.projection.database import see_that_it_is_the_same
+from verdict.projection.database import require_same_database
 from verdict.projection.letter import table
 from verdict.projection.letter_status import FOLLOWER
 from verdict.wire.letter import Letter
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 
 LOG = logging.getLogger("verdict.letters")
 LETTERS = 1000
@@ -34,7 +35,7 @@ LOOK_S = 60.0  # how often to look for partitions that somebody added; others ma
 OPTIONS: dict[str, str | int | bool] = {"group.id": "verdict-letters", "fetch.wait.max.ms": 1000}
 
 
-class Intake:
+class DeadLetterConsumer:
     """Takes letters in; the only one that does, or it stops.
 
     Args:
@@ -46,7 +47,12 @@ class Intake:
     """
 
     def __init__(
-        self, engine: Engine, kafka: Kafka, topic: str, rules: Rules, destinations: Destinations
+        self,
+        engine: Engine,
+        kafka: KafkaConfig,
+        topic: str,
+        rules: RetryRules,
+        destinations: Destinations,
     ) -> None:
         self.caught_up = threading.Event()  # with what was there at the first step
         self._engine = engine
@@ -68,11 +74,11 @@ class Intake:
             0: the next step may follow at once.
 
         Raises:
-            AnotherRunner: Somebody else takes letters in.
-            AnotherFile: The database's file was removed or replaced.
-            Unreachable: Kafka does not answer, or the database failed.
+            ConcurrentProjectionError: Somebody else takes letters in.
+            DatabaseFileChangedError: The database's file was removed or replaced.
+            UnreachableError: Kafka does not answer, or the database failed.
         """
-        see_that_it_is_the_same(self._engine)  # though no letter comes
+        require_same_database(self._engine)  # though no letter comes
         if time.monotonic() >= self._look_at and self._has_grown():
             self.reset()
         if self._consumer is None:
@@ -112,10 +118,10 @@ class Intake:
         for place, offset in starts.items():
             self._note(place.partition, offset)
         consumer = consumer_of(self._kafka.settings, self._log, OPTIONS)
-        consumer.assign([TopicPartition(*place, offset) for place, offset in starts.items()])
+        consumer.assign([KafkaPartition(*place, offset) for place, offset in starts.items()])
         return consumer
 
-    def _start(self, place: Partition, earliest: int) -> int:
+    def _start(self, place: TopicPartition, earliest: int) -> int:
         reached = self._positions.get(place)
         if reached is not None and reached < earliest:
             LOG.error(
@@ -150,12 +156,12 @@ class Intake:
         """
         number, error = message.partition() or 0, message.error()
         taken = [one.source.offset + 1 for one in letters if one.source.partition == number]
-        reached = self._positions.get(Partition(self._topic, number), 0)
+        reached = self._positions.get(TopicPartition(self._topic, number), 0)
         place = Source(self._topic, number, max(message.offset() or 0, reached, *taken))
-        consumer.seek(TopicPartition(self._topic, number, place.offset + 1))
+        consumer.seek(KafkaPartition(self._topic, number, place.offset + 1))
         return unreadable(place, "" if error is None else error.str())
 
-    def _reached(self, letters: list[Letter], ends: dict[int, int]) -> dict[Partition, int]:
+    def _reached(self, letters: list[Letter], ends: dict[int, int]) -> dict[TopicPartition, int]:
         """Return the next offset of each partition in which it is another one now.
 
         Behind a letter lies the mark of its transaction, which takes an offset: a reader who did
@@ -165,22 +171,22 @@ class Intake:
         for letter in letters:
             number, behind = letter.source.partition, letter.source.offset + 1
             offsets[number] = max(offsets.get(number, 0), behind)
-        places = {Partition(self._topic, number): offset for number, offset in offsets.items()}
+        places = {TopicPartition(self._topic, number): offset for number, offset in offsets.items()}
         return {
             place: offset
             for place, offset in places.items()
             if offset > self._positions.get(place, 0)
         }
 
-    def _stored(self, letters: list[Letter], reached: dict[Partition, int]) -> bool:
+    def _stored(self, letters: list[Letter], reached: dict[TopicPartition, int]) -> bool:
         """Store letters; return False where the position was set back: the next step begins there.
 
         Raises:
-            AnotherRunner: Somebody else takes letters in.
+            ConcurrentProjectionError: Somebody else takes letters in.
         """
         try:
             self._store(letters, reached)
-        except position.AnotherRunner as error:
+        except position.ConcurrentProjectionError as error:
             if not error.set_back:
                 raise
             LOG.warning("%s; going on from there", error)
@@ -188,7 +194,7 @@ class Intake:
             return False
         return True
 
-    def _store(self, letters: list[Letter], reached: dict[Partition, int]) -> None:
+    def _store(self, letters: list[Letter], reached: dict[TopicPartition, int]) -> None:
         self._destinations.ask_again()
         rows = [row_of(letter, self._rules) for letter in letters]
         with self._engine.begin() as connection:
@@ -214,7 +220,7 @@ class Intake:
             return True
         if error.code() == KafkaError._BAD_COMPRESSION:
             return False
-        raise Unreachable(
+        raise UnreachableError(
             f"{self._topic} cannot be read from {self._kafka} "
             f"({self._log.last_failure or error.str()})"
         )

@@ -29,7 +29,7 @@ class NoLetterError(VerdictError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Letter:
+class StoredLetter:
     """One row; times are epoch milliseconds, `who` and `why` are of the last intervention.
 
     `bytes` is what goes back to `retry_topic`, under `key` and with `headers`; `topic`, `partition`
@@ -54,10 +54,10 @@ class Letter:
     why: str | None
 
 
-COLUMNS = [table.c[field.name] for field in fields(Letter)]
+COLUMNS = [table.c[field.name] for field in fields(StoredLetter)]
 
 
-def parked(connection: Connection, *others: str) -> list[Letter]:
+def parked(connection: Connection, *others: str) -> list[StoredLetter]:
     """Return the parked letters, and those with other statuses, as Kafka got them."""
     rows = connection.execute(
         select(*COLUMNS)
@@ -67,7 +67,7 @@ def parked(connection: Connection, *others: str) -> list[Letter]:
     return [_letter(row._asdict()) for row in rows]
 
 
-def letter(connection: Connection, id: str) -> Letter:
+def letter(connection: Connection, id: str) -> StoredLetter:
     """Return a letter, whether it waits or is parked.
 
     Raises:
@@ -162,7 +162,7 @@ def _intervene(
     by: tuple[str, str | None],
     now: int,
     status: str = PARKED,
-) -> Letter:
+) -> StoredLetter:
     """Write down who does what and why; return the letter as it is before, locked."""
     who, why = by
     if not who.strip():
@@ -192,13 +192,13 @@ def _intervene(
     return before
 
 
-def _change(connection: Connection, before: Letter, **values: object) -> None:
+def _change(connection: Connection, before: StoredLetter, **values: object) -> None:
     connection.execute(update(table).where(table.c.id == before.id).values(values))
 
 
-def _letter(row: dict[str, object]) -> Letter:
+def _letter(row: dict[str, object]) -> StoredLetter:
     found = row | {"headers": from_json(str(row["headers"]))}
     for name in ("key", "bytes"):
         if (value := row[name]) is not None:
             found[name] = bytes(value)  # type: ignore[call-overload]
-    return Letter(**found)  # type: ignore[arg-type]
+    return StoredLetter(**found)  # type: ignore[arg-type]

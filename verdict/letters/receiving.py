@@ -12,9 +12,9 @@ from verdict.letters.headers import as_json
 from verdict.model.message import END_OF_TIME
 from verdict.model.nul import spell_out
 from verdict.projection.letter_status import PARKED, WAITING
-from verdict.wire.backoff import Declared, NotUnderstood, back_off, wait_ms
+from verdict.wire.backoff import Declared, InvalidBackoffError, back_off, wait_ms
 from verdict.wire.cloud_events import DEAD_LETTER
-from verdict.wire.codec import Undecodable
+from verdict.wire.codec import DecodeError
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.letter import (
     MOST_ATTEMPTS,
@@ -36,7 +36,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class RetryRules:
     """What holds for letters that do not say it themselves, and where letters may go.
 
     Args:
@@ -56,7 +56,7 @@ class Rules:
     declared: Declared = field(default_factory=dict)
 
 
-def row_of(letter: Letter, rules: Rules) -> Row:
+def row_of(letter: Letter, rules: RetryRules) -> Row:
     """Return the row of a letter, whatever is in it; of its fields `attempt` is not looked at.
 
     A letter of the decider stands for the command in it: what is tried again, edited and evicted
@@ -86,10 +86,10 @@ def row_of(letter: Letter, rules: Rules) -> Row:
     try:
         row |= _plan(kept, rules)
         if kept.unfit is not None:
-            raise NotUnderstood(kept.unfit)
+            raise InvalidBackoffError(kept.unfit)
         if own is not None:
             _check_whole(own)
-    except NotUnderstood as problem:
+    except InvalidBackoffError as problem:
         row |= {"status": PARKED, "due_at": None, "error": _joined(error, str(problem))}
     else:
         row["error"] = _joined(error, _given_up(row)) or None
@@ -102,12 +102,12 @@ def _own(letter: Letter) -> tuple[DeadLetter | None, str | None]:
         return None, None
     try:
         own = decode(DeadLetter, letter.value)
-    except Undecodable as error:
+    except DecodeError as error:
         return None, _clean(f"ce_type says {DEAD_LETTER}, and it is none: {error}")
     return own, _clean(f"{own.source}: {own.error}")
 
 
-def _for_own(letter: Letter, own: DeadLetter, rules: Rules) -> Rules:
+def _for_own(letter: Letter, own: DeadLetter, rules: RetryRules) -> RetryRules:
     """Return the rules for a letter of the decider: only what it sends back is tried again."""
     attempts = 0 if letter.header(RETRY_TOPIC) is None else rules.attempts
     return replace(rules, attempts=attempts, retry_topic=own.source.topic)
@@ -115,13 +115,13 @@ def _for_own(letter: Letter, own: DeadLetter, rules: Rules) -> Rules:
 
 def _check_whole(own: DeadLetter) -> None:
     if own.key_length is not None:
-        raise NotUnderstood(
+        raise InvalidBackoffError(
             f"only {len(own.key or b'')} of {own.key_length} bytes of its key are kept, and no "
             "aggregate has such an id: send it again under its own id and skip this"
         )
     kept = len(own.bytes or b"")
     if own.length != kept:
-        raise NotUnderstood(
+        raise InvalidBackoffError(
             f"only {kept} of {own.length} bytes are kept, so it cannot be sent as it was: edit it, "
             "or send the whole command again and skip this"
         )
@@ -141,14 +141,14 @@ def _passed_on(letter: Letter, own: DeadLetter | None) -> Any:
     return tuple(pair for pair in letter.headers if pair[0] not in REPLACED)
 
 
-def _plan(letter: Letter, rules: Rules) -> Row:
+def _plan(letter: Letter, rules: RetryRules) -> Row:
     """Return what the headers say: attempts, where to, and when or why not."""
     attempt = _count(letter, RETRY_ATTEMPT, 0)
     attempts = _count(letter, RETRY_ATTEMPTS, rules.attempts)
     wait = back_off(rules.declared, _text(letter, RETRY_BACKOFF, rules.backoff))
     topic = _text(letter, RETRY_TOPIC, rules.retry_topic)
     if problem := rules.problem_with(topic):
-        raise NotUnderstood(f"{RETRY_TOPIC} is {topic[:249]!r}: {problem}")
+        raise InvalidBackoffError(f"{RETRY_TOPIC} is {topic[:249]!r}: {problem}")
     plan: Row = {"attempt": attempt, "attempts": attempts, "retry_topic": topic}
     if attempt >= attempts:
         return plan
@@ -160,7 +160,7 @@ def _plan(letter: Letter, rules: Rules) -> Row:
 def _count(letter: Letter, name: str, default: int) -> int:
     text = _text(letter, name, str(default))
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(MOST_ATTEMPTS))):
-        raise NotUnderstood(
+        raise InvalidBackoffError(
             f"{name} is {text[:100]!r} and must be a whole number from 0 to {MOST_ATTEMPTS}: "
             "mend the service that wrote it, then replay the letter"
         )
@@ -172,7 +172,7 @@ def _text(letter: Letter, name: str, default: str) -> str:
     try:
         return default if value is None else value.decode()
     except UnicodeDecodeError:
-        raise NotUnderstood(
+        raise InvalidBackoffError(
             f"{name} is {value!r:.100}, which is no text in UTF-8: mend the service that wrote it, "
             "then replay the letter"
         ) from None

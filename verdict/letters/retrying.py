@@ -4,29 +4,29 @@ from collections.abc import Collection
 
 from sqlalchemy import Engine
 
-from verdict.exactly_once.steps import unobserved
-from verdict.kafka.access import Kafka
+from verdict.exactly_once.steps import ignore_step
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log import KafkaLog
 from verdict.letters.clock import Clock
 from verdict.letters.destinations import Destinations
 from verdict.letters.dispatch import Dispatch
-from verdict.letters.intake import Intake
-from verdict.letters.receiving import Rules
+from verdict.letters.intake import DeadLetterConsumer
+from verdict.letters.receiving import RetryRules
 from verdict.letters.steps import OnStep
 from verdict.wire.topics import Topics
 
 
 def build_retry(  # noqa: PLR0913
     engine: Engine,
-    kafka: Kafka,
+    kafka: KafkaConfig,
     topics: Topics,
     *,
     attempts: int,
     backoff: str,
     allowed: Collection[str] = (),
     poll_s: float = 0.5,
-    on_step: OnStep = unobserved,
-) -> tuple[Intake, Dispatch]:
+    on_step: OnStep = ignore_step,
+) -> tuple[DeadLetterConsumer, Dispatch]:
     """Return what takes letters from `dead-letters` into the table, and what sends them out of it.
 
     Each runs in a thread of its own.
@@ -43,7 +43,7 @@ def build_retry(  # noqa: PLR0913
     """
     clock = Clock().now
     known = [Destinations(topics, allowed, lambda: topic_names(kafka)) for _ in range(2)]
-    rules = Rules(
+    rules = RetryRules(
         attempts=attempts,
         backoff=backoff,
         retry_topic=topics.retry,
@@ -51,16 +51,16 @@ def build_retry(  # noqa: PLR0913
         now=clock,
         declared=topics.application.backoffs,
     )
-    intake = Intake(engine, kafka, topics.dead_letters, rules, known[0])
+    intake = DeadLetterConsumer(engine, kafka, topics.dead_letters, rules, known[0])
     name = topics.transactional_id("letters")
     return intake, Dispatch(engine, kafka, name, known[1], clock, poll_s, on_step)
 
 
-def topic_names(kafka: Kafka) -> frozenset[str]:
+def topic_names(kafka: KafkaConfig) -> frozenset[str]:
     """Return the names of all topics.
 
     Raises:
-        Unreachable: Kafka does not answer.
+        UnreachableError: Kafka does not answer.
     """
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         return log.topics()

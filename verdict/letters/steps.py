@@ -4,7 +4,7 @@ from collections.abc import Callable
 from enum import StrEnum, auto
 
 
-class Step(StrEnum):
+class LetterStep(StrEnum):
     """A moment in the life of a batch of letters; what is named has just happened."""
 
     CLAIMED = auto()  # nobody else sends them; nothing is sent yet
@@ -12,4 +12,4 @@ class Step(StrEnum):
     REMOVED = auto()  # the table knows
 
 
-OnStep = Callable[[Step], None]
+OnStep = Callable[[LetterStep], None]

@@ -17,9 +17,9 @@ import psutil
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from verdict.errors import FULL_DISK, TimedOut, VerdictError
+from verdict.errors import FULL_DISK, TimedOutError, VerdictError
 from verdict.local import private
-from verdict.local.claim import Claim
+from verdict.local.claim import BrokerClaim
 from verdict.local.class_archive import class_archive, is_recording
 from verdict.local.jars import broker_classpath, last_lines
 from verdict.local.java import ENGLISH, LOCALE, find_java
@@ -107,7 +107,7 @@ class EmbeddedBroker:
         self.log = self.data_dir / "broker.log"
         self._port = port
         self._more = dict(properties or {})
-        self._claim: Claim | None = None
+        self._claim: BrokerClaim | None = None
         self._guardian: subprocess.Popen[bytes] | None = None
         self._log_start = 0
 
@@ -122,14 +122,14 @@ class EmbeddedBroker:
         """Start the broker and return when it answers.
 
         Raises:
-            EnvironmentIncomplete: Java or the jars are missing.
-            TimedOut: It does not answer within a minute.
+            EnvironmentIncompleteError: Java or the jars are missing.
+            TimedOutError: It does not answer within a minute.
             VerdictError: The directory or the port is in use, or the broker died; the message
                 ends with the last lines of its log.
         """
         private.close(self.data_dir)
         java = _java()
-        self._claim = Claim(self.data_dir / "broker.pid", mark=str(self._properties))
+        self._claim = BrokerClaim(self.data_dir / "broker.pid", mark=str(self._properties))
         try:
             self._port, controller_port = self._ports()
             self._format(java, controller_port)
@@ -224,7 +224,7 @@ class EmbeddedBroker:
             text.format(port=self._port, controller_port=controller_port, logs=logs.name)
         )
 
-    def _launch(self, java: list[str], claim: Claim) -> None:
+    def _launch(self, java: list[str], claim: BrokerClaim) -> None:
         grace_s = RECORDING_S if is_recording() else GRACE_S
         guardian = [sys.executable, "-I", "-S", str(HERE / "guardian.py"), str(grace_s)]
         with self.log.open("ab") as log:
@@ -256,7 +256,7 @@ class EmbeddedBroker:
             with contextlib.suppress(KafkaException):
                 if admin.list_topics(timeout=1).brokers:
                     return
-        raise TimedOut(
+        raise TimedOutError(
             f"the embedded broker does not answer after {READY_S} s; {self._last_lines()}"
         )
 

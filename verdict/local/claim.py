@@ -10,7 +10,7 @@ import psutil
 from verdict.errors import VerdictError
 
 
-class Claim:
+class BrokerClaim:
     """A pid file, locked while the process lives that made the claim, whatever ends that process.
 
     So a broker named in a file that can be locked has lost its parent: it is stale. It is

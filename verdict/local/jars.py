@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from verdict.errors import EnvironmentIncomplete
+from verdict.errors import EnvironmentIncompleteError
 from verdict.local.java import find_java
 from verdict.local.user_folders import cache_folder
 
@@ -31,7 +31,7 @@ def broker_classpath() -> str:
     """Return the class path that Kafka's broker and its tools run with, logging included.
 
     Raises:
-        EnvironmentIncomplete: The jars cannot be fetched, or are not what the lock says.
+        EnvironmentIncompleteError: The jars cannot be fetched, or are not what the lock says.
     """
     return str(fetched() / "broker" / "*")
 
@@ -55,7 +55,7 @@ def fetched(ivy_settings: Path | None = None, lock: Path = LOCK) -> Path:
         lock: Which of `FOLDERS`.
 
     Raises:
-        EnvironmentIncomplete: The jars cannot be fetched, or are not what the lock says.
+        EnvironmentIncompleteError: The jars cannot be fetched, or are not what the lock says.
     """
     cache = cache_folder()
     # one folder per lock: two checkouts of different versions do not disturb each other
@@ -76,7 +76,8 @@ def verify(folder: Path, lock: Path) -> None:
     """Return when `folder` holds exactly the jars that `lock` demands.
 
     Raises:
-        EnvironmentIncomplete: Some jar is missing, unexpected or altered; the message names each.
+        EnvironmentIncompleteError: Some jar is missing, unexpected or altered; the message names
+            each.
     """
     found, wanted = digests(folder), read_lock(lock)
     differing = sorted(
@@ -87,7 +88,7 @@ def verify(folder: Path, lock: Path) -> None:
             f"  {jar}: found {found.get(jar, 'nothing')}, wanted {wanted.get(jar, 'nothing')}"
             for jar in differing
         ]
-        raise EnvironmentIncomplete(
+        raise EnvironmentIncompleteError(
             f"the jars in {folder} are not those of {lock.name} (SHA-256):\n"
             + "\n".join(lines)
             + "\ndelete that folder, if it still exists, to have them fetched again"
@@ -122,7 +123,7 @@ def retrieve(target: Path, ivy_settings: Path | None = None, lock: Path = LOCK) 
     """Let Ivy put the jars of each folder below `target`; unchecked, see `verify`.
 
     Raises:
-        EnvironmentIncomplete: Ivy did not get them; the message holds what it said.
+        EnvironmentIncompleteError: Ivy did not get them; the message holds what it said.
     """
     named = ivy_settings or os.environ.get(IVY_SETTINGS)
     settings = ["-settings", str(named)] if named else []
@@ -133,7 +134,7 @@ def retrieve(target: Path, ivy_settings: Path | None = None, lock: Path = LOCK) 
         command += ["-retrieve", str(target / folder / "[artifact]-[revision].[ext]")]
         ivy = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if ivy.returncode != 0:
-            raise EnvironmentIncomplete(
+            raise EnvironmentIncompleteError(
                 f"the {folder} jars could not be fetched; Ivy's last lines:\n"
                 f"{last_lines(ivy.stdout)}\n"
                 f"without access to Maven Central, name an ivysettings.xml in {IVY_SETTINGS}"
@@ -152,7 +153,9 @@ def _ivy() -> Path:
     for folder in folders or ():
         for jar in Path(folder, "jars").glob("ivy-*.jar"):
             return jar
-    raise EnvironmentIncomplete("pyspark, or the ivy jar in it, is not installed: run make setup")
+    raise EnvironmentIncompleteError(
+        "pyspark, or the ivy jar in it, is not installed: run make setup"
+    )
 
 
 def _move_into_place(staged: Path, folder: Path) -> None:
@@ -176,7 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 write_lock(options.ivy_settings, lock)
         else:
             fetched(options.ivy_settings)
-    except EnvironmentIncomplete as incomplete:
+    except EnvironmentIncompleteError as incomplete:
         print(f"verdict: {incomplete}", file=sys.stderr)
         return incomplete.exit_code
     return 0

@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from verdict.errors import EnvironmentIncomplete
+from verdict.errors import EnvironmentIncompleteError
 
 MINIMUM = 17
 # Kafka and Spark change the case of their own names by the rules of the locale: with Turkish ones
@@ -26,7 +26,8 @@ def find_java() -> Path:
     """Return the first `java` that is new enough.
 
     Raises:
-        EnvironmentIncomplete: There is none; the message says what was found and what to install.
+        EnvironmentIncompleteError: There is none; the message says what was found and what to
+            install.
     """
     found = []
     for origin, java in _candidates():
@@ -35,7 +36,7 @@ def find_java() -> Path:
             return java
         answer = f"does not run ({said})" if version is None else f"is Java {version}"
         found.append(f"{java} (from {origin}) {answer}")
-    raise EnvironmentIncomplete(
+    raise EnvironmentIncompleteError(
         f"Java {MINIMUM} or newer is needed for Kafka and Spark: "
         f"{'; '.join(found) or 'there is no java on PATH, and JAVA_HOME is not set'}\n"
         "  Debian, Ubuntu: apt-get install openjdk-17-jre-headless\n"
@@ -48,7 +49,7 @@ def java_version(java: Path) -> int | None:
     """Return the major version that `java` itself reports, None when it does not run.
 
     Raises:
-        EnvironmentIncomplete: It does not end: what it is nobody knows.
+        EnvironmentIncompleteError: It does not end: what it is nobody knows.
     """
     return _asked(java)[0]
 
@@ -62,7 +63,7 @@ def _asked(java: Path) -> tuple[int | None, str]:
     except OSError as error:
         return None, str(error)
     except subprocess.TimeoutExpired as error:
-        raise EnvironmentIncomplete(
+        raise EnvironmentIncompleteError(
             f"`{java} -version` did not answer within {ANSWER_S} s: see what keeps this machine "
             "busy, then try again"
         ) from error

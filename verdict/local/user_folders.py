@@ -6,14 +6,15 @@ from pathlib import Path
 
 from platformdirs import user_cache_path, user_data_path
 
-from verdict.errors import EnvironmentIncomplete
+from verdict.errors import EnvironmentIncompleteError
 
 
 def cache_folder() -> Path:
     """Return the folder for what can be fetched or made again.
 
     Raises:
-        EnvironmentIncomplete: The user has no home directory, and the environment names no folder.
+        EnvironmentIncompleteError: The user has no home directory, and the environment names no
+            folder.
     """
     return _of_the_user(user_cache_path, "XDG_CACHE_HOME")
 
@@ -27,7 +28,7 @@ def _of_the_user(find: Callable[[str], Path], variable: str) -> Path:
     try:
         return find("verdict")
     except RuntimeError as error:
-        raise EnvironmentIncomplete(
+        raise EnvironmentIncompleteError(
             f"the user with id {os.getuid()} has no home directory: set {variable} to a folder "
             "that this user may write to, or HOME"
         ) from error

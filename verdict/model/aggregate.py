@@ -20,7 +20,7 @@ Member = TypeVar("Member", bound=Message)
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
-class Misdeclared(VerdictError):
+class InvalidApplicationError(VerdictError):
     """What an application declares cannot be; the message says of what, and what to do."""
 
 
@@ -45,8 +45,8 @@ class Aggregate(Generic[State]):
             about as much as another read model with a row for each.
 
     Raises:
-        Misdeclared: The name cannot be that of a topic and of a table, a class is of another kind,
-            or no command can create one.
+        InvalidApplicationError: The name cannot be that of a topic and of a table, a class is of
+            another kind, or no command can create one.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Aggregate(Generic[State]):
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
-            raise Misdeclared(
+            raise InvalidApplicationError(
                 f"aggregate {self.name!r} cannot have this name: take a letter, then at most 39 "
                 "more letters, digits and _, all in lower case"
             )
@@ -72,7 +72,7 @@ class Aggregate(Generic[State]):
         for event in self.event_types.values():
             _see_that(self.name, "event", event, Event)
         if not any(LifeCycle.NONE in one.starts_from for one in self.command_types.values()):
-            raise Misdeclared(
+            raise InvalidApplicationError(
                 f"no command can create an aggregate {self.name!r}: give one of "
                 f"{', '.join(self.command_types)} the line `starts_from = CREATING` (from verdict)"
             )
@@ -92,7 +92,7 @@ def _check_starts_from(aggregate: str, command: type[Command]) -> None:
     states: Any = command.starts_from  # somebody may have written anything
     if isinstance(states, Set) and states and all(isinstance(one, LifeCycle) for one in states):
         return
-    raise Misdeclared(
+    raise InvalidApplicationError(
         f"the command {command.__name__} of aggregate {aggregate!r} has starts_from = {states!r}: "
         "write CREATING, EXISTING, REOPENING, or a frozenset of LifeCycle values (from verdict)"
     )
@@ -102,7 +102,7 @@ def _by_name(aggregate: str, union: Any) -> dict[str, type[Any]]:
     members = get_args(union) or (union,)
     names = [getattr(member, "__name__", repr(member)) for member in members]
     if twice := {name for name in names if names.count(name) > 1}:
-        raise Misdeclared(
+        raise InvalidApplicationError(
             f"aggregate {aggregate!r} has two classes named {min(twice)}: rename one, as records "
             "name their class"
         )
@@ -112,17 +112,17 @@ def _by_name(aggregate: str, union: Any) -> dict[str, type[Any]]:
 def _see_that(aggregate: str, what: str, found: Any, wanted: type[Message]) -> None:
     if not (isinstance(found, type) and issubclass(found, wanted)):
         name = getattr(found, "__name__", repr(found))
-        raise Misdeclared(
+        raise InvalidApplicationError(
             f"the {what} {name} of aggregate {aggregate!r} is no {wanted.__name__}: make it a "
             f"subclass of verdict.{wanted.__name__}"
         )
     if problems := [*unfit(found, of_state=what == "state")]:
-        raise Misdeclared(
+        raise InvalidApplicationError(
             f"the {what} {found.__name__} of aggregate {aggregate!r} cannot be kept: "
             f"{'; '.join(problems)}; {ADVICE}"
         )
     if problems := [*misnamed(found, what)]:
-        raise Misdeclared(
+        raise InvalidApplicationError(
             f"the {what} {found.__name__} of aggregate {aggregate!r} cannot be kept: "
             f"{'; '.join(problems)}"
         )

@@ -12,8 +12,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from verdict.model.aggregate import Aggregate, Misdeclared
-from verdict.model.carried_state import CarriedState, StateTopic
+from verdict.model.aggregate import Aggregate, InvalidApplicationError
+from verdict.model.carried_state import StateRecord, StateTopic
 from verdict.model.inbound import Inbound
 from verdict.model.lake_table import LakeTable
 from verdict.model.message import Message
@@ -23,7 +23,7 @@ from verdict.model.projection import AnyDeclaration, Declaration
 from verdict.model.verb import Verb
 
 
-class UnknownAggregate(LookupError):
+class UnknownAggregateError(LookupError):
     """The application does not declare this aggregate."""
 
     def __init__(self, name: str, known: tuple[str, ...]) -> None:
@@ -50,7 +50,7 @@ class Application:
         verbs: What its command line does besides what that of every application does.
 
     Raises:
-        Misdeclared: Two have one name, or one speaks of what is not there; says which.
+        InvalidApplicationError: Two have one name, or one speaks of what is not there; says which.
     """
 
     name: str
@@ -70,20 +70,20 @@ class Application:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "module", _calling_module())
-        self._see_that_names_differ("aggregate", [one.name for one in self.aggregates])
+        self._require_unique_names("aggregate", [one.name for one in self.aggregates])
         # a letter names the one of them that is to be tried again
-        self._see_that_names_differ(
+        self._require_unique_names(
             "policy or notification", [name for name, _ in self._followed_by]
         )
         topics = [*(one.topic for one in self.inbound), *(one.topic for one in self.states)]
-        self._see_that_names_differ("topic", topics)
-        self._see_that_names_differ("state", [one.state.__name__ for one in self.states])
-        self._see_that_classes_differ()
-        self._see_that_settings_are_there((one.name, one.settings) for one in self.policies)
-        self._see_that_names_differ("read model", [one.name for one in self.read_models])
-        self._see_that_settings_are_there((one.name, one.settings) for one in self.read_models)
-        self._see_that_what_is_followed_is_there()
-        self._see_that_nobody_else_writes_to_topics_of_aggregates()
+        self._require_unique_names("topic", topics)
+        self._require_unique_names("state", [one.state.__name__ for one in self.states])
+        self._require_unique_classes()
+        self._require_settings((one.name, one.settings) for one in self.policies)
+        self._require_unique_names("read model", [one.name for one in self.read_models])
+        self._require_settings((one.name, one.settings) for one in self.read_models)
+        self._require_known_sources()
+        self._require_own_topics()
 
     @cached_property
     def aggregate_types(self) -> tuple[str, ...]:
@@ -94,12 +94,12 @@ class Application:
         """Return the aggregate of this name.
 
         Raises:
-            UnknownAggregate: It does not declare one.
+            UnknownAggregateError: It does not declare one.
         """
         try:
             return self._by_name[name]
         except KeyError:
-            raise UnknownAggregate(name, self.aggregate_types) from None
+            raise UnknownAggregateError(name, self.aggregate_types) from None
 
     def aggregate_of(self, kind: type[Message]) -> str:
         """Return the name of the aggregate that has this class among its commands or events.
@@ -116,7 +116,7 @@ class Application:
             ) from None
 
     @cached_property
-    def state_types(self) -> Mapping[str, type[CarriedState]]:
+    def state_types(self) -> Mapping[str, type[StateRecord]]:
         """The classes of carried states, by name."""
         return {one.state.__name__: one.state for one in self.states}
 
@@ -140,30 +140,32 @@ class Application:
     def _by_class(self) -> Mapping[type[Message], str]:
         return {kind: one.name for one in self.aggregates for kind in _classes_of(one)}
 
-    def _see_that_names_differ(self, what: str, names: list[str]) -> None:
+    def _require_unique_names(self, what: str, names: list[str]) -> None:
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise Misdeclared(f"{self.name} has two of the {what} {twice[0]!r}: rename one of them")
+            raise InvalidApplicationError(
+                f"{self.name} has two of the {what} {twice[0]!r}: rename one of them"
+            )
 
-    def _see_that_classes_differ(self) -> None:
+    def _require_unique_classes(self) -> None:
         owners: dict[type[Message], str] = {}
         for one in self.aggregates:
             for kind in _classes_of(one):
                 if (other := owners.setdefault(kind, one.name)) != one.name:
-                    raise Misdeclared(
+                    raise InvalidApplicationError(
                         f"{kind.__name__} is of two aggregates, {other!r} and {one.name!r}: give "
                         "each a class of its own"
                     )
 
-    def _see_that_settings_are_there(self, wanted: Iterable[tuple[str, Sequence[str]]]) -> None:
+    def _require_settings(self, wanted: Iterable[tuple[str, Sequence[str]]]) -> None:
         known = {} if self.settings is None else self.settings.model_fields
         for name, settings in wanted:
             if missing := sorted(set(settings) - set(known)):
-                raise Misdeclared(
+                raise InvalidApplicationError(
                     f"{name!r} depends on the setting {missing[0]!r}, which the settings of "
                     f"{self.name} do not have: add it there"
                 )
 
-    def _see_that_what_is_followed_is_there(self) -> None:
+    def _require_known_sources(self) -> None:
         others: list[tuple[str, tuple[str, ...]]] = [
             (one.name, (one.aggregate_type,)) for one in self.inbound
         ]
@@ -171,7 +173,7 @@ class Application:
         others += [(one.name, one.types) for one in declared]
         for one in declared:
             if isinstance(one.of, StateTopic) and one.of not in self.states:
-                raise Misdeclared(
+                raise InvalidApplicationError(
                     f"{one.name!r} follows the topic {one.of.topic!r}, which is not among the "
                     f"states of {self.name}: add it there"
                 )
@@ -179,17 +181,17 @@ class Application:
             others.append((self.lake.name, (self.lake.aggregate_type,)))
         for name, follows in [*self._followed_by, *others]:
             if unknown := sorted(set(follows) - set(self.aggregate_types)):
-                raise Misdeclared(
+                raise InvalidApplicationError(
                     f"{name!r} speaks of the aggregate {unknown[0]!r}, which {self.name} does "
                     f"not have: there are {', '.join(self.aggregate_types) or 'none'}"
                 )
 
-    def _see_that_nobody_else_writes_to_topics_of_aggregates(self) -> None:
+    def _require_own_topics(self) -> None:
         for one in self.notifications:
             aggregate, dot, _ = one.topic.partition(".")
             if dot and aggregate in self._by_name:
                 begins = f"which begins as the topics of aggregate {aggregate!r} do"
-                raise Misdeclared(
+                raise InvalidApplicationError(
                     f"notification {one.name!r} writes to {one.topic!r}, {begins}: take another one"
                 )
 

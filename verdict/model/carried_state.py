@@ -11,7 +11,7 @@ from pydantic import ConfigDict
 from verdict.model.message import Message, Name
 
 
-class CarriedState(Message):
+class StateRecord(Message):
     """What is read of a state; `id` is the record's key."""
 
     model_config = ConfigDict(extra="ignore")
@@ -30,5 +30,5 @@ class StateTopic:
     """
 
     topic: str
-    state: type[CarriedState]
+    state: type[StateRecord]
     about: str | None = None

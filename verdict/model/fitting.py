@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from verdict.model.message import Growing, Message
+from verdict.model.message import Message, OpenEnum
 from verdict.model.personal import messages_in
 
 SCALARS = {int, str, bytes, bool}
@@ -84,7 +84,7 @@ class _Look(NamedTuple):
     def of(self, annotation: Any, field: str) -> Iterator[str]:
         origin, members = get_origin(annotation), get_args(annotation)
         if origin is Annotated:
-            if not any(isinstance(mark, Growing) for mark in members[1:]):
+            if not any(isinstance(mark, OpenEnum) for mark in members[1:]):
                 yield from self.of(members[0], field)
         elif origin in (Union, UnionType):
             yield from self._of_one([one for one in members if one is not type(None)], field)

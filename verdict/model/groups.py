@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic
 
-from verdict.model.aggregate import Misdeclared
+from verdict.model.aggregate import InvalidApplicationError
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.rows import EvolveByType, FieldType, Row, require_fields
 
@@ -93,7 +93,7 @@ class Groups(Generic[Row]):
             for good; pure. None: nothing stays.
 
     Raises:
-        Misdeclared: A column names a field that is not there, or one of another type.
+        InvalidApplicationError: A column names a field that is not there, or one of another type.
     """
 
     row: type[Row]
@@ -105,11 +105,15 @@ class Groups(Generic[Row]):
 
     def __post_init__(self) -> None:
         if sum(isinstance(column, Key) for column in self.columns.values()) != 1:
-            raise Misdeclared(f"groups of {self.row.__name__} need one column that is the `key`")
+            raise InvalidApplicationError(
+                f"groups of {self.row.__name__} need one column that is the `key`"
+            )
         if MEMBERS in self.columns:
-            raise Misdeclared(f"{MEMBERS!r} is a column of the engine: take another name")
+            raise InvalidApplicationError(
+                f"{MEMBERS!r} is a column of the engine: take another name"
+            )
         if self.feed is not None and self.leaves_behind is not None:
-            raise Misdeclared(
+            raise InvalidApplicationError(
                 f"groups of {self.row.__name__} have a feed and leave members behind: such a group "
                 "never ends, so leave one of the two out"
             )
@@ -117,13 +121,13 @@ class Groups(Generic[Row]):
         fields = require_fields(self.row, (name for name, _ in wanted))
         for name, types in wanted:
             if types and fields[name].type not in types:
-                raise Misdeclared(
+                raise InvalidApplicationError(
                     f"field {name!r} of {self.row.__name__} is of the type {fields[name].type}: "
                     f"a column that shows its total or extreme needs {' or '.join(types)}"
                 )
         summed = {one.field for one in self.columns.values() if isinstance(one, Total | AnyOf)}
         if optional := sorted(name for name in summed if fields[name].optional):
-            raise Misdeclared(
+            raise InvalidApplicationError(
                 f"field {optional[0]!r} of {self.row.__name__} is summed up, so it cannot be None: "
                 "drop `| None`, and write 0 instead"
             )

@@ -8,7 +8,7 @@ from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.source import Source
 
 
-class NoCommand(ValueError):
+class NoCommandError(ValueError):
     """No command can ever be made of a record; the message tells people why.
 
     It is kept with the record and shown to who looks after letters, so it names fields, not what
@@ -26,7 +26,7 @@ class Inbound:
         aggregate_type: To which the commands are addressed.
         command_of: (value, its place) → the command, the same each time: a command id that follows
             from the place makes one command of a record however often it is read; pure. It raises
-            `NoCommand` for what will never be one.
+            `NoCommandError` for what will never be one.
     """
 
     name: str

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Generic
 
-from verdict.model.aggregate import Misdeclared
+from verdict.model.aggregate import InvalidApplicationError
 from verdict.model.rows import EvolveByType, Row, require_fields
 
 PLACE = "place"  # the column of it
@@ -26,7 +26,7 @@ class Latest(Generic[Row]):
         index: Fields that readers search by.
 
     Raises:
-        Misdeclared: A field is not there, or has a type that does not fit.
+        InvalidApplicationError: A field is not there, or has a type that does not fit.
     """
 
     number: int
@@ -39,11 +39,15 @@ class Latest(Generic[Row]):
     def __post_init__(self) -> None:
         fields = require_fields(self.row, (self.by, self.order_by, *self.index))
         if self.number < 1:
-            raise Misdeclared(f"the latest {self.number} rows are none: take a number above 0")
+            raise InvalidApplicationError(
+                f"the latest {self.number} rows are none: take a number above 0"
+            )
         if fields[self.by].type != "text":
-            raise Misdeclared(f"field {self.by!r} of {self.row.__name__} is a group: make it a str")
+            raise InvalidApplicationError(
+                f"field {self.by!r} of {self.row.__name__} is a group: make it a str"
+            )
         if fields[self.order_by].optional:
-            raise Misdeclared(
+            raise InvalidApplicationError(
                 f"field {self.order_by!r} of {self.row.__name__} gives the order, so it cannot be "
                 "None: drop `| None`"
             )

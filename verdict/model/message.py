@@ -132,7 +132,7 @@ class TimestampMillis:
         return {"anyOf": [text, millis | {"description": "Epoch milliseconds."}]}
 
 
-class Growing:
+class OpenEnum:
     """Marks an enum that is text in schemas: it may get members without a new version of them."""
 
     def __get_pydantic_core_schema__(

@@ -8,7 +8,7 @@ from typing import Any, Generic, get_args, get_type_hints
 from typing_extensions import TypeVar
 from uuid_utils import UUID, uuid5
 
-from verdict.model.aggregate import Misdeclared
+from verdict.model.aggregate import InvalidApplicationError
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope, Expectation, Expected, meant
 from verdict.model.reason import Reason
@@ -22,8 +22,8 @@ Asks = TypeVar("Asks", bound=Command, covariant=True, default=Command)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked(Generic[Asks]):
-    """What a policy asks for because of an event; `Asked[THIS | THAT]` says what it may ask for.
+class Dispatch(Generic[Asks]):
+    """What a policy asks for because of an event; `Dispatch[THIS | THAT]` says what it may ask for.
 
     A policy cannot know the version of another aggregate, so it mostly assumes nothing: the
     aggregate's own rules decide, and the derived command id keeps a repetition out.
@@ -50,12 +50,13 @@ class Policy:
             nothing: `Reason.DELETED` is safer than a text.
 
     Raises:
-        Misdeclared: What it expects is not a set of names, or is a reason in another spelling.
+        InvalidApplicationError: What it expects is not a set of names, or is a reason in another
+            spelling.
     """
 
     name: str
     follows: tuple[str, ...]
-    react: Callable[..., Iterable[Asked]]
+    react: Callable[..., Iterable[Dispatch]]
     settings: tuple[str, ...] = ()
     expected_rejections: Collection[str] = ()
 
@@ -63,14 +64,14 @@ class Policy:
         expected = self.expected_rejections
         names = [] if isinstance(expected, str) else [*expected]
         if isinstance(expected, str) or not all(isinstance(one, str) and one for one in names):
-            raise Misdeclared(
+            raise InvalidApplicationError(
                 f"policy {self.name!r} expects the rejections {expected!r}: give a set of reasons "
                 'and codes of rules, such as {Reason.DELETED, "OVERFILL"}'
             )
         for name in names:
             plain = name.strip().upper().replace("-", "_").replace(" ", "_")
             if name not in REASONS and plain in REASONS:
-                raise Misdeclared(
+                raise InvalidApplicationError(
                     f"policy {self.name!r} expects {name!r}, which is not a reason: write {plain}"
                 )
         object.__setattr__(self, "expected_rejections", frozenset(map(str, names)))

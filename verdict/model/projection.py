@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, ParamSpec, TypeVar, cast, get_origin, get_type_hints
 
-from verdict.model.aggregate import NAME, Misdeclared
+from verdict.model.aggregate import NAME, InvalidApplicationError
 from verdict.model.carried_state import StateTopic
 from verdict.model.groups import Groups
 from verdict.model.latest import PLACE, Latest
@@ -40,7 +40,7 @@ class Declaration(Generic[Settings, Kind]):
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
-            raise Misdeclared(
+            raise InvalidApplicationError(
                 f"projection {self.name!r} cannot have this name: take a letter, then at most 39 "
                 "more letters, digits and _, all in lower case"
             )
@@ -48,18 +48,18 @@ class Declaration(Generic[Settings, Kind]):
         kind: Any = cast(Any, self.factory)()
         self._check_names(kind)
         if isinstance(kind.evolve, Mapping) and {*kind.evolve} != {*self.types}:
-            raise Misdeclared(
+            raise InvalidApplicationError(
                 f"projection {self.name!r} follows {', '.join(self.types) or 'no events'} and has "
                 f"an `evolve` for {', '.join(kind.evolve)}: give one for each type"
             )
         if isinstance(kind, Latest) and self.type_name is None:
-            raise Misdeclared(
+            raise InvalidApplicationError(
                 f"projection {self.name!r} shows the latest rows of several aggregate types, which "
                 "may have the same ids: follow one type"
             )
         needs_events = isinstance(kind, Groups) and (kind.feed or kind.leaves_behind)
         if needs_events and isinstance(self.of, StateTopic):
-            raise Misdeclared(
+            raise InvalidApplicationError(
                 f"projection {self.name!r} follows the topic {self.of.topic!r}, which has no "
                 "events: drop `feed` and `leaves_behind`, which need the event behind a change"
             )
@@ -72,7 +72,7 @@ class Declaration(Generic[Settings, Kind]):
             taken, names = {self.id_column}, {*kind.row._fields}
             taken |= {PLACE} if isinstance(kind, Latest) else set()
         if clash := sorted(taken & names):
-            raise Misdeclared(
+            raise InvalidApplicationError(
                 f"projection {self.name!r} has a column {clash[0]!r} of its own, and so has the "
                 "engine in the same view: rename yours"
             )
@@ -160,8 +160,8 @@ def projection(
             latest state of a key replaces its row, and a record without a value deletes it.
 
     Raises:
-        Misdeclared: A parameter has no default, or one that JSON cannot carry, or what the function
-            returns does not fit.
+        InvalidApplicationError: A parameter has no default, or one that JSON cannot carry, or what
+            the function returns does not fit.
     """
     source = of if isinstance(of, StateTopic) else (of,) if isinstance(of, str) else tuple(of)
     return lambda factory: Declaration(factory, source)
@@ -171,11 +171,11 @@ def defaults_of(factory: Callable[..., object]) -> Mapping[str, Any]:
     """Return the parameters of a factory with their defaults.
 
     Raises:
-        Misdeclared: One has none.
+        InvalidApplicationError: One has none.
     """
     parameters = inspect.signature(factory).parameters.values()
     if missing := [one.name for one in parameters if one.default is one.empty]:
-        raise Misdeclared(
+        raise InvalidApplicationError(
             f"the parameter {missing[0]!r} of {_name(factory)} is a setting of the projection and "
             "has no default: give it one"
         )
@@ -190,7 +190,7 @@ def settings_text(factory: Callable[..., object], chosen: Mapping[str, object]) 
         chosen: By name; what is missing has its default.
 
     Raises:
-        Misdeclared: JSON cannot carry a value.
+        InvalidApplicationError: JSON cannot carry a value.
     """
     values = {name: value for name, value in defaults_of(factory).items() if name != VERSION}
     if not values:
@@ -220,7 +220,7 @@ def _canonical(factory: Callable[..., object], name: str, value: Any, annotation
     if is_list and all(isinstance(one, str | int) for one in value):
         unordered = isinstance(value, Set) or get_origin(annotation) in UNORDERED
         return sorted({*value}) if unordered else [*value]
-    raise Misdeclared(
+    raise InvalidApplicationError(
         f"the setting {name!r} of {_name(factory)} is {value!r}: a setting of a projection is a "
         "str, int, bool, None, or a collection of str or int"
     )

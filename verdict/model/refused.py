@@ -1,7 +1,7 @@
 """A rule's answer to a command that breaks it."""
 
 
-class Refused(Exception):  # an answer, not an error
+class Refused(Exception):  # noqa: N818  # authors raise it in rules: an answer, not an error
     """A command breaks a rule of its aggregate.
 
     Args:

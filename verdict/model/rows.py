@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal, TypeVar, get_args, get_origin, get_typ
 
 from typing_extensions import Doc
 
-from verdict.model.aggregate import Misdeclared
+from verdict.model.aggregate import InvalidApplicationError
 from verdict.model.annotation import is_optional, unwrapped
 from verdict.model.message import TimestampMillis
 
@@ -80,10 +80,12 @@ def row_fields(row: type[Any]) -> dict[str, RowField]:
     """Return the fields of a row by name, in their order.
 
     Raises:
-        Misdeclared: It is no named tuple, or a field has another type than those above.
+        InvalidApplicationError: It is no named tuple, or a field has another type than those above.
     """
     if not (isinstance(row, type) and issubclass(row, tuple) and hasattr(row, "_fields")):
-        raise Misdeclared(f"the row {row!r} is no class of typing.NamedTuple: make it one")
+        raise InvalidApplicationError(
+            f"the row {row!r} is no class of typing.NamedTuple: make it one"
+        )
     return {field.name: field for field in _fields(row)}
 
 
@@ -91,12 +93,12 @@ def require_fields(row: type[Any], names: Iterable[str]) -> Mapping[str, RowFiel
     """Return the fields of a row by name, if these are among them.
 
     Raises:
-        Misdeclared: One is not; or as `row_fields`.
+        InvalidApplicationError: One is not; or as `row_fields`.
     """
     fields = row_fields(row)
     for name in names:
         if name not in fields:
-            raise Misdeclared(
+            raise InvalidApplicationError(
                 f"{row.__name__} has no field {name!r}: its fields are {', '.join(fields)}"
             )
     return fields
@@ -105,7 +107,7 @@ def require_fields(row: type[Any], names: Iterable[str]) -> Mapping[str, RowFiel
 @cache
 def _fields(row: Any) -> tuple[RowField, ...]:
     if clash := sorted(OF_THE_ENGINE.intersection(row._fields)):
-        raise Misdeclared(
+        raise InvalidApplicationError(
             f"{row.__name__} has a field {clash[0]!r}, and the engine has a column of that name in "
             "the same table: rename the field"
         )
@@ -125,7 +127,7 @@ def _type(row: type[Any], name: str, inner: Any, marks: tuple[Any, ...]) -> Fiel
     kinds = {type(one) for one in get_args(inner)} if get_origin(inner) is Literal else {inner}
     kind = kinds.pop()
     if kinds or kind not in PLAIN:
-        raise Misdeclared(
+        raise InvalidApplicationError(
             f"field {name!r} of {row.__name__} has the type {inner!r}: a column holds str, int, "
             "bool, Instant, a Literal of one of them, or one of them and None"
         )

@@ -14,14 +14,14 @@ from verdict.decision.received import CommandRecord
 MOST = 128  # times of a shard and batch
 
 
-class Arrived(NamedTuple):
+class BatchArrival(NamedTuple):
     """Of so many commands every so-manyth arrived at these times, in epoch milliseconds."""
 
     commands: int
     millis: Sequence[int]
 
 
-class Sampling:
+class LatencySampler:
     """Takes every command's time, then every second one's, and so on: never more than `MOST`."""
 
     def __init__(self) -> None:
@@ -48,8 +48,8 @@ class Sampling:
         return array("q", [self._commands, *self._millis]).tobytes() if self._commands else None
 
 
-def arrivals_of(table: pa.Table) -> Iterator[Arrived]:
+def arrivals_of(table: pa.Table) -> Iterator[BatchArrival]:
     """Yield what a table of `DECIDED_SCHEMA` tells of arrivals; both ends are of one byte order."""
     for packed in table["arrived"].drop_null().to_pylist():
         commands, *millis = array("q", packed)
-        yield Arrived(commands, array("q", millis))
+        yield BatchArrival(commands, array("q", millis))

@@ -5,19 +5,25 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from verdict.decision.answering import malformed
-from verdict.decision.handle import Limits, Verdict, handle
+from verdict.decision.answering import invalid_response
+from verdict.decision.handle import DecidedCommand, Limits, handle
 from verdict.decision.received import (
     CommandRecord,
     MalformedCommand,
     ReceivedCommand,
     dead_letter,
-    receive,
+    parse_command,
 )
 from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, decode_snapshot
 from verdict.model.reason import Reason
-from verdict.operator.output import Output, Outputs
-from verdict.operator.shard_state import SEPARATOR, Entry, ShardState, outcome_key, snapshot_key
+from verdict.operator.output import Output, OutputBatch
+from verdict.operator.shard_state import (
+    SEPARATOR,
+    ShardState,
+    StateEntry,
+    outcome_key,
+    snapshot_key,
+)
 from verdict.wire.avro_pieces import text_in
 from verdict.wire.catalog import AggregateContext, catalog_of
 from verdict.wire.dead_letter import DeadLetter
@@ -28,7 +34,7 @@ from verdict.wire.topics import Topics
 # So many records go through a step together, before any goes on to the next: one step's code and
 # data then stay in the processor's cache. One by one, the same work takes a third longer; more
 # would be no faster, and all that the events of so many may weigh is in memory at once.
-ABREAST = 64
+PIPELINE_WIDTH = 64
 
 # Beyond what is promised: it is room for two leaps of the clock, see `LONGEST_STEP_MS`.
 FORGET_AFTER_MS = 24 * 60 * 60 * 1000
@@ -50,11 +56,11 @@ class ShardBatch:
         self._topics = topics
         self._catalog = catalog_of(topics.application)
         self._limits = limits
-        self._outputs = Outputs(topics)
+        self._outputs = OutputBatch(topics)
         self._state = state
-        self._changed: dict[bytes, Entry] = {}
+        self._changed: dict[bytes, StateEntry] = {}
         self._snapshots: dict[bytes, Snapshot[Any]] = {}
-        self._desks: dict[str, _Desk] = {}
+        self._desks: dict[str, _ShardContext] = {}
 
     def decide(self, records: Iterable[CommandRecord]) -> Iterator[Output]:
         """Give every record its one outcome, in the order of (topic, partition, offset).
@@ -63,7 +69,7 @@ class ShardBatch:
         batch need not hold them all.
         """
         waiting = iter(sorted(records, key=attrgetter("place")))
-        while some := [*islice(waiting, ABREAST)]:
+        while some := [*islice(waiting, PIPELINE_WIDTH)]:
             yield from self._decide(some)
 
     def commit(self, now: int = 0) -> None:
@@ -75,8 +81,8 @@ class ShardBatch:
         self._state.commit(self._changed, now)
 
     def _decide(self, records: list[CommandRecord]) -> Iterator[Output]:
-        """Take some records abreast through one step after the other, see `ABREAST`."""
-        received = [receive(self._desk(each.source.topic).context, each) for each in records]
+        """Take some records abreast through one step after the other, see `PIPELINE_WIDTH`."""
+        received = [parse_command(self._desk(each.source.topic).context, each) for each in records]
         cases = [self._case(each) for each in received if isinstance(each, ReceivedCommand)]
         verdicts = iter([self._judge(case) for case in cases])
         for record, each in zip(records, received, strict=True):
@@ -85,7 +91,7 @@ class ShardBatch:
             else:
                 yield from self._unreadable(record, each)
 
-    def _case(self, command: ReceivedCommand) -> "_Case":
+    def _case(self, command: ReceivedCommand) -> "_PendingCommand":
         """Put what the state knows beside a command."""
         desk, key = self._desk(command.record.source.topic), command.record.key or b""
         at = desk.snapshots + key
@@ -95,9 +101,9 @@ class ShardBatch:
             self._snapshots[at] = (
                 NEVER_EXISTED if stored is None else decode_snapshot(desk.context, stored)
             )
-        return _Case(command, desk.context, at, asked, self._state.get(asked))
+        return _PendingCommand(command, desk.context, at, asked, self._state.get(asked))
 
-    def _judge(self, case: "_Case") -> Verdict:
+    def _judge(self, case: "_PendingCommand") -> DecidedCommand:
         command, context, at, asked, remembered = case
         changed = self._changed.get(asked)
         stored = remembered if changed is None else changed.value
@@ -105,12 +111,12 @@ class ShardBatch:
         verdict = handle(context, self._snapshots[at], command, earlier, self._limits)
         if verdict.stored is not None:
             self._snapshots[at] = verdict.snapshot
-            self._changed[at] = Entry(verdict.stored)
+            self._changed[at] = StateEntry(verdict.stored)
         if verdict.remembered:
             self._changed[asked] = outcome_entry(verdict.answer, self._limits)
         return verdict
 
-    def _published(self, verdict: Verdict, command: ReceivedCommand) -> list[Output]:
+    def _published(self, verdict: DecidedCommand, command: ReceivedCommand) -> list[Output]:
         outputs = self._outputs.of_verdict(verdict, command)
         if verdict.refused is Reason.HANDLER_ERROR:
             letter = dead_letter(command.record, f"HANDLER_ERROR {verdict.response.message}")
@@ -123,16 +129,16 @@ class ShardBatch:
         if isinstance(found, DeadLetter):
             return [self._outputs.of_dead_letter(found)]
         context = self._desk(record.source.topic).context
-        key, answer = found.aggregate_id.encode(), encode(malformed(context, found))
+        key, answer = found.aggregate_id.encode(), encode(invalid_response(context, found))
         return self._outputs.of_answer(found.aggregate_type, key, record, answer, found.reason)
 
-    def _desk(self, topic: str) -> "_Desk":
+    def _desk(self, topic: str) -> "_ShardContext":
         if (found := self._desks.get(topic)) is None:
             found = self._desks[topic] = _desk_of(self._catalog[self._topics.aggregate_of(topic)])
         return found
 
 
-class _Desk(NamedTuple):
+class _ShardContext(NamedTuple):
     """What the commands of one aggregate are judged by, and how their keys in the state begin."""
 
     context: AggregateContext
@@ -140,7 +146,7 @@ class _Desk(NamedTuple):
     outcomes: bytes
 
 
-class _Case(NamedTuple):
+class _PendingCommand(NamedTuple):
     """A command, who judges it, and where in the state its aggregate and its outcome are.
 
     `remembered` is what the state knew of that outcome before the batch.
@@ -153,11 +159,11 @@ class _Case(NamedTuple):
     remembered: bytes | None
 
 
-def _desk_of(context: AggregateContext) -> _Desk:
+def _desk_of(context: AggregateContext) -> _ShardContext:
     outcomes = outcome_key(context.name, "", "").removesuffix(SEPARATOR)
-    return _Desk(context, snapshot_key(context.name, ""), outcomes)
+    return _ShardContext(context, snapshot_key(context.name, ""), outcomes)
 
 
-def outcome_entry(encoded: bytes, limits: Limits) -> Entry:
+def outcome_entry(encoded: bytes, limits: Limits) -> StateEntry:
     """Return a remembered outcome as the state keeps it, `encoded` being its response's bytes."""
-    return Entry(encoded, limits.memory_ms + FORGET_AFTER_MS)
+    return StateEntry(encoded, limits.memory_ms + FORGET_AFTER_MS)

@@ -35,7 +35,7 @@ READ_AHEAD = 64  # entries: to look at each one's key takes longer than to read 
 LOAD_BYTES = 256 * 1024  # of a rebuild's transaction, which holds 4 KiB for every entry it places
 
 
-class LocalCopy:
+class LmdbCache:
     """The local copy of one shard.
 
     Args:

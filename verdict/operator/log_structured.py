@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from verdict.operator.entries import Kept, KeyHash, expired, kept, key_hash, pack, value_of
-from verdict.operator.local_copy import LocalCopy
+from verdict.operator.local_copy import LmdbCache
 from verdict.operator.log_head import CREDIT_PER_BATCH, DROPS_PER_BATCH, LogHead, chained
-from verdict.operator.shard_state import Entry, Stamp
+from verdict.operator.shard_state import Stamp, StateEntry
 from verdict.operator.stored import StoredState
 
 
-class DamagedState(RuntimeError):
+class DamagedStateError(RuntimeError):
     """What Spark's state store returned is not what was written to it."""
 
     def __init__(self, shard: int, detail: str) -> None:
@@ -45,7 +45,7 @@ class LogStructuredState:
         """Bring the local copy to the committed head and begin to read."""
         self._shard = shard
         self._head = self._stored.head()
-        self._copy = LocalCopy(self._folder, shard)
+        self._copy = LmdbCache(self._folder, shard)
         self._hashes: dict[bytes, KeyHash] = {}  # most keys that are asked for are changed later
         wanted = self.stamp()
         while (stamp := self._copy.begin()) != wanted:
@@ -61,7 +61,7 @@ class LogStructuredState:
         found = self._copy.get(self._hash(key))
         return None if found is None else value_of(found)
 
-    def commit(self, changed: Mapping[bytes, Entry], now: int) -> None:
+    def commit(self, changed: Mapping[bytes, StateEntry], now: int) -> None:
         """Append one log entry, fold pages for as many bytes, and drop what is folded."""
         hashed = {self._hash(key): entry for key, entry in changed.items()}
         self._head = self._head.at(now)
@@ -124,20 +124,24 @@ class LogStructuredState:
         """Yield (digest before it, entry) from `first` to the head, and check that they chain.
 
         Raises:
-            DamagedState: An entry is missing or altered.
+            DamagedStateError: An entry is missing or altered.
         """
         digest = None
         for seq in range(first, self._head.seq + 1):
             found = self._stored.entry(seq)
             if found is None:
-                raise DamagedState(self._shard, f"log entry {seq} of {self._head.seq} is missing")
+                raise DamagedStateError(
+                    self._shard, f"log entry {seq} of {self._head.seq} is missing"
+                )
             previous, entry = found
             if digest not in (None, previous):
-                raise DamagedState(self._shard, f"log entry {seq - 1} is not what was written")
+                raise DamagedStateError(self._shard, f"log entry {seq - 1} is not what was written")
             digest = chained(previous, entry)
             yield previous, entry
         if digest not in (None, self._head.digest):
-            raise DamagedState(self._shard, f"log entry {self._head.seq} is not what was written")
+            raise DamagedStateError(
+                self._shard, f"log entry {self._head.seq} is not what was written"
+            )
 
     def _fold(self, changed: Mapping[KeyHash, Kept]) -> list[KeyHash]:
         """Fold pages as far as the credit goes, at most one round; return what has expired."""

@@ -11,7 +11,7 @@ from verdict.operator.shard_state import Stamp
 LAYOUT = Struct(">qq32sq32s")
 
 
-class Moved(NamedTuple):
+class StateTransition(NamedTuple):
     """One shard in one batch: how many log entries its state had before and after, and of what.
 
     A shard without commands is not asked, and stays where it is. `key` is its grouping key.
@@ -22,13 +22,13 @@ class Moved(NamedTuple):
     after: Stamp
 
 
-def packed(moved: Moved) -> bytes:
+def packed(moved: StateTransition) -> bytes:
     """Return the bytes of it, for `moves_of`."""
     return LAYOUT.pack(moved.key, *moved.before, *moved.after)
 
 
-def moves_of(table: pa.Table) -> Iterator[Moved]:
+def moves_of(table: pa.Table) -> Iterator[StateTransition]:
     """Yield what a table of `DECIDED_SCHEMA` tells of shards, in no particular order."""
     for told in table["moved"].drop_null().to_pylist():
         key, *stamps = LAYOUT.unpack(told)
-        yield Moved(key, (stamps[0], stamps[1]), (stamps[2], stamps[3]))
+        yield StateTransition(key, (stamps[0], stamps[1]), (stamps[2], stamps[3]))

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from verdict.decision.handle import Verdict
+from verdict.decision.handle import DecidedCommand
 from verdict.decision.received import CommandRecord, ReceivedCommand
 from verdict.model.reason import Reason
 from verdict.wire.cloud_events import dead_letter_headers, event_header_parts, trace_text
@@ -30,14 +30,14 @@ class Output(NamedTuple):
     replayable: bool
 
 
-class Outputs:
+class OutputBatch:
     """Turns verdicts into records for the topics of one deployment."""
 
     def __init__(self, topics: Topics) -> None:
         self._topics = topics
         self._places: dict[str, _Places] = {}
 
-    def of_verdict(self, verdict: Verdict, command: ReceivedCommand) -> list[Output]:
+    def of_verdict(self, verdict: DecidedCommand, command: ReceivedCommand) -> list[Output]:
         """Return the events of a verdict, then its rejection if it is a new one, then its response.
 
         Args:

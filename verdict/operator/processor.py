@@ -14,12 +14,12 @@ from pyspark.sql.streaming.stateful_processor import (
 from verdict.decision.handle import Limits
 from verdict.decision.received import CommandRecord
 from verdict.model.source import Source
-from verdict.operator.arrived import Sampling
+from verdict.operator.arrived import LatencySampler
 from verdict.operator.batch import ShardBatch
 from verdict.operator.chunk import chunks
 from verdict.operator.collector import collector_paused, spare_imports
 from verdict.operator.handover import Handover
-from verdict.operator.moved import Moved, packed
+from verdict.operator.moved import StateTransition, packed
 from verdict.operator.seed import pieces
 from verdict.operator.shard_state import MapShardState, ShardState
 from verdict.operator.slices import in_slices
@@ -78,7 +78,7 @@ class CommandProcessor(StatefulProcessor):
         taken together and sorted before the first decision. What is more than a slice is decided
         as if it were several batches.
         """
-        sampling = Sampling()
+        sampling = LatencySampler()
         arrived = sampling.watch(record for frame in rows for record in _records(frame))
         if self._folder is not None:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -87,7 +87,7 @@ class CommandProcessor(StatefulProcessor):
         with collector_paused():  # until all that was made has died
             yield from self._decided(key[0], arrived)
         after = self._state.stamp()
-        moved = Moved(key[0], before, after) if before and after else None
+        moved = StateTransition(key[0], before, after) if before and after else None
         yield _told(moved, sampling.packed())
 
     def _decided(self, shard: int, arrived: Iterator[CommandRecord]) -> Iterator[pd.DataFrame]:
@@ -117,7 +117,7 @@ class CommandProcessor(StatefulProcessor):
                 self._state.commit(piece, 0)
 
 
-def _told(moved: Moved | None, arrived: bytes | None) -> pd.DataFrame:
+def _told(moved: StateTransition | None, arrived: bytes | None) -> pd.DataFrame:
     """Return the row of `DECIDED_SCHEMA` that tells of a shard."""
     stands = None if moved is None else packed(moved)
     return pd.DataFrame(

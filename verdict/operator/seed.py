@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from verdict.operator.entries import kept, key_hash, pack
 from verdict.operator.log_head import LogHead
-from verdict.operator.shard_state import Entry, Stamp
+from verdict.operator.shard_state import Stamp, StateEntry
 from verdict.storage.folders import located
 
 SEED_SCHEMA = "key binary, entry binary, keep_ms bigint"
@@ -23,12 +23,12 @@ PIECE_ENTRIES = 10_000  # the local copy's transaction holds 4 KiB for every ent
 ROWS = 1000  # that are decoded at a time
 
 
-def pieces(file: str) -> Iterator[dict[bytes, Entry]]:
+def pieces(file: str) -> Iterator[dict[bytes, StateEntry]]:
     """Yield the entries of a file in pieces of at most 10,000 and about 2 MiB.
 
     No key comes twice in a file.
     """
-    piece: dict[bytes, Entry] = {}
+    piece: dict[bytes, StateEntry] = {}
     size = 0
     for key, entry in _entries(file):
         piece[key] = entry
@@ -53,7 +53,7 @@ def stamp_of(files: Iterable[str]) -> Stamp:
     return head.seq, head.digest
 
 
-def _entries(file: str) -> Iterator[tuple[bytes, Entry]]:
+def _entries(file: str) -> Iterator[tuple[bytes, StateEntry]]:
     # buffered in advance, Arrow would hold all that was read until the file is closed
     with (
         located(file).open("rb") as content,
@@ -63,4 +63,4 @@ def _entries(file: str) -> Iterator[tuple[bytes, Entry]]:
         for batch in batches:
             columns = (column.to_pylist() for column in batch.columns)
             for key, value, keep_ms in zip(*columns, strict=True):
-                yield key, Entry(value, keep_ms)
+                yield key, StateEntry(value, keep_ms)

@@ -9,7 +9,7 @@ FOR_EVER = 0
 Stamp = tuple[int, bytes]
 
 
-class Entry(NamedTuple):
+class StateEntry(NamedTuple):
     """A value to keep, and for how many milliseconds of the state's clock at least."""
 
     value: bytes
@@ -31,7 +31,7 @@ class ShardState(Protocol):
         An entry may still be found after its time, but the same in every copy of the state.
         """
 
-    def commit(self, changed: Mapping[bytes, Entry], now: int) -> None:
+    def commit(self, changed: Mapping[bytes, StateEntry], now: int) -> None:
         """Replace the entries that this batch changed; called once, at the end of the batch.
 
         A fresh state is seeded by several commits in one batch, each after an `open`.
@@ -64,7 +64,7 @@ class MapShardState:
         found = self._entries.getValue((key,))
         return None if found is None else bytes(found[0])
 
-    def commit(self, changed: Mapping[bytes, Entry], now: int) -> None:
+    def commit(self, changed: Mapping[bytes, StateEntry], now: int) -> None:
         """Write entry by entry into Spark's state store."""
         for key, entry in changed.items():
             self._entries.updateValue((key,), (entry.value,))
@@ -74,7 +74,7 @@ class DictState:
     """A shard's state in memory, which forgets nothing; for one batch after the other."""
 
     def __init__(self) -> None:
-        self.entries: dict[bytes, Entry] = {}
+        self.entries: dict[bytes, StateEntry] = {}
 
     def open(self, shard: int) -> None:
         """Nothing to prepare."""
@@ -88,7 +88,7 @@ class DictState:
         found = self.entries.get(key)
         return None if found is None else found.value
 
-    def commit(self, changed: Mapping[bytes, Entry], now: int) -> None:
+    def commit(self, changed: Mapping[bytes, StateEntry], now: int) -> None:
         """Keep what changed."""
         self.entries.update(changed)
 

@@ -7,7 +7,7 @@ from fastapi.responses import JSONResponse
 from verdict.wire.json_lines import json_line
 
 
-class Json(JSONResponse):
+class JsonAnswer(JSONResponse):
     """A value as one line of JSON."""
 
     def render(self, content: Any) -> bytes:

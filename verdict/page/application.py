@@ -12,9 +12,9 @@ from prometheus_client import CollectorRegistry, ProcessCollector, generate_late
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.requests import ClientDisconnect
 
-from verdict.configuration.found import silent_s
+from verdict.configuration.found import silence_s
 from verdict.configuration.settings import Settings
-from verdict.page.answers import Json
+from verdict.page.answers import JsonAnswer
 from verdict.page.asyncapi import asyncapi
 from verdict.page.audit import add_audit
 from verdict.page.bodies import DeploymentStatus, Live, Ready
@@ -34,9 +34,9 @@ from verdict.page.samples import Samples, keep_sampling
 from verdict.page.search import add_search
 from verdict.page.topics import add_topics
 from verdict.page.waiting import add_waiting
-from verdict.page.watch import Watch
-from verdict.standing.asking import standing_of
-from verdict.standing.facts import Standing, as_json
+from verdict.page.watch import StatusSampler
+from verdict.standing.asking import get_status
+from verdict.standing.facts import StatusReport, as_json
 from verdict.standing.patience import Patience
 from verdict.standing.problems import SILENT_S
 
@@ -56,7 +56,7 @@ class Yaml(Response):
 
 
 def page_of(
-    settings: Settings, look: Callable[[], Standing] | None = None, beside: bool = False
+    settings: Settings, look: Callable[[], StatusReport] | None = None, beside: bool = False
 ) -> FastAPI:
     """Return the page of a deployment.
 
@@ -66,14 +66,14 @@ def page_of(
         beside: Whether the service runs in this process.
     """
     commands = Commands(settings)
-    watch = Watch(look or partial(standing_of, settings, Patience()))
+    watch = StatusSampler(look or partial(get_status, settings, Patience()))
     samples = Samples(watch.look)
 
     page = FastAPI(
         title=settings.application.name,
         openapi_url=None,  # described when somebody asks
         lifespan=partial(_open, commands, samples),
-        default_response_class=Json,
+        default_response_class=JsonAnswer,
         responses=problems(403, 421),
     )
     page.state.stopping = threading.Event()
@@ -117,13 +117,13 @@ async def _open(commands: Commands, samples: Samples, page: FastAPI) -> AsyncIte
     sampling.cancel()
 
 
-def _add_browsing(page: FastAPI, settings: Settings, pages: Pages, watch: Watch) -> None:
+def _add_browsing(page: FastAPI, settings: Settings, pages: Pages, watch: StatusSampler) -> None:
     add_lists(page, settings, pages)
     add_audit(page, pages)
     add_search(page, settings, pages, watch)
 
 
-def _add_health(page: FastAPI, watch: Watch, ours: Path | None) -> None:
+def _add_health(page: FastAPI, watch: StatusSampler, ours: Path | None) -> None:
     registry = CollectorRegistry()
     registry.register(Standings(watch.look))
     ProcessCollector(registry=registry)
@@ -137,10 +137,10 @@ def _add_health(page: FastAPI, watch: Watch, ours: Path | None) -> None:
         responses=problems(503, model=NotLive),
     )
     async def livez() -> Response:  # waits for no thread of those who ask the database
-        silent = 0.0 if ours is None else silent_s(ours)
-        answer = {"live": silent <= SILENT_S, "silent_s": round(silent, 1)}
+        silent = 0.0 if ours is None else silence_s(ours)
+        answer = {"live": silent <= SILENT_S, "silence_s": round(silent, 1)}
         if answer["live"]:
-            return Json(answer)
+            return JsonAnswer(answer)
         said = f"the service of this process gives no sign of life since {silent:.0f} s: restart it"
         return problem(503, said, members=answer)
 
@@ -155,7 +155,7 @@ def _add_health(page: FastAPI, watch: Watch, ours: Path | None) -> None:
     def readyz() -> Response:
         why = watch.look().unready
         answer = {"ready": not why, "why": why}
-        return problem(503, "; ".join(why), members=answer) if why else Json(answer)
+        return problem(503, "; ".join(why), members=answer) if why else JsonAnswer(answer)
 
     @page.get(
         "/metrics",
@@ -177,7 +177,7 @@ def _add_health(page: FastAPI, watch: Watch, ours: Path | None) -> None:
     def status() -> Response:
         look = watch.look()
         about = {"colour": look.colour, "problems": look.problems}
-        return Json(as_json(look.standing) | about)
+        return JsonAnswer(as_json(look.standing) | about)
 
 
 async def _left(request: Request, error: Exception) -> Response:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from json import loads
 from typing import Any
 
-from verdict.event_log.archive import Altered, Row
+from verdict.event_log.archive import ArchiveRow, HashMismatchError
 from verdict.event_log.chapters import Fields
 from verdict.model.application import Application
 from verdict.model.message import iso_time
@@ -88,7 +88,7 @@ def event(application: Application, row: Fields) -> Fields:
     them, and finds what stands beside them.
 
     Raises:
-        Altered: They do not fit.
+        HashMismatchError: They do not fit.
     """
     checked = row["value"] is not None
     told = row | _archived(application, row) if checked else row
@@ -99,11 +99,11 @@ def event(application: Application, row: Fields) -> Fields:
 
 def _archived(application: Application, row: Fields) -> Fields:
     """Return what the bytes of an event say: somebody may have altered the columns beside them."""
-    columns = (row[name] for name in Row._fields[:-2])
-    found = Row._make([*columns, bytes(row["value"]), row["hash"]])
+    columns = (row[name] for name in ArchiveRow._fields[:-2])
+    found = ArchiveRow._make([*columns, bytes(row["value"]), row["hash"]])
     laid, placed = found.laid(), found.placed(catalog_of(application)[found.aggregate_type])
     if isinstance(placed.content, str):
-        raise Altered(placed.content)
+        raise HashMismatchError(placed.content)
     told = archived_event(Delivery(*laid[:3], placed.content.event, laid.value))._asdict()
     said = values({name: told[name] for name in ("event_id", "event_type", *JSON)})
     return said | {"decided_at": iso_time(told["decided_at"])}

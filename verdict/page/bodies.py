@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, WithJsonSchema, create_model
 
-from verdict.configuration.found import Service
+from verdict.configuration.found import AnnouncedService
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.source import Source
-from verdict.standing.facts import NOT_TOLD, Standing
+from verdict.standing.facts import NOT_TOLD, StatusReport
 from verdict.wire.response import Response
 
 Time = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
@@ -173,7 +173,7 @@ def _fields_of(kind: Any, *unshown: str) -> dict[str, Any]:
 ServiceStatus = create_model(
     "ServiceStatus",
     __doc__="A process of the deployment, and what it says of itself.",
-    **_fields_of(Service, *NOT_TOLD),
+    **_fields_of(AnnouncedService, *NOT_TOLD),
 )
 _PROCESS: Any = ServiceStatus
 _COLOUR: Any = Literal["red", "amber", "green"]
@@ -181,7 +181,7 @@ DeploymentStatus = create_model(
     "DeploymentStatus",
     __doc__="All that is known of a deployment at one moment; null is: unknown.",
     __config__=ConfigDict(arbitrary_types_allowed=True),
-    **_fields_of(Standing, "service", "processes", "problems"),
+    **_fields_of(StatusReport, "service", "processes", "problems"),
     service=(_PROCESS | None, ...),
     processes=(list[_PROCESS], ...),
     problems=(list[str], ...),

@@ -9,7 +9,7 @@ from verdict.projection.declared import projections
 from verdict.wire.topics import Topics
 
 
-class Told(NamedTuple):
+class OutboundNotification(NamedTuple):
     """An aggregate: what it is asked, and what happens to it."""
 
     name: str
@@ -17,7 +17,7 @@ class Told(NamedTuple):
     events: tuple[str, ...]
 
 
-class Asker(NamedTuple):
+class CommandSource(NamedTuple):
     """Who sends commands by itself: to which aggregates, and which; none: it does not say."""
 
     name: str
@@ -25,7 +25,7 @@ class Asker(NamedTuple):
     asks: tuple[tuple[str, str | None], ...]
 
 
-class Follower(NamedTuple):
+class Downstream(NamedTuple):
     """Who does something because of events of aggregates, or of records on others' topics."""
 
     name: str
@@ -34,13 +34,13 @@ class Follower(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Causes:
+class EventModel:
     """The whole: `states` are topics on which others carry states."""
 
-    askers: tuple[Asker, ...]
-    aggregates: tuple[Told, ...]
+    askers: tuple[CommandSource, ...]
+    aggregates: tuple[OutboundNotification, ...]
     states: tuple[str, ...]
-    followers: tuple[Follower, ...]
+    followers: tuple[Downstream, ...]
 
     def asking(self, aggregate: str) -> Iterator[str]:
         """Yield who asks something of an aggregate, and what."""
@@ -54,7 +54,7 @@ class Causes:
         return (f"{one.name} ({one.what})" for one in self.followers if name in one.follows)
 
 
-def causes_in(app: Application, chosen: Mapping[str, object]) -> Causes:
+def causes_in(app: Application, chosen: Mapping[str, object]) -> EventModel:
     """Return who causes what.
 
     Left out is what every application has alike: archive, outcomes and states of aggregates.
@@ -64,10 +64,12 @@ def causes_in(app: Application, chosen: Mapping[str, object]) -> Causes:
         chosen: Its settings by name.
     """
     kinds = (app.aggregate(name) for name in app.aggregate_types)
-    return Causes(
+    return EventModel(
         askers=(*_askers(app),),
         aggregates=tuple(
-            Told(one.name, (*sorted(one.command_types),), (*sorted(one.event_types),))
+            OutboundNotification(
+                one.name, (*sorted(one.command_types),), (*sorted(one.event_types),)
+            )
             for one in kinds
         ),
         states=tuple(one.topic for one in app.states),
@@ -75,28 +77,32 @@ def causes_in(app: Application, chosen: Mapping[str, object]) -> Causes:
     )
 
 
-def _askers(app: Application) -> Iterator[Asker]:
+def _askers(app: Application) -> Iterator[CommandSource]:
     for inbound in app.inbound:
-        yield Asker(inbound.name, f"topic {inbound.topic}", ((inbound.aggregate_type, None),))
+        yield CommandSource(
+            inbound.name, f"topic {inbound.topic}", ((inbound.aggregate_type, None),)
+        )
     for policy in app.policies:
         asks = ((app.aggregate_of(kind), kind.__name__) for kind in policy.asks)
-        yield Asker(policy.name, "policy" if policy.asks else "policy, untold what", (*asks,))
+        yield CommandSource(
+            policy.name, "policy" if policy.asks else "policy, untold what", (*asks,)
+        )
 
 
-def _followers(app: Application) -> Iterator[Follower]:
+def _followers(app: Application) -> Iterator[Downstream]:
     for policy in app.policies:
-        yield Follower(policy.name, "policy", policy.follows)
+        yield Downstream(policy.name, "policy", policy.follows)
     for told in app.notifications:
-        yield Follower(told.name, f"told on topic {told.topic}", told.follows)
+        yield Downstream(told.name, f"told on topic {told.topic}", told.follows)
     if app.lake is not None:
-        yield Follower(app.lake.name, "lake", (app.lake.aggregate_type,))
+        yield Downstream(app.lake.name, "lake", (app.lake.aggregate_type,))
 
 
-def _read_models(app: Application, chosen: Mapping[str, object]) -> Iterator[Follower]:
+def _read_models(app: Application, chosen: Mapping[str, object]) -> Iterator[Downstream]:
     topics, own = Topics(app), {one.name for one in app.read_models}
     source = {topics.events(name): name for name in app.aggregate_types}
     source |= {topics.named(one.topic): one.topic for one in app.states}
     for model in projections(app, chosen):
         if model.name in own:
             follows = (source[topic] for topic in model.topics(topics) if topic in source)
-            yield Follower(model.name, "read model", (*follows,))
+            yield Downstream(model.name, "read model", (*follows,))

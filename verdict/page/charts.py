@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from verdict.database.time_text import text_of
 from verdict.page.samples import Sample, Samples
-from verdict.page.watch import Behind
+from verdict.page.watch import Lag
 
 MINUTES = 180
 MINUTE_MS = 60_000
@@ -169,7 +169,7 @@ def _latency(window: Window, samples: Samples) -> list[Series]:
 def _lags(window: Window, samples: Sequence[Sample]) -> tuple[list[Series], list[Series]]:
     """Return how far each part was behind, in records and in seconds: the most in each minute."""
     names = sorted({name for one in samples for name in one.parts})
-    found: dict[str, dict[int, Behind]] = {name: {} for name in names}
+    found: dict[str, dict[int, Lag]] = {name: {} for name in names}
     for one in samples:
         for name, part in one.parts.items():
             minutes = found[name]
@@ -186,7 +186,7 @@ def _lags(window: Window, samples: Sequence[Sample]) -> tuple[list[Series], list
     )
 
 
-def _worse(one: Behind | None, other: Behind) -> Behind:
+def _worse(one: Lag | None, other: Lag) -> Lag:
     if one is None or (one.waiting or 0) < (other.waiting or 0):
         return other
     return one

@@ -17,14 +17,19 @@ from pydantic import ValidationError
 from uuid_utils import uuid7
 
 from verdict.client.async_client import AsyncClient
-from verdict.client.errors import NotDelivered, OutcomeUnknown, SendingFailed, TooLarge
+from verdict.client.errors import (
+    CommandTooLargeError,
+    NotDeliveredError,
+    OutcomeUnknownError,
+    SendFailedError,
+)
 from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
 from verdict.model.command_envelope import aggregate_id_rule, command_id_rule
 from verdict.model.reason import Reason
-from verdict.page.answers import Json
+from verdict.page.answers import JsonAnswer
 from verdict.page.bodies import CommandResponse, NoOutcome
-from verdict.page.door import TOKEN, read, see_that_may_write
+from verdict.page.door import TOKEN, read, require_write_access
 from verdict.page.problem import error_type, problem, problems
 from verdict.wire.commands import read_json_to_send
 from verdict.wire.readable import readable
@@ -85,7 +90,7 @@ class Commands:
         """Return what answers a request with a command to an aggregate of this type."""
 
         async def send(request: Request, wait_s: Wait = WAIT_S) -> Response:
-            see_that_may_write(request, self._settings)
+            require_write_access(request, self._settings)
             body = await read(request, self._settings.command_limit_bytes)
             if body is None:
                 limit = self._settings.command_limit_bytes
@@ -106,22 +111,22 @@ class Commands:
             outcome = await client.send_encoded(
                 kind, aggregate_id, command_id, value, timeout_s=wait_s
             )
-        except NotDelivered as error:
+        except NotDeliveredError as error:
             return _not_sent(503, error, command_id)
-        except OutcomeUnknown as error:
+        except OutcomeUnknownError as error:
             unknown = {"command_id": command_id, "status": "UNKNOWN", "message": str(error)}
-            return Json(unknown, 202)
-        except TooLarge as error:
+            return JsonAnswer(unknown, 202)
+        except CommandTooLargeError as error:
             return _not_sent(413, error, command_id)
-        except SendingFailed as error:
+        except SendFailedError as error:
             return _not_sent(503, error, command_id)
-        return Json(readable(outcome), status_of(outcome))
+        return JsonAnswer(readable(outcome), status_of(outcome))
 
     async def _connected(self) -> AsyncClient:
         """Return a client of the Kafka that there is now: an embedded one moves.
 
         Raises:
-            Unreachable: No service says where it is.
+            UnreachableError: No service says where it is.
         """
         options = dict(kafka_options(self._settings))
         async with self._moving:  # else two would make one each, while the former one ends
@@ -138,7 +143,7 @@ class Commands:
     async def _leave(self) -> None:
         former, self._client = self._client, None
         if former is not None:
-            with suppress(NotDelivered):  # who sent it was told so
+            with suppress(NotDeliveredError):  # who sent it was told so
                 await former.close()
 
 

@@ -30,11 +30,11 @@ class Room:
         self.most = most
         self._said_at: float | None = None
 
-    def make(self, connections: set["Connection"]) -> None:
+    def make(self, connections: set["PageConnection"]) -> None:
         """Close the connection that has been idle longest, if there are too many."""
         if len(connections) <= self.most:
             return
-        min(connections, key=Connection.worth).end()
+        min(connections, key=PageConnection.worth).end()
         now = time.monotonic()
         if self._said_at is None or now - self._said_at > SAY_AGAIN_S:
             self._said_at = now
@@ -45,7 +45,7 @@ class Room:
             )
 
 
-class Connection(H11Protocol):
+class PageConnection(H11Protocol):
     """One connection; it is closed when a request does not arrive in time, or for another one.
 
     Args:
@@ -73,7 +73,7 @@ class Connection(H11Protocol):
         """Make room for it, and begin to wait for its first request."""
         super().connection_made(cast(Any, transport))
         self._await_request()
-        self._room.make(cast(set[Connection], self.connections))
+        self._room.make(cast(set[PageConnection], self.connections))
 
     def data_received(self, data: bytes) -> None:
         """Wait for the rest of a request, if that was not all."""

@@ -12,7 +12,7 @@ from fastapi.security import HTTPBearer
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
 from verdict.page.problem import problem
-from verdict.reading.reader import Sees
+from verdict.reading.reader import Access
 
 COOKIE = "verdict_token"
 CARRIES = {
@@ -26,7 +26,7 @@ CARRIES = {
     "cache-control": "no-store",
     "cross-origin-resource-policy": "same-origin",
 }
-TOKEN = HTTPBearer(  # says so to who reads our OpenAPI; `see_that_may_write` looks at it
+TOKEN = HTTPBearer(  # says so to who reads our OpenAPI; `require_write_access` looks at it
     scheme_name="page_token", description="The setting page_token.", auto_error=False
 )
 Next = Callable[[Request], Awaitable[Response]]
@@ -118,18 +118,18 @@ TOKEN_UNSET = (
 SEND_TOKEN = "send the setting page_token along, as `Authorization: Bearer …`"
 
 
-class NeedsToken(VerdictError):
+class TokenRequiredError(VerdictError):
     """A request writes, or reads what is not for everybody, and does not have the page token."""
 
 
-def see_that_may_write(request: Request, settings: Settings) -> None:
+def require_write_access(request: Request, settings: Settings) -> None:
     """Return when a program sends the token along; a browser's cookie is not enough to write.
 
     Raises:
-        NeedsToken: It does not.
+        TokenRequiredError: It does not.
     """
     if not has_token(bearer(request), settings):
-        raise NeedsToken(TOKEN_UNSET if settings.page_token is None else SEND_TOKEN)
+        raise TokenRequiredError(TOKEN_UNSET if settings.page_token is None else SEND_TOKEN)
 
 
 def bearer(request: Request) -> bytes:
@@ -138,11 +138,11 @@ def bearer(request: Request) -> bytes:
     return token.strip().encode("latin-1") if scheme.lower() == "bearer" else b""
 
 
-def sees(request: Request, settings: Settings) -> Sees:
+def sees(request: Request, settings: Settings) -> Access:
     """Return how much somebody sees: with the token, of a program or a browser, all."""
     cookie = request.cookies.get(COOKIE, "").encode()
     keeps = settings.page_token and hmac.compare_digest(cookie, kept(settings).encode())
-    return Sees.OPERATOR if keeps or has_token(bearer(request), settings) else Sees.READER
+    return Access.OPERATOR if keeps or has_token(bearer(request), settings) else Access.READER
 
 
 async def read(request: Request, limit: int) -> bytes | None:

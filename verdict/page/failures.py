@@ -13,20 +13,20 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
-from verdict.errors import Unreachable, VerdictError
+from verdict.errors import UnreachableError, VerdictError
 from verdict.letters.parked import NoLetterError
-from verdict.page.door import NeedsToken, is_browser
+from verdict.page.door import TokenRequiredError, is_browser
 from verdict.page.feeds import TooManyFeedsError
-from verdict.page.life import NotThere
+from verdict.page.life import NotFoundError
 from verdict.page.pages import Pages
 from verdict.page.problem import error_type, problem
 from verdict.page.registry import is_of_registry, registry_error
-from verdict.reading.reader import NotForReaders
-from verdict.unhandled.held import NothingWaits
+from verdict.reading.reader import NotAllowedError
+from verdict.unhandled.held import NothingWaitsError
 
 FAILED: Mapping[type[VerdictError], int] = {  # which status says so
-    Unreachable: 503, NotForReaders: 403, NotThere: 404, NothingWaits: 404, NoLetterError: 404,
-    NeedsToken: 401, TooManyFeedsError: 503,
+    UnreachableError: 503, NotAllowedError: 403, NotFoundError: 404, NothingWaitsError: 404,
+    NoLetterError: 404, TokenRequiredError: 401, TooManyFeedsError: 503,
 }  # fmt: skip
 MISASKED = 400  # all other errors
 CHALLENGE = {"www-authenticate": "Bearer"}

@@ -21,10 +21,10 @@ from verdict.model.message import LARGEST
 from verdict.page.any_text import any_text
 from verdict.page.asked import OF_COMMAND, response, rows
 from verdict.page.door import sees
-from verdict.page.life import NotThere
+from verdict.page.life import NotFoundError
 from verdict.page.problem import problems
 from verdict.projection.described import View, columns_of
-from verdict.reading.reader import reader_of
+from verdict.reading.reader import open_reader
 from verdict.reading.views import views_for
 from verdict.wire.json_lines import json_line
 
@@ -67,7 +67,7 @@ class Feeds:
         """Tell each row of a view whose rows are numbered, with its number as the event's id."""
         views = views_for(self._settings, sees(request, self._settings))
         if view not in (feeds := [*numbered(views.items())]):
-            raise NotThere(f"there is no feed {view!r}: there are {', '.join(feeds)}")
+            raise NotFoundError(f"there is no feed {view!r}: there are {', '.join(feeds)}")
         seen = next((one for one in (last_event_id, after) if one is not None), 0)
         query = f'SELECT * FROM "{view}" WHERE {NUMBER} > :seen ORDER BY {NUMBER} LIMIT :most'
 
@@ -89,7 +89,7 @@ class Feeds:
         return await self._told(look, "command_id", for_s, once=True)
 
     def _rows(self, request: Request, query: str, **asked: object) -> list[Fields]:
-        with reader_of(self._settings, sees(request, self._settings)) as reader:
+        with open_reader(self._settings, sees(request, self._settings)) as reader:
             return rows(reader, query, **asked)
 
     async def _told(self, look: Look, id: str, for_s: float, once: bool) -> Response:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
-from verdict.event_log.chapters import Fields, chapters, doubt
+from verdict.event_log.chapters import Fields, command_history, inconsistency
 from verdict.model.application import Application
 from verdict.model.policy import Policy, command_id
 from verdict.page.asked import EVENTS_OF_FLOW, MOST, OF_FLOW, event, response, some
@@ -17,8 +17,8 @@ def flow(
 
     And whether there are more commands or events than are told. Each has `response` (null when
     that is nowhere), `policy` (who asked for it), `events`, each with the commands that were
-    `asked` because of it, and `doubt`, where answer and events do not agree. Refused ones and
-    repetitions are among them.
+    `asked` because of it, and `inconsistency`, where answer and events do not agree. Refused ones
+    and repetitions are among them.
 
     Args:
         application: Whose flow.
@@ -28,9 +28,9 @@ def flow(
     """
     outcomes, more = some(reader, OF_FLOW, most, correlation_id=correlation_id)
     events, more_events = some(reader, EVENTS_OF_FLOW, most, correlation_id=correlation_id)
-    told = [*chapters(map(response, outcomes), map(partial(event, application), events))]
+    told = [*command_history(map(response, outcomes), map(partial(event, application), events))]
     if not more_events:  # else some are only not shown
-        told = [one | {"doubt": _doubt(one)} for one in told]
+        told = [one | {"inconsistency": _doubt(one)} for one in told]
     return tree(told, application.policies), more or more_events
 
 
@@ -38,7 +38,7 @@ def lacks(nodes: Iterable[Fields]) -> bool:
     """Return whether a tree lacks an answer, or events that an answer tells of."""
     return any(
         node["response"] is None
-        or node["doubt"] is not None
+        or node["inconsistency"] is not None
         or any(lacks(event["asked"]) for event in node["events"])
         for node in nodes
     )
@@ -78,7 +78,7 @@ def _node(chapter: Fields) -> Fields:
         "command_id": about["command_id"],
         "policy": None,
         "response": chapter["response"],
-        "doubt": chapter.get("doubt"),
+        "inconsistency": chapter.get("inconsistency"),
         "events": events,
     }
 
@@ -87,7 +87,7 @@ def _doubt(chapter: Fields) -> str | None:
     answered = chapter["response"]
     if answered is None or answered["duplicate"]:  # the events are of who was answered first
         return None
-    return doubt(answered, chapter["events"])
+    return inconsistency(answered, chapter["events"])
 
 
 def _asked(

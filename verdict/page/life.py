@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from verdict.configuration.settings import Settings
-from verdict.decision.shown import state_shown
+from verdict.decision.shown import state_json
 from verdict.errors import VerdictError
-from verdict.event_log.archive import Altered, Archive
-from verdict.event_log.chapters import Fields, chapters, missing
-from verdict.event_log.folding import Moment, folded
+from verdict.event_log.archive import Archive, HashMismatchError
+from verdict.event_log.chapters import Fields, command_history, missing
+from verdict.event_log.folding import PointInTime, folded
 from verdict.model.application import Application
 from verdict.model.message import LARGEST, Message
 from verdict.model.personal import personal_paths
@@ -23,7 +23,7 @@ from verdict.page.asked import (
     rows,
     some,
 )
-from verdict.reading.reader import Reader, Sees, reader_of
+from verdict.reading.reader import Access, Reader, open_reader
 from verdict.wire.catalog import catalog_of
 
 QUARANTINE = """\
@@ -33,11 +33,11 @@ MOST_EVENTS = 10_000  # of a page; more is some fault's doing
 LOG = logging.getLogger("verdict.page")
 
 
-class NotThere(VerdictError):
+class NotFoundError(VerdictError):
     """Nothing is known of an aggregate, or of a version of it, as far as the archive goes."""
 
 
-class History(NamedTuple):
+class AggregateHistory(NamedTuple):
     """Commands to one aggregate, the oldest first, each with its `response` and its `events`.
 
     `more` tells whether there are older ones. `missing` says what is lost, altered or not archived
@@ -57,7 +57,7 @@ def history(
     aggregate_id: str,
     most: int = MOST,
     offset: int = 0,
-) -> History:
+) -> AggregateHistory:
     """Return the newest commands to an aggregate with their events, each checked with its hash.
 
     Each event is on one page, also when the outcome of its command is missing.
@@ -84,11 +84,11 @@ def history(
     }
     found, cut = some(reader, EVENTS_BETWEEN, max(most, MOST_EVENTS), **about, **span)
     events, altered = _checked(application, found)
-    commands = [*chapters(map(response, reversed(newest)), events)]
+    commands = [*command_history(map(response, reversed(newest)), events)]
     is_whole = not (more or offset or cut)
     lacking = missing(commands, altered) if is_whole else ()
     said = (*altered.values(), *lacking, *_quarantine(reader, aggregate_type, aggregate_id))
-    return History(commands, more, said, is_whole and not said)
+    return AggregateHistory(commands, more, said, is_whole and not said)
 
 
 def _quarantine(reader: Reader, aggregate_type: str, aggregate_id: str) -> Iterable[str]:
@@ -109,14 +109,14 @@ def _checked(
     for row in found:
         try:
             events.append(event(application, row))
-        except Altered as error:
+        except HashMismatchError as error:
             altered[row["version"]] = str(error)
     return events, altered
 
 
 def state_at(
     settings: Settings,
-    sees: Sees,
+    sees: Access,
     aggregate_type: str,
     aggregate_id: str,
     version: int | None = None,
@@ -133,26 +133,26 @@ def state_at(
         until: Count what was decided then or before, in epoch milliseconds.
 
     Raises:
-        NotThere: The archive has no such version, or nothing of the aggregate.
+        NotFoundError: The archive has no such version, or nothing of the aggregate.
         VerdictError: Its history is damaged.
-        Unreachable: The read side cannot be asked.
+        UnreachableError: The read side cannot be asked.
     """
     about = f"{aggregate_type} {aggregate_id!r}"
     if aggregate_type not in settings.application.aggregate_types:
-        raise NotThere(f"there is no {about}: no aggregate has this type")
-    with reader_of(settings, Sees.AUDITOR) as reader:
+        raise NotFoundError(f"there is no {about}: no aggregate has this type")
+    with open_reader(settings, Access.AUDITOR) as reader:
         archive = Archive(reader)
         context = catalog_of(settings.application)[aggregate_type]
         placed = [*archive.history(context, aggregate_id)]
-    places, snapshot = folded(context.aggregate, about, placed, Moment(version, until))
+    places, snapshot = folded(context.aggregate, about, placed, PointInTime(version, until))
     if not placed:
-        raise NotThere(f"there is no {about}: the archive has no event of it")
+        raise NotFoundError(f"there is no {about}: the archive has no event of it")
     if snapshot.version < (version or 0):
         when = "archived up to" if until is None else "at that time at"
-        raise NotThere(f"{about} is {when} version {snapshot.version}, not {version}")
-    told = state_shown(aggregate_type, aggregate_id, snapshot, places.get(snapshot.version))
+        raise NotFoundError(f"{about} is {when} version {snapshot.version}, not {version}")
+    told = state_json(aggregate_type, aggregate_id, snapshot, places.get(snapshot.version))
     state: Message | None = snapshot.state
-    if sees is Sees.READER and state is not None:
+    if sees is Access.READER and state is not None:
         for path in personal_paths(type(state)):
             _hide(told["state"], path)
     return told

@@ -15,7 +15,7 @@ from starlette.background import BackgroundTask
 from verdict.configuration.settings import Settings
 from verdict.database.time_text import text_of
 from verdict.errors import VerdictError
-from verdict.event_log.archive import Altered
+from verdict.event_log.archive import HashMismatchError
 from verdict.event_log.chapters import Fields
 from verdict.model.application import Application
 from verdict.model.message import epoch_millis
@@ -23,7 +23,7 @@ from verdict.page.asked import EVENT, event, response, some
 from verdict.page.door import sees
 from verdict.page.pages import Pages
 from verdict.projection.event_archive import CORRELATION
-from verdict.reading.reader import Reader, reader_of
+from verdict.reading.reader import Reader, open_reader
 
 ROWS = 50  # of a page
 CSV_ROWS = 100_000
@@ -152,7 +152,7 @@ def add_lists(page: FastAPI, settings: Settings, pages: Pages) -> None:
 
     def download(request: Request) -> Response:
         statement, values = _events(application, EXPORTED).query(request.query_params)
-        with reader_of(settings, sees(request, settings)) as reader:
+        with open_reader(settings, sees(request, settings)) as reader:
             file = _written(reader, statement, values | {"most": CSV_ROWS})
         return StreamingResponse(
             iter(partial(file.read, CHUNK), ""),
@@ -199,7 +199,7 @@ def _shown(application: Application, row: Fields) -> Fields:
     about = {"correlation_id": row["metadata"][CORRELATION], "altered": None}
     try:
         return event(application, row) | about
-    except Altered as error:
+    except HashMismatchError as error:
         return event(application, row | {"value": None}) | about | {"altered": str(error)}
 
 

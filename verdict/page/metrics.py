@@ -7,7 +7,7 @@ from typing import NamedTuple
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from verdict.page.watch import Look
+from verdict.page.watch import StatusSample
 from verdict.standing.facts import PolicyRejections
 
 Value = tuple[tuple[str, ...], float]
@@ -23,13 +23,13 @@ class Metric(NamedTuple):
     name: str
     about: str
     labels: tuple[str, ...]
-    values: Callable[[Look], Iterable[Value | None]]
+    values: Callable[[StatusSample], Iterable[Value | None]]
 
 
 class Standings(Collector):
     """Looks whenever it is asked; it keeps no counts, so a restart loses none."""
 
-    def __init__(self, look: Callable[[], Look]) -> None:
+    def __init__(self, look: Callable[[], StatusSample]) -> None:
         self._look = look
 
     def describe(self) -> Iterator[Family]:
@@ -56,57 +56,57 @@ def _known(label: str | tuple[str, ...], value: float | None) -> Value | None:
     return None if value is None else (labels, value)
 
 
-def _service(look: Look) -> Iterable[Value]:
+def _service(look: StatusSample) -> Iterable[Value]:
     return [((), look.standing.service is not None)]
 
 
-def _ready(look: Look) -> Iterable[Value]:
+def _ready(look: StatusSample) -> Iterable[Value]:
     return [((), not look.unready)]
 
 
-def _problems(look: Look) -> Iterable[Value]:
+def _problems(look: StatusSample) -> Iterable[Value]:
     return [((), len(look.problems))]
 
 
-def _stopped(look: Look) -> Iterable[Value]:
+def _stopped(look: StatusSample) -> Iterable[Value]:
     told: set[str] = set().union(*(one.stopped for one in look.standing.processes))
     return [((name,), name in told) for name in sorted({*look.parts, *told})]
 
 
-def _rules(look: Look) -> Iterable[Value]:
+def _rules(look: StatusSample) -> Iterable[Value]:
     decider = look.standing.decider
     return [] if decider is None else [((decider.handler_version,), 1)]
 
 
-def _generation(look: Look) -> Iterable[Value]:
+def _generation(look: StatusSample) -> Iterable[Value]:
     decider = look.standing.decider
     return [] if decider is None else [((), decider.generation)]
 
 
-def _batch(look: Look) -> Iterable[Value]:
+def _batch(look: StatusSample) -> Iterable[Value]:
     decider = look.standing.decider
     return [] if decider is None else [((), decider.batch_id)]
 
 
-def _decided(look: Look) -> Iterable[Value]:
+def _decided(look: StatusSample) -> Iterable[Value]:
     every = look.standing.commands or ()
     return [((one.topic, str(one.partition)), one.decided) for one in every]
 
 
-def _ends(look: Look) -> Iterable[Value]:
+def _ends(look: StatusSample) -> Iterable[Value]:
     every = look.standing.commands or ()
     return [((one.topic, str(one.partition)), one.end) for one in every]
 
 
-def _events(look: Look) -> Iterable[Value | None]:
+def _events(look: StatusSample) -> Iterable[Value | None]:
     return [_known((), look.standing.events)]
 
 
-def _answered(look: Look) -> Iterable[Value]:
+def _answered(look: StatusSample) -> Iterable[Value]:
     return (((outcome,), times) for outcome, times in (look.standing.answered or {}).items())
 
 
-def _refused(look: Look) -> Iterable[Value]:
+def _refused(look: StatusSample) -> Iterable[Value]:
     """Count by the most frequent codes: a rule may compute its codes, and labels are bounded."""
     counts = Counter(look.standing.refused or {})
     shown = dict(counts.most_common(CODES))
@@ -116,7 +116,7 @@ def _refused(look: Look) -> Iterable[Value]:
     )
 
 
-def _latency(look: Look) -> Iterable[Value]:
+def _latency(look: StatusSample) -> Iterable[Value]:
     service = look.standing.service
     if service is None or (latency := service.latency) is None:
         return []
@@ -124,47 +124,47 @@ def _latency(look: Look) -> Iterable[Value]:
     return [((part,), millis / 1000) for part, millis in told.items()]
 
 
-def _lag(look: Look) -> Iterable[Value | None]:
+def _lag(look: StatusSample) -> Iterable[Value | None]:
     return (_known(name, one.waiting) for name, one in look.parts.items())
 
 
-def _seconds(look: Look) -> Iterable[Value | None]:
+def _seconds(look: StatusSample) -> Iterable[Value | None]:
     return (_known(name, one.seconds) for name, one in look.parts.items())
 
 
-def _still(look: Look) -> Iterable[Value | None]:
+def _still(look: StatusSample) -> Iterable[Value | None]:
     return (_known(name, one.still_s) for name, one in look.parts.items())
 
 
-def _projection_lag(look: Look) -> Iterable[Value | None]:
+def _projection_lag(look: StatusSample) -> Iterable[Value | None]:
     for one in look.standing.projections or ():
         yield _known((one.projection, str(one.version), one.role), one.lag)
 
 
-def _projection_stopped(look: Look) -> Iterable[Value]:
+def _projection_stopped(look: StatusSample) -> Iterable[Value]:
     for one in look.standing.projections or ():
         yield (one.projection, str(one.version), one.role), one.stopped_by is not None
 
 
-def _held(look: Look) -> Iterable[Value]:
+def _held(look: StatusSample) -> Iterable[Value]:
     for one in look.standing.projections or ():
         yield (one.projection, str(one.version), one.role), len(one.held)
 
 
-def _letters(look: Look) -> Iterable[Value]:
+def _letters(look: StatusSample) -> Iterable[Value]:
     if (letters := look.standing.letters) is not None:
         yield from ((("waiting",), letters.waiting), (("parked",), letters.parked))
 
 
-def _policy_rejected(look: Look) -> Iterable[Value]:
+def _policy_rejected(look: StatusSample) -> Iterable[Value]:
     return _by_reason(look, lambda one: one.rejected)
 
 
-def _policy_unexpected(look: Look) -> Iterable[Value]:
+def _policy_unexpected(look: StatusSample) -> Iterable[Value]:
     return _by_reason(look, lambda one: one.unexpected)
 
 
-def _by_reason(look: Look, counted: Callable[[PolicyRejections], int]) -> Iterable[Value]:
+def _by_reason(look: StatusSample, counted: Callable[[PolicyRejections], int]) -> Iterable[Value]:
     sums = Counter[tuple[str, str]]()
     for one in look.standing.policy_rejections or ():
         sums[one.policy, one.reason] += counted(one)

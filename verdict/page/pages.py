@@ -13,24 +13,24 @@ from starlette.staticfiles import StaticFiles
 
 from verdict.configuration.settings import Settings
 from verdict.database.time_text import text_of, wall_clock
-from verdict.errors import Unreachable, VerdictError
-from verdict.event_log.chapters import Fields, reached
+from verdict.errors import UnreachableError, VerdictError
+from verdict.event_log.chapters import Fields, reached_offsets
 from verdict.foundation.place import DECIDER
 from verdict.model.message import LARGEST
 from verdict.page.asked import ARCHIVED, NEWEST, REFUSALS, REFUSED, VERDICTS, rows
 from verdict.page.causes import causes_in
 from verdict.page.door import COOKIE, came_from, has_token, is_of_ours, kept, read, sees
 from verdict.page.flow import flow
-from verdict.page.life import NotThere, history, state_at
+from verdict.page.life import NotFoundError, history, state_at
 from verdict.page.picture import picture
 from verdict.page.templating import templates
-from verdict.page.watch import Watch
+from verdict.page.watch import StatusSampler
 from verdict.page.why import why
 from verdict.projection.described import about_view, columns_of
-from verdict.reading.few import Few
-from verdict.reading.reader import Reader, Sees, reader_of
+from verdict.reading.few import LimitedRows
+from verdict.reading.reader import Access, Reader, open_reader
 from verdict.reading.views import views_for
-from verdict.standing.facts import Standing, total
+from verdict.standing.facts import StatusReport, total
 from verdict.standing.patience import Patience
 
 ROWS = 200  # of a query
@@ -51,7 +51,7 @@ class Pages:
         watch: Looks at it.
     """
 
-    def __init__(self, settings: Settings, watch: Watch) -> None:
+    def __init__(self, settings: Settings, watch: StatusSampler) -> None:
         self._settings = settings
         self._watch = watch
         self._templates = templates()
@@ -69,7 +69,7 @@ class Pages:
             "now": text_of(wall_clock()),
             "path": request.url.path,
             "aggregates": self._settings.application.aggregate_types,
-            "masked": sees(request, self._settings) is Sees.READER,
+            "masked": sees(request, self._settings) is Access.READER,
             "has_token": self._settings.page_token is not None,
         }
         return HTMLResponse(
@@ -78,7 +78,7 @@ class Pages:
 
     def reader(self, request: Request) -> Reader:
         """Open the views for who asks."""
-        return reader_of(self._asking, sees(request, self._settings))
+        return open_reader(self._asking, sees(request, self._settings))
 
     def _picture(self) -> Fields:
         """Return what the live picture shows."""
@@ -125,14 +125,14 @@ class Pages:
         """Show what was asked of an aggregate, what happened, and two versions side by side."""
         with self.reader(request) as reader:
             found = history(self._settings.application, reader, aggregate, id)
-        last = reached(found.commands)
+        last = reached_offsets(found.commands)
         at = last if version is None else version
         before = max(at - 1, 0) if since is None else since
         who = sees(request, self._settings)
         states, broken = None, ""
         try:
             states = _states(self._asking, who, (aggregate, id), before, at) if last else None
-        except (NotThere, Unreachable):
+        except (NotFoundError, UnreachableError):
             raise
         except VerdictError as error:  # the events help to find what was altered
             broken = str(error)
@@ -203,7 +203,7 @@ class Pages:
             return self.shown(request, "error", told, 403)
         return answer
 
-    def _counted(self, found: Standing) -> Fields:
+    def _counted(self, found: StatusReport) -> Fields:
         """Return what the read side counts; a look says why it cannot be asked."""
         try:
             if found.projections is not None:
@@ -213,10 +213,10 @@ class Pages:
         return {"archived": None, "verdicts": []}
 
     def _count(self) -> Fields:
-        with reader_of(self._asking, Sees.READER) as reader:
+        with open_reader(self._asking, Access.READER) as reader:
             return rows(reader, ARCHIVED)[0] | {"verdicts": rows(reader, VERDICTS)}
 
-    def _selected(self, request: Request, query: str) -> tuple[Few | None, str]:
+    def _selected(self, request: Request, query: str) -> tuple[LimitedRows | None, str]:
         """Return what a query selects, or what is wrong with it."""
         try:
             with self.reader(request) as reader:
@@ -225,7 +225,7 @@ class Pages:
             return None, str(error)
 
 
-def add_pages(page: FastAPI, settings: Settings, watch: Watch) -> Pages:
+def add_pages(page: FastAPI, settings: Settings, watch: StatusSampler) -> Pages:
     """Let people see; return what shows them errors, too."""
     pages = Pages(settings, watch)
     page.mount("/static", StaticFiles(packages=[("verdict.page", "static")]))
@@ -252,12 +252,12 @@ def _searched(id: str) -> Response:
 
 
 def _states(
-    settings: Settings, who: Sees, whose: tuple[str, str], before: int, at: int
+    settings: Settings, who: Access, whose: tuple[str, str], before: int, at: int
 ) -> list[Any]:
     """Return an aggregate at a version, and of each field its value at another one and then."""
     for version in (before, at):
         if not 0 <= version <= LARGEST:
-            raise NotThere(f"there is no version {version}")
+            raise NotFoundError(f"there is no version {version}")
     now = state_at(settings, who, *whose, at)
     after, was = now["state"] or {}, state_at(settings, who, *whose, before)["state"] or {}
     return [now, [(name, was.get(name), after.get(name)) for name in {**was, **after}]]

@@ -9,7 +9,7 @@ from itertools import chain, pairwise
 from statistics import fmean
 from typing import NamedTuple
 
-from verdict.page.causes import Causes
+from verdict.page.causes import EventModel
 
 CHAR, LINE = 7.3, 17  # of the letters that page.css gives it
 PAD, BETWEEN, GAP = 9, 14, 56
@@ -57,7 +57,7 @@ class Box(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class Diagram:
     """Boxes, and the paths of arrows between them."""
 
     width: float
@@ -67,7 +67,7 @@ class Picture:
     paths: tuple[str, ...]
 
 
-def picture(causes: Causes) -> Picture:
+def picture(causes: EventModel) -> Diagram:
     """Lay it out; what belongs together stands side by side."""
     askers: Lines = [(one.name, one.what) for one in causes.askers]
     followers: Lines = [(one.name, one.what) for one in causes.followers]
@@ -94,7 +94,7 @@ def picture(causes: Causes) -> Picture:
         *((begin, box.left) for box, of in zip(last, begins, strict=True) for begin in of),
     ]
     boxes = (*first, *chain(*bands), *last)
-    return Picture(
+    return Diagram(
         width=xs[-1] + widths[-1] + 2,
         height=max((one.y + one.height for one in boxes), default=TOP) + 2,
         headings=(*zip(xs, HEADINGS, strict=True),),
@@ -103,20 +103,20 @@ def picture(causes: Causes) -> Picture:
     )
 
 
-def _ends(causes: Causes, commands: Sequence[Box]) -> list[list[Point]]:
+def _ends(causes: EventModel, commands: Sequence[Box]) -> list[list[Point]]:
     """Return, of each who asks, where the arrows to what is asked end."""
     asked = {one.name: box for one, box in zip(causes.aggregates, commands, strict=True)}
     return [[asked[kind].beside(name) for kind, name in one.asks] for one in causes.askers]
 
 
-def _begins(causes: Causes, events: Sequence[Box]) -> list[list[Point]]:
+def _begins(causes: EventModel, events: Sequence[Box]) -> list[list[Point]]:
     """Return, of each who follows, where the arrows from what is followed begin."""
     names = [*(one.name for one in causes.aggregates), *causes.states]
     followed = dict(zip(names, events, strict=True))
     return [[followed[name].right for name in one.follows] for one in causes.followers]
 
 
-def _topics(causes: Causes) -> Lines:
+def _topics(causes: EventModel) -> Lines:
     return [(name, "topic of states") for name in causes.states]
 
 

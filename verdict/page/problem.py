@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from verdict.page.answers import Json
+from verdict.page.answers import JsonAnswer
 
 MEDIA_TYPE = "application/problem+json"
 BLANK = "about:blank"  # an error that its status says all about
@@ -67,7 +67,7 @@ class NotReady(Problem):
     why: list[str] = Field(description="Why not, one reason each.")
 
 
-class ProblemJson(Json):
+class ProblemJson(JsonAnswer):
     """A problem as one line of JSON."""
 
     media_type = MEDIA_TYPE

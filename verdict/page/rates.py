@@ -6,17 +6,17 @@ from fastapi import FastAPI, Request, Response
 
 from verdict.database.time_text import wall_clock
 from verdict.errors import VerdictError
-from verdict.page.answers import Json
+from verdict.page.answers import JsonAnswer
 from verdict.page.asked import rows
 from verdict.page.charts import COUNTED, MINUTE_MS, MINUTES, OUTCOMES, Chart, Window, charts_of
 from verdict.page.pages import Pages
 from verdict.page.samples import Samples
-from verdict.page.watch import Watch
+from verdict.page.watch import StatusSampler
 
 HERE = "/rates"
 
 
-def add_rates(page: FastAPI, pages: Pages, watch: Watch, samples: Samples) -> None:
+def add_rates(page: FastAPI, pages: Pages, watch: StatusSampler, samples: Samples) -> None:
     """Let people see charts."""
 
     def found(request: Request) -> tuple[Window, list[Chart], str]:
@@ -49,7 +49,7 @@ def add_rates(page: FastAPI, pages: Pages, watch: Watch, samples: Samples) -> No
 
     def data(request: Request) -> Response:
         window, charts, _ = found(request)
-        return Json(
+        return JsonAnswer(
             {
                 "times": [minute * MINUTE_MS // 1000 for minute in window.minutes],
                 "charts": [

@@ -15,8 +15,8 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
 from verdict.configuration.settings import Settings
-from verdict.kafka.schema_registry import CONTENT, Placed, every_subject, is_same
-from verdict.page.answers import Json
+from verdict.kafka.schema_registry import CONTENT, RegisteredId, every_subject, is_same
+from verdict.page.answers import JsonAnswer
 from verdict.page.door import read
 from verdict.wire.catalog import catalog_of
 from verdict.wire.schema_files import SchemaVersion
@@ -79,7 +79,7 @@ class Mode(BaseModel):
     mode: str
 
 
-class Told(Json):
+class RegistryJson(JsonAnswer):
     """JSON as registries send it."""
 
     media_type = CONTENT
@@ -98,26 +98,26 @@ class Registry:
         if found is None:
             return _none(NO_SCHEMA, f"schema id {id} is unknown here")
         most = {"maxId": max(known)} if fetchMaxId else {}
-        return Told({"schema": json.dumps(found.schema)} | most)
+        return RegistryJson({"schema": json.dumps(found.schema)} | most)
 
     def placed(self, id: int) -> Response:
         """Answer with the subjects that have the schema of an id."""
         found = [{"subject": s, "version": schema.version} for s, schema in self._having(id)]
-        return Told(found) if found else _none(NO_SCHEMA, f"schema id {id} is unknown here")
+        return RegistryJson(found) if found else _none(NO_SCHEMA, f"schema id {id} is unknown here")
 
     def having(self, id: int) -> Response:
         """Answer with the names alone of these subjects."""
         found = [one.subject for one in self._having(id)]
-        return Told(found) if found else _none(NO_SCHEMA, f"schema id {id} is unknown here")
+        return RegistryJson(found) if found else _none(NO_SCHEMA, f"schema id {id} is unknown here")
 
     def subjects(self) -> Response:
         """Answer with the subjects, one for each topic."""
-        return Told(sorted({one.subject for one in every_subject(self._settings.topics)}))
+        return RegistryJson(sorted({one.subject for one in every_subject(self._settings.topics)}))
 
     def versions(self, subject: str) -> Response:
         """Answer with the versions of a subject."""
         found = [one.schema.version for one in self._of(subject)]
-        return Told(found) if found else _no_subject(subject)
+        return RegistryJson(found) if found else _no_subject(subject)
 
     def version(self, subject: str, version: str) -> Response:
         """Answer with one version of a subject, or its `latest`."""
@@ -127,7 +127,7 @@ class Registry:
     def bare(self, subject: str, version: str) -> Response:
         """Answer with the schema alone of one version."""
         found = self._one(subject, version)
-        return found if isinstance(found, Response) else Told(found.schema)
+        return found if isinstance(found, Response) else RegistryJson(found.schema)
 
     async def look_up(self, request: Request, subject: str) -> Response:
         """Answer with the version of a subject that has this schema."""
@@ -166,7 +166,7 @@ class Registry:
 
     def compatibility(self) -> Response:
         """Answer with what a new version of any schema must be able to read."""
-        return Told({"compatibilityLevel": COMPATIBILITY})
+        return RegistryJson({"compatibilityLevel": COMPATIBILITY})
 
     def subject_compatibility(self, subject: str) -> Response:
         """Answer with the same, of a subject that there is."""
@@ -174,7 +174,7 @@ class Registry:
 
     def mode(self) -> Response:
         """Answer that no schema is registered here."""
-        return Told({"mode": MODE})
+        return RegistryJson({"mode": MODE})
 
     def subject_mode(self, subject: str) -> Response:
         """Answer with the same, of a subject that there is."""
@@ -182,7 +182,7 @@ class Registry:
 
     def types(self) -> Response:
         """Answer with the one kind of schema that there is."""
-        return Told(["AVRO"])
+        return RegistryJson(["AVRO"])
 
     def _one(self, subject: str, version: str) -> SchemaVersion | Response:
         versions = {str(one.schema.version): one for one in self._of(subject)}
@@ -194,16 +194,16 @@ class Registry:
             return _none(NO_VERSION, f"{subject} has no version {version!r}")
         return found[version].schema
 
-    def _having(self, id: int) -> Sequence[Placed]:
+    def _having(self, id: int) -> Sequence[RegisteredId]:
         return [one for one in every_subject(self._settings.topics) if one.schema.id == id]
 
-    def _of(self, subject: str) -> Sequence[Placed]:
+    def _of(self, subject: str) -> Sequence[RegisteredId]:
         return [one for one in every_subject(self._settings.topics) if one.subject == subject]
 
 
 def _described(subject: str, found: SchemaVersion) -> Response:
     about = {"subject": subject, "version": found.version, "id": found.id}
-    return Told(about | {"schema": json.dumps(found.schema)})
+    return RegistryJson(about | {"schema": json.dumps(found.schema)})
 
 
 def _no_subject(subject: str) -> Response:
@@ -216,7 +216,7 @@ def _none(code: int, said: str) -> Response:
 
 def registry_error(status: int, said: str, code: int | None = None) -> Response:
     """Return an error as registries send it, with the status as its code if there is no other."""
-    return Told({"error_code": code or status, "message": said}, status)
+    return RegistryJson({"error_code": code or status, "message": said}, status)
 
 
 def is_of_registry(request: Request) -> bool:
@@ -280,7 +280,7 @@ def add_registry(page: FastAPI, settings: Settings) -> None:
             summary=summary,
             operation_id=operation_id,
             tags=[TAG],
-            response_class=Told,
+            response_class=RegistryJson,
             response_model=model,
             responses=none if "{" in path else {},
         )
@@ -301,7 +301,7 @@ def add_registry(page: FastAPI, settings: Settings) -> None:
             summary=summary,
             operation_id=operation_id,
             tags=[TAG],
-            response_class=Told,
+            response_class=RegistryJson,
             response_model=SubjectSchema,
             responses=none | refused,
             openapi_extra={"requestBody": {"content": {CONTENT: {"schema": SCHEMA_SENT}}}},

@@ -10,17 +10,17 @@ from pydantic import AwareDatetime
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
 from verdict.model.message import LARGEST, calendar_time, epoch_millis
-from verdict.page.answers import Json
+from verdict.page.answers import JsonAnswer
 from verdict.page.any_text import any_text
 from verdict.page.asked import MOST, rows
 from verdict.page.bodies import Explanation, Flow, History, Rows, State
-from verdict.page.door import SEND_TOKEN, NeedsToken, sees
+from verdict.page.door import SEND_TOKEN, TokenRequiredError, sees
 from verdict.page.flow import flow, lacks
-from verdict.page.life import NotThere, history, state_at
+from verdict.page.life import NotFoundError, history, state_at
 from verdict.page.problem import problems
 from verdict.page.why import why
 from verdict.projection.described import ViewColumn, columns_of
-from verdict.reading.reader import Reader, Sees, reader_of
+from verdict.reading.reader import Access, Reader, open_reader
 from verdict.reading.views import views_for
 
 ROWS, MOST_ROWS = 100, 1000
@@ -61,7 +61,7 @@ class Rest:
         """Answer with an aggregate's state, its version and position."""
         until = None if at is None else epoch_millis(at.isoformat())
         who = sees(request, self._settings)
-        return Json(state_at(self._settings, who, aggregate, id, at_version, until))
+        return JsonAnswer(state_at(self._settings, who, aggregate, id, at_version, until))
 
     def history(
         self,
@@ -75,7 +75,9 @@ class Rest:
         with self._reader(request) as reader:
             found = history(self._settings.application, reader, aggregate, id, limit, offset)
         if not (found.commands or found.missing or offset):
-            raise NotThere(f"there is no {aggregate} {id!r}: nothing is known to be asked of it")
+            raise NotFoundError(
+                f"there is no {aggregate} {id!r}: nothing is known to be asked of it"
+            )
         about = {
             "aggregate_type": aggregate,
             "aggregate_id": id,
@@ -83,23 +85,25 @@ class Rest:
             "missing": found.missing,
         }
         following = f"/history/{aggregate}/{quote(id, safe='')}?{_next(limit, offset)}"
-        return Json(about | {"commands": found.commands, "next": following if found.more else None})
+        return JsonAnswer(
+            about | {"commands": found.commands, "next": following if found.more else None}
+        )
 
     def trace(self, request: Request, correlation_id: str, limit: OfFlow = MOST) -> Response:
         """Answer with the tree of a flow, `complete` if nothing is missing or left out."""
         with self._reader(request) as reader:
             found, more = flow(self._settings.application, reader, correlation_id, limit)
         if not found:
-            raise NotThere(f"no command of the flow {correlation_id!r} is known")
+            raise NotFoundError(f"no command of the flow {correlation_id!r} is known")
         about = {"correlation_id": correlation_id, "complete": not (more or lacks(found))}
-        return Json(about | {"commands": found})
+        return JsonAnswer(about | {"commands": found})
 
     def why(self, request: Request, command_id: str) -> Response:
         """Answer with each record of a command, what it met and who was before it."""
         with self._reader(request) as reader:
             if not (found := why(self._settings.application, reader, command_id)):
-                raise NotThere(f"no command {command_id!r} is known to be answered")
-        return Json({"command_id": command_id, "records": found})
+                raise NotFoundError(f"no command {command_id!r} is known to be answered")
+        return JsonAnswer({"command_id": command_id, "records": found})
 
     def read(
         self, request: Request, view: str, limit: Limit = ROWS, offset: Offset = 0
@@ -107,9 +111,9 @@ class Rest:
         """Answer with rows of a view, sorted by its columns, and where the next ones are."""
         views = views_for(self._settings, sees(request, self._settings))
         if view not in views:
-            if view in views_for(self._settings, Sees.OPERATOR):
-                raise NeedsToken(f"the view {view!r} is not for everybody: {SEND_TOKEN}")
-            raise NotThere(f"there is no view {view!r}: there are {', '.join(views)}")
+            if view in views_for(self._settings, Access.OPERATOR):
+                raise TokenRequiredError(f"the view {view!r} is not for everybody: {SEND_TOKEN}")
+            raise NotFoundError(f"there is no view {view!r}: there are {', '.join(views)}")
         columns = columns_of(views[view])
         json = [column.name for column in columns if column.type == "json"]
         asked = [(k, v) for k, v in request.query_params.multi_items() if k not in OWN]
@@ -118,10 +122,10 @@ class Rest:
             found = rows(reader, query, limit + 1, json, offset=offset, **values)
         following = "&".join(filter(None, (urlencode(asked), _next(limit, offset))))
         more = f"/read/{view}?{following}" if len(found) > limit else None
-        return Json({"rows": found[:limit], "next": more})
+        return JsonAnswer({"rows": found[:limit], "next": more})
 
     def _reader(self, request: Request) -> Reader:
-        return reader_of(self._settings, sees(request, self._settings))
+        return open_reader(self._settings, sees(request, self._settings))
 
 
 def _next(limit: int, offset: int) -> str:

@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from verdict.configuration.found import Latency
 from verdict.database.time_text import wall_clock
 from verdict.errors import VerdictError
-from verdict.page.watch import Behind, Look
+from verdict.page.watch import Lag, StatusSample
 
 EVERY_S = 30.0
 HOURS = 3
@@ -25,7 +25,7 @@ class Sample(NamedTuple):
 
     at: int
     sent: int | None
-    parts: Mapping[str, Behind]
+    parts: Mapping[str, Lag]
 
 
 class Samples:
@@ -36,7 +36,9 @@ class Samples:
         clock: Epoch milliseconds.
     """
 
-    def __init__(self, look: Callable[[], Look], clock: Callable[[], int] = wall_clock) -> None:
+    def __init__(
+        self, look: Callable[[], StatusSample], clock: Callable[[], int] = wall_clock
+    ) -> None:
         self._look = look
         self._clock = clock
         self._lock = threading.Lock()

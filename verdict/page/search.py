@@ -15,9 +15,9 @@ from verdict.model.message import LARGEST
 from verdict.page.asked import rows
 from verdict.page.lists import types
 from verdict.page.pages import Pages, Text
-from verdict.page.watch import Watch
+from verdict.page.watch import StatusSampler
 from verdict.projection.letter_status import PARKED
-from verdict.reading.reader import Reader, Sees, reader_of
+from verdict.reading.reader import Access, Reader, open_reader
 from verdict.unhandled.records import place_of
 
 HERE = "/search"
@@ -32,7 +32,7 @@ class Hit(NamedTuple):
     address: str | None
 
 
-class Source(NamedTuple):
+class SearchSource(NamedTuple):
     """Where one kind of thing is looked for."""
 
     query: str
@@ -87,39 +87,39 @@ LETTER = """\
 SELECT id, topic, "partition", "offset", status, attempt, attempts, due_at FROM letter WHERE"""
 AT = 'topic = :topic AND "partition" = :partition AND "offset" = :offset LIMIT :most'
 HAS_ID = "aggregate_type IN ({types}) AND aggregate_id = :id"
-COMMANDS = Source(f"{COMMAND} command_id = :id LIMIT :most", _command)
-FLOWS = Source(
+COMMANDS = SearchSource(f"{COMMAND} command_id = :id LIMIT :most", _command)
+FLOWS = SearchSource(
     "SELECT correlation_id AS id FROM outcome WHERE correlation_id = :id UNION "
     "SELECT correlation_id FROM event_archive WHERE correlation_id = :id LIMIT :most",
     _flow,
 )
-AGGREGATES = Source(
+AGGREGATES = SearchSource(
     f"SELECT aggregate_type, aggregate_id FROM outcome WHERE {HAS_ID} UNION "
     f"SELECT aggregate_type, aggregate_id FROM event_archive WHERE {HAS_ID} LIMIT :most",
     _aggregate,
 )
-EVENTS = Source(f"{EVENT} event_id = :id LIMIT :most", _event)
-BLOCKED = Source(
+EVENTS = SearchSource(f"{EVENT} event_id = :id LIMIT :most", _event)
+BLOCKED = SearchSource(
     "SELECT :id AS id FROM projection_held "
     "WHERE projection || '/' || aggregate_type || '/' || aggregate_id = :id LIMIT :most",
     _blocked,
 )
-LETTERS = Source(f"{LETTER} id = :id LIMIT :most", _letter)
+LETTERS = SearchSource(f"{LETTER} id = :id LIMIT :most", _letter)
 BY_PLACE = (
-    Source(f"{COMMAND} {AT}", _command),
-    Source(f"{EVENT} {AT}", _event),
-    Source(f"SELECT projection, :id AS id FROM projection_stopped WHERE {AT}", _stopped),
+    SearchSource(f"{COMMAND} {AT}", _command),
+    SearchSource(f"{EVENT} {AT}", _event),
+    SearchSource(f"SELECT projection, :id AS id FROM projection_stopped WHERE {AT}", _stopped),
 )
-LETTERS_BY_PLACE = Source(f"{LETTER} {AT}", _letter)
+LETTERS_BY_PLACE = SearchSource(f"{LETTER} {AT}", _letter)
 
 
-def add_search(page: FastAPI, settings: Settings, pages: Pages, watch: Watch) -> None:
+def add_search(page: FastAPI, settings: Settings, pages: Pages, watch: StatusSampler) -> None:
     """Let people look for any id."""
 
     def hits(request: Request, id: str) -> list[Hit]:
         with pages.reader(request) as reader:
             found = [*_hits(settings.application, reader, id)]
-        with reader_of(settings, Sees.OPERATOR) as reader:  # their ids are no secret
+        with open_reader(settings, Access.OPERATOR) as reader:  # their ids are no secret
             return [*found, *_letters(settings.application, reader, id)]
 
     def search(request: Request, q: Text = "") -> Response:
@@ -157,7 +157,9 @@ def _letters(application: Application, reader: Reader, id: str) -> Iterator[Hit]
         yield from map(_letter, _rows(application, reader, LETTERS_BY_PLACE, **place))
 
 
-def _rows(application: Application, reader: Reader, source: Source, **asked: Any) -> list[Fields]:
+def _rows(
+    application: Application, reader: Reader, source: SearchSource, **asked: Any
+) -> list[Fields]:
     return rows(reader, source.query.replace("{types}", types(application)), MOST, **asked)
 
 

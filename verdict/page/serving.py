@@ -14,7 +14,7 @@ import uvicorn
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
 from verdict.page.application import page_of
-from verdict.page.connections import Connection, Room, most_connections
+from verdict.page.connections import PageConnection, Room, most_connections
 
 PORTS = range(1, 65_536)
 PORT = "page.port"  # in the data directory
@@ -50,7 +50,7 @@ class Serving:
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=int(STOP_S),
-            http=cast(Any, partial(Connection, Room(most_connections()))),
+            http=cast(Any, partial(PageConnection, Room(most_connections()))),
             backlog=1,  # asyncio accepts so many at once, and fails as often when files run short
         )
         logging.getLogger("uvicorn.error").addFilter(_not_cancelled)

@@ -7,7 +7,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from verdict.wire.escapes import spelled_lines
+from verdict.wire.escapes import escape_lines
 from verdict.wire.json_lines import as_json
 
 PAGES = {  # where one does what a command does
@@ -25,7 +25,7 @@ NOTHING = "\u2013"
 def _plain(value: Any) -> Any:
     """Return what a template shows of a value: nobody's characters turn a line about."""
     if isinstance(value, str) and not isinstance(value, Markup):
-        return spelled_lines(value)
+        return escape_lines(value)
     return NOTHING if value is None else value
 
 
@@ -57,7 +57,7 @@ def _time(text: str | None) -> Markup | None:
 
 def _linked(text: str) -> Markup:
     """Return a text in which a command that the page has a page for is a link to that page."""
-    return Markup(COMMAND.sub(_link, str(escape(spelled_lines(text)))))
+    return Markup(COMMAND.sub(_link, str(escape(escape_lines(text)))))
 
 
 def _link(command: re.Match[str]) -> str:

@@ -6,7 +6,7 @@ from fastapi import FastAPI, Request, Response
 
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
-from verdict.kafka.schema_registry import Placed, SchemaRegistry, every_subject
+from verdict.kafka.schema_registry import RegisteredId, SchemaRegistry, every_subject
 from verdict.page.pages import Pages
 from verdict.standing.topics import topic_differences
 from verdict.wire.generate import missing
@@ -44,7 +44,7 @@ def _drift(settings: Settings) -> list[str]:
     return found
 
 
-def _lacking(settings: Settings) -> list[Placed]:
+def _lacking(settings: Settings) -> list[RegisteredId]:
     if settings.schema_registry_url is None:
         return []
     registry = SchemaRegistry(settings.schema_registry_url.get_secret_value())

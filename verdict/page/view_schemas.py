@@ -10,7 +10,7 @@ from verdict.page.door import TOKEN
 from verdict.page.feeds import EventStream, numbered
 from verdict.page.problem import REFERENCE, problems
 from verdict.projection.described import View, ViewColumn, about_view, columns_of
-from verdict.reading.reader import Sees
+from verdict.reading.reader import Access
 from verdict.reading.views import views_for
 
 Schema = dict[str, Any]
@@ -44,7 +44,7 @@ def set_choices(operation: Schema, name: str, choices: Sequence[str]) -> None:
 
 def describe_views(paths: Schema, schemas: dict[str, Schema], settings: Settings) -> None:
     """Give each view an address of its own, with its columns; what is alike comes from FastAPI."""
-    every, open_to_all = (views_for(settings, sees) for sees in (Sees.OPERATOR, Sees.READER))
+    every, open_to_all = (views_for(settings, sees) for sees in (Access.OPERATOR, Access.READER))
     read = paths.pop("/read/{view}")["get"]
     for name, view in every.items():
         columns = columns_of(view)

@@ -12,15 +12,15 @@ from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
 from verdict.model.message import LARGEST
 from verdict.page.asked import some
-from verdict.page.door import TOKEN_UNSET, NeedsToken, has_token, read, sees
+from verdict.page.door import TOKEN_UNSET, TokenRequiredError, has_token, read, sees
 from verdict.page.pages import Pages
 from verdict.page.templating import as_text
-from verdict.reading.reader import Sees, reader_of
+from verdict.reading.reader import Access, open_reader
 from verdict.standing.policy_rejections import LISTED, since
 from verdict.unhandled.events import HeldAggregates
-from verdict.unhandled.held import NothingWaits
+from verdict.unhandled.held import NothingWaitsError
 from verdict.unhandled.letters import ParkedLetters
-from verdict.unhandled.operator_identity import By
+from verdict.unhandled.operator_identity import OperatorIdentity
 from verdict.unhandled.read_side import Repair, repair
 from verdict.unhandled.records import StoppingRecords, place_of
 
@@ -32,14 +32,14 @@ PERSONAL = ("payload", "replacement", "interventions")
 Address = Annotated[str, Query(max_length=2_000)]
 Offset = Annotated[int, Query(ge=0, le=LARGEST)]
 Form = dict[str, str]
-Act = Callable[[Repair, str, Form, By], str]
+Act = Callable[[Repair, str, Form, OperatorIdentity], str]
 
 
-class Undecided(VerdictError):
+class InvalidFormError(VerdictError):
     """A form does not say what to do, who does it, or why."""
 
 
-class Kind(NamedTuple):
+class ItemKind(NamedTuple):
     """Things that need attention: where one is shown, by which verb, and what can be done."""
 
     path: str
@@ -48,14 +48,14 @@ class Kind(NamedTuple):
     actions: Mapping[str, Act]
 
 
-def _skip_record(on: Repair, id: str, form: Form, by: By) -> str:
+def _skip_record(on: Repair, id: str, form: Form, by: OperatorIdentity) -> str:
     if (place := place_of(id)) is None:
-        raise NothingWaits(id)
+        raise NothingWaitsError(id)
     return on.records.skip(place, None, by)
 
 
 KINDS = (
-    Kind(
+    ItemKind(
         "/blocked",
         "blocked",
         lambda on: on.blocked,
@@ -64,8 +64,8 @@ KINDS = (
             "skip": lambda on, id, form, by: on.blocked.skip(id, by, "all" in form),
         },
     ),
-    Kind("/record", "skip", lambda on: on.records, {"skip": _skip_record}),
-    Kind(
+    ItemKind("/record", "skip", lambda on: on.records, {"skip": _skip_record}),
+    ItemKind(
         "/dead-letter",
         "dead-letters",
         lambda on: on.dead_letters,
@@ -85,7 +85,7 @@ def add_waiting(page: FastAPI, settings: Settings, pages: Pages) -> None:
             found = [
                 item | {"path": kind.path} for kind in KINDS for item in kind.known(on).listed()
             ]
-        with reader_of(settings, sees(request, settings)) as reader:
+        with open_reader(settings, sees(request, settings)) as reader:
             rejected, more = some(reader, LISTED, SHOWN, since=since(), offset=offset)
         waiting = {"found": found, "rejected": rejected, "said": said}
         paging = {"before": max(offset - SHOWN, 0), "offset": offset, "next": offset + SHOWN}
@@ -94,10 +94,10 @@ def add_waiting(page: FastAPI, settings: Settings, pages: Pages) -> None:
     def attention(request: Request, offset: Offset = 0) -> Response:
         return listed(request, "", offset)
 
-    def one(kind: Kind, request: Request, id: Address) -> Response:
+    def one(kind: ItemKind, request: Request, id: Address) -> Response:
         with repair(settings) as on:
             facts = kind.known(on).shown(id)
-        hidden = PERSONAL if sees(request, settings) is Sees.READER else ()
+        hidden = PERSONAL if sees(request, settings) is Access.READER else ()
         plain = {name: value for name, value in facts.items() if name not in PERSONAL}
         payload = None if hidden else facts.get("payload")
         told = {
@@ -109,7 +109,7 @@ def add_waiting(page: FastAPI, settings: Settings, pages: Pages) -> None:
         }
         return pages.shown(request, "waiting", told)
 
-    async def act(kind: Kind, request: Request, id: Address) -> Response:
+    async def act(kind: ItemKind, request: Request, id: Address) -> Response:
         form = await filled_in(request, settings)
         said = await run_in_threadpool(_acted, settings, kind, id, form)
         return await run_in_threadpool(listed, request, said)
@@ -126,26 +126,26 @@ async def filled_in(request: Request, settings: Settings) -> Form:
     A cookie goes to each port of a host, so it is not enough to write.
 
     Raises:
-        NeedsToken: The token is missing or another one, or none is set.
-        Undecided: The form is longer than any form of the page.
+        TokenRequiredError: The token is missing or another one, or none is set.
+        InvalidFormError: The form is longer than any form of the page.
     """
     body = await read(request, FORM_BYTES)
     if body is None:
-        raise Undecided(f"nothing was done: a form has at most {FORM_BYTES} bytes")
+        raise InvalidFormError(f"nothing was done: a form has at most {FORM_BYTES} bytes")
     form = {name: values[-1] for name, values in parse_qs(body.decode(errors="replace")).items()}
     if settings.page_token is None:
-        raise NeedsToken(TOKEN_UNSET)
+        raise TokenRequiredError(TOKEN_UNSET)
     if not has_token(form.get("token", "").encode(), settings):
-        raise NeedsToken("nothing was done: that is not the setting page_token")
+        raise TokenRequiredError("nothing was done: that is not the setting page_token")
     return form
 
 
-def _acted(settings: Settings, kind: Kind, id: str, form: Form) -> str:
+def _acted(settings: Settings, kind: ItemKind, id: str, form: Form) -> str:
     name = form.get("action", "")
     if name not in kind.actions:
-        raise Undecided(f"nothing was done: {name!r} is none of {', '.join(kind.actions)}")
+        raise InvalidFormError(f"nothing was done: {name!r} is none of {', '.join(kind.actions)}")
     who, why = form.get("who", "").strip(), form.get("why", "").strip()
     if not who or (name == "skip" and not why):
-        raise Undecided("nothing was done: say who decides, and why; both are recorded")
+        raise InvalidFormError("nothing was done: say who decides, and why; both are recorded")
     with repair(settings) as on:
-        return kind.actions[name](on, id, form, By(who, why or None))
+        return kind.actions[name](on, id, form, OperatorIdentity(who, why or None))

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from verdict.foundation.place import DECIDER
-from verdict.standing.facts import Problem, ProjectionStanding, Standing, total
+from verdict.standing.facts import Problem, ProjectionStatus, StatusReport, total
 from verdict.standing.problems import no_progress, unready
 
 FRESH_S = 1.0  # a look that is younger is given to the next who asks
@@ -20,7 +20,7 @@ KEPT = 400  # looks: some 15 minutes of a page that is open
 RATE_S = 10.0
 
 
-class Place(NamedTuple):
+class Progress(NamedTuple):
     """How many offsets a part has come by, and how many wait for it; None: unknown."""
 
     reached: int | None
@@ -28,7 +28,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Behind:
+class Lag:
     """How far a part is behind.
 
     `seconds` is since when, as the looks saw the end of its topics, what it has not got is there;
@@ -43,12 +43,12 @@ class Behind:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class StatusSample:
     """What is known at one time: what `verdict status` says, and each part's way by its name."""
 
     at: float
-    standing: Standing
-    parts: Mapping[str, Behind]
+    standing: StatusReport
+    parts: Mapping[str, Lag]
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -67,7 +67,7 @@ class Look:
         return "red" if self.unready else "amber" if self.problems else "green"
 
 
-class Watch:
+class StatusSampler:
     """Looks when it is asked; safe between threads.
 
     Args:
@@ -76,14 +76,14 @@ class Watch:
     """
 
     def __init__(
-        self, look: Callable[[], Standing], clock: Callable[[], float] = time.monotonic
+        self, look: Callable[[], StatusReport], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._look = look
         self._clock = clock
         self._lock = threading.Lock()
-        self._looks: deque[Look] = deque(maxlen=KEPT)
+        self._looks: deque[StatusSample] = deque(maxlen=KEPT)
 
-    def look(self) -> Look:
+    def look(self) -> StatusSample:
         """Return what is known now, or was a second ago.
 
         Raises:
@@ -95,12 +95,12 @@ class Watch:
             found = self._look()
             places, at = places_of(found), self._clock()
             parts = {name: self._behind(name, place, at) for name, place in places.items()}
-            self._looks.append(Look(at, found, parts))
+            self._looks.append(StatusSample(at, found, parts))
             return self._looks[-1]
 
-    def _behind(self, name: str, place: Place, at: float) -> Behind:
+    def _behind(self, name: str, place: Progress, at: float) -> Lag:
         before = [(look.at, one) for look in self._looks if (one := look.parts.get(name))]
-        found = Behind(*place, None, 0.0, None)
+        found = Lag(*place, None, 0.0, None)
         if place.reached is None or place.waiting is None:
             return found
         seconds = _seconds(place.reached, before, at) if place.waiting > 0 else 0.0
@@ -112,27 +112,27 @@ class Watch:
         )
 
 
-def places_of(found: Standing) -> dict[str, Place]:
+def places_of(found: StatusReport) -> dict[str, Progress]:
     """Return how far each part has come: the decider, what runs beside it, what readers see."""
-    places: dict[str, Place] = {}
+    places: dict[str, Progress] = {}
     if found.commands is not None:
         lags = total(one.lag for one in found.commands)
-        places[DECIDER] = Place(sum(one.decided for one in found.commands), lags)
+        places[DECIDER] = Progress(sum(one.decided for one in found.commands), lags)
     for beside in found.processors or ():
-        places[beside.processor] = Place(beside.reached, beside.lag)
+        places[beside.processor] = Progress(beside.reached, beside.lag)
     for shown in found.projections or ():
         if shown.role == "live":
-            places[shown.projection] = Place(_reached(shown), shown.lag)
+            places[shown.projection] = Progress(_reached(shown), shown.lag)
     if found.letters is not None:
-        places["letters"] = Place(None, found.letters.lag)
+        places["letters"] = Progress(None, found.letters.lag)
     return places
 
 
-def _reached(shown: ProjectionStanding) -> int:
+def _reached(shown: ProjectionStatus) -> int:
     return sum(one.next_offset for one in shown.positions)
 
 
-def _seconds(reached: int, before: list[tuple[float, Behind]], at: float) -> float | None:
+def _seconds(reached: int, before: list[tuple[float, Lag]], at: float) -> float | None:
     """Return how long ago the end was where the part is now; at least so long, if never seen.
 
     None: nobody looked before.
@@ -143,7 +143,7 @@ def _seconds(reached: int, before: list[tuple[float, Behind]], at: float) -> flo
     return at - before[0][0] if before else None
 
 
-def _still_s(found: Behind, before: list[tuple[float, Behind]], at: float) -> float:
+def _still_s(found: Lag, before: list[tuple[float, Lag]], at: float) -> float:
     since = at
     for then, one in reversed(before):
         if one.reached != found.reached or not one.waiting or not found.waiting:
@@ -152,7 +152,7 @@ def _still_s(found: Behind, before: list[tuple[float, Behind]], at: float) -> fl
     return at - since
 
 
-def _rate(found: Behind, before: list[tuple[float, Behind]], at: float) -> float | None:
+def _rate(found: Lag, before: list[tuple[float, Lag]], at: float) -> float | None:
     """Return offsets a second over the last seconds."""
     for then, one in reversed(before):
         if at - then >= RATE_S or then == before[0][0]:

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from verdict.event_log.chapters import Fields, doubt
+from verdict.event_log.chapters import Fields, inconsistency
 from verdict.model.application import Application
 from verdict.model.policy import ACTOR
 from verdict.model.reason import Reason
@@ -17,8 +17,8 @@ def why(application: Application, reader: Reader, command_id: str) -> list[Field
 
     `cause` is the event because of which a policy sent it; `winners` are the events that its
     sender had not seen, each with the command that caused it; `events` its own; `instead` says what
-    could be sent now; `doubt` where answer and events do not agree. It is empty when no such
-    command was answered, as far as the read side has come.
+    could be sent now; `inconsistency` where answer and events do not agree. It is empty when no
+    such command was answered, as far as the read side has come.
     """
     found = [response(row) for row in rows(reader, OF_COMMAND, command_id=command_id)]
     return [_explained(application, reader, one) for one in found]
@@ -32,7 +32,7 @@ def _explained(application: Application, reader: Reader, answered: Fields) -> Fi
     return {
         "response": answered,
         "met_version": answered["actual_version" if refused else "from_version"],
-        "doubt": doubt(answered, [*winners, *events]),
+        "inconsistency": inconsistency(answered, [*winners, *events]),
         "cause": _cause(application, reader, answered),
         "winners": winners,
         "events": events,

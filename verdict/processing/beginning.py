@@ -4,17 +4,17 @@ Nothing says what its outputs follow from. Whoever sends to others begins at the
 sent twice, and what had no consequence yet gets none. Files can be written again, all of them.
 """
 
-from verdict.event_log.passing import Wish
+from verdict.event_log.passing import SkipRequest
 from verdict.exactly_once.batch import OutputRecord
-from verdict.exactly_once.belonging import belonging
+from verdict.exactly_once.belonging import log_identity
 from verdict.exactly_once.fencing import genesis, write_marker
 from verdict.exactly_once.markers import readable_marker
 from verdict.exactly_once.query import OWNER, Query
 from verdict.exactly_once.topic_owner import claim_topics
 from verdict.exactly_once.transactions import Transactions
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.offsets import Offsets, ends, shown, starts
+from verdict.kafka.offsets import Offsets, ends, offsets_text, starts
 from verdict.model.source import Source
 from verdict.wire.decision import Decision, Kind
 from verdict.wire.marker import Marker
@@ -23,7 +23,7 @@ from verdict.wire.topics import Topics
 
 
 def begin_without_marker(
-    query: Query, kafka: Kafka, topics: Topics, wish: Wish, *, at_the_ends: bool
+    query: Query, kafka: KafkaConfig, topics: Topics, wish: SkipRequest, *, at_the_ends: bool
 ) -> Marker:
     """Fence whoever runs; write the marker and, in the same transaction, who decided that.
 
@@ -40,16 +40,17 @@ def begin_without_marker(
         The marker; the next start goes on there.
 
     Raises:
-        AnotherLog: The marker that is there is of another cluster, or of topics that are no more.
-        NotPublished: Somebody else started meanwhile; nothing was changed.
-        Unreachable, VerdictError: Kafka does not answer, or refuses.
+        DifferentLogError: The marker that is there is of another cluster, or of topics that are no
+            more.
+        NotPublishedError: Somebody else started meanwhile; nothing was changed.
+        UnreachableError, VerdictError: Kafka does not answer, or refuses.
     """
     transactions = Transactions(kafka, query.transactional_id)
     try:
         former = readable_marker(kafka, query, wait=True)
         new = genesis(query, former, _offsets(query, kafka, at_the_ends), query.first_shards)
-        new = belonging(new, query, kafka)
-        why = f"{query.name} begins anew at {shown(new.offsets)}: {wish.why}"
+        new = log_identity(new, query, kafka)
+        why = f"{query.name} begins anew at {offsets_text(new.offsets)}: {wish.why}"
         decided = encode(_decision(kafka, query.markers, why, wish))
         record = OutputRecord(topics.decisions, query.key, decided)
         transactions = write_marker(transactions, query, kafka, new, beside=[record])
@@ -58,18 +59,18 @@ def begin_without_marker(
     return new
 
 
-def begin_as_owner(kafka: Kafka, topics: Topics, wish: Wish) -> None:
+def begin_as_owner(kafka: KafkaConfig, topics: Topics, wish: SkipRequest) -> None:
     """Write down that the topics are this deployment's and, with it, who decided that.
 
     Raises:
-        OwnedByAnother, NotPublished, Unreachable, VerdictError: As for `claim_topics`.
+        OtherOwnerError, NotPublishedError, UnreachableError, VerdictError: As for `claim_topics`.
     """
     why = f"the topics are those of {topics.deployment}: {wish.why}"
     decided = encode(_decision(kafka, topics.owners, why, wish))
     claim_topics(topics, kafka, [OutputRecord(topics.decisions, OWNER.encode(), decided)])
 
 
-def _offsets(query: Query, kafka: Kafka, at_the_ends: bool) -> Offsets:
+def _offsets(query: Query, kafka: KafkaConfig, at_the_ends: bool) -> Offsets:
     with KafkaLog(kafka.settings, 2 * kafka.transaction_timeout_s) as log:
         places = log.places(query.inputs)
         log.await_settled(places, f"{query.name} cannot begin anew")
@@ -77,7 +78,7 @@ def _offsets(query: Query, kafka: Kafka, at_the_ends: bool) -> Offsets:
     return ends(kept) if at_the_ends else starts(kept)
 
 
-def _decision(kafka: Kafka, markers: str, why: str, wish: Wish) -> Decision:
+def _decision(kafka: KafkaConfig, markers: str, why: str, wish: SkipRequest) -> Decision:
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         [(place, end)] = log.written(log.places([markers])[:1]).items()
     return Decision(

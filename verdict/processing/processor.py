@@ -12,20 +12,20 @@ from tempfile import TemporaryDirectory
 
 from pyspark.sql import DataFrame
 
-from verdict.exactly_once.batch import Batch
+from verdict.exactly_once.batch import SourceBatch
 from verdict.exactly_once.publisher import Publisher
 from verdict.exactly_once.query import Query
 from verdict.exactly_once.restart import restart_from_progress
-from verdict.exactly_once.steps import OnStep, unobserved
+from verdict.exactly_once.steps import OnStep, ignore_step
 from verdict.spark.errors import query_failed
 from verdict.spark.running import SparkQuery
-from verdict.spark.source import Ground, arriving
+from verdict.spark.source import StreamContext, arriving
 
-Take = Callable[[DataFrame, Batch, Publisher], None]
+Take = Callable[[DataFrame, SourceBatch, Publisher], None]
 
 
 @dataclass(kw_only=True)
-class Processor:
+class StatelessProcessor:
     """One processor.
 
     Args:
@@ -44,7 +44,7 @@ class Processor:
         on_step: Called at each step of publishing.
     """
 
-    ground: Ground
+    ground: StreamContext
     query: Query
     follow: Callable[[DataFrame], DataFrame]
     take: Take
@@ -55,7 +55,7 @@ class Processor:
     opened: Callable[[ExitStack], None] = lambda _: None
     with_history: Collection[str] = ()
     begun: Callable[[Publisher], bool] = lambda _: False
-    on_step: OnStep = unobserved
+    on_step: OnStep = ignore_step
 
     def __post_init__(self) -> None:
         self._held = ExitStack()
@@ -77,7 +77,7 @@ class Processor:
         """Become the owner and go on where the marker ends.
 
         Raises:
-            CheckpointMismatchError, NotPublished, Unreachable, VerdictError: As
+            CheckpointMismatchError, NotPublishedError, UnreachableError, VerdictError: As
                 `restart_from_progress` and `opened` do.
         """
         self.opened(self._held)
@@ -114,6 +114,6 @@ class Processor:
             ground.spark, ground.source, begin, partitions, self.rows, headers=self.headers
         )
 
-    def _take_one(self, frame: DataFrame, batch: Batch) -> None:
+    def _take_one(self, frame: DataFrame, batch: SourceBatch) -> None:
         assert self._publisher is not None
         self.take(frame, batch, self._publisher)

@@ -31,7 +31,7 @@ from verdict.model.projection import TableProjection
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.described import View, described
 from verdict.projection.event_archive import archive_table
-from verdict.projection.masking import for_who_may_see
+from verdict.projection.masking import unless_allowed
 from verdict.projection.row_projection import RowProjection, version_view
 from verdict.projection.row_source import EventSource
 from verdict.projection.state_field import StateField, state_fields
@@ -156,7 +156,7 @@ def _view(kind: str, states: Table, archive: Table, fields: tuple[StateField, ..
 def _shown(column: ColumnElement[Any], field: StateField) -> ColumnElement[Any]:
     """Return a field as readers see it; one that holds something personal is hidden as a whole."""
     value = column if field.is_as_it_is else cast(column, JsonType)
-    return (for_who_may_see(value, column) if field.is_personal else value).label(field.shown)
+    return (unless_allowed(value, column) if field.is_personal else value).label(field.shown)
 
 
 def state_views(aggregates: Iterable[Aggregate[Any]]) -> dict[str, TableProjection]:

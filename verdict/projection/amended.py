@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection.batch import Delivery, Unreadable
+from verdict.projection.batch import Delivery, UnreadableRecord
 from verdict.projection.intervention import Amendments
-from verdict.projection.stand_in import PassedOver, stand_in
+from verdict.projection.stand_in import SkippedEvent, stand_in
 from verdict.wire.payload import payload_from
 
 
@@ -22,9 +22,9 @@ def amended(deliveries: Iterable[Delivery], in_force: Amendments) -> Iterable[De
 def _amended(deliveries: Iterable[Delivery], in_force: Amendments) -> Iterator[Delivery]:
     for delivery in deliveries:
         event = delivery.record
-        of = event.event if isinstance(event, Unreadable) else None
+        of = event.event if isinstance(event, UnreadableRecord) else None
         if of is not None and in_force.get(of, "") is None:
-            event = stand_in(*of, PassedOver())
+            event = stand_in(*of, SkippedEvent())
         if isinstance(event, RecordedEvent):
             yield from _before(delivery, event, in_force)
             key = event.aggregate_type, event.aggregate_id, event.version
@@ -43,13 +43,13 @@ def _before(delivery: Delivery, event: RecordedEvent, in_force: Amendments) -> I
     while in_force.get((*aggregate, first - 1), "") is None:
         first -= 1
     for version in range(first, event.version):
-        yield delivery._replace(record=event._replace(version=version, payload=PassedOver()))
+        yield delivery._replace(record=event._replace(version=version, payload=SkippedEvent()))
 
 
-def _instead(event: RecordedEvent, payload: str | None) -> RecordedEvent | Unreadable:
+def _instead(event: RecordedEvent, payload: str | None) -> RecordedEvent | UnreadableRecord:
     if payload is None:
-        return event._replace(payload=PassedOver())
+        return event._replace(payload=SkippedEvent())
     try:
         return event._replace(payload=payload_from(type(event.payload), payload))
     except ValueError as error:  # its class states other rules by now
-        return Unreadable(f"what replaces it does not fit any more: {error}")
+        return UnreadableRecord(f"what replaces it does not fit any more: {error}")

@@ -9,7 +9,7 @@ from verdict.wire.records import response_fields
 new = tuple.__new__  # of a named tuple, whose own asks for each field
 
 
-class Outcome(NamedTuple):
+class OutcomeRow(NamedTuple):
     """The row of a response; its place is that of the command, not of the response."""
 
     command_id: str
@@ -33,11 +33,11 @@ class Outcome(NamedTuple):
     decided_at: int
 
 
-def answered(response: bytes) -> Outcome:
+def answered(response: bytes) -> OutcomeRow:
     """Return the row of a response, without an object on the way.
 
     Raises:
-        Undecodable: The bytes are something else, or damaged.
+        DecodeError: The bytes are something else, or damaged.
     """
     fields = response_fields(response)
     source, expected = fields["source"], fields["expected_version"]
@@ -64,4 +64,4 @@ def answered(response: bytes) -> Outcome:
         source["offset"],
         fields["decided_at"],
     )
-    return new(Outcome, row)
+    return new(OutcomeRow, row)

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table
 
-from verdict.database.rows import Rows
+from verdict.database.rows import BulkRows
 from verdict.database.statements import add_new
 from verdict.projection.batch import Delivery, Record
 from verdict.projection.builder import AppendBuilder, row_of
@@ -61,7 +61,7 @@ class AppendProjection:
 
     def insert(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> Applied:
         """Insert the rows that are not there."""
-        new = add_new(connection, self.table, Rows(self.columns, rows))
+        new = add_new(connection, self.table, BulkRows(self.columns, rows))
         return Applied(applied=new, skipped=len(rows) - new)
 
     @property

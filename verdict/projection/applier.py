@@ -8,21 +8,26 @@ from functools import partial
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 
-from verdict.database.sqlite_file import AnotherFile, is_damaged
+from verdict.database.sqlite_file import DatabaseFileChangedError, is_damaged
 from verdict.database.time_text import wall_clock
 from verdict.projection import decision, holding, intervention, position, versions
 from verdict.projection.amended import amended
-from verdict.projection.batch import Batch, Delivery
+from verdict.projection.batch import Delivery, ProjectionBatch
 from verdict.projection.builder import readable
 from verdict.projection.damaged import sound, with_damaged
 from verdict.projection.holding import Held, Missing, nothing_missing
 from verdict.projection.intervention import Amendments
-from verdict.projection.narrowing import Apply, narrowly, refuses_values
-from verdict.projection.position import AnotherRunner
-from verdict.projection.projection import Applied, Projection, StoppedAt, Unprojectable
+from verdict.projection.narrowing import Apply, apply_one_by_one, refuses_values
+from verdict.projection.position import ConcurrentProjectionError
+from verdict.projection.projection import (
+    Applied,
+    CannotApplyError,
+    Projection,
+    ProjectionStoppedError,
+)
 from verdict.projection.row_projection import without_feed
-from verdict.projection.versions import BuiltOtherwise, Superseded
-from verdict.wire.spans import Partition, Span
+from verdict.projection.versions import SettingsChangedError, SupersededError
+from verdict.wire.spans import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
 
 log = logging.getLogger(__name__)
@@ -31,10 +36,10 @@ DATABASE_FAILED = (OperationalError, InterfaceError, InternalError)
 CONTESTED_S = 60.0  # by then a server has given up whom it lost
 
 
-class RecordsMissing(StoppedAt):
+class RecordsMissingError(ProjectionStoppedError):
     """A batch begins behind the position, so records in between would be passed over."""
 
-    def __init__(self, projection: Projection, place: Partition, next_offset: int, start: int):
+    def __init__(self, projection: Projection, place: TopicPartition, next_offset: int, start: int):
         name, at = projection.name, f"{place}:{next_offset}"
         super().__init__(
             f"projection {name} v{projection.version} needs {place} from "
@@ -97,10 +102,10 @@ class Applier:
         )
         self._was_stopped = known.error is not None
         if known.settings != projection.settings:
-            self._stop(BuiltOtherwise(projection, known.settings))
+            self._stop(SettingsChangedError(projection, known.settings))
 
     @property
-    def positions(self) -> Mapping[Partition, int]:
+    def positions(self) -> Mapping[TopicPartition, int]:
         """Return the next offset of each partition, as loaded and advanced by this applier."""
         return self._positions
 
@@ -119,7 +124,7 @@ class Applier:
         """Why it is stopped."""
         return self._failure
 
-    def apply(self, batch: Batch) -> Applied:
+    def apply(self, batch: ProjectionBatch) -> Applied:
         """Apply what of `batch` lies beyond the position; all of it and the position, or nothing.
 
         With it go missing events of held aggregates that have come by now, which any batch can
@@ -129,9 +134,9 @@ class Applier:
             What became of the records, nothing when the projection is stopped.
 
         Raises:
-            AnotherRunner: Somebody else moved the position.
-            Superseded: Readers were given another version to see.
-            AnotherFile: The database's file was removed or replaced.
+            ConcurrentProjectionError: Somebody else moved the position.
+            SupersededError: Readers were given another version to see.
+            DatabaseFileChangedError: The database's file was removed or replaced.
             OperationalError, InterfaceError, InternalError: The database failed; whether the
                 batch was committed is for the next applier to find out.
         """
@@ -146,7 +151,7 @@ class Applier:
             return Applied()
         try:
             return self._apply_all_that_can_be(batch, spans, ends)
-        except (AnotherRunner, Superseded, AnotherFile):
+        except (ConcurrentProjectionError, SupersededError, DatabaseFileChangedError):
             raise
         except Exception as error:  # whatever it was, the other projections go on
             if database_failed(error):
@@ -154,7 +159,7 @@ class Applier:
             self._stop(error)
             return Applied()
 
-    def follow(self, batch: Batch) -> Applied:
+    def follow(self, batch: ProjectionBatch) -> Applied:
         """Apply `batch` as `apply` does; who finds another runner goes on from where that is.
 
         It may have been a commit of our own whose answer was lost. When it happens again soon,
@@ -162,7 +167,7 @@ class Applier:
         """
         try:
             return self.apply(batch)
-        except AnotherRunner as error:
+        except ConcurrentProjectionError as error:
             contested = error
         soon = time.monotonic() < self._contested_until
         self._contested_until = time.monotonic() + CONTESTED_S
@@ -176,20 +181,23 @@ class Applier:
         return self.follow(batch)
 
     def _apply_all_that_can_be(
-        self, batch: Batch, spans: Mapping[Partition, Span], ends: Mapping[Partition, int]
+        self,
+        batch: ProjectionBatch,
+        spans: Mapping[TopicPartition, OffsetRange],
+        ends: Mapping[TopicPartition, int],
     ) -> Applied:
         try:
             return self._apply(batch, spans, ends, self.projection.apply)
         except Exception as error:
             if not (refuses_values(error) and self.projection.waits_for_events):
                 raise
-        return self._apply(batch, spans, ends, narrowly(self.projection))
+        return self._apply(batch, spans, ends, apply_one_by_one(self.projection))
 
     def _apply(
         self,
-        batch: Batch,
-        spans: Mapping[Partition, Span],
-        ends: Mapping[Partition, int],
+        batch: ProjectionBatch,
+        spans: Mapping[TopicPartition, OffsetRange],
+        ends: Mapping[TopicPartition, int],
         apply: Apply,
     ) -> Applied:
         with self._engine.begin() as connection:
@@ -243,27 +251,29 @@ class Applier:
     def _check_complete(
         self,
         connection: Connection,
-        spans: Mapping[Partition, Span],
-        ends: Mapping[Partition, int],
+        spans: Mapping[TopicPartition, OffsetRange],
+        ends: Mapping[TopicPartition, int],
     ) -> None:
         for place in ends:
             next_offset = self._positions.get(place, 0)
-            between = Span(next_offset, spans[place].start)
+            between = OffsetRange(next_offset, spans[place].start)
             expired = place.topic in self._states and place not in self._positions
             if between.end <= next_offset or expired:
                 continue  # others decide how long states are kept that nobody has read yet
             lacking = decision.passed_over(connection).reached(place, between)
             if lacking < between.end:
-                raise RecordsMissing(self.projection, place, lacking, between.end)
+                raise RecordsMissingError(self.projection, place, lacking, between.end)
 
-    def _new(self, batch: Batch, spans: Mapping[Partition, Span]) -> Iterable[Delivery]:
+    def _new(
+        self, batch: ProjectionBatch, spans: Mapping[TopicPartition, OffsetRange]
+    ) -> Iterable[Delivery]:
         deliveries = batch.deliveries(self.topics)
         if all(span.start >= self._positions.get(place, 0) for place, span in spans.items()):
             return deliveries
         return (
             delivery
             for delivery in deliveries
-            if delivery.offset >= self._positions.get(Partition(*delivery[:2]), 0)
+            if delivery.offset >= self._positions.get(TopicPartition(*delivery[:2]), 0)
         )
 
     def _stop(self, error: Exception) -> None:
@@ -272,10 +282,13 @@ class Applier:
             return  # it is for whoever brings it forward to say; readers do not miss it
         name, version = self.projection.name, self.projection.version
         what = f"projection {name} v{version} stopped: {error}"
-        if isinstance(error, Unprojectable):
+        if isinstance(error, CannotApplyError):
             topic, partition, offset = error.place
             what += f"; `verdict skip {topic}:{partition}:{offset} --why …` skips it"
-        told = isinstance(error, StoppedAt | BuiltOtherwise) and error.__cause__ is None
+        told = (
+            isinstance(error, ProjectionStoppedError | SettingsChangedError)
+            and error.__cause__ is None
+        )
         log.error("%s", what, exc_info=None if told else error)
         with self._engine.begin() as connection:
             versions.stop(connection, self.projection, error, self._clock())

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from verdict.model.carried_state import CarriedState
+from verdict.model.carried_state import StateRecord
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection.answered import Outcome
+from verdict.projection.answered import OutcomeRow
 from verdict.projection.rejected_command import RejectedCommand
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import OffsetRange, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class UnreadableRecord:
     """Stands for a record that could not be decoded, and says why.
 
     `event` says whose event lies there, (aggregate type, id, version), where it is known, as it is
@@ -26,17 +26,17 @@ class Unreadable:
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class StateChange:
     """The whole state of a key as it is from now on; None when there is none any more.
 
     What cannot be decoded is a state of its key, too, which nobody knows.
     """
 
     key: str
-    value: CarriedState | Unreadable | None
+    value: StateRecord | UnreadableRecord | None
 
 
-Record = RecordedEvent | Outcome | RejectedCommand | Carried
+Record = RecordedEvent | OutcomeRow | RejectedCommand | StateChange
 
 
 class Delivery(NamedTuple):
@@ -50,12 +50,12 @@ class Delivery(NamedTuple):
     topic: str
     partition: int
     offset: int
-    record: Record | Unreadable | None
+    record: Record | UnreadableRecord | None
     value: bytes | None = None
     row: tuple[Any, ...] | None = None
 
 
-class Batch:
+class ProjectionBatch:
     """Records of any number of topics, each partition's in the order of its offsets.
 
     Args:
@@ -63,7 +63,9 @@ class Batch:
         spans: What the batch covers, empty stretches too.
     """
 
-    def __init__(self, deliveries: Iterable[Delivery], spans: Mapping[Partition, Span]) -> None:
+    def __init__(
+        self, deliveries: Iterable[Delivery], spans: Mapping[TopicPartition, OffsetRange]
+    ) -> None:
         self._spans = dict(spans)
         self._of_topic: dict[str, list[Delivery]] = defaultdict(list)
         for delivery in deliveries:
@@ -71,7 +73,7 @@ class Batch:
         for found in self._of_topic.values():
             found.sort(key=itemgetter(1, 2))
 
-    def spans(self, topics: Iterable[str]) -> dict[Partition, Span]:
+    def spans(self, topics: Iterable[str]) -> dict[TopicPartition, OffsetRange]:
         """Return what the batch covers of `topics`."""
         wanted = set(topics)
         return {place: span for place, span in self._spans.items() if place.topic in wanted}
@@ -82,12 +84,14 @@ class Batch:
             yield from self._of_topic.get(topic, ())
 
 
-NOTHING = Batch([], {})  # brings along what waits, and nothing new
+NOTHING = ProjectionBatch([], {})  # brings along what waits, and nothing new
 ROWS = 5_000  # applied in one transaction, or less when they are large
 BYTES = 16 * 2**20
 
 
-def batches(deliveries: Iterable[Delivery], spans: Mapping[Partition, Span]) -> Iterator[Batch]:
+def batches(
+    deliveries: Iterable[Delivery], spans: Mapping[TopicPartition, OffsetRange]
+) -> Iterator[ProjectionBatch]:
     """Yield batches of a transaction each, whose spans make up `spans`, one behind the other.
 
     Args:
@@ -99,7 +103,11 @@ def batches(deliveries: Iterable[Delivery], spans: Mapping[Partition, Span]) -> 
         some.append(delivery)
         size += len(delivery.value or b"")
         if len(some) == ROWS or size >= BYTES:
-            then = reached | {Partition.of(d): d.offset + 1 for d in some}
-            yield Batch(some, {place: Span(reached[place], then[place]) for place in spans})
+            then = reached | {TopicPartition.of(d): d.offset + 1 for d in some}
+            yield ProjectionBatch(
+                some, {place: OffsetRange(reached[place], then[place]) for place in spans}
+            )
             reached, some, size = then, [], 0
-    yield Batch(some, {place: Span(reached[place], span.end) for place, span in spans.items()})
+    yield ProjectionBatch(
+        some, {place: OffsetRange(reached[place], span.end) for place, span in spans.items()}
+    )

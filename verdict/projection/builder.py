@@ -13,16 +13,16 @@ from sqlalchemy import Connection
 
 from verdict.model.rows import Evolve
 from verdict.model.told import told
-from verdict.projection.batch import Delivery, Record, Unreadable
+from verdict.projection.batch import Delivery, Record, UnreadableRecord
 from verdict.projection.fold import Group, Key, Remains, Row
-from verdict.projection.projection import Gap, Projection, Unprojectable
+from verdict.projection.projection import CannotApplyError, Gap, Projection
 from verdict.projection.row_source import EventSource, StateSource
-from verdict.projection.stored_rows import Form
+from verdict.projection.stored_rows import RowForm
 
 HISTORIES = 100  # that are folded at once; each leaves a row
 
 
-class Built(NamedTuple):
+class BuiltRows(NamedTuple):
     """A row of the projection's first table, and the gap behind which its aggregate waits.
 
     The values are those of the builder's `columns`.
@@ -45,11 +45,11 @@ class Builder(Protocol):
         """Whether all records of a key must come together, in the order of their offsets."""
         ...
 
-    def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
+    def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[BuiltRows]:
         """Yield the rows, as they are after all of `deliveries`; those of a few keys are held.
 
         Raises:
-            Unprojectable: A record is at fault.
+            CannotApplyError: A record is at fault.
         """
         ...
 
@@ -75,7 +75,7 @@ class RowBuilder(Generic[Row]):
     source: EventSource | StateSource
     evolve: Evolve[Row]
     group: Group[Row]
-    form: Form[Row]
+    form: RowForm[Row]
     remains: Remains[Row] | None = None
 
     by_key = True
@@ -85,7 +85,7 @@ class RowBuilder(Generic[Row]):
         """Those of the table."""
         return self.form.columns
 
-    def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
+    def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[BuiltRows]:
         """Yield a row per aggregate, also of those that are no more, and what they left behind.
 
         A key whose newest state is at fault has a gap that says so. An event at fault ends it.
@@ -93,7 +93,7 @@ class RowBuilder(Generic[Row]):
         for some in _histories(deliveries, self.source.key):
             yield from self._folded(some)
 
-    def _folded(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
+    def _folded(self, deliveries: Iterable[Delivery]) -> Iterator[BuiltRows]:
         fold = self.source.fold(self.evolve, self.group, self.remains)
         gaps = {gap.key: gap for gap in fold.run({}, deliveries).gaps}
         for key, change in fold.changes.items():
@@ -103,10 +103,10 @@ class RowBuilder(Generic[Row]):
             kept = change.after
             values = self.form.values(key, kept) if self.source.keeps(kept) else None
             if values is not None or gap is not None:
-                yield Built(values, gap)
+                yield BuiltRows(values, gap)
             for left in change.remains:
-                yield Built(self.form.values(key, left, left.version))
-        yield from (Built(None, gap) for gap in gaps.values())
+                yield BuiltRows(self.form.values(key, left, left.version))
+        yield from (BuiltRows(None, gap) for gap in gaps.values())
 
 
 @dataclass(frozen=True)
@@ -118,44 +118,44 @@ class AppendBuilder:
 
     by_key = False
 
-    def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
+    def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[BuiltRows]:
         """Yield a row per record."""
         for delivery in deliveries:
             if delivery.record is not None:
-                yield Built(row_of(delivery, self.row))
+                yield BuiltRows(row_of(delivery, self.row))
 
 
 def row_of(delivery: Delivery, row: Callable[[Record], tuple[Any, ...]]) -> tuple[Any, ...]:
     """Return what `row` makes of a record.
 
     Raises:
-        Unprojectable: It raised.
+        CannotApplyError: It raised.
     """
     record = delivery.record
     assert record is not None
-    assert not isinstance(record, Unreadable)  # the engine stops before these
+    assert not isinstance(record, UnreadableRecord)  # the engine stops before these
     try:
         return row(record)
     except Exception as error:
-        raise Unprojectable(delivery, told(error)) from error
+        raise CannotApplyError(delivery, told(error)) from error
 
 
 def readable(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
     """Yield the deliveries.
 
     Raises:
-        Unprojectable: One could not be decoded.
+        CannotApplyError: One could not be decoded.
     """
     for delivery in deliveries:
-        if isinstance(delivery.record, Unreadable):
+        if isinstance(delivery.record, UnreadableRecord):
             raise unreadable(delivery)
         yield delivery
 
 
-def unreadable(delivery: Delivery) -> Unprojectable:
+def unreadable(delivery: Delivery) -> CannotApplyError:
     """Return what a delivery that could not be decoded is for a projection."""
-    assert isinstance(delivery.record, Unreadable)
-    return Unprojectable(delivery, f"not readable: {delivery.record.error}")
+    assert isinstance(delivery.record, UnreadableRecord)
+    return CannotApplyError(delivery, f"not readable: {delivery.record.error}")
 
 
 def _histories(

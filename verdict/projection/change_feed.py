@@ -11,14 +11,14 @@ from verdict.database.instant import InstantType
 from verdict.database.statements import append
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.described import View, described
-from verdict.projection.fold import Change
+from verdict.projection.fold import RowChange
 
 Turn = Literal["entered", "left"]
 Turns = Mapping[str, Turn]
 """By group, whether it begins or ends."""
 
 
-class Entry(NamedTuple):
+class FeedEntry(NamedTuple):
     """A group that begins or ends: when, by which aggregate, and by which event.
 
     No aggregate is behind it when another version of the projection is.
@@ -50,7 +50,9 @@ class ChangeFeed:
     key: str
     member: str
 
-    def append(self, connection: Connection, turns: Turns, changes: Iterable[Change[Any]]) -> None:
+    def append(
+        self, connection: Connection, turns: Turns, changes: Iterable[RowChange[Any]]
+    ) -> None:
         """Write down the groups that begin and end; the last thing that a projection does."""
         self._append(connection, [*_entries(turns, changes)])
 
@@ -66,8 +68,8 @@ class ChangeFeed:
         entered, left = self._only_here(connection, before), list[str]()
         if before is not None:
             left = before._only_here(connection, self)
-        entries = [Entry(now, group, "entered", "", event_id) for group in entered]
-        entries += [Entry(now, group, "left", "", event_id) for group in left]
+        entries = [FeedEntry(now, group, "entered", "", event_id) for group in entered]
+        entries += [FeedEntry(now, group, "left", "", event_id) for group in left]
         self._append(connection, entries)
 
     def view(self, about: str) -> View:
@@ -94,10 +96,10 @@ class ChangeFeed:
             only = only.except_(select(other.groups.c[other.key]))
         return [*connection.execute(only).scalars()]
 
-    def _append(self, connection: Connection, entries: Sequence[Entry]) -> None:
+    def _append(self, connection: Connection, entries: Sequence[FeedEntry]) -> None:
         if not entries:
             return
-        numbers = sequence.take(connection, self.table.name, len(entries))
+        numbers = sequence.take_numbers(connection, self.table.name, len(entries))
         rows = [
             {
                 "seq": seq,
@@ -127,7 +129,7 @@ def feed_table(name: str, metadata: MetaData, key: str, member: str) -> Table:
     )
 
 
-def _entries(turns: Turns, changes: Iterable[Change[Any]]) -> Iterator[Entry]:
+def _entries(turns: Turns, changes: Iterable[RowChange[Any]]) -> Iterator[FeedEntry]:
     """Yield the groups that begin, by their first arrival, and end, by their last departure."""
     causes: dict[str, list[RecordedEvent]] = {group: [] for group in turns}
     for change in changes if turns else ():
@@ -140,7 +142,7 @@ def _entries(turns: Turns, changes: Iterable[Change[Any]]) -> Iterator[Entry]:
             causes[after].append(change.arrival)
     for group, turn in turns.items():
         cause = (min if turn == "entered" else max)(causes[group], key=_in_time)
-        yield Entry(cause.decided_at, group, turn, cause.aggregate_id, cause.event_id)
+        yield FeedEntry(cause.decided_at, group, turn, cause.aggregate_id, cause.event_id)
 
 
 def _in_time(event: RecordedEvent) -> tuple[int, str]:

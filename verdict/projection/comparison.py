@@ -14,14 +14,14 @@ FETCHED = 10_000  # rows at a time
 NAMED = 20  # differing rows of a table
 
 
-class Content(NamedTuple):
+class TableContent(NamedTuple):
     """What a table holds: rows, and SHA-256 in hex over all of them in the order of their keys."""
 
     rows: int
     checksum: str
 
 
-class Differing(NamedTuple):
+class RowDifference(NamedTuple):
     """A row that is not the same in both: its key, and what each has of it, None for nothing.
 
     It is for people: times are ISO 8601.
@@ -38,9 +38,9 @@ class Compared:
 
     live_table: str
     built_table: str
-    live: Content
-    built: Content
-    differing: tuple[Differing, ...]
+    live: TableContent
+    built: TableContent
+    differing: tuple[RowDifference, ...]
 
     @property
     def equal(self) -> bool:
@@ -70,7 +70,7 @@ def content(
     table: Table,
     names: list[str] | None = None,
     where: ColumnElement[bool] | None = None,
-) -> Content:
+) -> TableContent:
     """Return rows and checksum of a table, over some of its columns and rows or all."""
     columns = [table.c[name] for name in names or table.c.keys()]
     statement = select(*columns).order_by(*table.primary_key)
@@ -80,12 +80,12 @@ def content(
     for row in connection.execute(statement, execution_options={"yield_per": FETCHED}):
         rows += 1
         digest.update(repr(tuple(row)).encode())
-    return Content(rows, digest.hexdigest())
+    return TableContent(rows, digest.hexdigest())
 
 
 def _differing(
     connection: Connection, live: Table, built: Table, shared: list[str]
-) -> tuple[Differing, ...]:
+) -> tuple[RowDifference, ...]:
     keys: dict[tuple[Any, ...], None] = {}
     for one, other in ((live, built), (built, live)):
         only = _columns(one, shared).except_(_columns(other, shared)).limit(NAMED)
@@ -93,7 +93,7 @@ def _differing(
         for row in connection.execute(only):
             keys[tuple(row._mapping[name] for name in names)] = None
     return tuple(
-        Differing(
+        RowDifference(
             key, row_of(connection, live, shared, key), row_of(connection, built, shared, key)
         )
         for key in sorted(keys, key=repr)[:NAMED]

@@ -23,7 +23,7 @@ from verdict.projection import (
 )
 from verdict.projection.own_views import OWN_VIEWS
 from verdict.projection.projection import Projection
-from verdict.projection.role import Role
+from verdict.projection.role import VersionState
 from verdict.projection.roles import Roles
 
 OWN_METADATA = (
@@ -40,8 +40,8 @@ def create(connection: Connection, projections: Sequence[Projection]) -> None:
     built with other settings are left alone, too; who would fill them is told.
 
     Raises:
-        Newer: A newer version of verdict has been here.
-        SomebodyElses: A name is taken by what we did not make.
+        NewerDatabaseError: A newer version of verdict has been here.
+        ForeignTableError: A name is taken by what we did not make.
     """
     exclude_others(connection, "creation")
     migrations.bring_forward(connection)
@@ -49,11 +49,11 @@ def create(connection: Connection, projections: Sequence[Projection]) -> None:
         layout.create_tables(connection, own)
     layout.put_views(connection, OWN_VIEWS)
     for name in (intervention.SEQUENCE, verification.SEQUENCE):
-        sequence.begin(connection, name)
+        sequence.begin_sequence(connection, name)
     for projection in projections:
         layout.create_tables(connection, projection.table.metadata)
         for name in projection.sequences:
-            sequence.begin(connection, name)
+            sequence.begin_sequence(connection, name)
         versions.begin(connection, projection)
         if _is_seen(connection, projection):
             layout.put_views(connection, projection.views)
@@ -82,11 +82,11 @@ def show(connection: Connection, projection: Projection, roles: Roles) -> None:
     """
     for name, selected in projection.views.items():
         layout.replace_view(connection, name, selected)
-    reader_role.let_in(connection, roles, [*projection.views])
+    reader_role.grant_readers(connection, roles, [*projection.views])
     versions.show(connection, projection)
 
 
 def _is_seen(connection: Connection, projection: Projection) -> bool:
     """Tell whether readers see this version, and it is declared as it was built."""
     found = versions.of(connection, projection)
-    return found.role == Role.LIVE and found.settings == projection.settings
+    return found.role == VersionState.LIVE and found.settings == projection.settings

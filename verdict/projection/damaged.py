@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from verdict.projection.batch import Delivery, Unreadable
+from verdict.projection.batch import Delivery, UnreadableRecord
 from verdict.projection.builder import unreadable
 from verdict.projection.holding import Held
 from verdict.projection.projection import Applied, Gap
@@ -41,4 +41,4 @@ def with_damaged(applied: Applied, held: Held, deliveries: Iterable[Delivery]) -
 
 def _event_of(delivery: Delivery) -> tuple[str, str, int] | None:
     record = delivery.record
-    return record.event if isinstance(record, Unreadable) else None
+    return record.event if isinstance(record, UnreadableRecord) else None

@@ -19,14 +19,21 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DatabaseError, DBAPIError, ProgrammingError
 
 from verdict.database import session, sqlite_file
-from verdict.database.address import driver_missing, file_of, is_sqlite, one_line, parse, shown
-from verdict.database.ownership import SomebodyElses
+from verdict.database.address import (
+    driver_missing,
+    file_of,
+    is_sqlite,
+    masked_url,
+    one_line_error,
+    parse,
+)
+from verdict.database.ownership import ForeignTableError
 from verdict.database.statements import exclude_others
-from verdict.errors import Unreachable, VerdictError
+from verdict.errors import UnreachableError, VerdictError
 from verdict.projection import creation, migrations, processor_tables, reader_role, versions
 from verdict.projection.applier import database_failed
 from verdict.projection.layout import TABLES, VIEWS
-from verdict.projection.migrations import Newer
+from verdict.projection.migrations import NewerDatabaseError
 from verdict.projection.projection import Projection
 from verdict.projection.roles import ROLES, Roles
 
@@ -47,8 +54,8 @@ def open_database(url: str) -> Engine:
     Raises:
         VerdictError: The URL is not one of these, the database cannot keep every text, or a newer
             version of verdict has changed it.
-        EnvironmentIncomplete: The driver of the database is not installed.
-        Unreachable: The database does not let us in.
+        EnvironmentIncompleteError: The driver of the database is not installed.
+        UnreachableError: The database does not let us in.
     """
     parsed = parse(url)
     try:
@@ -56,7 +63,7 @@ def open_database(url: str) -> Engine:
         with ExitStack() as unless_it_suits:
             unless_it_suits.callback(engine.dispose)
             with engine.connect() as connection:
-                _see_that_it_keeps_every_text(connection)
+                _require_utf8(connection)
             _bring_forward(engine)
             unless_it_suits.pop_all()
         return engine
@@ -65,11 +72,11 @@ def open_database(url: str) -> Engine:
     except DatabaseError as error:
         if getattr(error.orig, "sqlstate", None) == UNDEFINED_TABLE:  # one that is there
             raise VerdictError(
-                f"{shown(parsed)}: this login may not use the schema {TABLES}, in which the tables "
-                "are: name the login of `verdict up` for what writes, one in the role of readers "
-                "for what reads, or let an administrator GRANT it"
+                f"{masked_url(parsed)}: this login may not use the schema {TABLES}, in which the "
+                "tables are: name the login of `verdict up` for what writes, one in the role of "
+                "readers for what reads, or let an administrator GRANT it"
             ) from error
-        raise Unreachable(f"{shown(parsed)}: {one_line(error.orig)}") from error
+        raise UnreachableError(f"{masked_url(parsed)}: {one_line_error(error.orig)}") from error
 
 
 def _bring_forward(engine: Engine) -> None:
@@ -87,10 +94,10 @@ def check_server(url: str) -> None:
     """Return when the database lets us in, or is a sound file: before anything is started.
 
     Raises:
-        VerdictError, EnvironmentIncomplete, Unreachable: As for `open_database`.
+        VerdictError, EnvironmentIncompleteError, UnreachableError: As for `open_database`.
     """
     if (file := file_of(url)) is not None:
-        sqlite_file.see_that_it_is_whole(file)
+        sqlite_file.check_wal_belongs(file)
     else:
         open_database(url).dispose()
 
@@ -119,7 +126,7 @@ def create_read_side(
 
     Raises:
         VerdictError: The user may not create any.
-        Unreachable: The database went away.
+        UnreachableError: The database went away.
     """
     with _creation(engine) as connection:
         creation.create(connection, projections)
@@ -140,7 +147,7 @@ def check_built(engine: Engine, projections: Sequence[Projection]) -> None:
 
     Raises:
         VerdictError: Of all that depend on a setting, the tables were filled under another one.
-        Unreachable: The database went away.
+        UnreachableError: The database went away.
     """
     with failing_in_words(engine), engine.connect() as connection:
         found = {one.name: versions.of(connection, one).settings for one in projections}
@@ -161,11 +168,11 @@ def _built_otherwise(projections: Sequence[Projection], found: Mapping[str, str]
 
 
 def _let_in(connection: Connection, roles: Roles, views: Sequence[str]) -> None:
-    if missing := reader_role.let_in(connection, roles, views):
+    if missing := reader_role.grant_readers(connection, roles, views):
         LOG.warning(
             "nobody can read the views of %s yet, all else works: let an administrator "
             "run `%s`, then start again",
-            shown(connection.engine.url), missing,
+            masked_url(connection.engine.url), missing,
         )  # fmt: skip
 
 
@@ -179,7 +186,7 @@ def _creation(engine: Engine) -> Iterator[Connection]:
         if getattr(error.orig, "sqlstate", None) != INSUFFICIENT_PRIVILEGE:
             raise
         raise VerdictError(
-            f"{shown(engine.url)}: {one_line(error.orig)}; the user needs CREATE on "
+            f"{masked_url(engine.url)}: {one_line_error(error.orig)}; the user needs CREATE on "
             f"the database and on the schema {VIEWS}: let it own the database, or "
             f"GRANT CREATE ON DATABASE {engine.url.database} and GRANT CREATE ON SCHEMA {VIEWS}"
         ) from error
@@ -190,34 +197,34 @@ def failing_in_words(engine: Engine) -> Iterator[None]:
     """Tell a database that fails from one that refuses what it is asked, which is a bug.
 
     Raises:
-        Unreachable: It went away, has somebody else's lock, or is read-only after a failover.
+        UnreachableError: It went away, has somebody else's lock, or is read-only after a failover.
         VerdictError: A newer version of verdict has changed it, or a name that we need is taken.
     """
     try:
         yield
-    except (Newer, SomebodyElses) as error:
-        raise VerdictError(f"{shown(engine.url)}: {error}") from error
+    except (NewerDatabaseError, ForeignTableError) as error:
+        raise VerdictError(f"{masked_url(engine.url)}: {error}") from error
     except DBAPIError as error:
         if not database_failed(error):
             raise
-        raise Unreachable(f"{shown(engine.url)}: {one_line(error.orig)}") from error
+        raise UnreachableError(f"{masked_url(engine.url)}: {one_line_error(error.orig)}") from error
 
 
 def live_versions(engine: Engine) -> Mapping[str, int]:
     """Return the version that readers see, by projection; a new read side has none.
 
     Raises:
-        Unreachable: The database went away.
+        UnreachableError: The database went away.
     """
     with failing_in_words(engine), engine.begin() as connection:
         return versions.all_live(connection)
 
 
-def see_that_it_is_the_same(engine: Engine) -> None:
+def require_same_database(engine: Engine) -> None:
     """Return while the database is the one that was opened; every transaction begins with this.
 
     Raises:
-        AnotherFile: Its file was removed or replaced.
+        DatabaseFileChangedError: Its file was removed or replaced.
     """
     file: sqlite_file.OpenedFile | None = engine.get_execution_options().get(OPENED)
     if file is not None:
@@ -248,7 +255,7 @@ def _sqlite(url: URL) -> Engine:
         hide_parameters=True,  # what people may read of an error is no place for rows
     )
     # or a new connection would make an empty file
-    event.listen(engine, "do_connect", lambda *_: see_that_it_is_the_same(engine))
+    event.listen(engine, "do_connect", lambda *_: require_same_database(engine))
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin_immediate)
     return engine
@@ -271,7 +278,7 @@ def _pin(connection: Connection) -> None:
     connection.exec_driver_sql(f"{session.pinned(TABLES, VIEWS)}; {patience}")
 
 
-def _see_that_it_keeps_every_text(connection: Connection) -> None:
+def _require_utf8(connection: Connection) -> None:
     """Raise VerdictError where texts are kept in an encoding that lacks most of them."""
     if is_sqlite(connection.engine.url):
         return
@@ -279,7 +286,8 @@ def _see_that_it_keeps_every_text(connection: Connection) -> None:
     if encoding != session.ENCODING:
         url = connection.engine.url
         raise VerdictError(
-            f"{shown(url)} is encoded in {encoding}, which lacks characters that events may have: "
+            f"{masked_url(url)} is encoded in {encoding}, which lacks characters that "
+            "events may have: "
             f"create a database with CREATE DATABASE … ENCODING '{session.ENCODING}' TEMPLATE "
             "template0 and give its URL"
         )
@@ -295,6 +303,6 @@ def _prepare(connection: sqlite3.Connection, record: Any) -> None:
 
 
 def _begin_immediate(connection: Connection) -> None:
-    see_that_it_is_the_same(connection.engine)
+    require_same_database(connection.engine)
     reading = connection.get_execution_options().get(READING, False)
     connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")

@@ -10,7 +10,7 @@ from verdict.database.rows import Values
 from verdict.database.statements import add_new
 from verdict.model.source import Source
 from verdict.wire.decision import Decision, Kind
-from verdict.wire.passed_over import PassedOver
+from verdict.wire.passed_over import SkippedRanges
 
 metadata = MetaData()
 table = Table(
@@ -39,12 +39,12 @@ def copy(connection: Connection, decisions: Iterable[Decision]) -> None:
     add_new(connection, table, [*rows.values()])
 
 
-def passed_over(connection: Connection) -> PassedOver:
+def passed_over(connection: Connection) -> SkippedRanges:
     """Return the places that are passed over, as far as they are copied."""
     columns = table.c
     asked = select(columns.topic, columns.partition, columns.offset, columns.until)
     found = connection.execute(asked.where(columns.kind == Kind.SKIPPED))
-    return PassedOver.of(tuple(row) for row in found)
+    return SkippedRanges.of(tuple(row) for row in found)
 
 
 def load(connection: Connection) -> list[Decision]:

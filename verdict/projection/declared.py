@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import cast
 
-from verdict.model.aggregate import Misdeclared
+from verdict.model.aggregate import InvalidApplicationError
 from verdict.model.application import Application
 from verdict.model.projection import AnyDeclaration, Declaration, TableProjection, settings_text
 from verdict.projection.aggregate_state import state_views
@@ -42,13 +42,13 @@ def read_models(application: Application) -> Mapping[str, AnyDeclaration]:
     """Return the read models by name, in the order in which a batch updates them.
 
     Raises:
-        Misdeclared: The application calls one of its own as the engine calls one.
+        InvalidApplicationError: The application calls one of its own as the engine calls one.
     """
     own = {one.name: one for one in of_every_application(application)}
     states = state_views(application.aggregates)
     of_application = {one.name: one for one in application.read_models}
     if clash := sorted({*own, *states} & {*of_application}):
-        raise Misdeclared(
+        raise InvalidApplicationError(
             f"{application.name} has a read model {clash[0]!r}, and so has every application: "
             "rename yours"
         )
@@ -117,7 +117,7 @@ def _with_tables(
 ) -> Projection:
     projection = read_model.factory(version=version, **given)
     if read_model.name not in projection.views:
-        raise Misdeclared(
+        raise InvalidApplicationError(
             f"read model {read_model.name!r} has no view of that name, by which all else finds "
             f"its rows: it has {', '.join(projection.views) or 'none'}; call one of them so, "
             "or the read model like one"

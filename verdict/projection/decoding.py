@@ -10,13 +10,13 @@ from hashlib import sha256
 
 from pydantic import ValidationError
 
-from verdict.model.carried_state import CarriedState
+from verdict.model.carried_state import StateRecord
 from verdict.model.message import name_rule
 from verdict.model.nul import spell_out_nul, spell_out_nul_in
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.told import kind_and_text
-from verdict.projection.answered import Outcome, answered
-from verdict.projection.batch import Carried, Delivery, Record, Unreadable
+from verdict.projection.answered import OutcomeRow, answered
+from verdict.projection.batch import Delivery, Record, StateChange, UnreadableRecord
 from verdict.projection.rejected_command import RejectedCommand, rejected_command
 from verdict.wire.catalog import AggregateContext, catalog_of
 from verdict.wire.records import decode_event
@@ -31,7 +31,7 @@ Read = Callable[[bytes | None, bytes | None], Record | None]
 
 
 @dataclass(frozen=True)
-class Decoding:
+class RecordDecoder:
     """Decodes records of a deployment, one by one."""
 
     topics: Topics
@@ -41,7 +41,7 @@ class Decoding:
         self, topic: str, partition: int, offset: int, key: bytes | None, value: bytes | None
     ) -> Delivery:
         """Return one of Kafka's records decoded, or with the reason why it cannot be."""
-        record: Record | Unreadable | None
+        record: Record | UnreadableRecord | None
         try:
             record = (self._readers.get(topic) or self._reader(topic))(key, value)
         except Exception as error:  # a bug or tampering, for the driver to report with the place
@@ -72,7 +72,7 @@ class Decoding:
 
 def _of_aggregate(
     aggregate_type: str,
-    decode: Callable[[bytes], RecordedEvent | Outcome | RejectedCommand | None],
+    decode: Callable[[bytes], RecordedEvent | OutcomeRow | RejectedCommand | None],
     key: bytes | None,
     value: bytes | None,
 ) -> Record | None:
@@ -96,7 +96,7 @@ def storable_event(context: AggregateContext, value: bytes) -> RecordedEvent:
     return event if payload is event.payload else event._replace(payload=payload)
 
 
-def _carried(kind: type[CarriedState], key: bytes | None, value: bytes | None) -> Carried:
+def _carried(kind: type[StateRecord], key: bytes | None, value: bytes | None) -> StateChange:
     """Return a state by its key, also when only the key can be told.
 
     Raises:
@@ -106,11 +106,11 @@ def _carried(kind: type[CarriedState], key: bytes | None, value: bytes | None) -
         raise ValueError("the record has no key")
     name = _name(key)
     if value is None:
-        return Carried(name, None)
+        return StateChange(name, None)
     try:
-        return Carried(name, _state(kind, name, key, value))
+        return StateChange(name, _state(kind, name, key, value))
     except Exception as error:  # whatever it is, it concerns this key alone
-        return Carried(name, _unreadable(error))
+        return StateChange(name, _unreadable(error))
 
 
 def _name(key: bytes) -> str:
@@ -126,7 +126,7 @@ def _name(key: bytes) -> str:
     return f"{NO_ID}SHA-256 {sha256(key).hexdigest()}"
 
 
-def _state(kind: type[CarriedState], name: str, key: bytes, value: bytes) -> CarriedState:
+def _state(kind: type[StateRecord], name: str, key: bytes, value: bytes) -> StateRecord:
     if name.startswith(NO_ID):
         raise ValueError(f"the key {key!r} is no id")
     state = kind.model_validate_json(value)
@@ -135,5 +135,5 @@ def _state(kind: type[CarriedState], name: str, key: bytes, value: bytes) -> Car
     return spell_out_nul_in(state)
 
 
-def _unreadable(error: Exception) -> Unreadable:
-    return Unreadable(spell_out_nul(kind_and_text(error))[:SHOWN_CHARS])
+def _unreadable(error: Exception) -> UnreadableRecord:
+    return UnreadableRecord(spell_out_nul(kind_and_text(error))[:SHOWN_CHARS])

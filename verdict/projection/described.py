@@ -22,7 +22,7 @@ class ViewColumn(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class DocumentedView:
     """What a view selects, with a sentence about it and one about each column; see `described`."""
 
     selected: Query
@@ -30,10 +30,10 @@ class Described:
     columns: Mapping[str, str]
 
 
-View = Query | Described
+View = Query | DocumentedView
 
 
-def described(selected: Query, about: str, /, **columns: str) -> Described:
+def described(selected: Query, about: str, /, **columns: str) -> DocumentedView:
     """Return a view that says what it shows.
 
     Args:
@@ -46,22 +46,22 @@ def described(selected: Query, about: str, /, **columns: str) -> Described:
     """
     if wrong := {*columns} ^ {*selected.selected_columns.keys()}:
         raise ValueError(f"{', '.join(sorted(wrong))}: selected or described, but not both")
-    return Described(selected, about, columns)
+    return DocumentedView(selected, about, columns)
 
 
 def query_of(view: View) -> Query:
     """Return what a view selects."""
-    return view.selected if isinstance(view, Described) else view
+    return view.selected if isinstance(view, DocumentedView) else view
 
 
 def about_view(view: View) -> str:
     """Return the sentence about a view, empty if it says none."""
-    return view.about if isinstance(view, Described) else ""
+    return view.about if isinstance(view, DocumentedView) else ""
 
 
 def columns_of(view: View) -> list[ViewColumn]:
     """Return the columns of a view, in their order."""
-    about = view.columns if isinstance(view, Described) else {}
+    about = view.columns if isinstance(view, DocumentedView) else {}
     return [
         ViewColumn(str(name), _shown(column.type), about.get(str(name), ""))
         for name, column in query_of(view).selected_columns.items()

@@ -29,7 +29,7 @@ from verdict.database import sequence
 from verdict.database.instant import InstantType
 from verdict.database.json_field import JsonField
 from verdict.database.json_type import JsonType
-from verdict.database.rows import Rows
+from verdict.database.rows import BulkRows
 from verdict.database.statements import add_new, is_any_of
 from verdict.model.application import Application
 from verdict.model.personal import personal_paths
@@ -38,8 +38,8 @@ from verdict.projection import decision
 from verdict.projection.archived_event import ArchivedEvent, Identity, archived_event
 from verdict.projection.batch import Delivery
 from verdict.projection.described import View, described
-from verdict.projection.masking import Paths, for_who_may_see, masked
-from verdict.projection.projection import Applied, Unprojectable
+from verdict.projection.masking import Paths, masked, unless_allowed
+from verdict.projection.projection import Applied, CannotApplyError
 from verdict.wire.passed_over import NOTHING_PASSED_OVER
 from verdict.wire.topics import Topics
 
@@ -93,13 +93,13 @@ class EventArchive:
         decided to pass that one over; it keeps its position.
 
         Raises:
-            Unprojectable: A version is there already, with other bytes.
+            CannotApplyError: A version is there already, with other bytes.
         """
         found: Found = {}
         for event in in_time(map(archived_event, deliveries)):
             first = found.setdefault(event[:3], event)
             if first is not event:
-                _see_that_it_is_the_same(event, _Known(first.hash, *PLACE(first)))
+                _require_same_event(event, _Known(first.hash, *PLACE(first)))
         if not self._append(connection, found):
             found = self._new(connection, found)
             self._append(connection, found)
@@ -110,9 +110,9 @@ class EventArchive:
         if not found:
             return True
         attempt = connection.begin_nested()
-        numbers = sequence.take(connection, self.table.name, len(found))
+        numbers = sequence.take_numbers(connection, self.table.name, len(found))
         rows = [(number, *event) for number, event in zip(numbers, found.values(), strict=True)]
-        if add_new(connection, self.table, Rows(COLUMNS, rows)) == len(rows):
+        if add_new(connection, self.table, BulkRows(COLUMNS, rows)) == len(rows):
             attempt.commit()
             return True
         attempt.rollback()
@@ -138,7 +138,7 @@ class EventArchive:
         passed_over = decision.passed_over(connection) if others else NOTHING_PASSED_OVER
         for key in others:
             if not passed_over.holds(*there[key][1:]):
-                _see_that_it_is_the_same(found[key], there[key])
+                _require_same_event(found[key], there[key])
             self._replace(connection, found[key])
         return {key: one for key, one in found.items() if key not in there}
 
@@ -173,10 +173,10 @@ def in_time(events: Iterable[ArchivedEvent]) -> Sequence[ArchivedEvent]:
     return [placed[number] for number in sorted(range(len(placed)), key=times.__getitem__)]
 
 
-def _see_that_it_is_the_same(event: ArchivedEvent, known: _Known) -> None:
+def _require_same_event(event: ArchivedEvent, known: _Known) -> None:
     if event.hash != known.hash:
         first = Source(*known[1:])
-        raise Unprojectable(
+        raise CannotApplyError(
             Delivery(event.topic, event.partition, event.offset, None),
             f"version {event.version} of {event.aggregate_type} {event.aggregate_id!r} came before "
             f"with other bytes, at {first} (SHA-256 {known.hash}): find out which of the two "
@@ -228,7 +228,7 @@ def _view(application: Application, table: Table) -> View:
     shown = {
         "payload": cast(payload, JsonType),
         "metadata": cast(columns.metadata, JsonType),
-        "value": for_who_may_see(columns.value, columns.value),
+        "value": unless_allowed(columns.value, columns.value),
     }
     selected = select(
         *(shown.get(c.name, c).label(c.name) for c in columns),

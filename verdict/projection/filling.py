@@ -23,7 +23,7 @@ def create_indexes(connection: Connection, table: Table) -> None:
         index.create(connection)
 
 
-def fill(connection: Connection, table: Table, columns: Columns) -> None:
+def fill_tables(connection: Connection, table: Table, columns: Columns) -> None:
     """Append rows.
 
     Args:

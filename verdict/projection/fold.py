@@ -7,8 +7,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.told import told
 from verdict.projection.batch import Delivery
-from verdict.projection.projection import Applied, Gap, Unprojectable
-from verdict.projection.stand_in import PassedOver
+from verdict.projection.projection import Applied, CannotApplyError, Gap
+from verdict.projection.stand_in import SkippedEvent
 
 Row = TypeVar("Row", bound=tuple[Any, ...])
 
@@ -20,7 +20,7 @@ Key = tuple[str, str]
 """Of an aggregate: type and id; of a carried state: topic and key."""
 
 
-class Kept(NamedTuple, Generic[Row]):
+class FoldedRow(NamedTuple, Generic[Row]):
     """What is kept of an aggregate: its version, its row if it has one, and that row's group."""
 
     version: int = 0
@@ -28,12 +28,12 @@ class Kept(NamedTuple, Generic[Row]):
     group: str | None = None
 
 
-NOTHING: Kept[Any] = Kept()
+NOTHING: FoldedRow[Any] = FoldedRow()
 
 new = tuple.__new__  # of a named tuple, whose own takes longer than all else here
 
 
-class Change(Generic[Row]):
+class RowChange(Generic[Row]):
     """An aggregate that a batch touches: as it was kept, and as it is after the events so far.
 
     `departure` is the event by which it left the group it was kept in, `arrival` the one by which
@@ -43,11 +43,11 @@ class Change(Generic[Row]):
 
     __slots__ = ("after", "arrival", "before", "departure", "remains")
 
-    def __init__(self, before: Kept[Row]) -> None:
+    def __init__(self, before: FoldedRow[Row]) -> None:
         self.before = self.after = before
         self.departure: RecordedEvent | None = None
         self.arrival: RecordedEvent | None = None
-        self.remains: list[Kept[Row]] = []
+        self.remains: list[FoldedRow[Row]] = []
 
     def advance(self, event: RecordedEvent, row: Row | None, group: str | None) -> None:
         """Take over what `event` made of the aggregate."""
@@ -56,11 +56,11 @@ class Change(Generic[Row]):
             if was == self.before.group:
                 self.departure = event
             self.arrival = event
-        self.after = new(Kept, (event.version, row, group))
+        self.after = new(FoldedRow, (event.version, row, group))
 
 
 @dataclass(slots=True)
-class Fold(Generic[Row]):
+class RowFold(Generic[Row]):
     """What a batch does to the rows of aggregates.
 
     Args:
@@ -72,13 +72,13 @@ class Fold(Generic[Row]):
     evolve: Evolve[Row]
     group: Group[Row]
     remains: Remains[Row] | None = None
-    changes: dict[Key, Change[Row]] = field(default_factory=dict)
+    changes: dict[Key, RowChange[Row]] = field(default_factory=dict)
     _applied: int = 0
     _skipped: int = 0
     _early: dict[Key, dict[int, Delivery]] = field(default_factory=dict)
-    _faults: dict[Key, Unprojectable] = field(default_factory=dict)
+    _faults: dict[Key, CannotApplyError] = field(default_factory=dict)
 
-    def run(self, kept: Mapping[Key, Kept[Row]], deliveries: Iterable[Delivery]) -> Applied:
+    def run(self, kept: Mapping[Key, FoldedRow[Row]], deliveries: Iterable[Delivery]) -> Applied:
         """Apply each event that is the next one of its aggregate.
 
         An aggregate at one of whose events `evolve` or `group` raises stays as it was before that
@@ -99,7 +99,7 @@ class Fold(Generic[Row]):
             key = event.aggregate_type, event.aggregate_id
             change = changes.get(key)
             if change is None:
-                change = changes[key] = Change(kept.get(key, NOTHING))
+                change = changes[key] = RowChange(kept.get(key, NOTHING))
             if event.version != change.after.version + 1 or (early and key in early):
                 self._place(key, change, event, delivery)
             elif not self._apply(key, change, event, delivery):
@@ -107,7 +107,7 @@ class Fold(Generic[Row]):
         return self._report()
 
     def _place(
-        self, key: Key, change: Change[Row], event: RecordedEvent, delivery: Delivery
+        self, key: Key, change: RowChange[Row], event: RecordedEvent, delivery: Delivery
     ) -> None:
         early = self._early.get(key, {})
         if event.version <= change.after.version or event.version in early:
@@ -119,7 +119,7 @@ class Fold(Generic[Row]):
         else:
             self._early.setdefault(key, {})[event.version] = delivery
 
-    def _apply_early(self, key: Key, change: Change[Row], early: dict[int, Delivery]) -> None:
+    def _apply_early(self, key: Key, change: RowChange[Row], early: dict[int, Delivery]) -> None:
         """Apply what came before the event that it follows."""
         while following := early.get(change.after.version + 1):
             assert isinstance(following.record, RecordedEvent)
@@ -128,19 +128,19 @@ class Fold(Generic[Row]):
             del early[change.after.version]
 
     def _apply(
-        self, key: Key, change: Change[Row], event: RecordedEvent, delivery: Delivery
+        self, key: Key, change: RowChange[Row], event: RecordedEvent, delivery: Delivery
     ) -> bool:
         """Apply an aggregate's next event, or note why that cannot be done."""
         _, row, group = before = change.after
         kind = event.payload.__class__
         try:
-            if kind is not PassedOver:
+            if kind is not SkippedEvent:
                 row = self.evolve(row, event)
                 group = None if row is None else self.group(row)
             if group != before.group:
                 change.remains += self._left(before, event)
         except Exception as error:
-            fault = self._faults[key] = Unprojectable(
+            fault = self._faults[key] = CannotApplyError(
                 delivery,
                 f"{kind.__name__}, version {event.version} of {event.aggregate_type} "
                 f"{event.aggregate_id!r}: {told(error)}",
@@ -151,11 +151,11 @@ class Fold(Generic[Row]):
         self._applied += 1
         return True
 
-    def _left(self, before: Kept[Row], event: RecordedEvent) -> Sequence[Kept[Row]]:
+    def _left(self, before: FoldedRow[Row], event: RecordedEvent) -> Sequence[FoldedRow[Row]]:
         """Return what an aggregate leaves behind in the group that it leaves by `event`."""
         if self.remains is None or before.row is None or before.group is None:
             return ()
-        return [Kept(event.version, self.remains(before.row, event), before.group)]
+        return [FoldedRow(event.version, self.remains(before.row, event), before.group)]
 
     def _report(self) -> Applied:
         reached = {key: change.after.version for key, change in self.changes.items()}

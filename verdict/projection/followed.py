@@ -17,17 +17,17 @@ table = Table(
 )
 
 
-class Followed(NamedTuple):
+class SourceTopics(NamedTuple):
     """The ids that were written down: those of clusters, one at most, and of topics by name."""
 
     clusters: frozenset[str]
     topic_ids: Mapping[str, str]
 
 
-def load(connection: Connection) -> Followed:
+def load(connection: Connection) -> SourceTopics:
     """Return what was written down, nothing in a new read side."""
     rows = connection.execute(select(table)).all()
-    return Followed(frozenset(r.cluster_id for r in rows), {r.topic: r.topic_id for r in rows})
+    return SourceTopics(frozenset(r.cluster_id for r in rows), {r.topic: r.topic_id for r in rows})
 
 
 def note(connection: Connection, cluster_id: str, topic_ids: Mapping[str, str]) -> None:

@@ -13,7 +13,7 @@ table = Table(
 )
 
 
-def note(connection: Connection, follows: Mapping[str, Sequence[str]]) -> None:
+def note_topics(connection: Connection, follows: Mapping[str, Sequence[str]]) -> None:
     """Write down the topics of projections in the place of those that they followed before.
 
     Args:

@@ -28,13 +28,13 @@ from sqlalchemy import (
     select,
 )
 
-from verdict.database.rows import Rows
+from verdict.database.rows import BulkRows
 from verdict.database.statements import is_any_of, put
 from verdict.model.groups import AnyOf, Count, Counted, Groups, Total
 from verdict.model.rows import row_fields
 from verdict.projection.change_feed import Turns
 from verdict.projection.described import View, described
-from verdict.projection.fold import Change, Kept, Row
+from verdict.projection.fold import FoldedRow, Row, RowChange
 from verdict.projection.stored_rows import SQL_TYPES
 
 Counts = tuple[int, ...]
@@ -55,7 +55,7 @@ class GroupTable(Generic[Row]):
     table: Table
     members: Table
 
-    def update(self, connection: Connection, changes: Collection[Change[Row]]) -> Turns:
+    def update(self, connection: Connection, changes: Collection[RowChange[Row]]) -> Turns:
         """Take what members were out of the groups, and put what they are and left into them.
 
         A group whose members only change is never removed in between.
@@ -107,7 +107,7 @@ class GroupTable(Generic[Row]):
         comments = {name: one.about for name, one in self.groups.columns.items()}
         return described(select(*shown), about, **comments)
 
-    def _differences(self, changes: Iterable[Change[Row]]) -> Mapping[str, Counts]:
+    def _differences(self, changes: Iterable[RowChange[Row]]) -> Mapping[str, Counts]:
         """Return what a batch adds to the counts of each group that it changes; it may be 0."""
         by: dict[str, Counts] = {}
         counted, matters = _counter(self.groups), _what_matters(self.groups)
@@ -164,7 +164,7 @@ class GroupTable(Generic[Row]):
             (group, *numbers, group) if again else (group, *numbers)
             for group, numbers in counts.items()
         ]
-        put(connection, self.table, Rows(names, rows), again)
+        put(connection, self.table, BulkRows(names, rows), again)
 
 
 def group_table(name: str, metadata: MetaData, groups: Groups[Any]) -> Table:
@@ -230,7 +230,7 @@ def _counted_in_sql(one: Counted, members: Table) -> ColumnElement[int]:
     return func.sum(case((and_(*conditions), 1), else_=0))
 
 
-def _add(by: dict[str, Counts], kept: Kept[Any], counted: Counter, sign: int) -> None:
+def _add(by: dict[str, Counts], kept: FoldedRow[Any], counted: Counter, sign: int) -> None:
     _, row, group = kept
     if row is None or group is None:
         return

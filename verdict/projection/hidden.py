@@ -6,7 +6,7 @@ TELLS = "value"  # the column that our readers of SQLite find empty when they ma
 ARCHIVE = "event_archive_v"
 
 
-def is_hidden(table: str, column: str) -> bool:
+def is_masked(table: str, column: str) -> bool:
     """Tell whether our readers of SQLite find a column empty unless they may see what is personal.
 
     Args:

@@ -29,7 +29,7 @@ from verdict.database.statements import put
 from verdict.model.application import Application
 from verdict.model.nul import spell_out
 from verdict.projection.batch import Delivery
-from verdict.projection.projection import Applied, Gap, Projection, Unprojectable
+from verdict.projection.projection import Applied, CannotApplyError, Gap, Projection
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ They begin with the one that an aggregate needs, and lie before the projection's
 """
 
 
-class Hold(NamedTuple):
+class BlockedAggregate(NamedTuple):
     """What an aggregate waits for.
 
     It needs a version, and events up to `version_seen` came; that was found at a time (epoch
@@ -72,16 +72,16 @@ class Hold(NamedTuple):
     error: str | None = None
 
 
-class TooManyAtFault(Exception):
+class TooManyBlockedError(Exception):
     """More aggregates cannot be applied than anybody would look at."""
 
-    def __init__(self, last: Unprojectable) -> None:
+    def __init__(self, last: CannotApplyError) -> None:
         super().__init__(
             f"more than {MOST_AT_FAULT} aggregates cannot be applied, the last: {last}"
         )
 
 
-Held = Mapping[AggregateKey, Hold]
+Held = Mapping[AggregateKey, BlockedAggregate]
 
 
 def nothing_missing(
@@ -95,9 +95,13 @@ def load(connection: Connection, projection: Projection) -> Held:
     """Return what the projection holds."""
     columns = table.c
     statement = select(
-        columns.aggregate_type, columns.aggregate_id, *(columns[name] for name in Hold._fields)
+        columns.aggregate_type,
+        columns.aggregate_id,
+        *(columns[name] for name in BlockedAggregate._fields),
     ).where(_of(projection))
-    return {(kind, name): Hold(*rest) for kind, name, *rest in connection.execute(statement)}
+    return {
+        (kind, name): BlockedAggregate(*rest) for kind, name, *rest in connection.execute(statement)
+    }
 
 
 def try_again(connection: Connection, projection: Projection, held: Held) -> Held:
@@ -158,15 +162,17 @@ def record(
         if key not in held or (gaps[key].fault and not held[key].error):
             _report(projection, gaps[key])
     after = {key: hold for key, hold in {**held, **waiting}.items() if key not in over}
-    _see_that_few_are_at_fault(after, applied)
+    _require_few_blocked(after, applied)
     return after
 
 
-def _hold(before: Hold | None, gap: Gap | None, needed: int, now: int) -> Hold:
+def _hold(
+    before: BlockedAggregate | None, gap: Gap | None, needed: int, now: int
+) -> BlockedAggregate:
     """Return what an aggregate waits for now, which may be nothing more."""
     if gap is not None:
         needed = gap.version_needed
-    hold = (before or Hold(needed, 0, now))._replace(version_needed=needed)
+    hold = (before or BlockedAggregate(needed, 0, now))._replace(version_needed=needed)
     if before is not None and before.version_needed != needed:
         hold = hold._replace(error=None)  # that one is mended
     if gap is not None:
@@ -177,11 +183,11 @@ def _hold(before: Hold | None, gap: Gap | None, needed: int, now: int) -> Hold:
     return hold
 
 
-def _see_that_few_are_at_fault(held: Held, applied: Applied) -> None:
-    """Raise TooManyAtFault when a batch brings them beyond the limit."""
+def _require_few_blocked(held: Held, applied: Applied) -> None:
+    """Raise TooManyBlockedError when a batch brings them beyond the limit."""
     faults = [gap.fault for gap in applied.gaps if gap.fault is not None]
     if faults and sum(hold.error is not None for hold in held.values()) > MOST_AT_FAULT:
-        raise TooManyAtFault(faults[-1])
+        raise TooManyBlockedError(faults[-1])
 
 
 def _drop(connection: Connection, identities: list[dict[str, object]]) -> None:

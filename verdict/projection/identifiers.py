@@ -6,7 +6,7 @@ https://www.postgresql.org/docs/current/ddl-system-columns.html
 
 from collections.abc import Iterator
 
-from verdict.model.aggregate import Misdeclared
+from verdict.model.aggregate import InvalidApplicationError
 from verdict.projection.projection import Projection
 
 LONGEST_BYTES = 63
@@ -18,22 +18,22 @@ def check_identifiers(projection: Projection) -> None:
     """Return if each table, index, view and column of a projection can be created.
 
     Raises:
-        Misdeclared: A name is too long or reserved, or a table has too many columns.
+        InvalidApplicationError: A name is too long or reserved, or a table has too many columns.
     """
     for what, name in _names(projection):
         if (length := len(name.encode())) > LONGEST_BYTES:
-            raise Misdeclared(
+            raise InvalidApplicationError(
                 f"projection {projection.name!r} has the {what} {name!r} of {length} bytes, and a "
                 f"name in PostgreSQL has at most {LONGEST_BYTES}: take a shorter one"
             )
     for table in projection.table.metadata.tables.values():
         if taken := SYSTEM_COLUMNS.intersection(table.columns.keys()):
-            raise Misdeclared(
+            raise InvalidApplicationError(
                 f"projection {projection.name!r} has the column {min(taken)!r} in {table.name}: "
                 "each table in PostgreSQL has a system column of that name, so take another one"
             )
         if len(table.columns) > MOST_COLUMNS:
-            raise Misdeclared(
+            raise InvalidApplicationError(
                 f"projection {projection.name!r} has {len(table.columns)} columns in {table.name}, "
                 f"and a table has at most {MOST_COLUMNS}: group fields into messages, or declare "
                 "the aggregate with state_view=False"

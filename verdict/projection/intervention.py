@@ -67,7 +67,7 @@ def record(
         event: The one that it waits for.
         made: By whom, when (epoch milliseconds), and what.
     """
-    (seq,) = sequence.take(connection, SEQUENCE, 1)
+    (seq,) = sequence.take_numbers(connection, SEQUENCE, 1)
     aggregate_type, aggregate_id, version = event
     identity = {
         "seq": seq,

@@ -56,7 +56,7 @@ def compile_projection(
         **settings: Of the projection; those that are left out have their defaults.
 
     Raises:
-        Misdeclared: It cannot be as it is declared.
+        InvalidApplicationError: It cannot be as it is declared.
     """
     kind = declared(**settings)
     behind = isinstance(kind, Groups) and kind.leaves_behind is not None

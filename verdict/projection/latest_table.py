@@ -34,7 +34,7 @@ from verdict.model.latest import PLACE, Latest
 from verdict.model.rows import row_fields
 from verdict.projection.change_feed import Turns
 from verdict.projection.described import Query, View, described
-from verdict.projection.fold import Change, Row
+from verdict.projection.fold import Row, RowChange
 from verdict.projection.stored_rows import SQL_TYPES, fields_of
 
 
@@ -69,7 +69,7 @@ class LatestTable(Generic[Row]):
         )
         connection.execute(insert(self.table).from_select(["group_key", "since"], since))
 
-    def update(self, connection: Connection, changes: Iterable[Change[Row]]) -> Turns:
+    def update(self, connection: Connection, changes: Iterable[RowChange[Row]]) -> Turns:
         """Look again at the groups to which a member came, and from which one went."""
         touched = sorted({*self._moved(changes)})
         if not touched:
@@ -152,7 +152,7 @@ class LatestTable(Generic[Row]):
     def _by(self) -> str:
         return self.latest.order_by
 
-    def _moved(self, changes: Iterable[Change[Row]]) -> Iterator[str]:
+    def _moved(self, changes: Iterable[RowChange[Row]]) -> Iterator[str]:
         """Yield the groups to which a member came, from which one went, or in which one aged."""
         age = itemgetter(fields_of(self.latest.row).index(self._by))
         for change in changes:

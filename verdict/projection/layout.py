@@ -21,7 +21,7 @@ def create_schema(connection: Connection) -> None:
     schema = tables_schema(connection)
     if schema is not None and not inspect(connection).has_schema(schema):
         connection.execute(CreateSchema(schema))
-    ownership.begin(connection, schema)
+    ownership.begin_ownership(connection, schema)
 
 
 def create_tables(connection: Connection, metadata: MetaData) -> None:
@@ -31,36 +31,36 @@ def create_tables(connection: Connection, metadata: MetaData) -> None:
     same on both databases and do not depend on the language of the server.
 
     Raises:
-        SomebodyElses: A name is taken.
+        ForeignTableError: A name is taken.
     """
     schema = tables_schema(connection)
-    there = ownership.ours(connection, schema, [one.name for one in metadata.sorted_tables])
+    there = ownership.own_tables(connection, schema, [one.name for one in metadata.sorted_tables])
     missing = [one for one in metadata.sorted_tables if one.name not in there]
     if not missing:
         return
     made = MetaData()
     for table in missing:
-        ownership.placed(table, made, schema)
+        ownership.qualified(table, made, schema)
     made.create_all(connection, checkfirst=False)
-    ownership.note(connection, schema, {table.name: "" for table in missing})
+    ownership.note_relation(connection, schema, {table.name: "" for table in missing})
 
 
 def drop_tables(connection: Connection, tables: Iterable[Table]) -> None:
     """Remove those that are there and ours."""
     schema = tables_schema(connection)
     for table in tables:
-        if ownership.ours(connection, schema, [table.name]):
-            connection.execute(DropTable(ownership.placed(table, MetaData(), schema)))
-            ownership.forget(connection, [table.name])
+        if ownership.own_tables(connection, schema, [table.name]):
+            connection.execute(DropTable(ownership.qualified(table, MetaData(), schema)))
+            ownership.forget_relation(connection, [table.name])
 
 
 def create_views(connection: Connection, views: Mapping[str, View]) -> None:
     """Create those views that are missing; those that are there show what they show.
 
     Raises:
-        SomebodyElses: A name is taken.
+        ForeignTableError: A name is taken.
     """
-    there = ownership.ours(connection, views_schema(connection), [*views])
+    there = ownership.own_tables(connection, views_schema(connection), [*views])
     for name, selected in views.items():
         if name not in there:
             _create(connection, name, selected)
@@ -70,9 +70,9 @@ def put_views(connection: Connection, views: Mapping[str, View]) -> None:
     """Create those views that are missing, and renew those that were made to show something else.
 
     Raises:
-        SomebodyElses: A name is taken.
+        ForeignTableError: A name is taken.
     """
-    there = ownership.ours(connection, views_schema(connection), [*views])
+    there = ownership.own_tables(connection, views_schema(connection), [*views])
     for name, selected in views.items():
         if name not in there:
             _create(connection, name, selected)
@@ -87,10 +87,10 @@ def replace_view(connection: Connection, name: str, selected: View) -> None:
     read it just then. Who may select from it has to be said again: `reader_role.let_in`.
 
     Raises:
-        SomebodyElses: It is not ours.
+        ForeignTableError: It is not ours.
     """
     schema = views_schema(connection)
-    ownership.ours(connection, schema, [name])
+    ownership.own_tables(connection, schema, [name])
     connection.exec_driver_sql(f"DROP VIEW {quoted(connection, schema, name)}")
     _create(connection, name, selected)
 
@@ -160,7 +160,7 @@ def _create(connection: Connection, name: str, selected: View, or_replace: bool 
     connection.execute(made)
     if comments := _comments(connection, name, selected):
         connection.exec_driver_sql(comments)
-    ownership.note(connection, schema, {name: _definition(connection, name, selected)})
+    ownership.note_relation(connection, schema, {name: _definition(connection, name, selected)})
 
 
 def _definition(connection: Connection, name: str, selected: View) -> str:

@@ -63,7 +63,7 @@ def _masked_on_postgresql(element: _Masked, compiler: SQLCompiler, **options: An
     return f"CAST({masked} AS text)"
 
 
-def for_who_may_see(column: ColumnElement[Any], tells: ColumnElement[Any]) -> ColumnElement[Any]:
+def unless_allowed(column: ColumnElement[Any], tells: ColumnElement[Any]) -> ColumnElement[Any]:
     """Return a column for those who may see payloads, and NULL for others.
 
     Args:

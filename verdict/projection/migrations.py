@@ -43,7 +43,7 @@ class Migration(NamedTuple):
     run: Callable[[Connection], None]
 
 
-class Newer(Exception):
+class NewerDatabaseError(Exception):
     """The database was brought to a form that this version of verdict does not know."""
 
     def __init__(self, number: int, name: str, known: int) -> None:
@@ -55,7 +55,7 @@ class Newer(Exception):
 
 def _adopt(connection: Connection) -> None:
     tables, views = layout.tables_schema(connection), layout.views_schema(connection)
-    ownership.adopt(connection, tables, views)
+    ownership.adopt_relations(connection, tables, views)
 
 
 def _index_what_is_asked_for(connection: Connection) -> None:
@@ -117,7 +117,7 @@ def bring_forward(connection: Connection, known: Sequence[Migration] = MIGRATION
         known: All that there are, in their order.
 
     Raises:
-        Newer: It is of a later form already.
+        NewerDatabaseError: It is of a later form already.
     """
     is_behind(connection, known)
     layout.create_schema(connection)
@@ -137,7 +137,7 @@ def is_behind(connection: Connection, known: Sequence[Migration] = MIGRATIONS) -
     """Tell whether tables of ours are there, in a form of before or out of a backup.
 
     Raises:
-        Newer: In one that is later than we know.
+        NewerDatabaseError: In one that is later than we know.
     """
     schema = layout.tables_schema(connection)
     if not ownership.exists(connection, schema, table.name):
@@ -145,7 +145,7 @@ def is_behind(connection: Connection, known: Sequence[Migration] = MIGRATIONS) -
     latest = select(table.c.number, table.c.name).order_by(table.c.number.desc()).limit(1)
     for number, name in connection.execute(latest):
         if number > len(known):
-            raise Newer(number, name, len(known))
+            raise NewerDatabaseError(number, name, len(known))
         return bool(number < len(known)) or ownership.was_restored(connection, schema)
     return True
 
@@ -165,7 +165,7 @@ def add_column(connection: Connection, name: str, column: Column[Any]) -> None:
         column: May be empty, or has a `server_default`, which the rows that are there get.
     """
     schema = layout.tables_schema(connection)
-    if not ownership.ours(connection, schema, [name]):
+    if not ownership.own_tables(connection, schema, [name]):
         return
     altered = Table(name, MetaData(), column, schema=schema)
     if schema is not None:

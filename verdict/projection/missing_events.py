@@ -23,7 +23,7 @@ from sqlalchemy import (
 from verdict.model.application import Application
 from verdict.model.told import kind_and_text
 from verdict.projection import holding, position
-from verdict.projection.batch import Delivery, Record, Unreadable
+from verdict.projection.batch import Delivery, Record, UnreadableRecord
 from verdict.projection.decoding import storable_event
 from verdict.projection.event_archive import archive_table
 from verdict.projection.projection import Projection
@@ -146,13 +146,13 @@ def _passed(held: Table, event: FromClause, at: FromClause) -> ColumnElement[boo
     )
 
 
-def archived_record(application: Application, row: Row[Any]) -> Record | Unreadable:
+def archived_record(application: Application, row: Row[Any]) -> Record | UnreadableRecord:
     """Return what a row of the archive holds, if its hash is that of its value."""
     event = row.aggregate_type, row.aggregate_id, row.version
     if sha256(row.value).hexdigest() != row.hash:
         altered = "its row in event_archive was altered: the hash is not that of the value"
-        return Unreadable(altered, event)
+        return UnreadableRecord(altered, event)
     try:
         return storable_event(catalog_of(application)[row.aggregate_type], row.value)
     except Exception as error:  # a bug or tampering, for the engine to report with the place
-        return Unreadable(kind_and_text(error), event)
+        return UnreadableRecord(kind_and_text(error), event)

@@ -9,7 +9,7 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, StatementError
 
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.batch import Delivery
-from verdict.projection.projection import Applied, Gap, Projection, Unprojectable
+from verdict.projection.projection import Applied, CannotApplyError, Gap, Projection
 
 MOST_REFUSED = 100  # aggregates of a batch; with more of them it is the projection that is at fault
 BY_DRIVER = (OverflowError, UnicodeError)  # before the database has seen the values
@@ -33,7 +33,7 @@ def refuses_values(error: BaseException | None) -> bool:
     return isinstance(error, BY_DRIVER)
 
 
-def narrowly(projection: Projection) -> Apply:
+def apply_one_by_one(projection: Projection) -> Apply:
     """Return how the projection applies a batch of which the database refuses a part.
 
     It takes halves of the aggregates, and of those that fail halves again, each in a savepoint. Of
@@ -42,12 +42,12 @@ def narrowly(projection: Projection) -> Apply:
     """
 
     def apply(connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
-        return _Narrowing(connection, projection).run(deliveries)
+        return _BisectingApply(connection, projection).run(deliveries)
 
     return apply
 
 
-class _Narrowing:
+class _BisectingApply:
     def __init__(self, connection: Connection, projection: Projection) -> None:
         self._connection = connection
         self._projection = projection
@@ -93,7 +93,7 @@ class _Narrowing:
 def _refused(event: _Event, error: Exception, seen: int) -> Applied:
     record = event.record
     said = getattr(error, "orig", None) or error
-    fault = Unprojectable(
+    fault = CannotApplyError(
         event.delivery,
         f"{type(record.payload).__name__}, version {record.version} of {record.aggregate_type} "
         f"{record.aggregate_id!r}: the database cannot keep what comes of it: "

@@ -15,15 +15,15 @@ from sqlalchemy import (
 )
 
 from verdict.database.instant import InstantType
-from verdict.projection.answered import Outcome
+from verdict.projection.answered import OutcomeRow
 from verdict.projection.append_projection import AppendProjection
 from verdict.projection.batch import Record
 from verdict.projection.described import View, described
 from verdict.wire.topics import Topics
 
 
-def _row(record: Record) -> Outcome:
-    assert isinstance(record, Outcome), "outcome follows responses only"
+def _row(record: Record) -> OutcomeRow:
+    assert isinstance(record, OutcomeRow), "outcome follows responses only"
     return record
 
 
@@ -116,7 +116,7 @@ def outcome(version: int = 1) -> AppendProjection:
         name="outcome",
         version=version,
         table=outcomes,
-        columns=Outcome._fields,
+        columns=OutcomeRow._fields,
         row=_row,
         follows=every_responses,
         views={"outcome": _shown(outcomes), "scattered_key": _scattered(outcomes)},

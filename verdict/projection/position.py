@@ -21,7 +21,7 @@ from sqlalchemy import (
 
 from verdict.database import statements
 from verdict.database.statements import put
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 
 metadata = MetaData()
 table = Table(
@@ -34,10 +34,10 @@ table = Table(
     Column("next_offset", BigInteger, nullable=False),
 )
 
-Positions = dict[Partition, int]
+Positions = dict[TopicPartition, int]
 
 
-class Follower(Protocol):
+class Consumer(Protocol):
     """Who has a position: a projection, or what else follows topics into the database."""
 
     @property
@@ -46,13 +46,13 @@ class Follower(Protocol):
     def version(self) -> int: ...
 
 
-class AnotherRunner(Exception):
+class ConcurrentProjectionError(Exception):
     """Somebody else advances this projection; what was about to be written is rolled back.
 
     `set_back` says that nobody does: it stands where it was before, as in another database.
     """
 
-    def __init__(self, projection: Follower, loaded: Positions, found: Positions) -> None:
+    def __init__(self, projection: Consumer, loaded: Positions, found: Positions) -> None:
         place = min(place for place, _ in loaded.items() ^ found.items())
         self.set_back = all(offset <= loaded.get(one, 0) for one, offset in found.items())
         who, remedy = (
@@ -67,12 +67,12 @@ class AnotherRunner(Exception):
         )
 
 
-def is_of(projection: Follower, among: Table) -> ColumnElement[bool]:
+def is_of(projection: Consumer, among: Table) -> ColumnElement[bool]:
     """Return the condition that a row of a table is of this version of a projection."""
     return (among.c.projection == projection.name) & (among.c.version == projection.version)
 
 
-def load(connection: Connection, projection: Follower) -> Positions:
+def load(connection: Connection, projection: Consumer) -> Positions:
     """Return the next offset of every partition that `projection` has read from."""
     statement = select(table.c.topic, table.c.partition, table.c.next_offset).where(
         is_of(projection, table)
@@ -91,10 +91,10 @@ def furthest(connection: Connection) -> Positions:
 
 def _positions(connection: Connection, statement: Select[Any]) -> Positions:
     rows = connection.execute(statement)
-    return {Partition(topic, number): offset for topic, number, offset in rows}
+    return {TopicPartition(topic, number): offset for topic, number, offset in rows}
 
 
-def exclude_others(connection: Connection, projection: Follower) -> None:
+def exclude_others(connection: Connection, projection: Consumer) -> None:
     """Wait until nobody else changes this projection, and keep others out up to the commit."""
     what = f"projection {projection.name} v{projection.version}"
     statements.exclude_others(connection, what)
@@ -102,9 +102,9 @@ def exclude_others(connection: Connection, projection: Follower) -> None:
 
 def advance(
     connection: Connection,
-    projection: Follower,
+    projection: Consumer,
     loaded: Positions,
-    ends: Mapping[Partition, int],
+    ends: Mapping[TopicPartition, int],
 ) -> Positions:
     """Move the position from `loaded` to `ends` and return it as it is then.
 
@@ -113,28 +113,28 @@ def advance(
     past this.
 
     Raises:
-        AnotherRunner: The position is not what was loaded.
+        ConcurrentProjectionError: The position is not what was loaded.
     """
     exclude_others(connection, projection)
     found = load(connection, projection)
     if found != loaded:
-        raise AnotherRunner(projection, loaded, found)
+        raise ConcurrentProjectionError(projection, loaded, found)
     identity = {"projection": projection.name, "version": projection.version}
     moved = [{**identity, **place._asdict(), "next_offset": ends[place]} for place in sorted(ends)]
     put(connection, table, moved)
     return loaded | dict(ends)
 
 
-def every(connection: Connection) -> list[tuple[str, int, Partition, int]]:
+def every(connection: Connection) -> list[tuple[str, int, TopicPartition, int]]:
     """Return who has read which partition up to where: name, version, partition, next offset."""
     of = table.c
     rows = connection.execute(
         select(of.projection, of.version, of.topic, of.partition, of.next_offset)
     )
-    return [(name, version, Partition(*place), at) for name, version, *place, at in rows]
+    return [(name, version, TopicPartition(*place), at) for name, version, *place, at in rows]
 
 
-def move(connection: Connection, place: Partition, to: Callable[[int], int]) -> None:
+def move(connection: Connection, place: TopicPartition, to: Callable[[int], int]) -> None:
     """Let everybody who has read a partition go on at another offset.
 
     Args:
@@ -150,7 +150,7 @@ def move(connection: Connection, place: Partition, to: Callable[[int], int]) -> 
         connection.execute(update(table).where(here).values(next_offset=moved))
 
 
-def forget(connection: Connection, projection: Follower) -> None:
+def forget(connection: Connection, projection: Consumer) -> None:
     """Remove how far it came, for a version that is dropped."""
     statement = delete(table).where(is_of(projection, table))
     connection.execute(statement)

@@ -27,7 +27,7 @@ class Gap:
     aggregate_id: str
     version_needed: int
     version_seen: int
-    fault: "Unprojectable | None" = None
+    fault: "CannotApplyError | None" = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -93,12 +93,12 @@ class Projection(Protocol):
             deliveries: Readable, and each partition's in the order of its offsets.
 
         Raises:
-            Unprojectable: One record is at fault.
+            CannotApplyError: One record is at fault.
         """
         ...
 
 
-class StoppedAt(Exception):
+class ProjectionStoppedError(Exception):
     """A projection cannot go on behind this place of the log: topic, partition and offset."""
 
     def __init__(self, message: str, place: tuple[str, int, int]) -> None:
@@ -106,7 +106,7 @@ class StoppedAt(Exception):
         self.place = place
 
 
-class Unprojectable(StoppedAt):
+class CannotApplyError(ProjectionStoppedError):
     """A projection cannot go on behind this record."""
 
     def __init__(self, delivery: Delivery, problem: str) -> None:

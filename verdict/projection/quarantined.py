@@ -27,7 +27,7 @@ from verdict.database.statements import add_new
 from verdict.model.nul import spell_out
 from verdict.model.source import Source
 from verdict.projection import followed_by, holding, versions
-from verdict.projection.role import Role
+from verdict.projection.role import VersionState
 from verdict.wire.decision import DamagedAggregate, Decision, Kind, active_quarantines
 
 metadata = MetaData()
@@ -118,7 +118,7 @@ def held() -> Select[*tuple[object, ...]]:
         .join_from(table, followed_by.table, follows.topic == events)
         .join(
             versions.table,
-            and_(live.projection == follows.projection, live.role == Role.LIVE),
+            and_(live.projection == follows.projection, live.role == VersionState.LIVE),
         )
         .where(live.projection != "event_archive", ~is_held)
     )

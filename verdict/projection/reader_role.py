@@ -27,7 +27,7 @@ GRANT EXECUTE ON FUNCTION {TABLES}.{{role}} TO CURRENT_USER;
 REVOKE USAGE, CREATE ON SCHEMA {TABLES} FROM {{role}}"""
 
 
-def let_in(connection: Connection, roles: Roles, views: Sequence[str]) -> str | None:
+def grant_readers(connection: Connection, roles: Roles, views: Sequence[str]) -> str | None:
     """Create the roles that are missing, become a member of them, let them select from `views`.
 
     A view that is dropped and created again needs it anew. Does nothing on SQLite.

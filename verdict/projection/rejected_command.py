@@ -5,7 +5,7 @@ from typing import NamedTuple
 from verdict.model.policy import ACTOR
 from verdict.model.reason import Reason
 from verdict.wire.catalog import AggregateContext
-from verdict.wire.codec import Undecodable, engine_codec
+from verdict.wire.codec import DecodeError, engine_codec
 from verdict.wire.commands import decode_command
 
 IN_BYTES = ACTOR.encode()
@@ -36,14 +36,14 @@ def rejected_command(context: AggregateContext, rejection: bytes) -> RejectedCom
         rejection: Its bytes.
 
     Raises:
-        Undecodable: The bytes are something else, or damaged.
+        DecodeError: The bytes are something else, or damaged.
     """
     if IN_BYTES not in rejection:  # most are not, and this is far cheaper than to decode them
         return None
     fields = engine_codec("rejection").decode(rejection)
     try:
         command = decode_command(context, fields["command_bytes"])
-    except (Undecodable, LookupError):  # what a policy sends can be decoded
+    except (DecodeError, LookupError):  # what a policy sends can be decoded
         return None
     actor, event_id = command.get("actor"), command.get("causation_id")
     if not (isinstance(actor, str) and actor.startswith(ACTOR) and isinstance(event_id, str)):

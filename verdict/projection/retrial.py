@@ -9,8 +9,8 @@ from verdict.projection.amended import amended
 from verdict.projection.batch import Delivery
 from verdict.projection.builder import readable
 from verdict.projection.damaged import sound, with_damaged
-from verdict.projection.holding import AggregateKey, Hold
-from verdict.projection.narrowing import narrowly
+from verdict.projection.holding import AggregateKey, BlockedAggregate
+from verdict.projection.narrowing import apply_one_by_one
 from verdict.projection.projection import Projection
 
 
@@ -20,7 +20,7 @@ def take_charge(connection: Connection, projection: Projection) -> None:
     Its position does not move, so whoever does that goes on behind it as if nothing had happened.
 
     Raises:
-        Superseded: Readers see another version.
+        SupersededError: Readers see another version.
     """
     position.exclude_others(connection, projection)
     versions.check_live(connection, projection)
@@ -32,7 +32,7 @@ def try_again(
     key: AggregateKey,
     events: Sequence[Delivery],
     now: int,
-) -> Hold | None:
+) -> BlockedAggregate | None:
     """Apply events that a held aggregate waits for, with the payloads that are in force.
 
     Args:
@@ -47,11 +47,11 @@ def try_again(
         cannot be applied; None when it does not wait any more.
 
     Raises:
-        Unprojectable: An event cannot be read.
+        CannotApplyError: An event cannot be read.
     """
     held = {key: holding.load(connection, projection)[key]}
     in_force = intervention.in_force(connection, projection.name)
     events = [*amended(events, in_force)]
-    applied = narrowly(projection)(connection, [*readable(sound(events))])
+    applied = apply_one_by_one(projection)(connection, [*readable(sound(events))])
     applied = with_damaged(applied, held, events)
     return holding.record(connection, projection, applied, now, held).get(key)

@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 
-class Role(StrEnum):
+class VersionState(StrEnum):
     """What a version is there for."""
 
     BUILDING = "building"  # its tables are a torso
@@ -12,4 +12,4 @@ class Role(StrEnum):
     KEPT = "kept"  # they saw it before the live one, and may see it again
 
 
-UNSEEN = (Role.BUILDING, Role.BUILT)
+UNSEEN = (VersionState.BUILDING, VersionState.BUILT)

@@ -15,12 +15,12 @@ from verdict.projection.batch import Delivery
 from verdict.projection.builder import RowBuilder
 from verdict.projection.change_feed import ChangeFeed
 from verdict.projection.described import described
-from verdict.projection.fold import Change, Group, Kept, Key, Remains, Row
+from verdict.projection.fold import FoldedRow, Group, Key, Remains, Row, RowChange
 from verdict.projection.group_table import GroupTable
 from verdict.projection.latest_table import LatestTable
 from verdict.projection.projection import Applied, Projection, View
 from verdict.projection.row_source import EventSource, StateSource
-from verdict.projection.stored_rows import Form, StoredRows, as_it_is, is_of_types
+from verdict.projection.stored_rows import RowForm, StoredRows, is_of_types, unchanged
 from verdict.wire.topics import Topics
 
 
@@ -102,7 +102,7 @@ class RowProjection(Generic[Row]):
     @property
     def builder(self) -> RowBuilder[Row]:
         """Folds whole histories."""
-        form = Form(self.row, is_of_types(self.table))
+        form = RowForm(self.row, is_of_types(self.table))
         return RowBuilder(self.source, self.evolve, self.group, form, self.remains)
 
     def complete(self, connection: Connection) -> None:
@@ -114,8 +114,8 @@ class RowProjection(Generic[Row]):
         self,
         connection: Connection,
         rows: StoredRows[Row],
-        kept: Mapping[Key, Kept[Row]],
-        changes: Mapping[Key, Change[Row]],
+        kept: Mapping[Key, FoldedRow[Row]],
+        changes: Mapping[Key, RowChange[Row]],
     ) -> None:
         new = {key: one.after for key, one in changes.items() if one.after is not one.before}
         if not self.source.waits_for_events:
@@ -151,7 +151,7 @@ def version_view(name: str, aggregate_type: str | None, table: Table) -> dict[st
     )
     selected = select(kind, table.c.aggregate_id, table.c.version)
     if is_of_types(table):
-        selected = selected.where(as_it_is(table))
+        selected = selected.where(unchanged(table))
     shown = described(
         selected,
         f"How far each {aggregate_type or 'aggregate'} has come in {name}: whether it shows a "

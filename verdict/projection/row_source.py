@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.rows import Evolve
 from verdict.projection.batch import Delivery
-from verdict.projection.fold import Fold, Group, Kept, Key, Remains, Row
+from verdict.projection.fold import FoldedRow, Group, Key, Remains, Row, RowFold
 from verdict.projection.state_fold import StateFold, key_of
 from verdict.wire.topics import Topics
 
@@ -26,9 +26,9 @@ class EventSource:
 
     def fold(
         self, evolve: Evolve[Row], group: Group[Row], remains: Remains[Row] | None
-    ) -> Fold[Row]:
+    ) -> RowFold[Row]:
         """Return what folds events."""
-        return Fold(evolve, group, remains)
+        return RowFold(evolve, group, remains)
 
     def key(self, delivery: Delivery) -> Key:
         """Return whose event was delivered: type and id."""
@@ -40,7 +40,7 @@ class EventSource:
         """Return the topics that the aggregates' events are on."""
         return [topics.events(aggregate_type) for aggregate_type in self.types]
 
-    def keeps(self, kept: Kept[Any]) -> bool:
+    def keeps(self, kept: FoldedRow[Any]) -> bool:
         """Return whether the table has a row of an aggregate of which this is kept."""
         return kept.version > 0
 
@@ -75,6 +75,6 @@ class StateSource:
         """Return the one topic."""
         return (topics.named(self.topic),)
 
-    def keeps(self, kept: Kept[Any]) -> bool:
+    def keeps(self, kept: FoldedRow[Any]) -> bool:
         """Return whether the table has a row of a key of which this is kept."""
         return kept.row is not None

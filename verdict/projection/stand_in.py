@@ -5,7 +5,7 @@ from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.model.source import Source
 
 
-class PassedOver(Event):
+class SkippedEvent(Event):
     """Stands for a payload that a projection does without; the aggregate's version moves on."""
 
 

@@ -11,9 +11,9 @@ from typing import Generic
 
 from verdict.model.rows import Evolve
 from verdict.model.told import told
-from verdict.projection.batch import Carried, Delivery, Unreadable
-from verdict.projection.fold import Change, Group, Kept, Key, Row
-from verdict.projection.projection import Applied, Gap, Unprojectable
+from verdict.projection.batch import Delivery, StateChange, UnreadableRecord
+from verdict.projection.fold import FoldedRow, Group, Key, Row, RowChange
+from verdict.projection.projection import Applied, CannotApplyError, Gap
 
 
 @dataclass(slots=True)
@@ -28,13 +28,13 @@ class StateFold(Generic[Row]):
 
     evolve: Evolve[Row]
     group: Group[Row]
-    changes: dict[Key, Change[Row]] = field(default_factory=dict)
+    changes: dict[Key, RowChange[Row]] = field(default_factory=dict)
     _applied: int = 0
     _skipped: int = 0
     _gaps: dict[Key, Gap] = field(default_factory=dict)
     _reached: dict[Key, int] = field(default_factory=dict)
 
-    def run(self, kept: Mapping[Key, Kept[Row]], deliveries: Iterable[Delivery]) -> Applied:
+    def run(self, kept: Mapping[Key, FoldedRow[Row]], deliveries: Iterable[Delivery]) -> Applied:
         """Put each key's newest state in the place of what is kept of it.
 
         A key whose newest record is at fault stays as the record before left it, with a gap that
@@ -52,14 +52,14 @@ class StateFold(Generic[Row]):
             self._take(kept, delivery)
         return Applied(self._applied, self._skipped, [*self._gaps.values()], self._reached)
 
-    def _take(self, kept: Mapping[Key, Kept[Row]], delivery: Delivery) -> None:
+    def _take(self, kept: Mapping[Key, FoldedRow[Row]], delivery: Delivery) -> None:
         key, version = key_of(delivery), delivery.offset + 1
-        change = self.changes.get(key) or Change(kept.get(key, Kept()))
+        change = self.changes.get(key) or RowChange(kept.get(key, FoldedRow()))
         if version <= change.after.version:
             self._skipped += 1
             return
         after = self._read(delivery)
-        if isinstance(after, Unprojectable):
+        if isinstance(after, CannotApplyError):
             self._gaps[key] = Gap(*key, version, version, after)
             self._reached.pop(key, None)
             return
@@ -72,25 +72,25 @@ class StateFold(Generic[Row]):
         self.changes[key] = change
         self._applied += 1
 
-    def _read(self, delivery: Delivery) -> Kept[Row] | Unprojectable:
+    def _read(self, delivery: Delivery) -> FoldedRow[Row] | CannotApplyError:
         """Return what is kept of the key from this record on, or why that cannot be told."""
         state, version = carried(delivery).value, delivery.offset + 1
         if state is None:
-            return Kept(version)
-        if isinstance(state, Unreadable):
+            return FoldedRow(version)
+        if isinstance(state, UnreadableRecord):
             return _fault(delivery, f"not readable: {state.error}")
         try:
             row = self.evolve(None, state)
-            return Kept(version, row, None if row is None else self.group(row))
+            return FoldedRow(version, row, None if row is None else self.group(row))
         except Exception as error:
             fault = _fault(delivery, told(error))
             fault.__cause__ = error
             return fault
 
 
-def carried(delivery: Delivery) -> Carried:
+def carried(delivery: Delivery) -> StateChange:
     """Return the record of a delivery from a topic that carries states."""
-    assert isinstance(delivery.record, Carried), (
+    assert isinstance(delivery.record, StateChange), (
         "a projection of a state topic follows nothing else"
     )
     return delivery.record
@@ -101,8 +101,8 @@ def key_of(delivery: Delivery) -> Key:
     return delivery.topic, carried(delivery).key
 
 
-def _fault(delivery: Delivery, problem: str) -> Unprojectable:
+def _fault(delivery: Delivery, problem: str) -> CannotApplyError:
     key = carried(delivery).key
-    return Unprojectable(
+    return CannotApplyError(
         delivery, f"state of {key!r}: {problem}; the next record of that key takes its place"
     )

@@ -22,10 +22,10 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeEngine
 
 from verdict.database.instant import InstantType
-from verdict.database.rows import Rows
+from verdict.database.rows import BulkRows
 from verdict.database.statements import is_any_of, put
 from verdict.model.rows import FieldType, row_fields
-from verdict.projection.fold import Kept, Key, Row
+from verdict.projection.fold import FoldedRow, Key, Row
 
 Stored = tuple[Any, ...]  # what a table holds of an aggregate, key first
 
@@ -79,13 +79,13 @@ def is_of_types(table: Table) -> bool:
     return "aggregate_type" in table.c
 
 
-def as_it_is(table: Table) -> ColumnElement[bool]:
+def unchanged(table: Table) -> ColumnElement[bool]:
     """Return whether a row is that of an aggregate as it is, and not what it left behind."""
     return table.c.left_with == AS_IT_IS if is_of_types(table) else true()
 
 
 @dataclass(frozen=True)
-class Form(Generic[Row]):
+class RowForm(Generic[Row]):
     """How a table holds rows.
 
     Args:
@@ -104,7 +104,7 @@ class Form(Generic[Row]):
         )
         return (*key, "version", "present", "group_key", *fields_of(self.row))
 
-    def values(self, key: Key, kept: Kept[Row], left_with: int = AS_IT_IS) -> Stored:
+    def values(self, key: Key, kept: FoldedRow[Row], left_with: int = AS_IT_IS) -> Stored:
         """Return what the table holds of an aggregate.
 
         Args:
@@ -132,7 +132,7 @@ class StoredRows(Generic[Row]):
     table: Table
     row: type[Row]
 
-    def load(self, connection: Connection, keys: Set[Key]) -> dict[Key, Kept[Row]]:
+    def load(self, connection: Connection, keys: Set[Key]) -> dict[Key, FoldedRow[Row]]:
         """Return what is kept of these aggregates; nothing is kept of those that are missing."""
         if not keys:
             return {}
@@ -146,19 +146,19 @@ class StoredRows(Generic[Row]):
             columns.group_key,
             columns.present,
             *declared,
-        ).where(asked, as_it_is(self.table))
+        ).where(asked, unchanged(self.table))
         make = self.row._make  # type: ignore[attr-defined]  # a named tuple
         return {
-            (row[0], row[1]): Kept(row[2], make(row[5:]) if row[4] else None, row[3])
+            (row[0], row[1]): FoldedRow(row[2], make(row[5:]) if row[4] else None, row[3])
             for row in connection.execute(statement).all()
         }
 
     def put(
         self,
         connection: Connection,
-        kept: Mapping[Key, Kept[Row]],
-        before: Mapping[Key, Kept[Row]],
-        remains: Iterable[tuple[Key, Kept[Row]]] = (),
+        kept: Mapping[Key, FoldedRow[Row]],
+        before: Mapping[Key, FoldedRow[Row]],
+        remains: Iterable[tuple[Key, FoldedRow[Row]]] = (),
     ) -> None:
         """Write what is kept of these aggregates now, and what aggregates left behind.
 
@@ -178,8 +178,8 @@ class StoredRows(Generic[Row]):
             stays = key not in before or leaves_alone(before[key], one)
             (rest if stays else moved).append(form.values(key, one))
         # in the order of their keys, neighbours are on one page
-        put(connection, self.table, Rows(form.columns, sorted(rest)), but=indexed)
-        put(connection, self.table, Rows(form.columns, sorted(moved)))
+        put(connection, self.table, BulkRows(form.columns, sorted(rest)), but=indexed)
+        put(connection, self.table, BulkRows(form.columns, sorted(moved)))
 
     def remove(self, connection: Connection, keys: Iterable[Key]) -> None:
         """Delete the rows of these aggregates, all of one type, and their versions with them."""
@@ -188,16 +188,18 @@ class StoredRows(Generic[Row]):
             connection.execute(delete(self.table).where(gone))
 
     @property
-    def form(self) -> Form[Row]:
+    def form(self) -> RowForm[Row]:
         """How the table holds rows."""
-        return Form(self.row, is_of_types(self.table))
+        return RowForm(self.row, is_of_types(self.table))
 
-    def _leaves_alone(self, indexed: Collection[str]) -> Callable[[Kept[Row], Kept[Row]], bool]:
+    def _leaves_alone(
+        self, indexed: Collection[str]
+    ) -> Callable[[FoldedRow[Row], FoldedRow[Row]], bool]:
         """Return what tells whether nothing in indexes changes, from one to the other."""
         at = [number for number, name in enumerate(fields_of(self.row)) if name in indexed]
         of: Callable[[Row], Any] = itemgetter(*at) if at else bool
 
-        def leaves_alone(before: Kept[Row], after: Kept[Row]) -> bool:
+        def leaves_alone(before: FoldedRow[Row], after: FoldedRow[Row]) -> bool:
             old, new = before.row, after.row
             if before.group != after.group or old is None or new is None:
                 return False

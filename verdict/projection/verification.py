@@ -22,7 +22,7 @@ from verdict.database.instant import InstantType
 from verdict.database.json_type import JsonType
 from verdict.projection.described import View, described
 from verdict.projection.layout import tables_schema
-from verdict.projection.masking import for_who_may_see
+from verdict.projection.masking import unless_allowed
 
 metadata = MetaData()
 table = Table(
@@ -69,7 +69,7 @@ def exists(connection: Connection) -> bool:
 
 def record(connection: Connection, run: Verification) -> None:
     """Write a run down."""
-    (seq,) = sequence.take(connection, SEQUENCE, 1)
+    (seq,) = sequence.take_numbers(connection, SEQUENCE, 1)
     texts = {name: json.dumps(getattr(run, name), ensure_ascii=False) for name in JSON}
     row = run._asdict() | texts | {"seq": seq}
     row["masked_first_findings"] = row.pop("first_findings")
@@ -80,7 +80,7 @@ def _view() -> View:
     columns = table.c
     shown = {name: cast(columns[name], JsonType).label(name) for name in JSON[:-1]}
     masked = columns.masked_first_findings
-    first = for_who_may_see(cast(masked, JsonType), masked).label(JSON[-1])
+    first = unless_allowed(cast(masked, JsonType), masked).label(JSON[-1])
     plain = [column for column in columns if column is not masked]
     return described(
         select(*(shown.get(one.name, one) for one in plain), first),

@@ -23,13 +23,13 @@ from sqlalchemy import (
 from verdict.database import ownership
 from verdict.database.instant import InstantType
 from verdict.database.statements import add_new
-from verdict.errors import BeginAgain
+from verdict.errors import RestartRequestedError
 from verdict.model.nul import spell_out
 from verdict.projection import layout
 from verdict.projection.described import Query
 from verdict.projection.position import exclude_others, is_of
-from verdict.projection.projection import Projection, StoppedAt
-from verdict.projection.role import UNSEEN, Role
+from verdict.projection.projection import Projection, ProjectionStoppedError
+from verdict.projection.role import UNSEEN, VersionState
 
 COLUMNS = "columns "  # begins settings that code decides, so that nobody can set them back
 SHOWN_CHARS = 2000
@@ -54,7 +54,7 @@ GOING = dict.fromkeys(("error", "topic", "partition", "offset", "stopped_at"))
 
 
 class Version(NamedTuple):
-    """What is known of a version: its `Role`, and with an `error` it is stopped, by that."""
+    """What is known of a version: its `VersionState`, and the `error` that stopped it, if any."""
 
     role: str
     settings: str
@@ -62,7 +62,7 @@ class Version(NamedTuple):
     error: str | None
 
 
-class BuiltOtherwise(Exception):
+class SettingsChangedError(Exception):
     """The tables of a projection were filled under other settings than it has now, `found`."""
 
     def __init__(self, projection: Projection, found: str) -> None:
@@ -76,7 +76,7 @@ class BuiltOtherwise(Exception):
         )
 
 
-class Superseded(BeginAgain):
+class SupersededError(RestartRequestedError):
     """Readers see another version by now; what was about to be written is rolled back."""
 
     def __init__(self, projection: Projection, live: int | None) -> None:
@@ -90,7 +90,7 @@ def all_live(connection: Connection) -> Mapping[str, int]:
     """Return the version that readers see, by projection."""
     if not ownership.exists(connection, layout.tables_schema(connection), table.name):
         return {}  # whoever asks first need not have made the read side
-    found = select(table.c.projection, table.c.version).where(table.c.role == Role.LIVE)
+    found = select(table.c.projection, table.c.version).where(table.c.role == VersionState.LIVE)
     return {row.projection: row.version for row in connection.execute(found)}
 
 
@@ -102,7 +102,7 @@ def live(connection: Connection, name: str) -> int | None:
 
 def _live(connection: Connection, name: str) -> tuple[int, str | None] | None:
     """Return the version of a projection that readers see, and why it is stopped."""
-    is_live = (table.c.projection == name) & (table.c.role == Role.LIVE)
+    is_live = (table.c.projection == name) & (table.c.role == VersionState.LIVE)
     found = connection.execute(select(table.c.version, table.c.error).where(is_live)).first()
     return None if found is None else (found.version, found.error)
 
@@ -128,11 +128,11 @@ def check_live(connection: Connection, projection: Projection) -> bool:
         projection: Whose version it must be.
 
     Raises:
-        Superseded: They see another one.
+        SupersededError: They see another one.
     """
     version, error = _live(connection, projection.name) or (None, None)
     if version != projection.version:
-        raise Superseded(projection, version)
+        raise SupersededError(projection, version)
     return error is not None
 
 
@@ -140,11 +140,11 @@ def check_settings(connection: Connection, projection: Projection) -> None:
     """Return when the tables were filled under the settings that the projection has now.
 
     Raises:
-        BuiltOtherwise: They were not.
+        SettingsChangedError: They were not.
     """
     found = of(connection, projection).settings
     if found != projection.settings:
-        raise BuiltOtherwise(projection, found)
+        raise SettingsChangedError(projection, found)
 
 
 def begin(connection: Connection, projection: Projection) -> None:
@@ -152,7 +152,9 @@ def begin(connection: Connection, projection: Projection) -> None:
     row = {
         "projection": projection.name,
         "version": projection.version,
-        "role": Role.LIVE if live(connection, projection.name) is None else Role.BUILT,
+        "role": VersionState.LIVE
+        if live(connection, projection.name) is None
+        else VersionState.BUILT,
         "settings": projection.settings,
     }
     add_new(connection, table, [row])
@@ -168,19 +170,19 @@ def build(connection: Connection, projection: Projection, name: str = "") -> Non
     """
     exclude_others(connection, projection)
     begun = update(table).where(is_of(projection, table), table.c.role.in_(UNSEEN))
-    connection.execute(begun.values(role=Role.BUILDING, build=name))
+    connection.execute(begun.values(role=VersionState.BUILDING, build=name))
 
 
 def is_build(connection: Connection, projection: Projection, name: str) -> bool:
     """Tell whether the tables are still those of a build; it is so up to the commit then."""
     exclude_others(connection, projection)
     found = every(connection, projection.name).get(projection.version)
-    return found is not None and (found.role, found.build) == (Role.BUILDING, name)
+    return found is not None and (found.role, found.build) == (VersionState.BUILDING, name)
 
 
 def finish(connection: Connection, projection: Projection) -> None:
     """Note that the tables hold all that they should, up to the position."""
-    _change(connection, projection, role=Role.BUILT, build=None)
+    _change(connection, projection, role=VersionState.BUILT, build=None)
 
 
 def show(connection: Connection, projection: Projection) -> None:
@@ -189,15 +191,17 @@ def show(connection: Connection, projection: Projection) -> None:
     That one is not stopped any more, as nobody brings it forward.
     """
     shown = table.c.version == projection.version
-    either = shown | (table.c.role == Role.LIVE)
-    role = case((shown, Role.LIVE), else_=Role.KEPT)
+    either = shown | (table.c.role == VersionState.LIVE)
+    role = case((shown, VersionState.LIVE), else_=VersionState.KEPT)
     changed = update(table).where(table.c.projection == projection.name, either)
     connection.execute(changed.values(role=role, **GOING))
 
 
 def stop(connection: Connection, projection: Projection, error: Exception, now: int) -> None:
     """Write down that `projection` is stopped since `now` (epoch milliseconds), and why."""
-    topic, partition, offset = error.place if isinstance(error, StoppedAt) else (None,) * 3
+    topic, partition, offset = (
+        error.place if isinstance(error, ProjectionStoppedError) else (None,) * 3
+    )
     said = spell_out(str(error))[:SHOWN_CHARS]
     place = {"topic": topic, "partition": partition, "offset": offset}
     _change(connection, projection, error=said, **place, stopped_at=now)
@@ -217,14 +221,14 @@ def views(among: Table) -> Mapping[str, Query]:
     """Return what readers may select of a table with the columns of `table`, by view."""
     one, kept = among.c, among.alias("kept").c
     place = one.topic, one.partition, one.offset
-    before = (kept.projection == one.projection) & (kept.role == Role.KEPT)
+    before = (kept.projection == one.projection) & (kept.role == VersionState.KEPT)
     return {
         "projection_version": select(
             one.projection, one.version, one.role, one.settings, one.error, one.stopped_at
         ),
         "projection_live": select(one.projection, one.version, kept.version.label("previous"))
         .outerjoin(kept.version.table, before)
-        .where(one.role == Role.LIVE),
+        .where(one.role == VersionState.LIVE),
         "projection_built": select(one.projection, one.version, one.settings),
         "projection_stopped": select(
             one.projection, one.version, one.error, *place, one.stopped_at

@@ -42,7 +42,7 @@ table = Table(
 
 def bring_together(connection: Connection) -> None:
     """Fill the one table from the four, let views of them show it, and drop the four."""
-    if not ownership.ours(connection, layout.tables_schema(connection), FORMER):
+    if not ownership.own_tables(connection, layout.tables_schema(connection), FORMER):
         return
     layout.create_tables(connection, metadata)
     connection.execute(FILL)

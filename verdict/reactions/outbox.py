@@ -233,7 +233,7 @@ def open_outbox(
 
     Raises:
         VerdictError: The database cannot be used.
-        Unreachable: The database does not answer.
+        UnreachableError: The database does not answer.
     """
     with opened(database_url(settings)) as engine, failing_in_words(engine):
         create_read_side(engine, (), settings.roles)  # it may be called before the first start

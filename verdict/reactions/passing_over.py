@@ -7,11 +7,11 @@ partition, of which nothing followed yet, are sent again by themselves.
 import logging
 
 from verdict.configuration.settings import Settings
-from verdict.event_log.decisions import read_decisions
-from verdict.event_log.passing import NO_WISH, Letter, Log, letters, planned
-from verdict.exactly_once.batch import Batch, OutputRecord
+from verdict.event_log.decisions import read_skips
+from verdict.event_log.passing import NO_WISH, SkipLog, SkippedCommand, dead_letters_of, plan_skips
+from verdict.exactly_once.batch import OutputRecord, SourceBatch
 from verdict.exactly_once.publisher import Publisher
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.wire.headers import joined
 from verdict.wire.letter import RETRY_REACTION, RETRY_TOPIC
 from verdict.wire.records import encode
@@ -19,36 +19,39 @@ from verdict.wire.records import encode
 LOG = logging.getLogger("verdict.processing")
 
 
-def pass_over(kafka: Kafka, settings: Settings, publisher: Publisher) -> bool:
+def note_skipped(kafka: KafkaConfig, settings: Settings, publisher: Publisher) -> bool:
     """Move the marker behind what is to be passed over, with the letters in one transaction.
 
     Returns:
         Whether there was any: then the marker is that of no query of Spark, and to be begun anew.
 
     Raises:
-        NotPublished, FencedError, Unreachable, VerdictError: As for `publish` and the decisions.
+        NotPublishedError, FencedError, UnreachableError, VerdictError: As for `publish` and the
+            decisions.
     """
     topics, reached = settings.topics, publisher.marker.offsets
-    decisions = read_decisions(kafka.settings, topics)
+    decisions = read_skips(kafka.settings, topics)
     sent = [*topics.inbound, topics.retry]
     begins = {name: [0] * len(reached.get(name, ())) for name in sent}
-    kept = Log(commands=sent, begins=begins, ends={})
-    plan = planned({name: reached.get(name, []) for name in sent}, kept, NO_WISH, decisions)
+    kept = SkipLog(commands=sent, begins=begins, ends={})
+    plan = plan_skips({name: reached.get(name, []) for name in sent}, kept, NO_WISH, decisions)
     if not plan.jumped:
         return False
     for one in plan.jumped:
         LOG.warning("passing over %s", one)
     records = [
         OutputRecord(topics.dead_letters, one.letter.key, encode(one.letter), joined(one.headers))
-        for one in letters(kafka, plan, settings.command_limit_bytes)
+        for one in dead_letters_of(kafka, plan, settings.command_limit_bytes)
         if _is_ours(one, topics.retry)
     ]
     end = {**reached, **plan.offsets}
-    publisher.publish(Batch(query_id="passing over", batch_id=0, start=reached, end=end), records)
+    publisher.publish(
+        SourceBatch(query_id="passing over", batch_id=0, start=reached, end=end), records
+    )
     return True
 
 
-def _is_ours(one: Letter, retry: str) -> bool:
+def _is_ours(one: SkippedCommand, retry: str) -> bool:
     """Tell whether it is for us to send again; on `retry` lies what other services await, too."""
     again = RETRY_TOPIC in one.headers
     return not again or one.letter.source.topic != retry or RETRY_REACTION in one.headers

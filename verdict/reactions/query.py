@@ -12,10 +12,10 @@ NAME = "reactions"
 
 def reactions_of(settings: Settings) -> Reactions:
     """Return what this deployment does because of what arrives and happens."""
-    return reactions_with(settings.topics, settings.chosen)
+    return reactions_added(settings.topics, settings.chosen)
 
 
-def reactions_with(topics: Topics, chosen: Mapping[str, object]) -> Reactions:
+def reactions_added(topics: Topics, chosen: Mapping[str, object]) -> Reactions:
     """Return what a deployment does because of what arrives and happens.
 
     Args:

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import chain
 
 from verdict.decision.received import CommandRecord, dead_letter
-from verdict.model.inbound import Inbound, NoCommand
+from verdict.model.inbound import Inbound, NoCommandError
 from verdict.model.notification import Notification
 from verdict.model.policy import Addressed, Policy, commands_of
 from verdict.model.recorded_event import RecordedEvent
@@ -31,7 +31,7 @@ FRAME_BYTES = 2_000  # of what Kafka puts around a record, and its headers aroun
 Reaction = Callable[[], Iterator[Output]]
 
 
-class TooLarge(ValueError):
+class OutputTooLargeError(ValueError):
     """What a reaction wants to send is more than its topic takes."""
 
 
@@ -128,7 +128,7 @@ class Reactions:
         """Yield all of a reaction or, if it fails, none of it and a letter."""
         try:
             yield from list(map(self._fitting, reaction()))
-        except NoCommand as error:
+        except NoCommandError as error:
             yield self._letter(record, str(error))
         except Exception as error:
             problem = f"{name} failed: {told(error)}"
@@ -141,9 +141,9 @@ class Reactions:
     def _sent(self, record: CommandRecord, inbound: Inbound) -> Iterator[Output]:
         what = inbound.aggregate_type
         if record.value is None:
-            raise NoCommand(f"no {what}: it has no value")
+            raise NoCommandError(f"no {what}: it has no value")
         if record.cut:
-            raise NoCommand(
+            raise NoCommandError(
                 f"no {what}: it has {record.length} bytes, more than a command may have"
             )
         envelope, payload = inbound.command_of(record.value, record.source)
@@ -176,12 +176,13 @@ class Reactions:
         """Return an output that its topic takes.
 
         Raises:
-            TooLarge: It would be refused, and with it the whole batch, at every start again.
+            OutputTooLargeError: It would be refused, and with it the whole batch, at every start
+                again.
         """
         limit = OUTPUT_BYTES if output.topic in self.outputs else COMMAND_TOPIC_BYTES
         size = len(output.key or b"") + len(output.value) + len(output.headers.encode())
         if size > limit - FRAME_BYTES:
-            raise TooLarge(
+            raise OutputTooLargeError(
                 f"a record of {size} bytes for {output.topic}, which takes {limit - FRAME_BYTES}"
             )
         return output

@@ -7,27 +7,27 @@ from functools import partial
 from pyspark.sql import DataFrame
 
 from verdict.configuration.settings import Settings
-from verdict.exactly_once.batch import Batch, Packed
+from verdict.exactly_once.batch import EncodedOutputs, SourceBatch
 from verdict.exactly_once.publisher import Publisher
-from verdict.exactly_once.steps import OnStep, unobserved
+from verdict.exactly_once.steps import OnStep, ignore_step
 from verdict.operator.handover import Outputs, chunks_of
-from verdict.processing.processor import Processor
-from verdict.reactions.passing_over import pass_over
+from verdict.processing.processor import StatelessProcessor
+from verdict.reactions.passing_over import note_skipped
 from verdict.reactions.query import reactions_of, reactions_query
 from verdict.reactions.stream import followed
 from verdict.spark.record_times import is_time_overflow, read_without_spark
-from verdict.spark.source import Ground
+from verdict.spark.source import StreamContext
 
 LOG = logging.getLogger("verdict.processing")
 ROWS = 2_000  # at a time: each may become several records, of which a transaction must hold all
 
 
-def reacting(
-    ground: Ground,
+def start_reactions(
+    ground: StreamContext,
     settings: Settings,
-    on_step: OnStep = unobserved,
+    on_step: OnStep = ignore_step,
     with_history: Collection[str] = (),
-) -> Processor:
+) -> StatelessProcessor:
     """Return the one processor for everything that follows, not started.
 
     Args:
@@ -47,7 +47,7 @@ def reacting(
         folder=outputs.folder,
     )
 
-    def publish(frame: DataFrame, batch: Batch, publisher: Publisher) -> None:
+    def publish(frame: DataFrame, batch: SourceBatch, publisher: Publisher) -> None:
         try:
             table = frame.toArrow()  # once: every evaluation reads Kafka again
         except Exception as error:
@@ -56,10 +56,10 @@ def reacting(
             LOG.warning("a record of another system has a time that Spark cannot hold: %s", batch)
             records = read_without_spark(ground.spark, ground.kafka, batch.spans)
             table = follow(records).toArrow()
-        publisher.publish(batch, Packed(partial(chunks_of, table)))
+        publisher.publish(batch, EncodedOutputs(partial(chunks_of, table)))
         outputs.clear()  # those of a batch that was killed, too
 
-    return Processor(
+    return StatelessProcessor(
         ground=ground,
         query=reactions_query(reactions),
         follow=follow,
@@ -69,6 +69,6 @@ def reacting(
         data=settings.data_dir,
         headers=True,
         with_history=with_history,
-        begun=partial(pass_over, ground.kafka, settings),
+        begun=partial(note_skipped, ground.kafka, settings),
         on_step=on_step,
     )

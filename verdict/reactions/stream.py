@@ -43,12 +43,12 @@ def followed(
     return (
         bounded(records, limit, F.substring(header(RETRY_REACTION), 1, KEY_BYTES).alias(REACTION))
         .coalesce(tasks)
-        .mapInArrow(Reacting(reactions, folder), OUTPUT_SCHEMA)
+        .mapInArrow(ReactionTask(reactions, folder), OUTPUT_SCHEMA)
     )
 
 
 @dataclass(frozen=True)
-class Reacting:
+class ReactionTask:
     """Reacts to the records of one task."""
 
     reactions: Reactions

@@ -1,17 +1,17 @@
 """What a projection's live version was built with, whatever is set where a verb is typed."""
 
 from verdict.configuration.settings import Settings
-from verdict.errors import Unreachable
+from verdict.errors import UnreachableError
 from verdict.model.projection import settings_of
 from verdict.projection.declared import read_models
-from verdict.reading.reader import reader_of
+from verdict.reading.reader import open_reader
 
 BUILT = """\
 SELECT settings FROM projection_built JOIN projection_live USING (projection, version)
 WHERE projection = ?"""
 
 
-def as_built(settings: Settings, name: str) -> Settings:
+def live_settings(settings: Settings, name: str) -> Settings:
     """Return the settings, with those that the live version of a projection was built with.
 
     Without a read side what is set counts, as it does before the first start.
@@ -20,14 +20,14 @@ def as_built(settings: Settings, name: str) -> Settings:
         VerdictError: There is one that does not tell; what is set may not be what it shows.
     """
     try:
-        with reader_of(settings) as reader:
+        with open_reader(settings) as reader:
             built = [*reader.select(BUILT, [name]).rows]
-    except Unreachable:
+    except UnreachableError:
         return settings
-    return with_built(settings, name, *built[0]) if built else settings
+    return with_live_settings(settings, name, *built[0]) if built else settings
 
 
-def with_built(settings: Settings, name: str, built: str) -> Settings:
+def with_live_settings(settings: Settings, name: str, built: str) -> Settings:
     """Return the settings with what a projection says that it was built with."""
     known = read_models(settings.application)
     chosen = settings_of(built, known[name].settings) if name in known else {}

@@ -8,7 +8,7 @@ from verdict.model.application import Application
 from verdict.projection.declared import FIRST, AtVersion, declared
 
 
-class NotDeclared(VerdictError):
+class UnknownProjectionError(VerdictError):
     """There is no projection of that name."""
 
     exit_code = 2
@@ -17,15 +17,15 @@ class NotDeclared(VerdictError):
         super().__init__(f"there is no projection {name!r}: there are {', '.join(known)}")
 
 
-def declared_projection(settings: Settings, name: str) -> AtVersion:
+def projection_by_name(settings: Settings, name: str) -> AtVersion:
     """Return what declares any version of a projection.
 
     Raises:
-        NotDeclared: There is none of that name.
+        UnknownProjectionError: There is none of that name.
     """
     known = declared(settings.application, settings.chosen)
     if name not in known:
-        raise NotDeclared(name, known)
+        raise UnknownProjectionError(name, known)
     return known[name]
 
 

@@ -7,16 +7,16 @@ of each aggregate, of removed ones too. So a reader knows whether a row is new e
 import time
 from typing import NamedTuple
 
-from verdict.errors import TimedOut, VerdictError
+from verdict.errors import TimedOutError, VerdictError
 from verdict.model.application import Application
-from verdict.read_models.declared_projection import NotDeclared, row_per_aggregate
+from verdict.read_models.declared_projection import UnknownProjectionError, row_per_aggregate
 from verdict.reading.reader import Reader
 from verdict.wire.response import Response
 
 PAUSE_S = 0.02
 
 
-class Token(NamedTuple):
+class ReadToken(NamedTuple):
     """What a reader wants to see: an aggregate at this version, or a later one."""
 
     aggregate_type: str
@@ -24,7 +24,7 @@ class Token(NamedTuple):
     version: int
 
     @classmethod
-    def of(cls, response: Response) -> "Token | None":
+    def of(cls, response: Response) -> "ReadToken | None":
         """Return the token of a command's outcome, a rejection or one that changed nothing too.
 
         Returns:
@@ -35,33 +35,35 @@ class Token(NamedTuple):
         return cls(response.aggregate_type, response.aggregate_id, response.to_version)
 
 
-class NeverShown(VerdictError):
+class ProjectionUnavailableError(VerdictError):
     """The projection does not follow the type, or shows it only after somebody looked after it."""
 
 
-def see_that_it_shows(application: Application, projection: str, aggregate_type: str) -> None:
+def require_row_per_aggregate(
+    application: Application, projection: str, aggregate_type: str
+) -> None:
     """Return when a projection keeps a row for each aggregate of a type.
 
     Raises:
-        NeverShown: It does not.
-        NotDeclared: There is no such projection.
+        ProjectionUnavailableError: It does not.
+        UnknownProjectionError: There is no such projection.
     """
     types = row_per_aggregate(application)
     if projection not in types:
-        raise NotDeclared(projection, types)
+        raise UnknownProjectionError(projection, types)
     if aggregate_type not in types[projection]:
         those = [name for name, kinds in types.items() if aggregate_type in kinds]
-        raise NeverShown(
+        raise ProjectionUnavailableError(
             f"{projection} keeps no row for each {aggregate_type}, so there is nothing to wait "
             f"for: {' or '.join(those) or 'no projection'} does"
         )
 
 
-def wait(
+def wait_for_projection(
     application: Application,
     reader: Reader,
     projection: str,
-    token: Token,
+    token: ReadToken,
     timeout_s: float,
     stale: bool = False,
 ) -> bool:
@@ -76,31 +78,31 @@ def wait(
         stale: Return False when it is not there in time, instead of raising.
 
     Raises:
-        TimedOut: It is not there in time.
-        NeverShown: The projection keeps no row for each aggregate of that type, is stopped, or
-            holds the aggregate for a missing event.
-        NotDeclared: There is no such projection.
+        TimedOutError: It is not there in time.
+        ProjectionUnavailableError: The projection keeps no row for each aggregate of that type, is
+            stopped, or holds the aggregate for a missing event.
+        UnknownProjectionError: There is no such projection.
     """
-    see_that_it_shows(application, projection, token.aggregate_type)
+    require_row_per_aggregate(application, projection, token.aggregate_type)
     deadline = time.monotonic() + timeout_s
     while True:
         reached = _version(reader, projection, token)
         if reached >= token.version:
             return True
-        _see_that_it_comes(reader, projection, token)
+        _require_reachable(reader, projection, token)
         if time.monotonic() >= deadline:
             break
         time.sleep(PAUSE_S)
     if stale:
         return False
-    raise TimedOut(
+    raise TimedOutError(
         f"{projection} has {token.aggregate_type} {token.aggregate_id!r} at version {reached} "
         f"after {timeout_s:g} s, and not at {token.version} yet: it was decided, and shows once "
         "the projection has come so far; `verdict status` says how far it is, and what stops it"
     )
 
 
-def _version(reader: Reader, projection: str, token: Token) -> int:
+def _version(reader: Reader, projection: str, token: ReadToken) -> int:
     found = reader.select(
         f"SELECT version FROM {projection}_version "
         "WHERE aggregate_type = :type AND aggregate_id = :id",
@@ -109,14 +111,14 @@ def _version(reader: Reader, projection: str, token: Token) -> int:
     return max((int(version) for (version,) in found), default=0)
 
 
-def _see_that_it_comes(reader: Reader, projection: str, token: Token) -> None:
+def _require_reachable(reader: Reader, projection: str, token: ReadToken) -> None:
     stopped = reader.select(
         "SELECT error FROM projection_stopped p JOIN projection_live l "
         "ON l.projection = p.projection AND l.version = p.version WHERE p.projection = :name",
         {"name": projection},
     ).rows
     for (error,) in stopped:
-        raise NeverShown(f"projection {projection} is stopped: {error}")
+        raise ProjectionUnavailableError(f"projection {projection} is stopped: {error}")
     held = reader.select(
         "SELECT h.version_needed, h.error FROM projection_held h JOIN projection_live l "
         "ON l.projection = h.projection AND l.version = h.projection_version "
@@ -125,7 +127,7 @@ def _see_that_it_comes(reader: Reader, projection: str, token: Token) -> None:
     ).rows
     for needed, error in held:
         why = f"which cannot be applied: {error}" if error else "which never came"
-        raise NeverShown(
+        raise ProjectionUnavailableError(
             f"projection {projection} holds {token.aggregate_type} {token.aggregate_id!r}: it "
             f"waits for version {needed}, {why}"
         )

@@ -16,23 +16,23 @@ from pyspark.sql import DataFrame
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from verdict.database.address import one_line
-from verdict.database.sqlite_file import AnotherFile
+from verdict.database.address import one_line_error
+from verdict.database.sqlite_file import DatabaseFileChangedError
 from verdict.database.time_text import wall_clock
-from verdict.errors import BeginAgain, Unreachable
-from verdict.exactly_once.batch import Batch
+from verdict.errors import RestartRequestedError, UnreachableError
+from verdict.exactly_once.batch import SourceBatch
 from verdict.projection import decision, followed_by, versions
 from verdict.projection.applier import Applier
-from verdict.projection.database import see_that_it_is_the_same, snapshot
+from verdict.projection.database import require_same_database, snapshot
 from verdict.projection.missing_events import missing_events
-from verdict.projection.projection import Projection, StoppedAt
+from verdict.projection.projection import Projection, ProjectionStoppedError
 from verdict.read_models.batches.source import KafkaBatches
-from verdict.read_models.catching_up.cohorts import CatchingUp
-from verdict.read_models.catching_up.leading import Leading
+from verdict.read_models.catching_up.cohorts import CatchUp
+from verdict.read_models.catching_up.leading import LiveSet
 from verdict.spark.errors import query_failed
 from verdict.spark.running import SparkQuery
-from verdict.spark.source import Ground
-from verdict.wire.passed_over import PassedOver
+from verdict.spark.source import StreamContext
+from verdict.wire.passed_over import SkippedRanges
 from verdict.wire.spans import Spans
 from verdict.wire.topics import Topics
 
@@ -41,7 +41,7 @@ LOG = logging.getLogger("verdict.read_side")
 LOOK_S = 1.0  # how often versions that are stopped are looked after
 
 
-class PassedOverSince(BeginAgain):
+class SkippedSinceError(RestartRequestedError):
     """People decided to pass over a record at which a projection stopped."""
 
 
@@ -49,7 +49,7 @@ LogBounds = Callable[[Collection[str]], Spans]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class OpenedProjection:
     """The read side as a start finds it.
 
     Args:
@@ -64,7 +64,7 @@ class Opened:
     batches: KafkaBatches
 
 
-class Projecting:
+class LiveProjections:
     """The running read side, from `start` to `stop`, and again.
 
     A projection that fails, or that somebody else advances too, is stopped and the others go on.
@@ -75,15 +75,15 @@ class Projecting:
         ground: Reads and decodes.
         opened: Called at each start.
         log_bounds: Says from where to where Kafka's log goes in all partitions of topics; raises
-            Unreachable when Kafka does not answer.
+            UnreachableError when Kafka does not answer.
         topics: Of the deployment; they exist.
         trigger_ms: The least time between the beginnings of two batches.
     """
 
     def __init__(
         self,
-        ground: Ground,
-        opened: Callable[[], Opened],
+        ground: StreamContext,
+        opened: Callable[[], OpenedProjection],
         log_bounds: LogBounds,
         topics: Topics,
         trigger_ms: int = 0,
@@ -93,8 +93,8 @@ class Projecting:
         self._log_bounds = log_bounds
         self._topics = topics
         self._trigger_ms = trigger_ms
-        self._opened: Opened | None = None
-        self._leading: Leading | None = None
+        self._opened: OpenedProjection | None = None
+        self._leading: LiveSet | None = None
         self._held = ExitStack()
         self._query = SparkQuery(ground.spark, NAME, self._apply, self._told)
         self._look_at = 0.0
@@ -113,7 +113,7 @@ class Projecting:
         """Begin where those stand that are near the end of the log; bring the others there.
 
         Raises:
-            Unreachable: The database or Kafka does not answer.
+            UnreachableError: The database or Kafka does not answer.
             VerdictError: The database does not fit.
         """
         self._opened = None  # else what is said of the last one may be written into another
@@ -125,7 +125,7 @@ class Projecting:
         checkpoint = held.enter_context(
             TemporaryDirectory(prefix=f"{NAME}-", dir=self._ground.scratch)
         )
-        beside = CatchingUp(self._ground.spark, opened.batches, leading.front, self._query.fail)
+        beside = CatchUp(self._ground.spark, opened.batches, leading.front, self._query.fail)
         held.callback(beside.stop)
         held.callback(self._query.stop)
         held.callback(leading.front.close)
@@ -138,17 +138,18 @@ class Projecting:
         """Return while it runs.
 
         Raises:
-            BeginAgain: Readers were given another version of a projection to see, or what one
-                could not read is to be passed over.
-            Unreachable: The database failed.
-            AnotherFile: The database's file was removed or replaced, whether batches come or not.
+            RestartRequestedError: Readers were given another version of a projection to see, or
+                what one could not read is to be passed over.
+            UnreachableError: The database failed.
+            DatabaseFileChangedError: The database's file was removed or replaced, whether batches
+                come or not.
             VerdictError: It stopped because of something that a person can act on.
             Exception: It stopped because of a bug.
         """
         self._query.check()
         if self._opened is not None and time.monotonic() >= self._look_at:
             self._look_at = time.monotonic() + LOOK_S
-            see_that_it_is_the_same(self._opened.database)
+            require_same_database(self._opened.database)
             with _in_words():
                 self._look_after(self._opened)
 
@@ -166,22 +167,24 @@ class Projecting:
                 for projection in self._opened.projections:
                     if versions.of(connection, projection).error is None:
                         versions.stop(connection, projection, error, wall_clock())
-        except AnotherFile:
+        except DatabaseFileChangedError:
             pass  # which has been said, and the file in its place is not ours to write to
         except DBAPIError as failure:
-            LOG.error("that could not be written down: %s", one_line(failure.orig))
+            LOG.error("that could not be written down: %s", one_line_error(failure.orig))
 
-    def _led(self, opened: Opened) -> Leading:
+    def _led(self, opened: OpenedProjection) -> LiveSet:
         appliers = [
             Applier(opened.database, projection, self._topics, missing=missing_events)
             for projection in opened.projections
         ]
         with opened.database.begin() as connection:
-            followed_by.note(connection, {one.projection.name: one.topics for one in appliers})
+            followed_by.note_topics(
+                connection, {one.projection.name: one.topics for one in appliers}
+            )
         log = self._log_bounds(sorted({name for one in appliers for name in one.topics}))
-        return Leading(appliers, opened.batches, log, self._trigger_ms / 1000)
+        return LiveSet(appliers, opened.batches, log, self._trigger_ms / 1000)
 
-    def _look_after(self, opened: Opened) -> None:
+    def _look_after(self, opened: OpenedProjection) -> None:
         """Return when nothing has changed for those that are stopped."""
         assert self._leading is not None
         if appliers := self._leading.stopped():
@@ -189,9 +192,9 @@ class Projecting:
                 passed_over = decision.passed_over(connection)
                 for applier in appliers:
                     versions.check_live(connection, applier.projection)
-                    see_that_it_must_stand(applier, passed_over, opened.batches.passed_over)
+                    require_still_stopped(applier, passed_over, opened.batches.passed_over)
 
-    def _apply(self, frame: DataFrame, batch: Batch) -> None:
+    def _apply(self, frame: DataFrame, batch: SourceBatch) -> None:
         assert self._leading is not None
         self._leading.apply(frame, batch.spans)
 
@@ -203,7 +206,9 @@ class Projecting:
         return told
 
 
-def see_that_it_must_stand(applier: Applier, passed_over: PassedOver, known: PassedOver) -> None:
+def require_still_stopped(
+    applier: Applier, passed_over: SkippedRanges, known: SkippedRanges
+) -> None:
     """Return when nobody decided anew about the place at which a projection stopped.
 
     Args:
@@ -212,14 +217,14 @@ def see_that_it_must_stand(applier: Applier, passed_over: PassedOver, known: Pas
         known: What was when this run began: it stopped in spite of that.
 
     Raises:
-        PassedOverSince: The place is passed over by now.
+        SkippedSinceError: The place is passed over by now.
     """
     failure = applier.failure
-    if not isinstance(failure, StoppedAt) or known.holds(*failure.place):
+    if not isinstance(failure, ProjectionStoppedError) or known.holds(*failure.place):
         return
     if passed_over.holds(*failure.place):
         place = ":".join(map(str, failure.place))
-        raise PassedOverSince(f"{place}, which stopped {applier.projection.name}, is passed over")
+        raise SkippedSinceError(f"{place}, which stopped {applier.projection.name}, is passed over")
 
 
 @contextmanager
@@ -230,5 +235,5 @@ def _in_words() -> Iterator[None]:
         raise _unreachable(error) from error
 
 
-def _unreachable(error: DBAPIError) -> Unreachable:
-    return Unreachable(f"the database of the read side failed: {one_line(error.orig)}")
+def _unreachable(error: DBAPIError) -> UnreachableError:
+    return UnreachableError(f"the database of the read side failed: {one_line_error(error.orig)}")

@@ -11,7 +11,7 @@ CUT = "\u2026"
 
 
 @dataclass(frozen=True, slots=True)
-class Few:
+class LimitedRows:
     """The first rows, values cut to `CELL`; `more` tells whether there are others."""
 
     columns: tuple[str, ...]
@@ -19,16 +19,16 @@ class Few:
     more: bool
 
 
-def few(answer: Selected, most: int) -> Few:
+def limit_rows(answer: Selected, most: int) -> LimitedRows:
     """Read rows until they are so many, or so large together."""
     rows: list[tuple[Any, ...]] = []
     size = 0
     for row in answer.rows:
         if len(rows) == most or size > BYTES:
-            return Few(answer.columns, rows, True)
+            return LimitedRows(answer.columns, rows, True)
         rows.append(tuple(map(_cut, row)))
         size += sum(map(_size, rows[-1]))
-    return Few(answer.columns, rows, False)
+    return LimitedRows(answer.columns, rows, False)
 
 
 def _cut(value: Any) -> Any:

@@ -26,11 +26,17 @@ from psycopg.pq import ExecStatus
 from sqlalchemy import URL
 
 from verdict.database import session
-from verdict.database.address import one_line, shown
-from verdict.errors import Unreachable, VerdictError
+from verdict.database.address import masked_url, one_line_error
+from verdict.errors import UnreachableError, VerdictError
 from verdict.projection.layout import TABLES, VIEWS
 from verdict.reading.few import CELL
-from verdict.reading.selected import Mistaken, NotAdmitted, NotForReaders, Parameters, Selected
+from verdict.reading.selected import (
+    NotAllowedError,
+    Parameters,
+    RoleMissingError,
+    Selected,
+    SqlError,
+)
 
 CHUNK_ROWS = 1000
 READING = {"SELECT", "WITH", "VALUES", "TABLE", "EXPLAIN"}
@@ -60,10 +66,10 @@ class PostgresqlReader:
             timeout_s: How long a query may take, with all of its rows.
 
         Raises:
-            Unreachable: It does not let us in.
-            NotAdmitted: There is no such role, or the user is not a member of it.
+            UnreachableError: It does not let us in.
+            RoleMissingError: There is no such role, or the user is not a member of it.
         """
-        self._shown = shown(url)
+        self._shown = masked_url(url)
         self._views = tuple(views)
         self._timeout_s = timeout_s
         self._rows: Iterator[tuple[Any, ...]] | None = None
@@ -82,21 +88,21 @@ class PostgresqlReader:
         try:
             self._connection = psycopg.connect(**options)
         except psycopg.OperationalError as error:
-            raise Unreachable(f"{self._shown}: {one_line(error)}") from error
+            raise UnreachableError(f"{self._shown}: {one_line_error(error)}") from error
         try:
             self._connection.execute(self._begin)
             self._end()
         except (InsufficientPrivilege, InvalidParameterValue) as error:
             self.close()
-            raise NotAdmitted(self._shown, role, error.diag.message_primary) from error
+            raise RoleMissingError(self._shown, role, error.diag.message_primary) from error
 
     def select(self, statement: str, parameters: Parameters) -> Selected:
         """Run one SELECT.
 
         Raises:
-            NotForReaders: It touches more than the views.
+            NotAllowedError: It touches more than the views.
             VerdictError: It is no SQL, names what does not exist, or takes more than a minute.
-            Unreachable: The database went away.
+            UnreachableError: The database went away.
         """
         self._allowed(statement)
         try:
@@ -150,12 +156,12 @@ class PostgresqlReader:
         """Return the first word, in capitals, of a statement that reads.
 
         Raises:
-            NotForReaders: It does not.
+            NotAllowedError: It does not.
         """
         match = FIRST_WORD.match(statement)
         word = match[1] if match else ""
         if word.upper() not in READING:
-            raise NotForReaders(word or "nothing")
+            raise NotAllowedError(word or "nothing")
         return word.upper()
 
     def close(self) -> None:
@@ -185,24 +191,24 @@ class PostgresqlReader:
     def _for_people(self, error: psycopg.Error, statement: str = "") -> VerdictError:
         with suppress(psycopg.OperationalError):  # the connection is gone, as `error` says
             self._end()
-        said = error.diag.message_primary or one_line(error)
+        said = error.diag.message_primary or one_line_error(error)
         if isinstance(error, InsufficientPrivilege):
             return self._lost(said) or _not_allowed(said, statement)
         if isinstance(error, ReadOnlySqlTransaction):
             wanted = said.removeprefix("cannot execute ")
-            return NotForReaders(wanted.removesuffix(" in a read-only transaction"))
+            return NotAllowedError(wanted.removesuffix(" in a read-only transaction"))
         if isinstance(error, QueryCanceled):
             return VerdictError(
                 f"{said}: a query may take {self._timeout_s:g} s: ask for less of it, or raise the "
                 "setting sql_timeout_s"
             )
         if isinstance(error, psycopg.OperationalError) and self._connection.broken:
-            return Unreachable(f"{self._shown}: {one_line(error)}")
+            return UnreachableError(f"{self._shown}: {one_line_error(error)}")
         if isinstance(error, UndefinedTable) and (table := self._table(said)):
-            return NotForReaders(f"table {table}")
+            return NotAllowedError(f"table {table}")
         if isinstance(error, NoSql) and UNQUOTED_OFFSET.search(statement):
             return VerdictError(f'{said}: PostgreSQL wants the column "offset" in double quotes')
-        return Mistaken(said, self._views)
+        return SqlError(said, self._views)
 
     def _lost(self, said: str) -> VerdictError | None:
         """Return what is told of a view that readers are meant to read, and may not any more."""
@@ -232,7 +238,7 @@ def _not_allowed(said: str, statement: str) -> VerdictError:
     """Return why a right is missing: who asks lacks it, or the owner of a view does."""
     wanted = said.rpartition(" ")[2].lower()
     if not statement or wanted in statement.lower():
-        return NotForReaders(said.removeprefix("permission denied for "))
+        return NotAllowedError(said.removeprefix("permission denied for "))
     return VerdictError(
         f"{said}, and the view that is asked for needs it: its owner, whom verdict writes as, has "
         "lost that right; let an administrator give it back with GRANT"

@@ -8,8 +8,8 @@ from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
 from verdict.database.address import driver_missing, file_of, parse
 from verdict.projection.roles import READER
-from verdict.reading.few import Few, few
-from verdict.reading.selected import NotAdmitted, NotForReaders, Parameters, Selected
+from verdict.reading.few import LimitedRows, limit_rows
+from verdict.reading.selected import NotAllowedError, Parameters, RoleMissingError, Selected
 from verdict.reading.sqlite_reader import SqliteReader, views_made_in
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 60.0  # unless the settings say otherwise
 
-__all__ = ["NotAdmitted", "NotForReaders", "Reader", "Sees", "Selected", "reader_of"]
+__all__ = ["Access", "NotAllowedError", "Reader", "RoleMissingError", "Selected", "open_reader"]
 
 
-class Sees(StrEnum):
+class Access(StrEnum):
     """How much somebody sees; see `verdict.projection.roles.Roles`."""
 
     READER = "reader"
@@ -51,9 +51,9 @@ class Reader:
             masked: Whether to hide what is personal in events, on SQLite.
 
         Raises:
-            Unreachable: There is no such database, or it does not let us in.
-            EnvironmentIncomplete: The driver of the database is not installed.
-            NotAdmitted: There is no such role, or the user is not a member of it.
+            UnreachableError: There is no such database, or it does not let us in.
+            EnvironmentIncompleteError: The driver of the database is not installed.
+            RoleMissingError: There is no such role, or the user is not a member of it.
         """
         self.views = tuple(views)
         self._reader = (
@@ -66,13 +66,13 @@ class Reader:
         """Run one SELECT; the rows of the one before it are gone then.
 
         Raises:
-            NotForReaders: It touches more than the views.
+            NotAllowedError: It touches more than the views.
             VerdictError: It is no SQL, names what does not exist, or takes too long.
-            Unreachable: The database went away.
+            UnreachableError: The database went away.
         """
         return self._reader.select(statement, parameters)
 
-    def few(self, statement: str, most: int) -> Few:
+    def few(self, statement: str, most: int) -> LimitedRows:
         """Run one SELECT of somebody whom nobody knows, who gets the first rows and no more rights.
 
         Args:
@@ -80,11 +80,11 @@ class Reader:
             most: Rows.
 
         Raises:
-            NotForReaders: It touches more than the views.
+            NotAllowedError: It touches more than the views.
             VerdictError: It is no SQL, takes too long or too much, or nobody may ask like this.
-            Unreachable: The database went away.
+            UnreachableError: The database went away.
         """
-        return few(self._reader.confined(statement, most + 1), most)
+        return limit_rows(self._reader.confined(statement, most + 1), most)
 
     def close(self) -> None:
         """Give the connection back."""
@@ -107,7 +107,7 @@ def _postgresql(
     return PostgresqlReader(url, views, role, timeout_s)
 
 
-def reader_of(settings: Settings, sees: Sees = Sees.AUDITOR) -> Reader:
+def open_reader(settings: Settings, sees: Access = Access.AUDITOR) -> Reader:
     """Open the read side of `settings`, or of the running service, for reading its views.
 
     Args:
@@ -115,7 +115,7 @@ def reader_of(settings: Settings, sees: Sees = Sees.AUDITOR) -> Reader:
         sees: How much; on SQLite, which has no roles, what is kept from mistakes.
     """
     url, role = database_url(settings), role_of(settings, sees)
-    file, masked = file_of(url), sees is Sees.READER
+    file, masked = file_of(url), sees is Access.READER
     if file is not None:
         views: Sequence[str] = settings.roles.open_to(role, views_made_in(file))
     else:
@@ -125,9 +125,9 @@ def reader_of(settings: Settings, sees: Sees = Sees.AUDITOR) -> Reader:
     return Reader(url, views, role, settings.sql_timeout_s, masked)
 
 
-def role_of(settings: Settings, sees: Sees) -> str:
+def role_of(settings: Settings, sees: Access) -> str:
     """Return the name of the role that sees so much."""
     roles = settings.roles
     return {
-        Sees.READER: roles.reader, Sees.AUDITOR: roles.auditor, Sees.OPERATOR: roles.operator,
+        Access.READER: roles.reader, Access.AUDITOR: roles.auditor, Access.OPERATOR: roles.operator,
     }[sees]  # fmt: skip

@@ -14,7 +14,7 @@ WORD = re.compile(r"\w+")
 NO_RELATION = re.compile(r'(?:no such table: |relation ")(?:\w+\.)?(\w+)')
 
 
-class NotForReaders(VerdictError):
+class NotAllowedError(VerdictError):
     """A statement wants something else than to select from the views."""
 
     def __init__(self, wanted: str) -> None:
@@ -24,7 +24,7 @@ class NotForReaders(VerdictError):
         )
 
 
-class Mistaken(VerdictError):
+class SqlError(VerdictError):
     """A statement is no SQL, or names what does not exist."""
 
     def __init__(self, said: str, views: Sequence[str]) -> None:
@@ -43,7 +43,7 @@ class Mistaken(VerdictError):
         )
 
 
-class NotAdmitted(VerdictError):
+class RoleMissingError(VerdictError):
     """The database does not let this user read as a reader."""
 
     def __init__(self, database: str, role: str, why: object) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from verdict.database.sqlite_file import A_SOUND_COPY, is_damaged
-from verdict.errors import Unreachable, VerdictError
-from verdict.projection.hidden import is_hidden
-from verdict.reading.selected import Mistaken, NotForReaders, Parameters, Selected
+from verdict.errors import UnreachableError, VerdictError
+from verdict.projection.hidden import is_masked
+from verdict.reading.selected import NotAllowedError, Parameters, Selected, SqlError
 
 ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE}
 REFUSED_FUNCTIONS = {"load_extension"}
@@ -68,10 +68,10 @@ class SqliteReader:
             masked: Whether to hide what is personal in events.
 
         Raises:
-            Unreachable: There is no such database.
+            UnreachableError: There is no such database.
         """
-        self._gate = _Gate(views, masked)
-        self._watch = _Watch(timeout_s)
+        self._gate = _Authorizer(views, masked)
+        self._watch = _QueryTimeout(timeout_s)
         with _reading(path) as connection:
             self._connection = connection
             connection.set_progress_handler(self._watch.look, STEPS)
@@ -81,7 +81,7 @@ class SqliteReader:
         """Run one SELECT.
 
         Raises:
-            NotForReaders: It touches more than the views.
+            NotAllowedError: It touches more than the views.
             VerdictError: It is no SQL, names what does not exist, or takes too long.
             KeyboardInterrupt: Ctrl-C, at once.
         """
@@ -92,15 +92,15 @@ class SqliteReader:
             try:
                 with self._gate.raising():
                     cursor = self._connection.execute(statement, parameters)
-                self._gate.see_that_no_table_is_named(statement)
+                self._gate.require_views_only(statement)
                 break
             except (sqlite3.Error, sqlite3.Warning) as error:
                 self._watch.explain(error)
                 if self._schema() != schema:
                     continue  # a view was put on other tables right behind the gate's back
                 if self._gate.refused:
-                    raise NotForReaders(self._gate.refused) from error
-                raise Mistaken(str(error), self._gate.views) from error
+                    raise NotAllowedError(self._gate.refused) from error
+                raise SqlError(str(error), self._gate.views) from error
         columns = tuple(column[0] for column in cursor.description or ())
         return Selected(columns, self._rows(cursor))
 
@@ -142,7 +142,7 @@ def views_made_in(path: Path) -> list[str]:
     """Return the names of the views that verdict made in a file, sorted; nobody else's are among.
 
     Raises:
-        Unreachable: There is no such database.
+        UnreachableError: There is no such database.
     """
     with _reading(path) as connection, closing(connection):
         return [name for (name,) in connection.execute(MADE)]
@@ -161,10 +161,10 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
             if io_failed
             else "is it the right data directory, and did `verdict up` start once?"
         )
-        raise Unreachable(f"no read side can be read at {path} ({error}): {advice}") from error
+        raise UnreachableError(f"no read side can be read at {path} ({error}): {advice}") from error
 
 
-class _Watch:
+class _QueryTimeout:
     """Asked by SQLite, while a query runs, whether it may go on.
 
     The driver tells nobody what is raised there, so it is kept, and raised behind the query.
@@ -198,7 +198,7 @@ class _Watch:
         raise KeyboardInterrupt from error
 
 
-class _Gate:
+class _Authorizer:
     """Asked by SQLite about everything that a statement would touch, before it runs.
 
     SQLite names the view through which a table is read, but takes a CTE of that name for it too.
@@ -258,16 +258,16 @@ class _Gate:
 
         return asked
 
-    def see_that_no_table_is_named(self, statement: str) -> None:
+    def require_views_only(self, statement: str) -> None:
         """Return when a statement names views only.
 
         Raises:
-            NotForReaders: It names a table, be it in a text.
+            NotAllowedError: It names a table, be it in a text.
         """
         words = {*re.findall(r"\w+", statement.lower())}
         for table in self._tables:
             if table.lower() in words:
-                raise NotForReaders(f"table {table}")
+                raise NotAllowedError(f"table {table}")
 
     def _note(self, action: int, first: Any, second: Any, database: Any, through: Any) -> int:
         if action == sqlite3.SQLITE_READ and through in self.views:
@@ -291,7 +291,7 @@ class _Gate:
     def _hides(self, action: int, relation: Any, column: Any) -> bool:
         """Tell whether a column is NULL instead; views go by that."""
         reads = action == sqlite3.SQLITE_READ
-        return self._masked and reads and is_hidden(str(relation), str(column))
+        return self._masked and reads and is_masked(str(relation), str(column))
 
     def _readable(self, relation: str, column: str) -> bool:
         """Tell whether a view reads this, or it is made in the statement itself."""

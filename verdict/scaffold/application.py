@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from verdict.scaffold.aggregate import aggregate
-from verdict.scaffold.files import rendered, write
-from verdict.scaffold.names import see_that_it_can_be, see_that_no_module_has_it
-from verdict.scaffold.place import Place
+from verdict.scaffold.files import render, write
+from verdict.scaffold.names import require_free_module, require_valid_name
+from verdict.scaffold.place import Target
 
 FOLDERS = {
     "": "An application on verdict.",
@@ -26,12 +26,12 @@ def application(name: str, first: str) -> list[Path]:
         first: Name of its first aggregate.
 
     Raises:
-        NameRefused: It or its aggregate cannot be called so.
-        IsThere: One of its files is there.
+        InvalidNameError: It or its aggregate cannot be called so.
+        FileExistsAlreadyError: One of its files is there.
     """
-    see_that_it_can_be("application", name)
-    see_that_no_module_has_it(name)
-    place = Place(Path.cwd(), f"{name}.compose.application", "app")
+    require_valid_name("application", name)
+    require_free_module(name)
+    place = Target(Path.cwd(), f"{name}.compose.application", "app")
     part = aggregate(place, first)
     imported, _ = part.lines
     package = place.folder / name
@@ -39,11 +39,11 @@ def application(name: str, first: str) -> list[Path]:
         package / folder / "__init__.py": f'"""{about}"""\n' for folder, about in FOLDERS.items()
     }
     texts |= {
-        place.folder / "verdict.toml": rendered("verdict.toml", name=name),
-        place.file: rendered("application.py", name=name, aggregate=first, imported=imported),
+        place.folder / "verdict.toml": render("verdict.toml", name=name),
+        place.file: render("application.py", name=name, aggregate=first, imported=imported),
         **part.files,
     }
     if not (unversioned := place.folder / ".gitignore").exists():
-        texts[unversioned] = rendered("gitignore")
+        texts[unversioned] = render("gitignore")
     write(texts)
     return [*texts]

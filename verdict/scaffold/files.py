@@ -9,11 +9,11 @@ from verdict.errors import VerdictError
 from verdict.local.private import as_all_files_of_the_user
 
 
-class IsThere(VerdictError):
+class FileExistsAlreadyError(VerdictError):
     """A file would be written over; nothing was written."""
 
 
-def rendered(template: str, **pieces: str) -> str:
+def render(template: str, **pieces: str) -> str:
     """Return the text of a template of this package with its `$pieces`."""
     text = (files("verdict.scaffold") / "templates" / f"{template}.txt").read_text("utf-8")
     return Template(text).substitute(pieces)
@@ -23,10 +23,10 @@ def write(texts: Mapping[Path, str]) -> None:
     """Write new files, and the folders that they need.
 
     Raises:
-        IsThere: One of them is there.
+        FileExistsAlreadyError: One of them is there.
     """
     if there := sorted(path for path in texts if path.exists()):
-        raise IsThere(
+        raise FileExistsAlreadyError(
             f"{there[0]} is there already, and no file is ever written over: nothing was written"
         )
     with as_all_files_of_the_user():

@@ -18,39 +18,39 @@ IN_USE = {
 }  # fmt: skip
 
 
-class NameRefused(VerdictError):
+class InvalidNameError(VerdictError):
     """Nothing can be written under this name; nothing was."""
 
     exit_code = 2
 
 
-def see_that_it_can_be(what: str, name: str) -> None:
+def require_valid_name(what: str, name: str) -> None:
     """Return if modules, classes and values can be named after it.
 
     Raises:
-        NameRefused: It is no identifier in lower case, too long, or means something already.
+        InvalidNameError: It is no identifier in lower case, too long, or means something already.
     """
     if not NAME.fullmatch(name):
-        raise NameRefused(
+        raise InvalidNameError(
             f"{what} {name!r} cannot have this name: take a letter, then at most {LONGEST - 1} "
             "more letters, digits and _, all in lower case, such as gift_card"
         )
     if keyword.iskeyword(name) or hasattr(builtins, name):
-        raise NameRefused(f"{what} {name!r} cannot have this name: it is a word of Python")
+        raise InvalidNameError(f"{what} {name!r} cannot have this name: it is a word of Python")
     if name in IN_USE:
-        raise NameRefused(
+        raise InvalidNameError(
             f"{what} {name!r} cannot have this name: it has a meaning in the files that are written"
         )
 
 
-def see_that_no_module_has_it(name: str) -> None:
+def require_free_module(name: str) -> None:
     """Return if a package of this name in the working directory hides no other one.
 
     Raises:
-        NameRefused: The standard library or something installed is called so.
+        InvalidNameError: The standard library or something installed is called so.
     """
     if name in sys.stdlib_module_names:
-        raise NameRefused(
+        raise InvalidNameError(
             f"application {name!r} cannot have this name: it would hide Python's own module {name}"
         )
     spec = find_spec(name)
@@ -58,7 +58,7 @@ def see_that_no_module_has_it(name: str) -> None:
         [*filter(None, (spec.origin, *(spec.submodule_search_locations or ())))] if spec else []
     )
     if elsewhere := [one for one in places if not Path(one).is_relative_to(Path.cwd() / name)]:
-        raise NameRefused(
+        raise InvalidNameError(
             f"application {name!r} cannot have this name: it would hide the installed module "
             f"{name} ({elsewhere[0]})"
         )
@@ -69,6 +69,6 @@ def class_name(name: str) -> str:
     return "".join(word.capitalize() for word in name.split("_"))
 
 
-def in_words(name: str) -> str:
+def words_of(name: str) -> str:
     """Return `gift card` of `gift_card`."""
     return " ".join(filter(None, name.split("_")))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ScaffoldPart:
     """A new part, not written yet.
 
     Args:

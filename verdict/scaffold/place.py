@@ -6,14 +6,14 @@ from pathlib import Path
 from verdict.errors import VerdictError
 
 
-class NotHere(VerdictError):
+class NoApplicationFolderError(VerdictError):
     """The application is not in the working directory."""
 
     exit_code = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Target:
     """An application in files.
 
     Args:
@@ -43,16 +43,16 @@ class Place:
         return self.folder.joinpath(*module.split(".")).with_suffix(".py")
 
 
-def place_of(path: str) -> Place:
+def target_of(path: str) -> Target:
     """Return where the application `MODULE:NAME` is, below the working directory.
 
     Raises:
-        NotHere: It has no such file.
+        NoApplicationFolderError: It has no such file.
     """
     module, _, value = path.partition(":")
-    place = Place(Path.cwd(), module, value)
+    place = Target(Path.cwd(), module, value)
     if not place.file.is_file():
-        raise NotHere(
+        raise NoApplicationFolderError(
             f"the application {path} is not in this folder ({place.file} is not there): go to the "
             "folder that has it"
         )

@@ -6,21 +6,21 @@ from sqlalchemy.dialects.postgresql.base import RESERVED_WORDS
 from sqlalchemy.dialects.sqlite.base import SQLiteIdentifierPreparer
 
 from verdict.model.aggregate import Aggregate
-from verdict.model.application import Application, UnknownAggregate
+from verdict.model.application import Application, UnknownAggregateError
 from verdict.model.message import Message
 from verdict.projection.declared import projections
 from verdict.projection.processor_tables import views_of
 from verdict.scaffold.example import example
-from verdict.scaffold.files import rendered
-from verdict.scaffold.names import NameRefused, class_name, see_that_it_can_be
-from verdict.scaffold.part import Part
-from verdict.scaffold.place import Place
+from verdict.scaffold.files import render
+from verdict.scaffold.names import InvalidNameError, class_name, require_valid_name
+from verdict.scaffold.part import ScaffoldPart
+from verdict.scaffold.place import Target
 from verdict.scaffold.source import call, imports
 
 OF_SQL = {*RESERVED_WORDS, *SQLiteIdentifierPreparer.reserved_words}
 
 
-def read_model(application: Application, place: Place, name: str, of: str | None) -> Part:
+def read_model(application: Application, place: Target, name: str, of: str | None) -> ScaffoldPart:
     """Return a new read model with its tests; the application has to be loaded for it.
 
     Args:
@@ -30,25 +30,25 @@ def read_model(application: Application, place: Place, name: str, of: str | None
         of: The aggregate whose events it follows; None: the only one that there is.
 
     Raises:
-        NameRefused: It cannot be called so.
+        InvalidNameError: It cannot be called so.
         VerdictError: There is no such aggregate, or there are several.
     """
-    see_that_it_can_be("read model", name)
-    _see_that_readers_can_ask_for(application, name)
+    require_valid_name("read model", name)
+    _require_valid_view_name(application, name)
     followed = _followed(application, of)
     module, tests = f"{place.package}projections.{name}", f"{place.package}tests.test_{name}"
     files = {
         place.path(module): _projection(name, followed),
         place.path(tests): _test(place, name, module, followed),
     }
-    return Part(name, module, "read_models", files)
+    return ScaffoldPart(name, module, "read_models", files)
 
 
-def _see_that_readers_can_ask_for(application: Application, name: str) -> None:
+def _require_valid_view_name(application: Application, name: str) -> None:
     if name in OF_SQL:
-        raise NameRefused(f"read model {name!r} cannot have this name: it is a word of SQL")
+        raise InvalidNameError(f"read model {name!r} cannot have this name: it is a word of SQL")
     if name in views_of(projections(application)):
-        raise NameRefused(f"read model {name!r} cannot have this name: there is such a view")
+        raise InvalidNameError(f"read model {name!r} cannot have this name: there is such a view")
 
 
 def _followed(application: Application, of: str | None) -> Aggregate[Message]:
@@ -56,18 +56,20 @@ def _followed(application: Application, of: str | None) -> Aggregate[Message]:
     if of is None and len(known) == 1:
         of = known[0]
     if of is None:
-        raise NameRefused(f"say with --of whose events it follows: there are {', '.join(known)}")
+        raise InvalidNameError(
+            f"say with --of whose events it follows: there are {', '.join(known)}"
+        )
     try:
         return application.aggregate(of)
-    except UnknownAggregate as error:
-        raise NameRefused(str(error)) from error
+    except UnknownAggregateError as error:
+        raise InvalidNameError(str(error)) from error
 
 
 def _projection(name: str, followed: Aggregate[Message]) -> str:
     row, kinds = f"{class_name(name)}Row", followed.event_types
     written, named = _union(followed)
     cases = (f'        case {kind}():\n            last = "{kind}"' for kind in kinds)
-    return rendered(
+    return render(
         "read_model.py",
         name=name,
         row=row,
@@ -87,11 +89,11 @@ def _union(followed: Aggregate[Message]) -> tuple[str, list[tuple[str, str]]]:
     return " | ".join(followed.event_types), []
 
 
-def _test(place: Place, name: str, module: str, followed: Aggregate[Message]) -> str:
+def _test(place: Target, name: str, module: str, followed: Aggregate[Message]) -> str:
     shown = [(place.module, place.value), (module, name)]
     for event, kind in followed.event_types.items():
         if (fields := example(kind)) is not None:
-            return rendered(
+            return render(
                 "test_read_model.py",
                 name=name,
                 aggregate=followed.name,
@@ -101,4 +103,4 @@ def _test(place: Place, name: str, module: str, followed: Aggregate[Message]) ->
                 value=place.value,
             )
     alone = "test_read_model_alone.py"
-    return rendered(alone, name=name, imports=imports(shown), value=place.value)
+    return render(alone, name=name, imports=imports(shown), value=place.value)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from verdict.configuration.found import Overdue, Service, announce
+from verdict.configuration.found import AnnouncedService, OverdueBatch, announce
 from verdict.database.time_text import wall_clock
 from verdict.decider.latency import Latencies
-from verdict.spark.under_way import UnderWay, longer_than
+from verdict.spark.under_way import BatchUnderWay, longer_than
 
 LOG = logging.getLogger("verdict.heartbeat")
 BEAT_S = 5.0
@@ -28,7 +28,7 @@ class Heartbeat:
     def __init__(
         self,
         data_dir: Path,
-        service: Service,
+        service: AnnouncedService,
         batch_limit_s: float,
         latencies: Latencies | None = None,
     ) -> None:
@@ -36,7 +36,7 @@ class Heartbeat:
         self._data_dir = data_dir
         self._limit_s = batch_limit_s
         self._latencies = latencies or Latencies()
-        self._overdue: Mapping[str, UnderWay] = {}
+        self._overdue: Mapping[str, BatchUnderWay] = {}
         self._beat_at = 0.0
         self._has_failed = False
         announce(data_dir, service)
@@ -80,7 +80,7 @@ class Heartbeat:
         else:
             self._has_failed = False
 
-    def _find_overdue(self) -> dict[str, Overdue]:
+    def _find_overdue(self) -> dict[str, OverdueBatch]:
         found = longer_than(self._limit_s)
         for query, batch in found.items():
             if self._overdue.get(query) != batch:
@@ -95,4 +95,4 @@ class Heartbeat:
                     "batch %s of %s has ended after %.0f s", batch.batch_id, query, batch.seconds
                 )
         self._overdue = found
-        return {query: Overdue(batch.batch_id, batch.since) for query, batch in found.items()}
+        return {query: OverdueBatch(batch.batch_id, batch.since) for query, batch in found.items()}

@@ -5,24 +5,24 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from verdict.configuration.settings import Settings
-from verdict.errors import Unreachable, VerdictError
-from verdict.exactly_once.markers import read_marker
+from verdict.errors import UnreachableError, VerdictError
+from verdict.exactly_once.markers import read_progress
 from verdict.exactly_once.query import decider_query
-from verdict.kafka.access import Kafka
-from verdict.kafka.giants import Giant, giants
+from verdict.kafka.access import KafkaConfig
+from verdict.kafka.giants import OversizedRecord, oversized_records
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.offsets import by_topic, each
-from verdict.projection.role import Role
+from verdict.kafka.offsets import by_topic, each_partition
+from verdict.projection.role import VersionState
 from verdict.reactions.query import reactions_of, reactions_query
 from verdict.standing.read_side import read_side
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 
 LOG = logging.getLogger("verdict.kafka")
 OUT_OF_MEMORY = 52  # with which Spark ends itself then
 SEARCH_S = 20.0  # a busy machine takes ten to unpack 400 MB
 
 
-def jvm_ended(code: int, settings: Settings, kafka: Kafka, log: Path) -> VerdictError:
+def jvm_ended(code: int, settings: Settings, kafka: KafkaConfig, log: Path) -> VerdictError:
     """Return what to say of a JVM that ended with `code`, and whose log is `log`.
 
     After want of memory the records that came next are looked at, for some seconds: one that
@@ -32,7 +32,7 @@ def jvm_ended(code: int, settings: Settings, kafka: Kafka, log: Path) -> Verdict
     return VerdictError(_told(code, found, settings, log))
 
 
-def _told(code: int, found: Sequence[Giant], settings: Settings, log: Path) -> str:
+def _told(code: int, found: Sequence[OversizedRecord], settings: Settings, log: Path) -> str:
     if not found:
         return (
             f"the JVM of Spark ended with {code}: see whether the system ended it for want of "
@@ -49,43 +49,43 @@ def _told(code: int, found: Sequence[Giant], settings: Settings, log: Path) -> s
     )
 
 
-def _found(settings: Settings, kafka: Kafka) -> list[Giant]:
+def _found(settings: Settings, kafka: KafkaConfig) -> list[OversizedRecord]:
     """Return the giants that were about to be read, by whomever Spark reads for."""
     try:
         reached = _reached(settings, kafka)
         topics = {place.topic for place in reached}.union(settings.topics.states)
         with KafkaLog(kafka.settings, SEARCH_S) as log:
             starts = by_topic({place: reached.get(place, 0) for place in log.places(topics)})
-        return giants(kafka, starts, settings.max_rows_per_batch, SEARCH_S)
+        return oversized_records(kafka, starts, settings.max_rows_per_batch, SEARCH_S)
     except VerdictError as error:
         LOG.error("what the JVM was reading cannot be looked at: %s", error)
         return []
 
 
-def _reached(settings: Settings, kafka: Kafka) -> dict[Partition, int]:
+def _reached(settings: Settings, kafka: KafkaConfig) -> dict[TopicPartition, int]:
     """Return the next offsets; where several read a partition, of who is furthest behind."""
-    reached: dict[Partition, int] = {}
+    reached: dict[TopicPartition, int] = {}
     for place, offset in (*_of_markers(settings, kafka), *_of_the_read_side(settings)):
         reached[place] = min(offset, reached.get(place, offset))
     return reached
 
 
-def _of_markers(settings: Settings, kafka: Kafka) -> Iterator[tuple[Partition, int]]:
+def _of_markers(settings: Settings, kafka: KafkaConfig) -> Iterator[tuple[TopicPartition, int]]:
     for query in (
         decider_query(settings.topics, settings.shards),
         reactions_query(reactions_of(settings)),
     ):
-        marker = read_marker(kafka, query, wait=False).marker
+        marker = read_progress(kafka, query, wait=False).marker
         if marker is not None:
-            yield from each(marker.offsets)
+            yield from each_partition(marker.offsets)
 
 
-def _of_the_read_side(settings: Settings) -> Iterator[tuple[Partition, int]]:
+def _of_the_read_side(settings: Settings) -> Iterator[tuple[TopicPartition, int]]:
     try:
         versions = read_side(settings).projections
-    except Unreachable:  # then nothing is read for it
+    except UnreachableError:  # then nothing is read for it
         return
     for version in versions:
-        if version.role == Role.LIVE:
+        if version.role == VersionState.LIVE:
             for one in version.positions:
-                yield Partition.of(one), one.next_offset
+                yield TopicPartition.of(one), one.next_offset

@@ -7,23 +7,23 @@ from sqlalchemy import Engine
 
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
-from verdict.event_log.copied_decisions import copied_decisions
-from verdict.event_log.followed_log import follow_this_log
+from verdict.event_log.copied_decisions import sync_skips
+from verdict.event_log.followed_log import bind_to_log
 from verdict.exactly_once.markers import bounds_of
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.projection.database import check_built, create_read_side, live_versions, open_database
 from verdict.projection.declared import projections
 from verdict.projection.projection import Projection
 from verdict.read_models.batches.source import KafkaBatches
-from verdict.read_models.running import Opened, Projecting
-from verdict.spark.source import Ground
+from verdict.read_models.running import LiveProjections, OpenedProjection
+from verdict.spark.source import StreamContext
 
 
-def check_tables(kafka: Kafka, settings: Settings) -> None:
+def check_tables(kafka: KafkaConfig, settings: Settings) -> None:
     """Return when the read side's tables fit log and settings; those that were missing are there.
 
     Raises:
-        AnotherLog: They were filled from other topics.
+        DifferentLogError: They were filled from other topics.
         VerdictError: All that depend on a setting were built with another one, or the database
             does not fit, or is out of reach.
     """
@@ -34,27 +34,29 @@ def check_tables(kafka: Kafka, settings: Settings) -> None:
         database.dispose()
 
 
-def made_read_side(kafka: Kafka, settings: Settings) -> tuple[Engine, Sequence[Projection]]:
+def made_read_side(kafka: KafkaConfig, settings: Settings) -> tuple[Engine, Sequence[Projection]]:
     """Return the database, and the projections at the versions that readers see.
 
     Tables and views that were missing are there.
 
     Raises:
-        AnotherLog: The database was filled from other topics.
+        DifferentLogError: The database was filled from other topics.
         VerdictError: The database does not fit, or is out of reach.
     """
     database = open_database(database_url(settings))
     try:
         read_models = projections(settings.application, settings.chosen, live_versions(database))
         create_read_side(database, read_models, settings.roles)
-        follow_this_log(database, kafka, settings.topics.of_the_log())
+        bind_to_log(database, kafka, settings.topics.of_the_log())
     except BaseException:
         database.dispose()
         raise
     return database, read_models
 
 
-def project(ground: Ground, settings: Settings, chosen: Sequence[str] = ()) -> Projecting:
+def live_projections(
+    ground: StreamContext, settings: Settings, chosen: Sequence[str] = ()
+) -> LiveProjections:
     """Return the projections, not started: each start is at the versions that readers see.
 
     Args:
@@ -64,17 +66,17 @@ def project(ground: Ground, settings: Settings, chosen: Sequence[str] = ()) -> P
     """
     options = {name: str(value) for name, value in ground.kafka.settings.items()}
 
-    def opened() -> Opened:
+    def opened() -> OpenedProjection:
         database, read_models = made_read_side(ground.kafka, settings)
         batches = KafkaBatches(
             ground.spark,
             {**ground.source, "maxOffsetsPerTrigger": str(settings.max_rows_per_batch)},
             settings.topics,
-            passed_over=copied_decisions(options, settings.topics, database),
+            passed_over=sync_skips(options, settings.topics, database),
             clients=ground.kafka,
         )
         ours = [one for one in read_models if one.name in chosen or not chosen]
-        return Opened(database=database, projections=ours, batches=batches)
+        return OpenedProjection(database=database, projections=ours, batches=batches)
 
     bounds = partial(bounds_of, ground.kafka)
-    return Projecting(ground, opened, bounds, settings.topics, settings.projection_trigger_ms)
+    return LiveProjections(ground, opened, bounds, settings.topics, settings.projection_trigger_ms)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from threading import Thread
 
-from verdict.errors import TimedOut
+from verdict.errors import TimedOutError
 
 FIRST_BATCH_S = 300.0  # not `batch_limit_s`: JVM and workers are cold, and others start too
 
@@ -40,13 +40,13 @@ class Rehearsal:
         """Raise what ended it.
 
         Raises:
-            TimedOut: It is under way for longer than the limit.
+            TimedOutError: It is under way for longer than the limit.
             Exception: The batch failed.
         """
         if self._result.done():
             self._result.result()
         elif time.monotonic() >= self._deadline:
-            raise TimedOut(
+            raise TimedOutError(
                 f"the first batch, an empty one, has not come through in {self._limit_s:g} s: "
                 "see spark/spark.log; Python workers are frozen, or the machine has too much to "
                 "do; nothing is lost, start again"

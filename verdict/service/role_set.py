@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from verdict.configuration.cluster import refuse_a_kafka_of_this_machine
+from verdict.configuration.cluster import require_reachable_kafka
 from verdict.configuration.found import running_kafka
-from verdict.configuration.loading import SettingsInvalid
+from verdict.configuration.loading import InvalidSettingsError
 from verdict.configuration.settings import Settings
-from verdict.errors import Unreachable
-from verdict.foundation.place import Place, place_of, whole_place
+from verdict.errors import UnreachableError
+from verdict.foundation.place import WorkingDirectory, directory_of, require_whole_directory
 from verdict.projection.declared import read_models
 from verdict.service.roles import BROKER, LAKE, READ_MODELS, ROLES, Role
 
@@ -25,7 +25,7 @@ class RoleSet:
     """
 
     roles: tuple[Role, ...]
-    place: Place
+    place: WorkingDirectory
     chosen: tuple[str, ...] = ()
     alone: bool = False
 
@@ -50,7 +50,7 @@ def all_roles(settings: Settings) -> RoleSet:
     roles = tuple(role for role in ROLES if role.is_there(settings))
     apart = [(role.name,) for role in ROLES]
     named = _of_read_models(read_models(settings.application))
-    return RoleSet(roles, whole_place(settings.data_dir, *apart, *named))
+    return RoleSet(roles, require_whole_directory(settings.data_dir, *apart, *named))
 
 
 def alone(settings: Settings, name: str, chosen: Sequence[str] = ()) -> RoleSet:
@@ -62,15 +62,20 @@ def alone(settings: Settings, name: str, chosen: Sequence[str] = ()) -> RoleSet:
         chosen: Names of read models; empty: all.
 
     Raises:
-        SettingsInvalid: There is no such role, or no such read model, or it has nothing to do here.
+        InvalidSettingsError: There is no such role, or no such read model, or it has nothing to do
+            here.
     """
     role = next((one for one in ROLES if one.name == name), None)
     if role is None:
         if name == "page":
-            raise SettingsInvalid("the page is no role, it runs by itself: `verdict page`")
-        raise SettingsInvalid(f"no role {name!r}: there are {', '.join(r.name for r in ROLES)}")
+            raise InvalidSettingsError("the page is no role, it runs by itself: `verdict page`")
+        raise InvalidSettingsError(
+            f"no role {name!r}: there are {', '.join(r.name for r in ROLES)}"
+        )
     if not role.is_there(settings) and role is LAKE:
-        raise SettingsInvalid(f"{settings.application.name} has no lake: there is nothing to run")
+        raise InvalidSettingsError(
+            f"{settings.application.name} has no lake: there is nothing to run"
+        )
     return RoleSet((role,), _place(settings, role, chosen), tuple(chosen), alone=True)
 
 
@@ -78,13 +83,13 @@ def with_kafka(settings: Settings, name: str) -> Settings:
     """Return settings that name the Kafka of a role; the broker's name none, as it is that.
 
     Raises:
-        SettingsInvalid: Kafka is elsewhere, so there is no broker to run; or executors are.
-        Unreachable: No Kafka is set, and no broker runs on the data directory.
+        InvalidSettingsError: Kafka is elsewhere, so there is no broker to run; or executors are.
+        UnreachableError: No Kafka is set, and no broker runs on the data directory.
     """
-    refuse_a_kafka_of_this_machine(settings)
+    require_reachable_kafka(settings)
     if name == BROKER.name:
         if settings.bootstrap_servers is not None:
-            raise SettingsInvalid(
+            raise InvalidSettingsError(
                 f"bootstrap_servers is {settings.bootstrap_servers}: Kafka is there already, "
                 "unset it to run the embedded broker"
             )
@@ -93,22 +98,24 @@ def with_kafka(settings: Settings, name: str) -> Settings:
         return settings
     if (servers := running_kafka(settings.data_dir)) is not None:
         return settings.model_copy(update={"bootstrap_servers": servers})
-    raise Unreachable(
+    raise UnreachableError(
         f"a role by itself starts no Kafka, and none runs on {settings.data_dir}: name yours with "
         "--bootstrap-servers, or start `verdict run broker` first"
     )
 
 
-def _place(settings: Settings, role: Role, chosen: Sequence[str]) -> Place:
+def _place(settings: Settings, role: Role, chosen: Sequence[str]) -> WorkingDirectory:
     if role is not READ_MODELS:
         if chosen:
-            raise SettingsInvalid(f"the role {role.name} takes no names: only read-models does")
-        return place_of(settings.data_dir, (role.name,))
+            raise InvalidSettingsError(
+                f"the role {role.name} takes no names: only read-models does"
+            )
+        return directory_of(settings.data_dir, (role.name,))
     known = read_models(settings.application)
     if unknown := [name for name in chosen if name not in known]:
-        raise SettingsInvalid(f"no read model {unknown[0]!r}: there are {', '.join(known)}")
+        raise InvalidSettingsError(f"no read model {unknown[0]!r}: there are {', '.join(known)}")
     whole = [] if chosen else [(role.name,)]
-    return place_of(settings.data_dir, *whole, *_of_read_models(chosen or known))
+    return directory_of(settings.data_dir, *whole, *_of_read_models(chosen or known))
 
 
 def _of_read_models(names: Iterable[str]) -> list[tuple[str, str]]:

@@ -9,21 +9,21 @@ from dataclasses import dataclass
 
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
-from verdict.decider.coverage import decided
+from verdict.decider.coverage import decided_aggregates
 from verdict.decider.latency import Latencies
 from verdict.decider.recovery.progress import Tell
 from verdict.decider.recovery.recovering import recover_outdated
-from verdict.decider.running import Deciding
-from verdict.errors import Late, Unreachable
+from verdict.decider.running import DeciderQuery
+from verdict.errors import UnreachableError, WorkerTimeoutError
 from verdict.exactly_once.steps import OnStep
-from verdict.foundation.foundation import Foundation, WithoutSpark
+from verdict.foundation.foundation import KafkaRuntime, Runtime
 from verdict.foundation.place import BROKER as BROKER_NAME
 from verdict.foundation.place import DECIDER
 from verdict.lake.running import lake
 from verdict.letters.retrying import build_retry
 from verdict.projection.database import open_database
-from verdict.reactions.running import reacting
-from verdict.service.read_side import project
+from verdict.reactions.running import start_reactions
+from verdict.service.read_side import live_projections
 from verdict.service.rehearsal import Rehearsal
 from verdict.service.step_thread import StepThread
 from verdict.service.supervisor import Component, Supervisor
@@ -49,7 +49,7 @@ class RoleContext:
     """
 
     settings: Settings
-    laid: Foundation | WithoutSpark
+    laid: Runtime | KafkaRuntime
     held: ExitStack
     is_kafka_there: Callable[[], bool]
     alone: bool
@@ -60,9 +60,9 @@ class RoleContext:
     latencies: Latencies
 
     @property
-    def ground(self) -> Foundation:
+    def ground(self) -> Runtime:
         """Kafka and Spark."""
-        assert isinstance(self.laid, Foundation), "a role that needs Spark says so"
+        assert isinstance(self.laid, Runtime), "a role that needs Spark says so"
         return self.laid
 
     def supervise(
@@ -96,13 +96,13 @@ def decider_components(context: RoleContext) -> Iterator[Supervisor]:
     """Yield the query that decides commands, then its rehearsal; the process ends with either."""
     ground, settings = context.ground, context.settings
     recover_outdated(ground, settings, context.tell)
-    deciding = Deciding(ground, settings, context.on_step, context.latencies)
+    deciding = DeciderQuery(ground, settings, context.on_step, context.latencies)
     context.held.callback(deciding.close)
     yield Supervisor(
         name=DECIDER,
         component=deciding,
         essential=True,
-        passing=(Unreachable, Late),
+        passing=(UnreachableError, WorkerTimeoutError),
         retry_s=DECIDER_RETRY_S,
         is_kafka_there=context.is_kafka_there,
         find_cause=context.check_jvm,
@@ -120,8 +120,8 @@ def decider_components(context: RoleContext) -> Iterator[Supervisor]:
 def reactions_components(context: RoleContext) -> Iterator[Supervisor]:
     """Yield what follows from events; a policy that is added begins now."""
     ground, topics = context.ground, context.settings.topics
-    known = () if ground.marker is None else decided(ground.marker, topics)
-    processor = reacting(ground, context.settings, with_history=[*map(topics.events, known)])
+    known = () if ground.marker is None else decided_aggregates(ground.marker, topics)
+    processor = start_reactions(ground, context.settings, with_history=[*map(topics.events, known)])
     yield context.supervise("reactions", processor)
 
 
@@ -134,7 +134,7 @@ def lake_components(context: RoleContext) -> Iterator[Supervisor]:
 
 def read_models_components(context: RoleContext) -> Iterator[Supervisor]:
     """Yield what brings read models forward; where it cannot start, the process does not."""
-    projecting = project(context.ground, context.settings, context.chosen)
+    projecting = live_projections(context.ground, context.settings, context.chosen)
     yield context.supervise("projections", projecting, must_start=True, on_end=projecting.note_end)
 
 

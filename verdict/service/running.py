@@ -8,24 +8,24 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from verdict.configuration.found import Service, database_url, withdraw
+from verdict.configuration.found import AnnouncedService, database_url, withdraw
 from verdict.configuration.settings import Settings
-from verdict.decider.coverage import refuse_gone
+from verdict.decider.coverage import require_known_aggregates
 from verdict.decider.latency import Latencies
 from verdict.decider.recovery.progress import Tell
 from verdict.errors import VerdictError
-from verdict.exactly_once.steps import OnStep, unobserved
+from verdict.exactly_once.steps import OnStep, ignore_step
 from verdict.foundation.foundation import (
     SPARK,
-    Foundation,
-    WithoutSpark,
-    lay_foundation,
-    lay_without_spark,
+    KafkaRuntime,
+    Runtime,
+    start_kafka_runtime,
+    start_runtime,
 )
 from verdict.foundation.log_watch import LogWatch
 from verdict.foundation.place import DECIDER
 from verdict.foundation.transaction_watch import TransactionWatch
-from verdict.kafka.reach import Reach
+from verdict.kafka.reach import KafkaMonitor
 from verdict.projection.database import check_server
 from verdict.service.heartbeat import Heartbeat
 from verdict.service.jvm_exit import jvm_ended
@@ -43,7 +43,7 @@ DEATH_S = 2.0  # until a process that is being ended is known to have ended
 LOOK_S = 0.05
 
 
-class Running:
+class ServiceProcess:
     """A process of a deployment: Kafka and Spark, and the components of its roles on them.
 
     Use it as a context manager: inside, the components run; on leaving, they are stopped cleanly,
@@ -60,8 +60,8 @@ class Running:
     def __init__(
         self,
         settings: Settings,
-        on_step: OnStep = unobserved,
-        tell: Tell = unobserved,
+        on_step: OnStep = ignore_step,
+        tell: Tell = ignore_step,
         role_set: RoleSet | None = None,
         page_url: str | None = None,
     ) -> None:
@@ -80,7 +80,7 @@ class Running:
         self._executors: Executors | None = None
         self._heap: Heap | None = None
 
-    def __enter__(self) -> "Running":
+    def __enter__(self) -> "ServiceProcess":
         """Start everything.
 
         Raises:
@@ -101,7 +101,7 @@ class Running:
         self._held.close()
 
     @property
-    def service(self) -> Service:
+    def service(self) -> AnnouncedService:
         """Where it is found; only inside."""
         assert self._heartbeat is not None
         return self._heartbeat.service
@@ -131,7 +131,7 @@ class Running:
         """Poll everything once; return while the process can go on.
 
         Raises:
-            AnotherLog: A topic was deleted, whether it was created again or not.
+            DifferentLogError: A topic was deleted, whether it was created again or not.
             VerdictError: An essential component, Spark's JVM or the embedded broker stopped, and a
                 person can act on it.
             Exception: An essential component stopped because of a bug.
@@ -192,8 +192,8 @@ class Running:
             check_server(database)
         laid = self._laid = self._lay(held)
         kafka, topics = laid.kafka, settings.topics
-        if DECIDER in role_set.names and isinstance(laid, Foundation) and laid.marker is not None:
-            refuse_gone(laid.marker, topics)  # before views are made of what it knows
+        if DECIDER in role_set.names and isinstance(laid, Runtime) and laid.marker is not None:
+            require_known_aggregates(laid.marker, topics)  # before views are made of what it knows
         if role_set.spark or role_set.database:  # a broker alone must run while topics are repaired
             self._log_watch = LogWatch(kafka, topics.of_the_log())
             watch = TransactionWatch(kafka, [topic.name for topic in topics.all()])
@@ -201,11 +201,11 @@ class Running:
             self._transaction_watch = watch
         if database is not None:  # before anything is decided next to tables of another log
             check_tables(kafka, settings)
-        self._reach = Reach(kafka, topics.markers)
+        self._reach = KafkaMonitor(kafka, topics.markers)
         held.callback(self._reach.stop)
         self._reach.start()
         self._start_components(held)
-        service = Service(
+        service = AnnouncedService(
             os.getpid(), laid.servers, database, self._page_url, roles=role_set.names,
             deployment=settings.deployment,
         )  # fmt: skip
@@ -213,10 +213,10 @@ class Running:
         self._heartbeat = Heartbeat(role_set.place.home, service, limit_s, latencies)
         held.callback(withdraw, role_set.place.home)
 
-    def _lay(self, held: ExitStack) -> Foundation | WithoutSpark:
+    def _lay(self, held: ExitStack) -> Runtime | KafkaRuntime:
         if not self._role_set.spark:
-            return lay_without_spark(self.settings, held, self._role_set.place)
-        ground = lay_foundation(self.settings, held, self._role_set.place)
+            return start_kafka_runtime(self.settings, held, self._role_set.place)
+        ground = start_runtime(self.settings, held, self._role_set.place)
         self._spark, self._executors = ground.spark, ground.executors
         self._heap = Heap(ground.spark)
         return ground

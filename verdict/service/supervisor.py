@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from verdict.errors import BeginAgain, Late, Unreachable, VerdictError
-from verdict.exactly_once.errors import NotPublished
+from verdict.errors import RestartRequestedError, UnreachableError, VerdictError, WorkerTimeoutError
+from verdict.exactly_once.errors import NotPublishedError
 
 LOG = logging.getLogger("verdict.supervisor")
 RETRY_S = 5.0
@@ -71,7 +71,7 @@ class Supervisor:
     component: Component
     essential: bool = False
     must_start: bool = False
-    passing: tuple[type[Exception], ...] = (Unreachable, Late, NotPublished)
+    passing: tuple[type[Exception], ...] = (UnreachableError, WorkerTimeoutError, NotPublishedError)
     retry_s: float = RETRY_S
     is_kafka_there: Callable[[], bool] = lambda: True
     find_cause: Callable[[], None] = lambda: None
@@ -132,7 +132,7 @@ class Supervisor:
     def _attempt(self, act: Callable[[], None]) -> None:
         try:
             act()
-        except BeginAgain as reason:
+        except RestartRequestedError as reason:
             LOG.warning("component %s is restarted: %s", self.name, reason)
             self.component.stop()
             self._attempt(self.component.start)
@@ -148,7 +148,7 @@ class Supervisor:
         """Return how long to wait: longer each time that it is late and has done nothing since."""
         if self.component.done != self._done:
             self._done, self._late = self.component.done, 0
-        if not isinstance(error, Late):
+        if not isinstance(error, WorkerTimeoutError):
             return self.retry_s
         self._late += 1
         return min(self.retry_s * SLOWER ** (self._late - 1), LONGEST_S)

@@ -8,17 +8,17 @@ from confluent_kafka import Producer
 
 from verdict.configuration.loading import settings_alone
 from verdict.decider.recovery.progress import Tell
-from verdict.exactly_once.steps import unobserved
+from verdict.exactly_once.steps import ignore_step
 from verdict.kafka.log import KafkaLog
 from verdict.local.class_archive import recorded
 from verdict.model.application import Application
-from verdict.service.running import Running
+from verdict.service.running import ServiceProcess
 from verdict.spark.session import end_jvm
 
 LOOK_S = 0.2
 
 
-def warm(application: Application, tell: Tell = unobserved) -> list[Path]:
+def warm_up(application: Application, tell: Tell = ignore_step) -> list[Path]:
     """Let Kafka and Spark live through a start, a record and an end; return what they wrote.
 
     Nothing of what is set is used or touched: a broker and a database of its own, in a folder that
@@ -33,14 +33,14 @@ def warm(application: Application, tell: Tell = unobserved) -> list[Path]:
     """
     with tempfile.TemporaryDirectory(prefix="verdict-") as folder, recorded() as archives:
         settings = settings_alone(application, data_dir=Path(folder))
-        with Running(settings, tell=tell) as running:
+        with ServiceProcess(settings, tell=tell) as running:
             _let_one_be_refused(running)
         tell("writing the classes down")
         end_jvm()
     return archives
 
 
-def _let_one_be_refused(running: Running) -> None:
+def _let_one_be_refused(running: ServiceProcess) -> None:
     """Let a record that is no command go the whole way, into the table of letters.
 
     Any application can do that. Rules run in Python, for a JVM most commands are alike.
@@ -48,7 +48,7 @@ def _let_one_be_refused(running: Running) -> None:
     topics = running.settings.topics
     servers = {"bootstrap.servers": running.service.bootstrap_servers}
     producer = Producer(servers)
-    producer.produce(topics.every_commands()[0], b"no command", b"warm")
+    producer.produce(topics.every_commands()[0], b"no command", b"warm_up")
     producer.flush()
     with KafkaLog(servers) as log:
         places = log.places([topics.dead_letters])

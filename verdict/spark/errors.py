@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from verdict.application_loader import NoApplication
-from verdict.errors import FULL_DISK, Late, Unreachable, VerdictError
-from verdict.exactly_once.errors import DamagedCheckpoint
+from verdict.application_loader import ApplicationNotFoundError
+from verdict.errors import FULL_DISK, UnreachableError, VerdictError, WorkerTimeoutError
+from verdict.exactly_once.errors import DamagedCheckpointError
 
 NOTHING_LOST = "nothing is lost, what is not decided yet is decided then"
 DISK = VerdictError(
@@ -20,7 +20,7 @@ DISK = VerdictError(
 )
 
 
-class Cause(NamedTuple):
+class JvmCause(NamedTuple):
     """A kind of failure: what its text looks like, and the error, with blanks in what it says."""
 
     pattern: re.Pattern[str]
@@ -43,8 +43,8 @@ def query_failed(
     """
     if isinstance(error, VerdictError):
         return error
-    text = "\n".join(texts_of(error))
-    others: tuple[Cause, ...] = (LOST, MOVED, STATE) if recoverable else (DROPPED,)
+    text = "\n".join(error_texts(error))
+    others: tuple[JvmCause, ...] = (LOST, MOVED, STATE) if recoverable else (DROPPED,)
     for cause in (*SURROUNDINGS, SHORTER, *others):
         if found := cause.pattern.search(text):
             blanks: dict[str, object] = {
@@ -60,7 +60,7 @@ def query_failed(
     return error
 
 
-def texts_of(error: BaseException) -> Iterator[str]:
+def error_texts(error: BaseException) -> Iterator[str]:
     """Yield what is known of an error and its causes, Java's among them."""
     cause: BaseException | None = error
     seen: list[BaseException] = []
@@ -81,57 +81,57 @@ def _line(text: str, found: re.Match[str]) -> str:
 
 # the first that is found: a full disk breaks reading too, and must not be taken for damage
 SURROUNDINGS = (
-    Cause(re.compile(FULL_DISK), DISK),
-    Cause(re.compile(r"Read-only file system"), DISK),
-    Cause(
-        re.compile(r"verdict\.[\w.]+\.(NoApplication|Misdeclared): "),
-        NoApplication(
+    JvmCause(re.compile(FULL_DISK), DISK),
+    JvmCause(re.compile(r"Read-only file system"), DISK),
+    JvmCause(
+        re.compile(r"verdict\.[\w.]+\.(ApplicationNotFoundError|Misdeclared): "),
+        ApplicationNotFoundError(
             "{line}: its files have changed since this process began, and a new worker reads them "
             "as they are; mend them, or put back what was there, then start again; {nothing_lost}"
         ),
     ),
-    Cause(
+    JvmCause(
         re.compile(r"Too many open files"),
         VerdictError(
             "the system let this process open no more files ({line}): allow more, 4096 say, with "
             "`ulimit -n` or the LimitNOFILE of its unit, then start again; {nothing_lost}"
         ),
     ),
-    Cause(
+    JvmCause(
         re.compile(r"Permission denied|Operation not permitted|Input/output error"),
         VerdictError(
             "the system refused a file ({line}): see that this process may read and write all in "
             "{data_dir}, and that its disk works, then start again; {nothing_lost}"
         ),
     ),
-    Cause(
+    JvmCause(
         re.compile(r"Invalid directory or I/O error occurred for dir"),
         VerdictError(
             "a folder in {data_dir} could not be read ({line}): see that it is there, and that "
             "this process may open more files (`ulimit -n`), then start again; {nothing_lost}"
         ),
     ),
-    Cause(
+    JvmCause(
         re.compile(
             r"on s3a://\S+: \w*(software\.amazon\.awssdk|java\.net|com\.amazonaws)\S*"
             r"|\bAWS\w*(IO|Service|Redirect|NoResponse)\w*Exception\b|SdkClientException"
             r"|AWS Error \w+ during \w+ operation|the object store \(\S+\) does not let us"
         ),
-        Unreachable(
+        UnreachableError(
             "the object store did not answer for {data_dir} ({line}): see that it runs, and that "
             "what AWS_… in the environment says of it is right; {nothing_lost}"
         ),
     ),
-    Cause(
+    JvmCause(
         re.compile(
             r"common\.errors\.(Timeout|Disconnect|Network)\w*Exception"
             r"|Timed out waiting for a node assignment"
             r"|TimeoutException: Cannot fetch record for offset \d+ in \d+ milliseconds"
             r"|\[KAFKA_\w*TIMEOUT\w*\]|UnknownHostException|Connection to node -?\d+ "
         ),
-        Unreachable("Kafka did not answer Spark ({line}): see that it runs; {nothing_lost}"),
+        UnreachableError("Kafka did not answer Spark ({line}): see that it runs; {nothing_lost}"),
     ),
-    Cause(
+    JvmCause(
         re.compile(
             r"Python worker (failed to connect back|exited unexpectedly|did not|to connect back)"
             r"|Python (daemon )?failed to launch worker"
@@ -145,13 +145,13 @@ SURROUNDINGS = (
             # of a cluster: a machine has gone, or what it had computed
             r"|ExecutorLostFailure \(|FetchFailed\w*Exception"
         ),
-        Late(
+        WorkerTimeoutError(
             "a part of Spark was late, or has ended ({line}): give its machine less to do or more "
             "memory; {nothing_lost}; {log} has all of it"
         ),
     ),
 )
-SHORTER = Cause(
+SHORTER = JvmCause(
     re.compile(
         r"Partition (?P<topic>\S+)-(?P<partition>\d+) offset was changed "
         r"from (?P<had>\d+) to (?P<has>\d+)"
@@ -168,28 +168,28 @@ DATA_LOSS = re.compile(
     r"|Some data may have been lost(?!(?s:.{0,400})^Reason: )",
     re.MULTILINE,
 )
-DROPPED = Cause(
+DROPPED = JvmCause(
     DATA_LOSS,
     VerdictError(
         "Kafka has dropped records before they were read here ({line}): see that the topics of "
         "events and responses keep all that they have, and start again"
     ),
 )
-LOST = Cause(
+LOST = JvmCause(
     DATA_LOSS,
     VerdictError(
         "Kafka has dropped commands before they were decided ({line}): `verdict recover` says "
         "which, and how to go on without them; their senders have no answer: tell them"
     ),
 )
-MOVED = Cause(
+MOVED = JvmCause(
     re.compile(r"File `?(file:)?/\S+/_stateSchema/\S+ does not exist"),
-    DamagedCheckpoint(
+    DamagedCheckpointError(
         "the checkpoint in {data_dir} was made in another folder, which Spark's files in it name "
         "({line}): move it back there, or rebuild it from Kafka with `verdict recover`"
     ),
 )
-STATE = Cause(
+STATE = JvmCause(
     re.compile(
         r"state of shard \d+ is damaged"
         r"|Checksum error: file:\S+"
@@ -202,7 +202,7 @@ STATE = Cause(
         r"|\[STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY\]"
         r"|\[\w*CHECKSUM_VERIFICATION_FAILED\]"
     ),
-    DamagedCheckpoint(
+    DamagedCheckpointError(
         "Spark cannot read what its checkpoint in {data_dir} must hold ({line}): restore the data "
         "directory as it was, or rebuild the checkpoint from Kafka with `verdict recover`; "
         "{log} has all of it"

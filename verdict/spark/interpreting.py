@@ -15,7 +15,7 @@ INTERPRETED = {
 }
 
 
-class Interpreting:
+class CodegenSwitch:
     """Lets one query interpret its small batches; the others are run as its session says."""
 
     def __init__(self) -> None:

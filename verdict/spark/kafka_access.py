@@ -9,13 +9,13 @@ from typing import Any
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
-from verdict.errors import Unreachable
+from verdict.errors import UnreachableError
 
 ANSWER_MS = 10_000
 WRAPPERS = {"ExecutionException", "KafkaException"}  # their message is that of the cause
 
 
-def see_that_spark_gets_in(spark: SparkSession, options: Mapping[str, str]) -> None:
+def require_spark_access(spark: SparkSession, options: Mapping[str, str]) -> None:
     """Return when Java's client has got an answer from Kafka.
 
     Args:
@@ -23,7 +23,7 @@ def see_that_spark_gets_in(spark: SparkSession, options: Mapping[str, str]) -> N
         options: By Java's names, `bootstrap.servers` and security among them.
 
     Raises:
-        Unreachable: It has not; names the settings to look at.
+        UnreachableError: It has not; names the settings to look at.
     """
     jvm: Any = spark._jvm
     properties = jvm.java.util.Properties()
@@ -39,7 +39,7 @@ def see_that_spark_gets_in(spark: SparkSession, options: Mapping[str, str]) -> N
             client.close(jvm.java.time.Duration.ZERO)
     except Py4JJavaError as error:
         reason = ": ".join(_messages(error.java_exception))
-        raise Unreachable(
+        raise UnreachableError(
             f"Spark's client cannot reach Kafka at {options['bootstrap.servers']} ({reason}), and "
             f"librdkafka can with the same kafka_ settings: check {_suspects(reason)}"
         ) from None  # the cause quotes what Java was told

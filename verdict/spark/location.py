@@ -3,7 +3,7 @@
 from pathlib import Path
 
 
-def on_disk(folder: Path) -> str:
+def local_path(folder: Path) -> str:
     """Return a folder as a URI of Hadoop's, whatever file system a cluster takes by default.
 
     Without a scheme it might be one of HDFS, and not that into which we look. Nothing is escaped,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from verdict.errors import Unreachable, VerdictError
+from verdict.errors import UnreachableError, VerdictError
 from verdict.model.application import Application
 from verdict.spark.running import own_pool
 
@@ -61,7 +61,7 @@ class Executors:
             patience_s: How many seconds they may take to come, and to answer.
 
         Raises:
-            Unreachable: None has come.
+            UnreachableError: None has come.
             VerdictError: One differs, or does not answer; each difference is named.
         """
         self._await(patience_s)
@@ -94,7 +94,7 @@ class Executors:
         there, since = self._there(), time.monotonic()
         while not there or time.monotonic() - since < SETTLED_S:
             if time.monotonic() > deadline:
-                raise Unreachable(f"{self._none()}; none has come in {patience_s:.0f} s")
+                raise UnreachableError(f"{self._none()}; none has come in {patience_s:.0f} s")
             time.sleep(LOOK_S)
             if (now := self._there()) != there:
                 there, since = now, time.monotonic()

@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta
 from confluent_kafka import Message
 from pyspark.sql import DataFrame, SparkSession
 
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.message_headers import bytes_of, headers_of
+from verdict.kafka.message_headers import header_bytes, headers_of
 from verdict.model.message import END_OF_TIME
-from verdict.spark.errors import texts_of
+from verdict.spark.errors import error_texts
 from verdict.wire.spans import Spans
 
 # as Kafka's source of Spark has them
@@ -26,14 +26,14 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def is_time_overflow(error: BaseException) -> bool:
     """Tell whether a reader of Spark ended because a record's time does not fit microseconds."""
-    return any("ArithmeticException" in text and "overflow" in text for text in texts_of(error))
+    return any("ArithmeticException" in text and "overflow" in text for text in error_texts(error))
 
 
-def read_without_spark(spark: SparkSession, kafka: Kafka, spans: Spans) -> DataFrame:
+def read_without_spark(spark: SparkSession, kafka: KafkaConfig, spans: Spans) -> DataFrame:
     """Return what lies in `spans`, with times that fit; it has to fit in the driver's memory.
 
     Raises:
-        RecordsDropped, Unreachable, VerdictError: As for `KafkaLog.read`.
+        RecordsDroppedError, UnreachableError, VerdictError: As for `KafkaLog.read`.
     """
     with KafkaLog(kafka.settings) as log:
         rows = [*map(_row, log.read(spans))]
@@ -43,8 +43,8 @@ def read_without_spark(spark: SparkSession, kafka: Kafka, spans: Spans) -> DataF
 def _row(message: Message) -> tuple[object, ...]:
     millis = min(max(message.timestamp()[1], 0), END_OF_TIME)
     return (
-        bytes_of(message.key()),
-        bytes_of(message.value()),
+        header_bytes(message.key()),
+        header_bytes(message.value()),
         message.topic(),
         message.partition(),
         message.offset(),

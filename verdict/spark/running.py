@@ -7,17 +7,17 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from verdict.exactly_once.batch import Batch
+from verdict.exactly_once.batch import SourceBatch
 from verdict.exactly_once.checkpoint import batch_of
-from verdict.spark.interpreting import Interpreting
-from verdict.spark.location import on_disk
+from verdict.spark.interpreting import CodegenSwitch
+from verdict.spark.location import local_path
 from verdict.spark.pauses import FOLLOWING_MS, Pauses
 from verdict.spark.session import jvm_exit_code
-from verdict.spark.under_way import under_way
+from verdict.spark.under_way import batch_under_way
 
 POOL = "spark.scheduler.pool"
 
-Take = Callable[[DataFrame, Batch], None]
+Take = Callable[[DataFrame, SourceBatch], None]
 Told = Callable[[BaseException], BaseException]
 
 
@@ -53,7 +53,7 @@ class SparkQuery:
         self._idle_ms = idle_ms
         self._running: StreamingQuery | None = None
         self._pauses: Pauses | None = None
-        self._interpreting = Interpreting()
+        self._interpreting = CodegenSwitch()
         self._failure: BaseException | None = None
 
     def start(self, records: DataFrame, checkpoint: Path, trigger_ms: int) -> None:
@@ -65,10 +65,10 @@ class SparkQuery:
             trigger_ms: The least time between the beginnings of two batches.
         """
         self._failure = None
-        self._interpreting = Interpreting()  # each life has a session of its own
+        self._interpreting = CodegenSwitch()  # each life has a session of its own
         writer = (
             records.writeStream.queryName(self._name)
-            .option("checkpointLocation", on_disk(checkpoint))
+            .option("checkpointLocation", local_path(checkpoint))
             .trigger(processingTime=f"{trigger_ms} milliseconds")
             .foreachBatch(lambda frame, batch_id: self._take_one(frame, checkpoint, batch_id))
         )
@@ -107,7 +107,7 @@ class SparkQuery:
         if self._pauses is not None:  # else the first one came before `start` returned
             self._pauses.worked()
         try:
-            with under_way(self._name, batch_id):
+            with batch_under_way(self._name, batch_id):
                 batch = batch_of(checkpoint, batch_id)
                 self._interpreting.suit(frame.sparkSession, batch.size)
                 self._take(frame, batch)

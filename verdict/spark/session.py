@@ -25,8 +25,8 @@ from verdict.local import private
 from verdict.local.class_archive import class_archive
 from verdict.local.jars import spark_jars
 from verdict.local.java import ENGLISH, LOCALE, find_java
-from verdict.spark.location import on_disk
-from verdict.spark.user import java_home_of_the_user, name_the_user
+from verdict.spark.location import local_path
+from verdict.spark.user import ensure_user_name, java_home_of_the_user
 
 LOG4J = Path(private.__file__).with_name("quiet.log4j2.xml")
 LOG = "spark.log"
@@ -100,7 +100,7 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
         more_jars: Besides those of Kafka.
 
     Raises:
-        EnvironmentIncomplete: Java or the jars are missing.
+        EnvironmentIncompleteError: Java or the jars are missing.
         VerdictError: The JVM does not start, for example for want of memory; names its log.
     """
     local_dir = local_dir.absolute()
@@ -120,7 +120,7 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
         "spark.driver.memory": driver_memory,
         "spark.driver.extraJavaOptions": shlex.join(_java_options(java_tmp, cores, jars)),
         "spark.local.dir": str(local_dir),
-        "spark.sql.warehouse.dir": on_disk(local_dir / "warehouse"),
+        "spark.sql.warehouse.dir": local_path(local_dir / "warehouse"),
         # on the class path, from where Hadoop loads classes too: "spark.jars" would copy each one
         "spark.driver.extraClassPath": ":".join(map(str, jars)),
         "spark.ui.showConsoleProgress": "false",
@@ -131,7 +131,7 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
     }
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     gateway = _gateway(conf, local_dir / LOG, keep_open)
-    name_the_user(gateway)
+    ensure_user_name(gateway)
     try:
         context = SparkContext(conf=conf, gateway=gateway)
     except Py4JJavaError as error:

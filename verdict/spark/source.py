@@ -7,7 +7,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from verdict.exactly_once.checkpoint import starting_offsets
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.offsets import AnyOffsets
 from verdict.spark.session import LOG
 
@@ -21,7 +21,7 @@ SOURCE = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
+class StreamContext:
     """What queries stand on.
 
     Args:
@@ -34,7 +34,7 @@ class Ground:
     """
 
     spark: SparkSession
-    kafka: Kafka
+    kafka: KafkaConfig
     source: Mapping[str, str] = field(repr=False)  # passwords are in it
     partitions: int
     scratch: Path
@@ -63,7 +63,7 @@ def arriving(
 
     Args:
         spark: Reads.
-        source: As `Ground` has it.
+        source: As `StreamContext` has it.
         offsets: Where to begin; a partition that is missing begins with its first record.
         partitions: How many each of the topics has.
         rows: That a batch holds at most.

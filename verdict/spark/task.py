@@ -16,7 +16,7 @@ def planned_at(checkpoint: Path) -> int:
     later ones, and what it then writes must be what it would have written.
 
     Raises:
-        DamagedCheckpoint: A file is missing, cut off or unknown; the message names it.
+        DamagedCheckpointError: A file is missing, cut off or unknown; the message names it.
         LookupError: No streaming query runs this task.
     """
     task = TaskContext.get()

@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 _LOCK = threading.Lock()
-_UNDER_WAY: dict[str, "UnderWay"] = {}
+_UNDER_WAY: dict[str, "BatchUnderWay"] = {}
 _quiet_since = time.monotonic()
 
 
 @dataclass(frozen=True, slots=True)
-class UnderWay:
+class BatchUnderWay:
     """A batch that has begun and not ended."""
 
     batch_id: int
@@ -30,11 +30,11 @@ class UnderWay:
 
 
 @contextmanager
-def under_way(query: str, batch_id: int) -> Iterator[None]:
+def batch_under_way(query: str, batch_id: int) -> Iterator[None]:
     """Note that `query` is at this batch until the block ends."""
     global _quiet_since
     with _LOCK:
-        _UNDER_WAY[query] = UnderWay(batch_id)
+        _UNDER_WAY[query] = BatchUnderWay(batch_id)
     try:
         yield
     finally:
@@ -49,7 +49,7 @@ def quiet_s() -> float:
         return 0.0 if _UNDER_WAY else time.monotonic() - _quiet_since
 
 
-def longer_than(seconds: float) -> Mapping[str, UnderWay]:
+def longer_than(seconds: float) -> Mapping[str, BatchUnderWay]:
     """Return the batches that have been under way for longer than that, by query."""
     with _LOCK:
         return {name: one for name, one in _UNDER_WAY.items() if one.seconds > seconds}

@@ -12,7 +12,7 @@ def java_home_of_the_user(instead: Path) -> list[str]:
     return [] if _has_name() else [f"-Duser.home={instead}"]
 
 
-def name_the_user(gateway: JavaGateway) -> None:
+def ensure_user_name(gateway: JavaGateway) -> None:
     """Tell Hadoop who this is, if this user has no entry in passwd: it would refuse to start."""
     if not _has_name():
         users = gateway.jvm.org.apache.hadoop.security.UserGroupInformation

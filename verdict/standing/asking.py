@@ -7,19 +7,25 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from verdict.configuration.found import Service, killed_on, running_on, silent_s, starting_on
+from verdict.configuration.found import (
+    AnnouncedService,
+    killed_roles,
+    service_on,
+    silence_s,
+    starting_on,
+)
 from verdict.configuration.settings import Settings
-from verdict.errors import Unreachable, VerdictError
-from verdict.event_log.followed_log import refuse_another_read_side
+from verdict.errors import UnreachableError, VerdictError
+from verdict.event_log.followed_log import require_same_read_side
 from verdict.exactly_once.belonging import require_log_of
-from verdict.exactly_once.markers import marker_in
+from verdict.exactly_once.markers import decode_progress
 from verdict.exactly_once.query import Query
 from verdict.foundation.known_markers import queries_of
 from verdict.foundation.place import DECIDER
 from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_differences import MISSING, PARTITIONS, Difference
-from verdict.standing.facts import DATABASE, KAFKA, Problem, Standing
+from verdict.standing.facts import DATABASE, KAFKA, Problem, StatusReport
 from verdict.standing.log_ends import log_of
 from verdict.standing.patience import Patience
 from verdict.standing.problems import (
@@ -38,7 +44,7 @@ from verdict.wire.marker import Marker
 Answer = TypeVar("Answer")
 
 
-def standing_of(settings: Settings, patience: Patience | None = None) -> Standing:
+def get_status(settings: Settings, patience: Patience | None = None) -> StatusReport:
     """Return how far everything has come, and what is wrong; within seconds, whatever hangs.
 
     What does not answer is unknown and among the problems. Kafka is not asked when the service
@@ -53,13 +59,13 @@ def standing_of(settings: Settings, patience: Patience | None = None) -> Standin
     Raises:
         VerdictError: The service's own announcement is damaged.
     """
-    running = running_on(settings.data_dir)
+    running = service_on(settings.data_dir)
     processes = tuple(running.values())
     away = [said for service in processes for said in kafka_away(service)][:1]
-    asking = _Asking(away, patience or Patience())
+    asking = _StatusQuery(away, patience or Patience())
     decides = next((one for one in processes if DECIDER in one.roles or not one.roles), None)
     starting = None if processes else starting_on(settings.data_dir)
-    found = Standing(decides, settings.data_dir, processes=processes, starting=starting)
+    found = StatusReport(decides, settings.data_dir, processes=processes, starting=starting)
     views = asking.ask_database("views", partial(views_of, settings))
     with ExitStack() as held:
         log = None if away else asking.ask(lambda: held.enter_context(log_of(settings)))
@@ -86,17 +92,17 @@ def standing_of(settings: Settings, patience: Patience | None = None) -> Standin
 
 
 def _with_kafka(
-    asking: "_Asking", settings: Settings, log: KafkaLog, found: Standing, reads: bool
-) -> Standing:
+    asking: "_StatusQuery", settings: Settings, log: KafkaLog, found: StatusReport, reads: bool
+) -> StatusReport:
     decider_query, *others = queries = queries_of(settings)
-    seen = {one: asking.ask(partial(marker_in, log, one)) for one in queries}
+    seen = {one: asking.ask(partial(decode_progress, log, one)) for one in queries}
     if asking.lacks_kafka:  # nor would it answer what else there is to ask
         return found
     markers = {query: marker for query, marker in seen.items() if marker is not None}
     marker = markers.get(decider_query)
     _look_at_topics(asking, settings, markers, marker)
     if reads:
-        question = partial(refuse_another_read_side, settings, kafka_of(settings))
+        question = partial(require_same_read_side, settings, kafka_of(settings))
         asking.ask_database("belonging", question)
     opened = asking.ask(partial(open_transactions, settings, log)) or ()
     found = replace(found, open_transactions=opened)
@@ -109,7 +115,7 @@ def _with_kafka(
 
 
 def _look_at_topics(
-    asking: "_Asking",
+    asking: "_StatusQuery",
     settings: Settings,
     markers: Mapping[Query, Marker],
     of_decider: Marker | None,
@@ -148,7 +154,7 @@ def _added(differences: Iterable[Difference]) -> Iterator[Problem]:
         )
 
 
-class _Asking:
+class _StatusQuery:
     """Asks one after the other, and keeps what goes wrong."""
 
     def __init__(self, kafka_away: Iterable[Problem], patience: Patience) -> None:
@@ -168,13 +174,13 @@ class _Asking:
         except VerdictError as error:
             if str(error) not in self.problems:  # several ask the same Kafka
                 self.problems.append(Problem(str(error), of))
-            self.unreachable |= isinstance(error, Unreachable)
-            self.lacks_kafka |= isinstance(error, Unreachable) and of == KAFKA
+            self.unreachable |= isinstance(error, UnreachableError)
+            self.lacks_kafka |= isinstance(error, UnreachableError) and of == KAFKA
             return None
 
 
-def _told(settings: Settings, running: Mapping[Path, Service]) -> Iterator[Problem]:
+def _told(settings: Settings, running: Mapping[Path, AnnouncedService]) -> Iterator[Problem]:
     for folder, service in running.items():
-        yield from told_by(service, silent_s(folder))
-    for service in killed_on(settings.data_dir):
+        yield from told_by(service, silence_s(folder))
+    for service in killed_roles(settings.data_dir):
         yield killed(service)

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from verdict.configuration.found import Service
+from verdict.configuration.found import AnnouncedService
 
 KAFKA, DATABASE = "kafka", "database"
 NOT_TOLD = {"database_url", "latencies"}  # it may hold a password; they are for a chart
@@ -24,7 +24,7 @@ class Problem(str):
 
 
 @dataclass(frozen=True, slots=True)
-class DeciderStanding:
+class DeciderStatus:
     """What the decider's marker says of it."""
 
     owner: str
@@ -35,7 +35,7 @@ class DeciderStanding:
 
 
 @dataclass(frozen=True, slots=True)
-class CommandsStanding:
+class CommandsStatus:
     """How far a partition of commands is decided; `decided` is the next offset.
 
     `open_at` is where a sender's transaction stays open, if one does: what lies behind waits.
@@ -60,7 +60,7 @@ class OpenTransaction:
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessorStanding:
+class ProcessorStatus:
     """How many offsets what runs beside the decider is behind, and how many it has come by."""
 
     processor: str
@@ -71,7 +71,7 @@ class ProcessorStanding:
 
 
 @dataclass(frozen=True, slots=True)
-class PositionStanding:
+class PositionStatus:
     """How far a partition is read; without a lag nobody knows where it ends."""
 
     topic: str
@@ -81,7 +81,7 @@ class PositionStanding:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldAggregate:
+class BlockedAggregateStatus:
     """What an aggregate waits for in a projection, since `found_at`.
 
     Without an `error` the event of `version_needed` is missing, with one it cannot be applied.
@@ -96,7 +96,7 @@ class HeldAggregate:
 
 
 @dataclass(frozen=True, slots=True)
-class ProjectionStanding:
+class ProjectionStatus:
     """How far a version of a projection has come.
 
     `role` is `live`, `kept`, `built` or `building`: only the live one follows by itself.
@@ -108,8 +108,8 @@ class ProjectionStanding:
     role: str
     lag: int | None
     stopped_by: str | None
-    held: tuple[HeldAggregate, ...]
-    positions: tuple[PositionStanding, ...]
+    held: tuple[BlockedAggregateStatus, ...]
+    positions: tuple[PositionStatus, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class QuarantinedAggregates:
 
 
 @dataclass(frozen=True, slots=True)
-class LettersStanding:
+class DeadLettersStatus:
     """How many letters wait and are parked, and how many offsets are not taken in yet."""
 
     waiting: int
@@ -173,7 +173,7 @@ class PolicyRejections:
 
 
 @dataclass(frozen=True, slots=True)
-class VerificationStanding:
+class VerificationStatus:
     """When `verdict verify` last ran, and what came of it; `aggregate_type` None: of all types."""
 
     ended_at: str
@@ -196,7 +196,7 @@ class VerificationStanding:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StatusReport:
     """The whole: service, decider, processors, projections, letters.
 
     A processor that never ran is not among `processors`. `problems` says what needs attention;
@@ -209,23 +209,23 @@ class Standing:
     run of `verdict verify`. `open_transactions` are on any topic of the deployment.
     """
 
-    service: Service | None
+    service: AnnouncedService | None
     data_dir: Path
-    decider: DeciderStanding | None = None
-    commands: tuple[CommandsStanding, ...] | None = None
-    processors: tuple[ProcessorStanding, ...] | None = None
-    projections: tuple[ProjectionStanding, ...] | None = None
+    decider: DeciderStatus | None = None
+    commands: tuple[CommandsStatus, ...] | None = None
+    processors: tuple[ProcessorStatus, ...] | None = None
+    projections: tuple[ProjectionStatus, ...] | None = None
     quarantines: QuarantinedAggregates | None = None
     scattered: ScatteredKeys | None = None
-    letters: LettersStanding | None = None
+    letters: DeadLettersStatus | None = None
     problems: tuple[Problem, ...] = ()
     unreachable: bool = False
-    processes: tuple[Service, ...] = ()
+    processes: tuple[AnnouncedService, ...] = ()
     events: int | None = None
     answered: Mapping[str, int] | None = None
     refused: Mapping[str, int] | None = None
     policy_rejections: tuple[PolicyRejections, ...] | None = None
-    verified: VerificationStanding | None = None
+    verified: VerificationStatus | None = None
     open_transactions: tuple[OpenTransaction, ...] = ()
     starting: int | None = None
 
@@ -243,7 +243,7 @@ class Standing:
         return total([*decided, *ran, *shown, self.letters.lag])
 
 
-def as_json(fact: Standing | ProjectionStanding) -> dict[str, Any]:
+def as_json(fact: StatusReport | ProjectionStatus) -> dict[str, Any]:
     """Return a fact as an object for JSON, without what is secret or long."""
     return asdict(fact, dict_factory=_object)
 

@@ -8,9 +8,9 @@ from verdict.configuration.settings import Settings
 from verdict.database.time_text import wall_clock
 from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 
-Ends = Mapping[Partition, int]
+Ends = Mapping[TopicPartition, int]
 """The offset behind the last record of each, be its transaction ended or not."""
 
 ANSWER_S = 2.0  # for the first answer
@@ -21,8 +21,8 @@ def log_of(settings: Settings) -> KafkaLog:
     """Return a reader for all that a look asks of Kafka: a client takes longer than an answer.
 
     Raises:
-        Unreachable: No Kafka is set and no service runs, or Kafka does not answer.
-        SettingsInvalid: librdkafka does not accept the settings.
+        UnreachableError: No Kafka is set and no service runs, or Kafka does not answer.
+        InvalidSettingsError: librdkafka does not accept the settings.
     """
     kafka = kafka_of(settings)
     log = KafkaLog(kafka.settings, kafka.transaction_timeout_s)
@@ -37,7 +37,7 @@ def ends_of(log: KafkaLog, topics: Collection[str]) -> Ends:
     """Return the ends of every partition of those topics that exist.
 
     Raises:
-        Unreachable: Kafka does not answer.
+        UnreachableError: Kafka does not answer.
         VerdictError: It does not let us see one of them.
     """
     return log.written(_existing(log, topics))
@@ -55,7 +55,7 @@ def ends_and_open(
         limit_s: For so long a transaction of verdict may be open.
 
     Raises:
-        Unreachable, VerdictError: As `ends_of`.
+        UnreachableError, VerdictError: As `ends_of`.
     """
     ends = log.written(_existing(log, topics))
     hidden = log.hidden(ends)
@@ -79,7 +79,7 @@ def _lasting(log: KafkaLog, hidden: Ends, ends: Ends) -> Ends:
     return {place: at for place, at in hidden.items() if later.get(place) == at}
 
 
-def _existing(log: KafkaLog, topics: Collection[str]) -> list[Partition]:
+def _existing(log: KafkaLog, topics: Collection[str]) -> list[TopicPartition]:
     listed = log.topics()
     # the others one by one, as Kafka leaves out of a whole list what we may not see
     return log.places([one for one in sorted(topics) if one in listed or log.exists(one)])

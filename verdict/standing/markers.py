@@ -1,17 +1,17 @@
 """The decider's marker, for those who only look at it."""
 
 from verdict.configuration.settings import Settings
-from verdict.exactly_once.markers import marker_now
+from verdict.exactly_once.markers import read_progress_now
 from verdict.exactly_once.query import decider_query
 from verdict.kafka.access import kafka_of
 from verdict.wire.marker import Marker
 
 
-def decider_marker(settings: Settings) -> Marker | None:
+def decider_progress(settings: Settings) -> Marker | None:
     """Return the marker; None when nothing was ever decided here.
 
     Raises:
-        Unreachable: Kafka does not answer.
+        UnreachableError: Kafka does not answer.
         VerdictError: The markers topic holds something else.
     """
-    return marker_now(kafka_of(settings), decider_query(settings.topics, settings.shards))
+    return read_progress_now(kafka_of(settings), decider_query(settings.topics, settings.shards))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, TypeVar
 
-from verdict.errors import Unreachable
+from verdict.errors import UnreachableError
 
 Answer = TypeVar("Answer")
 
@@ -49,12 +49,12 @@ class Patience:
             question: Runs in a thread of its own.
 
         Raises:
-            Unreachable: It has not been answered in time, now or since somebody asked before.
+            UnreachableError: It has not been answered in time, now or since somebody asked before.
         """
         asked = self._under_way(name, question)
         wait([asked.answer], max(asked.since + WAIT_S - monotonic(), 0))
         if not asked.answer.done():
-            raise Unreachable(
+            raise UnreachableError(
                 f"the database has not answered for {monotonic() - asked.since:.0f} s: see that it "
                 "runs, and what its sessions wait for; commands are decided without it"
             )

@@ -51,7 +51,7 @@ def policy_rejections(reader: Reader) -> tuple[PolicyRejections, ...]:
     """Count the rejected commands of policies.
 
     Raises:
-        VerdictError, Unreachable: As `Reader.select`.
+        VerdictError, UnreachableError: As `Reader.select`.
     """
     young = {"since": since()}
     counted = [*reader.select(COUNTED, young).rows]

@@ -3,19 +3,19 @@
 import time
 from collections.abc import Iterable, Iterator
 
-from verdict.configuration.found import Service
+from verdict.configuration.found import AnnouncedService
 from verdict.foundation.place import DECIDER
-from verdict.kafka.reach import clock_time
+from verdict.kafka.reach import local_time
 from verdict.standing.facts import (
     KAFKA,
-    HeldAggregate,
-    LettersStanding,
+    BlockedAggregateStatus,
+    DeadLettersStatus,
     PolicyRejections,
     Problem,
-    ProjectionStanding,
+    ProjectionStatus,
     QuarantinedAggregates,
     ScatteredKeys,
-    Standing,
+    StatusReport,
 )
 
 NOTHING_RUNS = "no verdict runs on"
@@ -23,7 +23,7 @@ SILENT_S = 60.0  # a service gives a sign of life every few seconds, but a start
 STILL_S = 30.0  # without progress while something waits
 
 
-def not_running(found: Standing) -> Iterator[Problem]:
+def not_running(found: StatusReport) -> Iterator[Problem]:
     """Say that nothing runs on the data directory, or that it has not started yet."""
     if found.processes:
         return
@@ -37,17 +37,17 @@ def not_running(found: Standing) -> Iterator[Problem]:
         yield Problem(f"{NOTHING_RUNS} {found.data_dir}: start `verdict up`", DECIDER)
 
 
-def kafka_away(service: Service) -> Iterator[Problem]:
+def kafka_away(service: AnnouncedService) -> Iterator[Problem]:
     """Say since when the service waits for Kafka, if it does."""
     if (since := service.kafka_away_since) is not None:
         yield Problem(
-            f"Kafka is away since {clock_time(since)}, for {time.time() - since:.0f} s: what is "
+            f"Kafka is away since {local_time(since)}, for {time.time() - since:.0f} s: what is "
             "sent waits, nothing is lost, and the service goes on when it is back",
             KAFKA,
         )
 
 
-def killed(service: Service) -> Problem:
+def killed(service: AnnouncedService) -> Problem:
     """Say that a role that ran alone has ended, and that nobody stopped it."""
     role = " ".join(service.roles)
     return Problem(
@@ -56,7 +56,7 @@ def killed(service: Service) -> Problem:
     )
 
 
-def told_by(service: Service, silent_s: float) -> Iterator[Problem]:
+def told_by(service: AnnouncedService, silent_s: float) -> Iterator[Problem]:
     """Say what a service has stopped, and what does not end.
 
     Args:
@@ -74,7 +74,7 @@ def told_by(service: Service, silent_s: float) -> Iterator[Problem]:
     for query, batch in service.overdue.items():
         yield Problem(
             f"batch {batch.batch_id} of {query} has been under way since "
-            f"{clock_time(batch.since)}, for {time.time() - batch.since:.0f} s, and has not ended: "
+            f"{local_time(batch.since)}, for {time.time() - batch.since:.0f} s, and has not ended: "
             "see what its Python workers and Spark do",
             query,
         )
@@ -86,7 +86,7 @@ def no_progress(name: str, still_s: float, waiting: int | None) -> Iterator[Prob
         yield Problem(f"{name}: no progress for {still_s:.0f} s while {waiting:,} wait", name)
 
 
-def unready(found: Standing, problems: Iterable[Problem]) -> Iterator[str]:
+def unready(found: StatusReport, problems: Iterable[Problem]) -> Iterator[str]:
     """Yield why commands are not decided now; nothing: they are.
 
     A stopped projection or a database that is away is no reason: commands are decided without them.
@@ -97,14 +97,14 @@ def unready(found: Standing, problems: Iterable[Problem]) -> Iterator[str]:
         yield from (one for one in problems if one.part in (DECIDER, KAFKA))
 
 
-def problems_of(found: Standing) -> Iterator[Problem]:
+def problems_of(found: StatusReport) -> Iterator[Problem]:
     """Yield what these facts say is wrong."""
     yield from _ahead(found)
     yield from map(Problem, _kept_waiting(found))
     yield from map(Problem, _of_readers(found))
 
 
-def _of_readers(found: Standing) -> Iterator[str]:
+def _of_readers(found: StatusReport) -> Iterator[str]:
     for one in found.projections or ():
         if one.role == "live":
             yield from _stopped(one)
@@ -118,7 +118,7 @@ def _of_readers(found: Standing) -> Iterator[str]:
         yield from _unexpected(rejections)
 
 
-def _ahead(found: Standing) -> Iterator[Problem]:
+def _ahead(found: StatusReport) -> Iterator[Problem]:
     """Yield who has read further than Kafka goes."""
     for name, part, lags in _lags(found):
         if (lag := min((one for one in lags if one is not None), default=0)) < 0:
@@ -130,7 +130,7 @@ def _ahead(found: Standing) -> Iterator[Problem]:
             )
 
 
-def _kept_waiting(found: Standing) -> Iterator[str]:
+def _kept_waiting(found: StatusReport) -> Iterator[str]:
     for one in found.open_transactions:
         yield (
             f"a transaction stays open on {one.topic}:{one.partition} at offset {one.offset}: "
@@ -141,7 +141,7 @@ def _kept_waiting(found: Standing) -> Iterator[str]:
         )
 
 
-def _lags(found: Standing) -> Iterator[tuple[str, str, Iterable[int | None]]]:
+def _lags(found: StatusReport) -> Iterator[tuple[str, str, Iterable[int | None]]]:
     yield "the decider", DECIDER, (one.lag for one in found.commands or ())
     for processor in found.processors or ():
         yield f"the {processor.processor}", processor.processor, [processor.lag]
@@ -151,7 +151,7 @@ def _lags(found: Standing) -> Iterator[tuple[str, str, Iterable[int | None]]]:
         yield "the intake of letters", "letters", [found.letters.lag]
 
 
-def _stopped(one: ProjectionStanding) -> Iterator[str]:
+def _stopped(one: ProjectionStatus) -> Iterator[str]:
     if one.stopped_by:
         yield f"{_named(one)} is stopped: {one.stopped_by}"
     if one.held:
@@ -163,7 +163,7 @@ def _stopped(one: ProjectionStanding) -> Iterator[str]:
         )
 
 
-def _why(held: HeldAggregate) -> str:
+def _why(held: BlockedAggregateStatus) -> str:
     return f"which cannot be applied: {held.error}" if held.error else "which is missing"
 
 
@@ -187,7 +187,7 @@ def _out_of_order(scattered: ScatteredKeys) -> Iterator[str]:
         )
 
 
-def _given_up(letters: LettersStanding) -> Iterator[str]:
+def _given_up(letters: DeadLettersStatus) -> Iterator[str]:
     if letters.parked:
         yield (
             f"{letters.parked} dead letters are parked, and are not tried again: see why with "
@@ -205,5 +205,5 @@ def _unexpected(one: PolicyRejections) -> Iterator[str]:
         )
 
 
-def _named(one: ProjectionStanding) -> str:
+def _named(one: ProjectionStatus) -> str:
     return f"projection {one.projection} v{one.version}"

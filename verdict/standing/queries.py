@@ -6,17 +6,17 @@ from typing import NamedTuple
 from verdict.configuration.batch_size import transaction_timeout_s
 from verdict.configuration.settings import Settings
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.offsets import at
+from verdict.kafka.offsets import offsets_at
 from verdict.standing.facts import (
-    CommandsStanding,
-    DeciderStanding,
+    CommandsStatus,
+    DeciderStatus,
     OpenTransaction,
-    ProcessorStanding,
+    ProcessorStatus,
     total,
 )
 from verdict.standing.log_ends import Ends, ends_and_open, ends_of
 from verdict.wire.marker import Marker
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 from verdict.wire.topics import Topics
 
 
@@ -24,7 +24,7 @@ def open_transactions(settings: Settings, log: KafkaLog) -> tuple[OpenTransactio
     """Return those that stay open on topics of the deployment.
 
     Raises:
-        Unreachable: Kafka does not answer.
+        UnreachableError: Kafka does not answer.
     """
     topics = settings.topics
     every = [topic.name for topic in topics.all()]
@@ -33,16 +33,16 @@ def open_transactions(settings: Settings, log: KafkaLog) -> tuple[OpenTransactio
     return tuple(OpenTransaction(*place, at, ends[place]) for place, at in stays_open.items())
 
 
-class Decided(NamedTuple):
+class WriteSideStatus(NamedTuple):
     """The decider, and each partition of commands."""
 
-    about: DeciderStanding
-    commands: tuple[CommandsStanding, ...]
+    about: DeciderStatus
+    commands: tuple[CommandsStatus, ...]
 
 
 def decider(
     marker: Marker, topics: Topics, log: KafkaLog, opened: Iterable[OpenTransaction]
-) -> Decided:
+) -> WriteSideStatus:
     """Return the decider and its partitions of commands.
 
     Args:
@@ -52,23 +52,23 @@ def decider(
         opened: Transactions that stay open.
 
     Raises:
-        Unreachable: Kafka does not answer.
+        UnreachableError: Kafka does not answer.
     """
     ends = ends_of(log, {*topics.every_commands(), *marker.offsets})
-    stays_open = {Partition.of(one): one.offset for one in opened}
-    about = DeciderStanding(
+    stays_open = {TopicPartition.of(one): one.offset for one in opened}
+    about = DeciderStatus(
         marker.owner, marker.generation, marker.batch_id, marker.shards, marker.handler_version
     )
-    return Decided(about, tuple(_commands(marker, ends, stays_open)))
+    return WriteSideStatus(about, tuple(_commands(marker, ends, stays_open)))
 
 
-def _commands(marker: Marker, ends: Ends, stays_open: Ends) -> Iterator[CommandsStanding]:
+def _commands(marker: Marker, ends: Ends, stays_open: Ends) -> Iterator[CommandsStatus]:
     for place, end in sorted(ends.items()):
-        decided = at(marker.offsets, place)
-        yield CommandsStanding(*place, decided, end, end - decided, stays_open.get(place))
+        decided = offsets_at(marker.offsets, place)
+        yield CommandsStatus(*place, decided, end, end - decided, stays_open.get(place))
 
 
-def processors(markers: Iterable[Marker], log: KafkaLog) -> tuple[ProcessorStanding, ...]:
+def processors(markers: Iterable[Marker], log: KafkaLog) -> tuple[ProcessorStatus, ...]:
     """Return the processors that have run.
 
     Args:
@@ -76,12 +76,12 @@ def processors(markers: Iterable[Marker], log: KafkaLog) -> tuple[ProcessorStand
         log: Says where the topics end.
 
     Raises:
-        Unreachable: Kafka does not answer.
+        UnreachableError: Kafka does not answer.
     """
     markers = [*markers]
     ends = ends_of(log, {topic for marker in markers for topic in marker.offsets})
     return tuple(
-        ProcessorStanding(
+        ProcessorStatus(
             marker.query,
             marker.generation,
             marker.owner,
@@ -95,4 +95,4 @@ def processors(markers: Iterable[Marker], log: KafkaLog) -> tuple[ProcessorStand
 def _lags(marker: Marker, ends: Ends) -> Iterator[int]:
     for place, end in ends.items():
         if place.topic in marker.offsets:
-            yield end - at(marker.offsets, place)
+            yield end - offsets_at(marker.offsets, place)

@@ -7,37 +7,37 @@ from typing import Any
 
 from verdict.configuration.settings import Settings
 from verdict.database.time_text import wall_clock
-from verdict.errors import Unreachable
+from verdict.errors import UnreachableError
 from verdict.kafka.log import KafkaLog
 from verdict.model.message import iso_time
 from verdict.projection.letter_status import FOLLOWER, PARKED, WAITING
-from verdict.projection.role import Role
-from verdict.reading.reader import Reader, Sees, reader_of
-from verdict.reading.selected import Mistaken
+from verdict.projection.role import VersionState
+from verdict.reading.reader import Access, Reader, open_reader
+from verdict.reading.selected import SqlError
 from verdict.standing.facts import (
-    HeldAggregate,
-    LettersStanding,
+    BlockedAggregateStatus,
+    DeadLettersStatus,
     PolicyRejections,
-    PositionStanding,
-    ProjectionStanding,
+    PositionStatus,
+    ProjectionStatus,
     QuarantinedAggregate,
     QuarantinedAggregates,
     ScatteredAggregate,
     ScatteredKeys,
-    VerificationStanding,
+    VerificationStatus,
     total,
 )
 from verdict.standing.log_ends import Ends, ends_of, log_of
 from verdict.standing.policy_rejections import policy_rejections
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 
 Row = tuple[Any, ...]
 Version = tuple[str, int]  # projection, version
-GROWING = (Role.LIVE, Role.BUILDING)  # what they have not begun to read they will
+GROWING = (VersionState.LIVE, VersionState.BUILDING)  # what they have not begun to read they will
 
 VERSIONS = "SELECT projection, version, role, error FROM projection_version ORDER BY 1, 2"
 POSITIONS = 'SELECT projection, version, topic, "partition", next_offset FROM projection_position'
-WAITS = ", ".join(column.name for column in fields(HeldAggregate))
+WAITS = ", ".join(column.name for column in fields(BlockedAggregateStatus))
 FOLLOWED = "SELECT projection, topic FROM projection_topic"
 HELD = f"SELECT projection, projection_version, {WAITS} FROM projection_held"
 EVENTS = "SELECT coalesce(max(global_position), 0) FROM event_archive"  # it has no gaps
@@ -81,54 +81,56 @@ ORDER BY 2, 3 LIMIT 1"""
 
 
 @dataclass(frozen=True, slots=True)
-class ReadSideStanding:
+class ReadSideStatus:
     """Every version of every projection, quarantines, keys on several partitions, letters, archived
     events, how the commands of the last minute were answered, and rejected commands of policies."""
 
-    projections: tuple[ProjectionStanding, ...]
+    projections: tuple[ProjectionStatus, ...]
     quarantines: QuarantinedAggregates
     scattered: ScatteredKeys
-    letters: LettersStanding
+    letters: DeadLettersStatus
     events: int
     answered: dict[str, int]
     refused: dict[str, int]
     policy_rejections: tuple[PolicyRejections, ...]
-    verified: VerificationStanding | None
+    verified: VerificationStatus | None
 
 
-def read_side(settings: Settings) -> ReadSideStanding:
+def read_side(settings: Settings) -> ReadSideStatus:
     """Ask the read side, and Kafka for the ends of what it follows.
 
     Raises:
-        Unreachable: The read side cannot be asked.
+        UnreachableError: The read side cannot be asked.
     """
     try:
         log = log_of(settings)
-    except Unreachable:
+    except UnreachableError:
         return read_side_beside(None, settings)
     with log:
         return read_side_beside(log, settings)
 
 
-def read_side_beside(log: KafkaLog | None, settings: Settings) -> ReadSideStanding:
+def read_side_beside(log: KafkaLog | None, settings: Settings) -> ReadSideStatus:
     """Ask the read side, and a log for the ends; without one they are unknown. Raises as above."""
     return views_of(settings).standing(log)
 
 
-def views_of(settings: Settings) -> "Told":
+def views_of(settings: Settings) -> "ReadSideViews":
     """Ask the read side what its views say. Raises as above."""
-    with reader_of(settings, Sees.OPERATOR) as reader:
-        return Told(reader, settings.topics.dead_letters)
+    with open_reader(settings, Access.OPERATOR) as reader:
+        return ReadSideViews(reader, settings.topics.dead_letters)
 
 
 def _ends(log: KafkaLog | None, topics: set[str]) -> Ends:
     try:
         return ends_of(log, topics) if log else {}
-    except Unreachable:  # who asks for the decider says so; the positions are known all the same
+    except (
+        UnreachableError
+    ):  # who asks for the decider says so; the positions are known all the same
         return {}
 
 
-class Told:
+class ReadSideViews:
     """What the views say."""
 
     def __init__(self, reader: Reader, dead_letters: str) -> None:
@@ -149,10 +151,10 @@ class Told:
         self.policy_rejections = policy_rejections(reader)
         self.verified = _verified(reader)
 
-    def standing(self, log: KafkaLog | None) -> ReadSideStanding:
+    def standing(self, log: KafkaLog | None) -> ReadSideStatus:
         """Ask a log for the ends of what is followed; without one they are unknown."""
         ends = _ends(log, self.topics())
-        return ReadSideStanding(
+        return ReadSideStatus(
             tuple(self.projection(name, version, ends) for name, version in self.versions),
             self.quarantines,
             self.scattered,
@@ -168,7 +170,7 @@ class Told:
         """Return all topics that anybody follows, or has followed."""
         return {topic for _, _, topic, *_ in self.positions}.union(*self._followed.values())
 
-    def projection(self, name: str, version: int, ends: Ends) -> ProjectionStanding:
+    def projection(self, name: str, version: int, ends: Ends) -> ProjectionStatus:
         """Return how far a version has come, what is held in it, and why it is stopped.
 
         What the live one has not begun to read of the topics that it follows is in its lag, and all
@@ -177,8 +179,10 @@ class Told:
         of = name, version
         role, error = self.versions[of]
         positions = self._positions(of, ends)
-        held = (HeldAggregate(*waits) for one, its, *waits in self._held if (one, its) == of)
-        return ProjectionStanding(
+        held = (
+            BlockedAggregateStatus(*waits) for one, its, *waits in self._held if (one, its) == of
+        )
+        return ProjectionStatus(
             projection=name,
             version=version,
             role=role,
@@ -188,32 +192,30 @@ class Told:
             positions=positions,
         )
 
-    def letters(self, ends: Ends) -> LettersStanding:
+    def letters(self, ends: Ends) -> DeadLettersStatus:
         """Return how many there are, and how many offsets are not taken in yet."""
         taken_in = [_position(row, ends) for row in self.positions if row[0] == FOLLOWER.name]
-        return LettersStanding(
+        return DeadLettersStatus(
             waiting=self._letters.get(WAITING, 0),
             parked=self._letters.get(PARKED, 0),
             lag=_lag(taken_in, self._followed[FOLLOWER.name], ends),
         )
 
-    def _positions(self, of: Version, ends: Ends) -> tuple[PositionStanding, ...]:
+    def _positions(self, of: Version, ends: Ends) -> tuple[PositionStatus, ...]:
         return tuple(_position(row, ends) for row in self.positions if (row[0], row[1]) == of)
 
 
-def _lag(positions: Sequence[PositionStanding], followed: Container[str], ends: Ends) -> int | None:
+def _lag(positions: Sequence[PositionStatus], followed: Container[str], ends: Ends) -> int | None:
     """Return what is not read, with all of the partitions that nobody has begun to read."""
-    begun = {Partition.of(one) for one in positions}
+    begun = {TopicPartition.of(one) for one in positions}
     unread = (end for place, end in ends.items() if place.topic in followed and place not in begun)
     return total([*(one.lag for one in positions), *unread])
 
 
-def _position(row: Row, ends: Ends) -> PositionStanding:
+def _position(row: Row, ends: Ends) -> PositionStatus:
     _, _, topic, partition, next_offset = row
-    end = ends.get(Partition(topic, partition))
-    return PositionStanding(
-        topic, partition, next_offset, None if end is None else end - next_offset
-    )
+    end = ends.get(TopicPartition(topic, partition))
+    return PositionStatus(topic, partition, next_offset, None if end is None else end - next_offset)
 
 
 def _scattered(first: Row = (0,)) -> ScatteredKeys:
@@ -226,13 +228,13 @@ def _quarantines(first: Row = (0,)) -> QuarantinedAggregates:
     return QuarantinedAggregates(aggregates, QuarantinedAggregate(*about) if about else None)
 
 
-def _verified(reader: Reader) -> VerificationStanding | None:
+def _verified(reader: Reader) -> VerificationStatus | None:
     try:
         found = _rows(reader, VERIFIED)
-    except Mistaken:  # a service of an earlier version runs: its database has no such view yet
+    except SqlError:  # a service of an earlier version runs: its database has no such view yet
         return None
     for at, kind, name, clean, findings in found:
-        return VerificationStanding(at, kind, name, bool(clean), findings)
+        return VerificationStatus(at, kind, name, bool(clean), findings)
     return None
 
 

@@ -4,58 +4,58 @@ import time
 from collections.abc import Iterator
 
 from verdict.configuration.settings import Settings
-from verdict.errors import TimedOut
-from verdict.standing.asking import standing_of
-from verdict.standing.facts import Standing
+from verdict.errors import TimedOutError
+from verdict.standing.asking import get_status
+from verdict.standing.facts import StatusReport
 
 PAUSE_S = 0.1
 
 
-def until_settled(settings: Settings, patience_s: float = 120.0) -> Iterator[Standing]:
+def wait_until_idle(settings: Settings, patience_s: float = 120.0) -> Iterator[StatusReport]:
     """Look until all that was sent is decided, what follows from it too, and every table has it.
 
     For tests and scripts beside a running service; it ends after the look that finds so.
 
-        for look in until_settled(load_settings(app)):
+        for look in wait_until_idle(load_settings(app)):
             print(f"{look.lag} records behind")
 
     Args:
-        settings: As for `standing_of`.
+        settings: As for `get_status`.
         patience_s: For so many seconds nothing may move.
 
     Yields:
         Each look.
 
     Raises:
-        TimedOut: Nothing moved; says what is stopped.
+        TimedOutError: Nothing moved; says what is stopped.
         VerdictError: The service's own announcement is damaged.
     """
-    before, now = None, standing_of(settings)
+    before, now = None, get_status(settings)
     moved = time.monotonic()
     while True:
         yield now
         if is_settled(before, now):
             return
-        if before is None or reached(before) != reached(now):
+        if before is None or has_reached(before) != has_reached(now):
             moved = time.monotonic()
         elif time.monotonic() - moved > patience_s:
-            raise TimedOut(
+            raise TimedOutError(
                 f"nothing moved for {patience_s:g} s, {now.lag} records behind"
                 + "".join(f"; {one}" for one in now.problems)
             )
         time.sleep(PAUSE_S)
-        before, now = now, standing_of(settings)
+        before, now = now, get_status(settings)
 
 
-def reached(found: Standing) -> tuple[object, ...]:
+def has_reached(found: StatusReport) -> tuple[object, ...]:
     """Return how far everybody has come."""
     return found.commands, found.processors, found.projections, found.letters
 
 
-def is_settled(before: Standing | None, now: Standing) -> bool:
+def is_settled(before: StatusReport | None, now: StatusReport) -> bool:
     """Tell whether there is nothing left to do, by two looks one after the other.
 
     One is not enough: a look asks one after the other, and what follows from the last records,
     such as the command of a policy, may come behind its back.
     """
-    return before is not None and now.lag == 0 and reached(before) == reached(now)
+    return before is not None and now.lag == 0 and has_reached(before) == has_reached(now)

@@ -4,29 +4,29 @@ from dataclasses import replace
 
 from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
-from verdict.event_log.decisions import accepted_partitions, read_decisions
+from verdict.event_log.decisions import accepted_partitions, read_skips
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.kafka.topic_differences import Difference
-from verdict.standing.markers import decider_marker
+from verdict.standing.markers import decider_progress
 from verdict.wire.marker import Marker
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 
 
 def topic_differences(settings: Settings) -> list[Difference]:
     """Return all that is missing or differs, but for what a person has accepted.
 
     Raises:
-        Unreachable: Kafka does not answer.
+        UnreachableError: Kafka does not answer.
         VerdictError: It does not let us see a topic's settings, or the marker is none.
     """
-    return differences_to(settings, decider_marker(settings))
+    return differences_to(settings, decider_progress(settings))
 
 
 def differences_to(settings: Settings, marker: Marker | None) -> list[Difference]:
     """Return them as `topic_differences` does, for who knows the decider's marker already."""
     options, topics = kafka_options(settings), settings.topics
-    accepted = accepted_partitions(read_decisions(options, topics))
+    accepted = accepted_partitions(read_skips(options, topics))
     decided = marker.offsets if marker else None
     found = TopicAdmin(options, topics).differences(decided, accepted)
     added = {one: _added(one) for one in found if not one.fatal}
@@ -40,9 +40,9 @@ def differences_to(settings: Settings, marker: Marker | None) -> list[Difference
     return [_with_records(one, counts.get(one, 0)) for one in found]
 
 
-def _added(difference: Difference) -> list[Partition]:
+def _added(difference: Difference) -> list[TopicPartition]:
     numbers = range(int(difference.wanted), int(difference.found))
-    return [Partition(difference.topic, number) for number in numbers]
+    return [TopicPartition(difference.topic, number) for number in numbers]
 
 
 def _with_records(difference: Difference, count: int) -> Difference:

@@ -21,7 +21,7 @@ from pyarrow.fs import S3FileSystem
 from upath.implementations.cloud import S3Path
 from upath.registry import register_implementation
 
-from verdict.errors import Unreachable
+from verdict.errors import UnreachableError
 
 ASKING = (
     "exists", "is_dir", "is_file", "stat", "iterdir", "glob", "rglob", "mkdir", "unlink",
@@ -53,8 +53,8 @@ class _Objects(ArrowFSWrapper):  # type: ignore[misc]  # without types
 class ObjectPath(S3Path):
     """A path in the store; picklable, and without a secret in it.
 
-    What asks the store raises Unreachable where that does not answer, or refuses: no `OSError`,
-    which says of a file that it is damaged, or not there.
+    What asks the store raises UnreachableError where that does not answer, or refuses: no
+    `OSError`, which says of a file that it is damaged, or not there.
     """
 
     @classmethod
@@ -86,23 +86,23 @@ for _name in ASKING:
 register_implementation(SCHEME, ObjectPath, clobber=True)
 
 
-def not_answered(path: object, error: object) -> Unreachable:
+def not_answered(path: object, error: object) -> UnreachableError:
     """Return the error for a store that does not let us at a path."""
     endpoint = os.environ.get(ENDPOINT, "that of Amazon")
     told = TELLING.search(str(error))  # Arrow says the key and the bucket before, twice
     said = told[0] if told else str(error)[:200] or type(error).__name__
-    return Unreachable(
+    return UnreachableError(
         f"the object store ({endpoint}) does not let us at {path} ({said}): see that it runs, that "
         f"the bucket is there, and that {ENDPOINT}, {REGION} and the credentials in the "
         "environment are right"
     )
 
 
-def see_that_it_answers(folder: Path) -> None:
+def require_store(folder: Path) -> None:
     """Return when a file could be written into a folder of the store, read and removed.
 
     Raises:
-        Unreachable: It could not.
+        UnreachableError: It could not.
     """
     seen = folder / f".seen-{uuid4()}"
     seen.write_text("")

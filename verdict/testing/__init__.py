@@ -3,25 +3,25 @@
 Nothing here needs a test framework: what is not as expected is an `AssertionError`.
 """
 
-from verdict.model.policy import Asked
+from verdict.model.policy import Dispatch
 from verdict.model.reason import Reason
-from verdict.testing.consequences import NeverQuiet
+from verdict.testing.consequences import EndlessCascadeError
 from verdict.testing.given import Given, given
-from verdict.testing.histories import Happened, happened
+from verdict.testing.histories import GivenHistory, happened
 from verdict.testing.in_memory import InMemory
-from verdict.testing.log import LogRecord, NoSuchTopic
+from verdict.testing.log import LogRecord, TopicNotFoundError
 from verdict.testing.service import Service
 
 __all__ = [
-    "Asked",
+    "Dispatch",
+    "EndlessCascadeError",
     "Given",
-    "Happened",
+    "GivenHistory",
     "InMemory",
     "LogRecord",
-    "NeverQuiet",
-    "NoSuchTopic",
     "Reason",
     "Service",
+    "TopicNotFoundError",
     "given",
     "happened",
 ]

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
 from verdict.decision.handle import Limits
-from verdict.decision.received import CommandRecord, arrived
+from verdict.decision.received import CommandRecord, truncate_command
 from verdict.operator.batch import ShardBatch
 from verdict.operator.output import Output
 from verdict.operator.shard_state import DictState
@@ -27,7 +27,7 @@ Clock = Callable[[], int]
 Reader = Callable[[LogRecord], Iterable[Output]]
 
 
-class NeverQuiet(RuntimeError):
+class EndlessCascadeError(RuntimeError):
     """What one record led to led to more, and so on."""
 
     def __init__(self, first: LogRecord, last: LogRecord) -> None:
@@ -37,7 +37,7 @@ class NeverQuiet(RuntimeError):
         )
 
 
-class Consequences:
+class Cascade:
     """Lets happen what a service would, in the order in which records came.
 
     Args:
@@ -78,7 +78,7 @@ class Consequences:
             What stayed out.
 
         Raises:
-            NeverQuiet: It has no end.
+            EndlessCascadeError: It has no end.
         """
         waiting, left_out = deque([first]), list[Output]()
         for _ in range(MOST):
@@ -91,7 +91,7 @@ class Consequences:
                     left_out.append(output)
                 else:
                     waiting.append(self._published(output))
-        raise NeverQuiet(first, waiting[-1])
+        raise EndlessCascadeError(first, waiting[-1])
 
     def _published(self, output: Output) -> LogRecord:
         headers: Pairs = tuple(
@@ -114,7 +114,7 @@ class Consequences:
 
 
 def _taken(record: LogRecord, limit: int) -> CommandRecord:
-    taken = arrived(
+    taken = truncate_command(
         record.source, record.timestamp, record.key, record.value, limit, _attempt(record)
     )
     return taken._replace(reply_to=_header(record, REPLY_TO))

@@ -6,7 +6,7 @@ from difflib import ndiff
 from verdict.decision.recording import StoredEvent
 
 
-def failure(
+def difference(
     what: str,
     given: Iterable[str],
     asked: Iterable[str],

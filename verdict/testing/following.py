@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from verdict.decision.recording import StoredEvent
-from verdict.testing.differing import failure, told
+from verdict.testing.differing import difference, told
 
 Follows = TypeVar("Follows")
 
 
 @dataclass(frozen=True)
-class Following(Generic[Follows]):
+class GivenReactions(Generic[Follows]):
     """What `name` made of a history."""
 
     history: Sequence[StoredEvent]
@@ -26,7 +26,7 @@ class Following(Generic[Follows]):
         """
         __tracebackhide__ = True  # pytest shows the line of the test instead
         if [*expected] != [*self.came]:
-            raise failure(
+            raise difference(
                 f"something else follows by {self.name}",
                 told(self.history),
                 [f"{self.name} looks at them"],

@@ -13,22 +13,22 @@ from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope, Expectation, Expected, meant
 from verdict.model.message import Event
 from verdict.model.notification import Notification
-from verdict.model.policy import Asked, Policy
+from verdict.model.policy import Dispatch, Policy
 from verdict.model.projection import AnyDeclaration
 from verdict.model.source import Source
 from verdict.projection.declared import FIRST, at_version
-from verdict.testing.differing import failure, told
-from verdict.testing.following import Following
+from verdict.testing.differing import difference, told
+from verdict.testing.following import GivenReactions
 from verdict.testing.histories import (
     START,
     STEP_MS,
-    Happened,
+    GivenHistory,
     recorded,
-    see_that_it_is_kept,
+    require_lossless,
 )
-from verdict.testing.judging import Remembered, verdict_on
-from verdict.testing.outcome import Outcome
-from verdict.testing.shown import Shown
+from verdict.testing.judging import Remembered, decide_command
+from verdict.testing.outcome import CommandOutcome
+from verdict.testing.shown import ShownRows
 from verdict.wire.catalog import Catalog, catalog_of
 
 
@@ -45,7 +45,7 @@ class Given:
     remembered: Remembered = field(default_factory=dict)
     now: int = START
 
-    def given(self, *events: Event | Happened) -> "Given":
+    def given(self, *events: Event | GivenHistory) -> "Given":
         """Let these events have happened, after those that already did.
 
         An event alone happened to `order-1`, if it is one of an order; see `happened`.
@@ -64,7 +64,7 @@ class Given:
         aggregate_id: str | None = None,
         command_id: str | None = None,
         deadline: int | None = None,
-    ) -> Outcome["Given"]:
+    ) -> CommandOutcome["Given"]:
         """Let a command be decided; what is expected of it comes next.
 
         Args:
@@ -85,9 +85,11 @@ class Given:
         )
         place = Source(f"{aggregate_type}.commands", 0, (self.now - START) // STEP_MS)
         snapshot = self._snapshot(aggregate_type, envelope.aggregate_id)
-        verdict = verdict_on(context, envelope, command, place, self.now, snapshot, self.remembered)
+        verdict = decide_command(
+            context, envelope, command, place, self.now, snapshot, self.remembered
+        )
         for stored in verdict.events:
-            see_that_it_is_kept(context, stored)
+            require_lossless(context, stored)
         known = (aggregate_type, envelope.aggregate_id, envelope.command_id)
         after = Given(
             self.application,
@@ -96,11 +98,11 @@ class Given:
             self.now + STEP_MS,
         )
         asked = f"{command!r} to {envelope.aggregate_id!r}, expected_version={expected_version}"
-        return Outcome(self.history, asked, verdict, after)
+        return CommandOutcome(self.history, asked, verdict, after)
 
     def shown_by(
         self, read_model: AnyDeclaration, view: str | None = None, **settings: object
-    ) -> Shown:
+    ) -> ShownRows:
         """Let a projection see what happened.
 
         Args:
@@ -114,9 +116,9 @@ class Given:
         if unknown := sorted(settings.keys() - {*read_model.settings}):
             raise TypeError(f"{read_model.name} has no setting {unknown[0]!r}")
         shown = at_version(read_model, settings)(FIRST)
-        return Shown(self.application, self.history, shown, view or read_model.name)
+        return ShownRows(self.application, self.history, shown, view or read_model.name)
 
-    def answered_by(self, policy: Policy) -> Following[Asked]:
+    def answered_by(self, policy: Policy) -> GivenReactions[Dispatch]:
         """Let a policy look at what happened.
 
         Raises:
@@ -128,21 +130,21 @@ class Given:
         if policy.asks and (
             untold := [one for one in asked if type(one.command) not in policy.asks]
         ):
-            raise failure(
+            raise difference(
                 f"{policy.name} asks for what its annotation does not tell of",
                 told(self.history),
                 [f"{policy.name} looks at them"],
                 [f"commands of {', '.join(kind.__name__ for kind in policy.asks)} alone"],
                 [*map(repr, untold)],
             )
-        return Following(self.history, policy.name, asked)
+        return GivenReactions(self.history, policy.name, asked)
 
-    def told_by(self, notification: Notification) -> Following[dict[str, Any]]:
+    def told_by(self, notification: Notification) -> GivenReactions[dict[str, Any]]:
         """Let a notification look at what happened."""
         follows = notification.follows
         events = [one.event for one in self.history if one.event.aggregate_type in follows]
         messages = [one for one in map(notification.tell, events) if one is not None]
-        return Following(self.history, notification.name, messages)
+        return GivenReactions(self.history, notification.name, messages)
 
     def then_state(self, **fields: object) -> "Given":
         """Expect these values in the state of the aggregate to which something happened last.
@@ -172,8 +174,8 @@ class Given:
     def _catalog(self) -> Catalog:
         return catalog_of(self.application)
 
-    def _each(self, event: Event | Happened) -> Iterator[tuple[str, Event]]:
-        if isinstance(event, Happened):
+    def _each(self, event: Event | GivenHistory) -> Iterator[tuple[str, Event]]:
+        if isinstance(event, GivenHistory):
             yield from ((event.aggregate_id, one) for one in event.events)
         else:
             yield _first(self.application.aggregate_of(type(event))), event
@@ -196,7 +198,7 @@ class Given:
         )
 
 
-def given(application: Application, *events: Event | Happened) -> Given:
+def given(application: Application, *events: Event | GivenHistory) -> Given:
     """Begin a test: let these events have happened, in this order.
 
         given(app, placed).when(FillOrder(quantity=10, price_cents=1)).then(filled)

@@ -16,16 +16,16 @@ STEP_MS = 1000
 
 
 @dataclass(frozen=True)
-class Happened:
+class GivenHistory:
     """What happened to one aggregate, in its order; made by `happened`."""
 
     aggregate_id: str
     events: tuple[Event, ...]
 
 
-def happened(aggregate_id: str, *events: Event) -> Happened:
+def happened(aggregate_id: str, *events: Event) -> GivenHistory:
     """Say to which aggregate events happened; those of several may take turns."""
-    return Happened(aggregate_id, events)
+    return GivenHistory(aggregate_id, events)
 
 
 def recorded(
@@ -64,11 +64,11 @@ def recorded(
         payload=payload,
     )
     stored = StoredEvent(event, encode_event(context, event))
-    see_that_it_is_kept(context, stored)
+    require_lossless(context, stored)
     return stored
 
 
-def see_that_it_is_kept(context: AggregateContext, stored: StoredEvent) -> None:
+def require_lossless(context: AggregateContext, stored: StoredEvent) -> None:
     """Return when an event is what its bytes give back: a schema that is behind loses fields.
 
     Raises:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from uuid_utils import uuid7
 
-from verdict.client.errors import TooLarge
+from verdict.client.errors import CommandTooLargeError
 from verdict.decision.handle import Limits
 from verdict.model.application import Application
 from verdict.model.command import Command
@@ -23,10 +23,10 @@ from verdict.model.command_envelope import CommandEnvelope, Expected, meant
 from verdict.model.source import Source
 from verdict.operator.output import Output
 from verdict.projection.declared import projections
-from verdict.reactions.query import reactions_with
+from verdict.reactions.query import reactions_added
 from verdict.reading.selected import Parameters
-from verdict.testing.consequences import Consequences
-from verdict.testing.letters import Letters
+from verdict.testing.consequences import Cascade
+from verdict.testing.letters import DeadLetterMemory
 from verdict.testing.log import LogRecord, MemoryLog
 from verdict.testing.read_side import ReadSide, Row
 from verdict.wire.catalog import catalog_of
@@ -80,14 +80,14 @@ class InMemory:
         self._command_limit = command_limit_bytes
         self._settings = settings or {}
         self._log = MemoryLog(self.topics)
-        self._consequences = Consequences(
+        self._consequences = Cascade(
             self._log,
-            reactions_with(self.topics, self._settings),
+            reactions_added(self.topics, self._settings),
             clock,
             limits or Limits(),
             command_limit_bytes,
         )
-        self._opened: tuple[ReadSide, Letters] | None = None
+        self._opened: tuple[ReadSide, DeadLetterMemory] | None = None
 
     def send(  # noqa: PLR0913  (the envelope's fields, each optional)
         self,
@@ -106,8 +106,8 @@ class InMemory:
 
         Raises:
             ValidationError: A field does not fit the envelope.
-            TooLarge: The command is over the limit; it was not sent.
-            NeverQuiet: What follows has no end.
+            CommandTooLargeError: The command is over the limit; it was not sent.
+            EndlessCascadeError: What follows has no end.
         """
         envelope = CommandEnvelope(
             command_id=command_id or str(uuid7()),
@@ -126,7 +126,7 @@ class InMemory:
         value = encode_command(context, envelope, command)
         if len(value) > self._command_limit:
             about = f"command {envelope.command_id!r} to {aggregate_type} {aggregate_id!r}"
-            raise TooLarge(about, len(value), self._command_limit)
+            raise CommandTooLargeError(about, len(value), self._command_limit)
         record = self.put(self.topics.commands(aggregate_type), value, aggregate_id.encode())
         response = self.response_to(record.source)
         assert response is not None, "what is sent from here is never a dead letter"
@@ -142,8 +142,8 @@ class InMemory:
         """Put a record on any topic, as others do, and let everything happen that follows.
 
         Raises:
-            NoSuchTopic: There is none of that name.
-            NeverQuiet: What follows has no end.
+            TopicNotFoundError: There is none of that name.
+            EndlessCascadeError: What follows has no end.
         """
         self._retry()
         record = self._log.append(topic, key, value, self._clock(), tuple(headers))
@@ -161,7 +161,7 @@ class InMemory:
             The commands that policies ask for here, in the order of their causes.
 
         Raises:
-            NoSuchTopic: There is none of the name of one.
+            TopicNotFoundError: There is none of the name of one.
             ValueError: One lies before another one of its partition that came earlier.
         """
         commands = frozenset(self.topics.every_commands())
@@ -184,7 +184,7 @@ class InMemory:
         """Return the records of a topic with their bytes, each partition's in its order.
 
         Raises:
-            NoSuchTopic: There is none of that name.
+            TopicNotFoundError: There is none of that name.
         """
         return self._log.records(topic)
 
@@ -194,7 +194,7 @@ class InMemory:
         Times are ISO 8601 texts, truth values 0 and 1, as other readers of SQLite get them.
 
         Raises:
-            NotForReaders: It touches more than the views.
+            NotAllowedError: It touches more than the views.
             VerdictError: It is no SQL, or names what does not exist.
         """
         self._retry()
@@ -213,14 +213,17 @@ class InMemory:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _read_side(self) -> tuple[ReadSide, Letters]:
+    def _read_side(self) -> tuple[ReadSide, DeadLetterMemory]:
         """Return the tables, made when somebody needs them first."""
         if self._opened is None:
             folder = self._parts.enter_context(tempfile.TemporaryDirectory(prefix="verdict-"))
             read_models = projections(self.topics.application, self._settings)
             side = ReadSide(Path(folder), self.topics, read_models, self._clock)
             self._parts.callback(side.close)
-            self._opened = side, Letters(side.database, self.topics, self._log, self._clock)
+            self._opened = (
+                side,
+                DeadLetterMemory(side.database, self.topics, self._log, self._clock),
+            )
         return self._opened
 
     def _retry(self) -> None:

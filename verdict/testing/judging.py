@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from verdict.decision.handle import Limits, Verdict, handle
-from verdict.decision.received import ReceivedCommand, arrived, receive
+from verdict.decision.handle import DecidedCommand, Limits, handle
+from verdict.decision.received import ReceivedCommand, parse_command, truncate_command
 from verdict.decision.snapshot import Snapshot
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope
@@ -16,7 +16,7 @@ from verdict.wire.response import Response
 Remembered = Mapping[tuple[str, str, str], Response]
 
 
-def verdict_on(  # noqa: PLR0913  (what a command meets)
+def decide_command(  # noqa: PLR0913  (what a command meets)
     context: AggregateContext,
     envelope: CommandEnvelope,
     command: Command,
@@ -24,7 +24,7 @@ def verdict_on(  # noqa: PLR0913  (what a command meets)
     at: int,
     snapshot: Snapshot[Any],
     remembered: Remembered,
-) -> Verdict:
+) -> DecidedCommand:
     """Return what a service would say to a command; pure.
 
     Args:
@@ -38,7 +38,7 @@ def verdict_on(  # noqa: PLR0913  (what a command meets)
     """
     value = encode_command(context, envelope, command)
     key = envelope.aggregate_id.encode()
-    received = receive(context, arrived(place, at, key, value, len(value)))
+    received = parse_command(context, truncate_command(place, at, key, value, len(value)))
     assert isinstance(received, ReceivedCommand), received
     earlier = remembered.get((context.name, envelope.aggregate_id, envelope.command_id))
     return handle(context, snapshot, received, earlier, Limits())

@@ -6,8 +6,8 @@ from sqlalchemy import Engine
 
 from verdict.database.statements import append
 from verdict.letters.destinations import Destinations
-from verdict.letters.due import Retry, claim, remove
-from verdict.letters.receiving import Rules, row_of
+from verdict.letters.due import DueRetry, claim, remove
+from verdict.letters.receiving import RetryRules, row_of
 from verdict.projection.letter import table
 from verdict.testing.log import LogRecord, MemoryLog
 from verdict.wire.letter import Letter
@@ -17,7 +17,7 @@ ATTEMPTS, BACKOFF = 3, "exponential:1s,2,1h"  # as the settings have it
 MOST = 1000
 
 
-class Letters:
+class DeadLetterMemory:
     """The letters of a deployment.
 
     Args:
@@ -35,7 +35,7 @@ class Letters:
         self._log = log
         self._taken = log.ends([topics.dead_letters])
         self._taken = dict.fromkeys(self._taken, 0)
-        self._rules = Rules(
+        self._rules = RetryRules(
             attempts=ATTEMPTS,
             backoff=BACKOFF,
             retry_topic=topics.retry,
@@ -52,7 +52,7 @@ class Letters:
                 append(connection, table, rows)
         self._taken = self._log.ends([place.topic for place in self._taken])
 
-    def due(self) -> Sequence[Retry]:
+    def due(self) -> Sequence[DueRetry]:
         """Return what is to be sent again by now, and forget it."""
         with self._database.begin() as connection:
             retries = claim(connection, self._clock(), MOST)

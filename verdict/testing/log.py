@@ -6,7 +6,7 @@ from typing import NamedTuple
 from verdict.model.source import Source
 from verdict.wire.letter import Pairs
 from verdict.wire.murmur2 import partition_of
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 from verdict.wire.topics import Topics
 
 
@@ -27,7 +27,7 @@ class LogRecord(NamedTuple):
         return Source(self.topic, self.partition, self.offset)
 
 
-class NoSuchTopic(LookupError):
+class TopicNotFoundError(LookupError):
     """A record was meant for a topic that the deployment does not have."""
 
     def __init__(self, topic: str, known: Sequence[str]) -> None:
@@ -63,11 +63,11 @@ class MemoryLog:
         """Put a record at the end of the partition that its key belongs to; without one, of 0.
 
         Raises:
-            NoSuchTopic: There is none of that name.
+            TopicNotFoundError: There is none of that name.
         """
         count = len(self._of(topic))
         partition = 0 if key is None else partition_of(key, count)
-        offset = self.ends([topic])[Partition(topic, partition)]
+        offset = self.ends([topic])[TopicPartition(topic, partition)]
         record = LogRecord(topic, partition, offset, timestamp, key, value, headers)
         self.put(record)
         return record
@@ -76,10 +76,10 @@ class MemoryLog:
         """Put a record where it says; offsets may be left out, as Kafka's own records take some.
 
         Raises:
-            NoSuchTopic: There is none of that name.
+            TopicNotFoundError: There is none of that name.
             ValueError: Its partition has come further already.
         """
-        end = self.ends([record.topic])[Partition.of(record)]
+        end = self.ends([record.topic])[TopicPartition.of(record)]
         if record.offset < end:
             raise ValueError(f"{record.source} lies before {end}, the end of its partition")
         self._of(record.topic)[record.partition].append(record)
@@ -88,7 +88,7 @@ class MemoryLog:
         """Return the records of a topic, partition by partition.
 
         Raises:
-            NoSuchTopic: There is none of that name.
+            TopicNotFoundError: There is none of that name.
         """
         return [record for partition in self._of(topic) for record in partition]
 
@@ -96,13 +96,13 @@ class MemoryLog:
         """Yield the records of a partition from its end, then those of the others.
 
         Raises:
-            NoSuchTopic: There is none of that name.
+            TopicNotFoundError: There is none of that name.
         """
         every = self._of(topic)
         for number in sorted(range(len(every)), key=lambda number: number != partition):
             yield from reversed(every[number])
 
-    def since(self, taken: Mapping[Partition, int]) -> Iterator[LogRecord]:
+    def since(self, taken: Mapping[TopicPartition, int]) -> Iterator[LogRecord]:
         """Yield what lies behind the offsets `taken`, of their partitions."""
         for (topic, number), offset in taken.items():
             newest = self._of(topic)[number]
@@ -111,19 +111,19 @@ class MemoryLog:
                 begin -= 1
             yield from newest[begin:]
 
-    def ends(self, topics: Sequence[str]) -> dict[Partition, int]:
+    def ends(self, topics: Sequence[str]) -> dict[TopicPartition, int]:
         """Return the next offset of every partition of `topics`.
 
         Raises:
-            NoSuchTopic: There is none of one of these names.
+            TopicNotFoundError: There is none of one of these names.
         """
         return {
-            Partition(topic, number): records[-1].offset + 1 if records else 0
+            TopicPartition(topic, number): records[-1].offset + 1 if records else 0
             for topic in topics
             for number, records in enumerate(self._of(topic))
         }
 
     def _of(self, topic: str) -> list[list[LogRecord]]:
         if topic not in self._partitions:
-            raise NoSuchTopic(topic, self.names)
+            raise TopicNotFoundError(topic, self.names)
         return self._partitions[topic]

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from verdict.decision.handle import Verdict
+from verdict.decision.handle import DecidedCommand
 from verdict.decision.recording import StoredEvent
 from verdict.model.message import Event
 from verdict.model.reason import Reason
-from verdict.testing.differing import failure, told
+from verdict.testing.differing import difference, told
 from verdict.wire.response import Details, Response
 
 After = TypeVar("After")
@@ -17,7 +17,7 @@ NOTHING = "accepted, and nothing happens"
 
 
 @dataclass(frozen=True)
-class Outcome(Generic[After]):
+class CommandOutcome(Generic[After]):
     """The verdict on a command; each expectation returns what may be asked next.
 
     Args:
@@ -29,7 +29,7 @@ class Outcome(Generic[After]):
 
     history: Sequence[StoredEvent]
     asked: str
-    verdict: Verdict
+    verdict: DecidedCommand
     after: After
 
     @property
@@ -104,7 +104,7 @@ class Outcome(Generic[After]):
 
     def _failure(self, expected: Sequence[str], came: Sequence[str]) -> AssertionError:
         what = "the verdict is another one"
-        return failure(what, told(self.history), [self.asked], expected, came)
+        return difference(what, told(self.history), [self.asked], expected, came)
 
 
 def _refusal(reason: str, message: str | None, details: Details) -> list[str]:

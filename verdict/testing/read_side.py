@@ -10,9 +10,9 @@ from sqlalchemy import event
 from verdict.database.address import url_of
 from verdict.projection import followed_by
 from verdict.projection.applier import Applier
-from verdict.projection.batch import NOTHING, Batch
+from verdict.projection.batch import NOTHING, ProjectionBatch
 from verdict.projection.database import create_read_side, open_database
-from verdict.projection.decoding import Decoding
+from verdict.projection.decoding import RecordDecoder
 from verdict.projection.missing_events import missing_events
 from verdict.projection.processor_tables import readable
 from verdict.projection.projection import Applied, Projection
@@ -20,7 +20,7 @@ from verdict.reading.reader import TIMEOUT_S
 from verdict.reading.selected import Parameters
 from verdict.reading.sqlite_reader import SqliteReader
 from verdict.testing.log import MemoryLog
-from verdict.wire.spans import Span
+from verdict.wire.spans import OffsetRange
 from verdict.wire.topics import Topics
 
 FILE = "verdict.db"
@@ -57,8 +57,8 @@ class ReadSide:
         ]
         with self.database.begin() as connection:
             followed = {one.projection.name: one.topics for one in self.appliers}
-            followed_by.note(connection, followed)
-        self._decoding = Decoding(topics)
+            followed_by.note_topics(connection, followed)
+        self._decoding = RecordDecoder(topics)
         self._followed = sorted({name for applier in self.appliers for name in applier.topics})
         self._taken = MemoryLog(topics).ends(self._followed)
         self._reader = SqliteReader(folder / FILE, readable(projections), TIMEOUT_S, masked=False)
@@ -70,20 +70,20 @@ class ReadSide:
             What became of the records, by read model.
         """
         ends = log.ends(self._followed)
-        spans = {place: Span(self._taken[place], end) for place, end in ends.items()}
+        spans = {place: OffsetRange(self._taken[place], end) for place, end in ends.items()}
         records = [*log.since(self._taken)]
         deliveries = (self._decoding.delivery(*one[:3], one.key, one.value) for one in records)
         self._taken = ends
         if not records:
             return []
-        batch = Batch(deliveries, spans)
+        batch = ProjectionBatch(deliveries, spans)
         return [_applied(applier, batch) for applier in self.appliers]
 
     def select(self, statement: str, parameters: Parameters = ()) -> list[Row]:
         """Return the rows of one SELECT on the views, by column, as an auditor sees them.
 
         Raises:
-            NotForReaders: It touches more than the views.
+            NotAllowedError: It touches more than the views.
             VerdictError: It is no SQL, names what does not exist, or takes too long.
         """
         found = self._reader.select(statement, parameters)
@@ -95,7 +95,7 @@ class ReadSide:
         self.database.dispose()
 
 
-def _applied(applier: Applier, batch: Batch) -> Applied:
+def _applied(applier: Applier, batch: ProjectionBatch) -> Applied:
     applied = applier.follow(batch)
     while applier.released:
         applier.follow(NOTHING)

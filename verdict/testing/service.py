@@ -34,7 +34,7 @@ class Service:
 
         with Service(app, tmp_path) as service, Client(app, service.bootstrap_servers) as client:
             client.send("order-1", placed, expected_version=0).wait(timeout_s=60)
-            for _ in until_settled(service.settings):
+            for _ in wait_until_idle(service.settings):
                 pass
             print(service.verb("sql", "SELECT * FROM us_holder").stdout)
 

@@ -9,7 +9,7 @@ from typing import Any
 from verdict.decision.recording import StoredEvent
 from verdict.model.application import Application
 from verdict.projection.projection import Projection
-from verdict.testing.differing import failure, told
+from verdict.testing.differing import difference, told
 from verdict.testing.log import MemoryLog
 from verdict.testing.read_side import ReadSide
 from verdict.wire.topics import Topics
@@ -18,7 +18,7 @@ Row = Mapping[str, object]
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownRows:
     """A view of a read model that has seen a history."""
 
     application: Application
@@ -44,7 +44,7 @@ class Shown:
         named = wanted[0] if wanted else (found[0] if found else {})
         came = sorted(({name: row.get(name) for name in named} for row in found), key=_shown)
         if wanted != came:
-            raise failure(
+            raise difference(
                 f"{self.view} shows something else",
                 told(self.history),
                 [f"SELECT {', '.join(named) or '*'} FROM {self.view}"],

@@ -25,7 +25,7 @@ from verdict.kafka.log import FINAL, Options, consumer_of
 from verdict.kafka.message_headers import headers_of
 from verdict.model.source import Source
 from verdict.tracing.sending import Collector, export
-from verdict.tracing.spans import Recorded, span_of_command, span_of_event
+from verdict.tracing.spans import TracedRecord, span_of_command, span_of_event
 from verdict.wire.catalog import AggregateContext
 
 LOG = logging.getLogger("verdict.tracing")
@@ -42,7 +42,7 @@ FOLLOWING: dict[str, str | int | bool] = {
 Found = Mapping[Source, ReadableSpan]
 
 
-class Spans:
+class SpanFollower:
     """The spans of all commands whose senders trace, sent in steps.
 
     Args:
@@ -86,7 +86,7 @@ class Spans:
 
         Raises:
             CollectorError: The collector does not take spans.
-            Unreachable, VerdictError: Kafka refuses.
+            UnreachableError, VerdictError: Kafka refuses.
         """
         self._read_again |= self._refused.keys()
         self._send(self._refused)
@@ -156,7 +156,7 @@ class Spans:
         value = message.value()
         if not isinstance(value, bytes):
             return None
-        recorded = Recorded(
+        recorded = TracedRecord(
             source_of(message),
             value,
             headers_of(message) or (),

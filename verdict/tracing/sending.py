@@ -9,14 +9,14 @@ from typing import Protocol
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExportResult
 
-from verdict.errors import Unreachable
+from verdict.errors import UnreachableError
 
 EXPORTERS = logging.getLogger("opentelemetry")  # they log why, and return only that it failed
 AT_ONCE = 500  # spans: a collector refuses a request of many megabytes, every time
 TRANSIENT = re.compile(r"^Transient error (.*) encountered while ", re.DOTALL)
 
 
-class CollectorError(Unreachable):
+class CollectorError(UnreachableError):
     """The collector did not take spans; it may take them later."""
 
 

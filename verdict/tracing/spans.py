@@ -19,7 +19,7 @@ from verdict.model.reason import Reason
 from verdict.model.source import Source
 from verdict.wire.catalog import AggregateContext
 from verdict.wire.cloud_events import TRACE
-from verdict.wire.codec import Undecodable
+from verdict.wire.codec import DecodeError
 from verdict.wire.records import decode, decode_event
 from verdict.wire.response import Response
 
@@ -30,7 +30,7 @@ NS = 1_000_000  # of a millisecond
 LATEST = 2**63 - 1  # nanoseconds: more no collector takes, and all that is sent along with it
 
 
-class Recorded(NamedTuple):
+class TracedRecord(NamedTuple):
     """A record of Kafka, its headers as they lie there, its time in milliseconds."""
 
     place: Source
@@ -39,7 +39,7 @@ class Recorded(NamedTuple):
     timestamp: int
 
 
-def span_of_command(answer: Recorded, resource: Resource) -> ReadableSpan | None:
+def span_of_command(answer: TracedRecord, resource: Resource) -> ReadableSpan | None:
     """Return the span of a command; None where its sender traces nothing.
 
     It lasts from the command's arrival in Kafka to that of its answer; that of a duplicate, whose
@@ -54,7 +54,7 @@ def span_of_command(answer: Recorded, resource: Resource) -> ReadableSpan | None
         return None
     try:
         response = decode(Response, answer.value)
-    except Undecodable:
+    except DecodeError:
         return None  # which `verdict verify` names
     begin = _ns(answer.timestamp if response.duplicate else response.decided_at)
     return ReadableSpan(
@@ -71,7 +71,7 @@ def span_of_command(answer: Recorded, resource: Resource) -> ReadableSpan | None
 
 
 def span_of_event(
-    recorded: Recorded, context: AggregateContext, resource: Resource
+    recorded: TracedRecord, context: AggregateContext, resource: Resource
 ) -> ReadableSpan | None:
     """Return the span of an event, a child of its command's; None where nobody traces it.
 
@@ -87,7 +87,7 @@ def span_of_event(
         return None
     try:
         event = decode_event(context, recorded.value)
-    except (Undecodable, ValidationError):
+    except (DecodeError, ValidationError):
         return None  # it is a letter
     aggregate_type, parent = context.name, _below(sender, event.source)
     known = {

@@ -15,29 +15,29 @@ from verdict.errors import VerdictError
 from verdict.model.application import Application
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection import holding, intervention, versions
-from verdict.projection.batch import Delivery, Unreadable
+from verdict.projection.batch import Delivery, UnreadableRecord
 from verdict.projection.database import snapshot
 from verdict.projection.declared import FIRST, AtVersion
-from verdict.projection.holding import AggregateKey, Hold
+from verdict.projection.holding import AggregateKey, BlockedAggregate
 from verdict.projection.intervention import Intervention, Kind
 from verdict.projection.missing_events import events_of
-from verdict.projection.projection import Projection, Unprojectable
+from verdict.projection.projection import CannotApplyError, Projection
 from verdict.projection.retrial import take_charge, try_again
-from verdict.projection.versions import BuiltOtherwise, Superseded
-from verdict.read_models.versions.errors import SetOtherwise
+from verdict.projection.versions import SettingsChangedError, SupersededError
+from verdict.read_models.versions.errors import DifferentSettingsError
 from verdict.unhandled import waiting_events
 from verdict.unhandled.held import (
+    BlockedItem,
     Facts,
-    IsMissing,
-    IsState,
-    Item,
-    NothingWaits,
+    MissingVersionError,
+    NothingWaitsError,
+    StateKeyError,
     behind,
-    fitting,
+    parse_payload,
     passed_over,
     still_fails,
 )
-from verdict.unhandled.operator_identity import By
+from verdict.unhandled.operator_identity import OperatorIdentity
 from verdict.unhandled.waiting_events import parts_of
 from verdict.wire.payload import payload_json
 
@@ -61,32 +61,34 @@ class HeldAggregates:
     def listed(self) -> Iterator[Facts]:
         """Yield what aggregates are held at, without the events' payloads."""
         with snapshot(self._engine) as connection:
-            yield from waiting_events.every(connection, self._of_states)
+            yield from waiting_events.every_waiting(connection, self._of_states)
 
     def shown(self, address: str) -> Facts:
         """Return the event of one, as it was decided and as it was replaced, and all that was done.
 
         Raises:
-            NothingWaits: There is none.
+            NothingWaitsError: There is none.
         """
         with snapshot(self._engine) as connection:
-            return waiting_events.one(self._application, connection, address, self._of_states)
+            return waiting_events.waiting_event(
+                self._application, connection, address, self._of_states
+            )
 
-    def edit(self, address: str, document: bytes, by: By) -> str:
+    def edit(self, address: str, document: bytes, by: OperatorIdentity) -> str:
         """Let the projection use another payload than the event's, from its next try on.
 
         Raises:
-            NothingWaits: There is none.
+            NothingWaitsError: There is none.
             VerdictError: The payload does not fit the event's class, or it is a state; nothing is
                 changed.
         """
         with self._engine.begin() as connection:
             item = self._item(connection, address)
             if item.event is None:
-                raise IsMissing(address, item.hold)
-            if isinstance(item.event, Unreadable):
+                raise MissingVersionError(address, item.hold)
+            if isinstance(item.event, UnreadableRecord):
                 raise VerdictError(f"{address} cannot be read: {item.event.error}")
-            payload = fitting(item.event, document)
+            payload = parse_payload(item.event, document)
             _record(connection, item, "edit", by, payload)
             trial = connection.begin_nested()
             after = _tried(connection, item.projection, item.key, item.events)
@@ -95,17 +97,17 @@ class HeldAggregates:
             return f"{address} is edited, and still cannot be applied: {error}"
         return f"{address} is edited: `verdict blocked retry {address}` applies it"
 
-    def retry(self, address: str, by: By) -> str:
+    def retry(self, address: str, by: OperatorIdentity) -> str:
         """Apply the event and those that wait behind it.
 
         Raises:
-            NothingWaits: There is none.
+            NothingWaitsError: There is none.
             VerdictError: It cannot be applied, or is a state; it is held on.
         """
         with self._engine.begin() as connection:
             item = self._item(connection, address)
             if item.event is None and not item.events:
-                raise IsMissing(address, item.hold)
+                raise MissingVersionError(address, item.hold)
             _record(connection, item, "replay", by, item.payload)
             after = _tried(connection, item.projection, item.key, item.events)
         if error := still_fails(item, after):
@@ -115,7 +117,7 @@ class HeldAggregates:
             )
         return self._gone_on(address, "is applied", after)
 
-    def skip(self, address: str, by: By, all_behind: bool = False) -> str:
+    def skip(self, address: str, by: OperatorIdentity, all_behind: bool = False) -> str:
         """Pass the event over, or those that are missing, and apply those that wait behind it.
 
         Args:
@@ -124,9 +126,9 @@ class HeldAggregates:
             all_behind: Pass those over, too, that have come so far.
 
         Raises:
-            NothingWaits: There is none.
-            IsState: Nothing waits behind it.
-            IsMissing: Nothing that came behind it is archived yet.
+            NothingWaitsError: There is none.
+            StateKeyError: Nothing waits behind it.
+            MissingVersionError: Nothing that came behind it is archived yet.
         """
         with self._engine.begin() as connection:
             item = self._item(connection, address)
@@ -137,17 +139,17 @@ class HeldAggregates:
         passed = "is" if len(versions) == 1 else f"and {len(versions) - 1} behind it are"
         return self._gone_on(address, f"{passed} passed over", after)
 
-    def accept(self, address: str, by: By) -> str:
+    def accept(self, address: str, by: OperatorIdentity) -> str:
         """Let the read model be told while the aggregate waits: as it was before that event.
 
         Raises:
-            NothingWaits: There is none.
+            NothingWaitsError: There is none.
         """
         with self._engine.begin() as connection:
             projection, key = self._in_charge(connection, address)
             hold = holding.load(connection, projection).get(key)
             if hold is None:
-                raise NothingWaits(address)
+                raise NothingWaitsError(address)
             made = Intervention("accept", by.who, by.why, wall_clock(), None, None)
             intervention.record(connection, projection, (*key, hold.version_needed), made)
         return (
@@ -155,45 +157,45 @@ class HeldAggregates:
             f"before version {hold.version_needed}"
         )
 
-    def _item(self, connection: Connection, address: str) -> Item:
+    def _item(self, connection: Connection, address: str) -> BlockedItem:
         """Return what is held at an address, in charge of its projection up to the commit."""
         projection, key = self._in_charge(connection, address)
         hold = holding.load(connection, projection).get(key)
         if hold is None:
-            raise NothingWaits(address)
+            raise NothingWaitsError(address)
         if not projection.waits_for_events:
-            raise IsState(address, projection, key[0])
+            raise StateKeyError(address, projection, key[0])
         events = events_of(self._application, connection, projection, key)
         event = next((one.record for one in events), None)
-        if isinstance(event, Unreadable) and event.event == (*key, hold.version_needed):
-            return Item(projection, key, hold, event, None, events)
+        if isinstance(event, UnreadableRecord) and event.event == (*key, hold.version_needed):
+            return BlockedItem(projection, key, hold, event, None, events)
         if not isinstance(event, RecordedEvent) or event.version != hold.version_needed:
             if hold.error is not None:
                 raise VerdictError(
                     f"version {hold.version_needed} of {key[0]} {key[1]!r} is not in the archive "
                     "yet: see in `verdict status` how far event_archive is behind, then try again"
                 )
-            return Item(projection, key, hold, None, None, events)
+            return BlockedItem(projection, key, hold, None, None, events)
         in_force = intervention.in_force(connection, projection.name)
         payload = in_force.get((*key, event.version), payload_json(event.payload))
-        return Item(projection, key, hold, event, payload, events)
+        return BlockedItem(projection, key, hold, event, payload, events)
 
     def _in_charge(self, connection: Connection, address: str) -> tuple[Projection, AggregateKey]:
         name, *key = parts_of(address)
         version = versions.live(connection, name) if name in self._declared else None
         if version is None:
-            raise NothingWaits(address)
+            raise NothingWaitsError(address)
         projection = self._declared[name](version)
         try:
             take_charge(connection, projection)
             versions.check_settings(connection, projection)
-        except Superseded as error:
+        except SupersededError as error:
             raise VerdictError(f"{error}: try again") from error
-        except BuiltOtherwise as error:
-            raise SetOtherwise(projection, error.found) from error
+        except SettingsChangedError as error:
+            raise DifferentSettingsError(projection, error.found) from error
         return projection, (key[0], key[1])
 
-    def _gone_on(self, address: str, done: str, after: Hold | None) -> str:
+    def _gone_on(self, address: str, done: str, after: BlockedAggregate | None) -> str:
         """Apply the rest of what waits; return what to say."""
         while after is not None and after.error is None:
             with self._engine.begin() as connection:
@@ -217,7 +219,7 @@ class HeldAggregates:
 
 def _tried(
     connection: Connection, projection: Projection, key: AggregateKey, events: Sequence[Delivery]
-) -> Hold | None:
+) -> BlockedAggregate | None:
     """Try events again, with errors for people.
 
     Raises:
@@ -225,15 +227,15 @@ def _tried(
     """
     try:
         return try_again(connection, projection, key, events, wall_clock())
-    except Unprojectable as error:
+    except CannotApplyError as error:
         raise VerdictError(str(error)) from error
 
 
 def _record(
     connection: Connection,
-    item: Item,
+    item: BlockedItem,
     kind: Kind,
-    by: By,
+    by: OperatorIdentity,
     payload: str | None,
     version: int | None = None,
 ) -> None:

@@ -8,8 +8,8 @@ from pydantic import ValidationError
 from verdict.errors import VerdictError
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.told import problems
-from verdict.projection.batch import Delivery, Unreadable
-from verdict.projection.holding import AggregateKey, Hold
+from verdict.projection.batch import Delivery, UnreadableRecord
+from verdict.projection.holding import AggregateKey, BlockedAggregate
 from verdict.projection.projection import Projection
 from verdict.wire.payload import payload_from, payload_json
 
@@ -18,7 +18,7 @@ MOST_BYTES = 1024 * 1024  # of a payload that somebody writes, as of those of a 
 Facts = dict[str, Any]
 
 
-class NothingWaits(VerdictError):
+class NothingWaitsError(VerdictError):
     """There is no such item, or not any more."""
 
     def __init__(
@@ -27,7 +27,7 @@ class NothingWaits(VerdictError):
         super().__init__(f"nothing waits at {address!r}, perhaps not any more: {advice}")
 
 
-class Item(NamedTuple):
+class BlockedItem(NamedTuple):
     """What an aggregate waits for.
 
     Args:
@@ -41,16 +41,16 @@ class Item(NamedTuple):
 
     projection: Projection
     key: AggregateKey
-    hold: Hold
-    event: RecordedEvent | Unreadable | None
+    hold: BlockedAggregate
+    event: RecordedEvent | UnreadableRecord | None
     payload: str | None
     events: Sequence[Delivery]
 
 
-class IsMissing(VerdictError):
+class MissingVersionError(VerdictError):
     """The event that an aggregate waits for is not there."""
 
-    def __init__(self, address: str, hold: Hold) -> None:
+    def __init__(self, address: str, hold: BlockedAggregate) -> None:
         super().__init__(
             f"{address}: version {hold.version_needed} is not in the archive: it is applied by "
             "itself as soon as it comes; see in `verdict status` how far event_archive is behind, "
@@ -58,7 +58,7 @@ class IsMissing(VerdictError):
         )
 
 
-class IsState(VerdictError):
+class StateKeyError(VerdictError):
     """It is a state that cannot be applied, and nothing here can mend it."""
 
     def __init__(self, address: str, projection: Projection, topic: str) -> None:
@@ -69,7 +69,7 @@ class IsState(VerdictError):
         )
 
 
-def passed_over(address: str, item: Item, all_behind: bool) -> range:
+def passed_over(address: str, item: BlockedItem, all_behind: bool) -> range:
     """Return the versions to pass over: the one at fault, or those that are missing."""
     needed, seen = item.hold.version_needed, item.hold.version_seen
     if all_behind:
@@ -78,21 +78,21 @@ def passed_over(address: str, item: Item, all_behind: bool) -> range:
         return range(needed, needed + 1)
     first = next((one.record for one in item.events), None)
     if not isinstance(first, RecordedEvent):
-        raise IsMissing(address, item.hold)
+        raise MissingVersionError(address, item.hold)
     return range(needed, first.version)
 
 
-def still_fails(item: Item, after: Hold | None) -> str | None:
+def still_fails(item: BlockedItem, after: BlockedAggregate | None) -> str | None:
     """Return why the event itself cannot be applied, None when it was."""
     waits = after is not None and after.version_needed == item.hold.version_needed
     return after.error if waits and after is not None else None
 
 
-def behind(hold: Hold) -> int:
+def behind(hold: BlockedAggregate) -> int:
     return hold.version_seen - hold.version_needed
 
 
-def fitting(event: RecordedEvent, document: bytes) -> str:
+def parse_payload(event: RecordedEvent, document: bytes) -> str:
     """Return a payload that fits the event's class, as JSON.
 
     Raises:

@@ -8,15 +8,15 @@ from sqlalchemy import Engine, select
 
 from verdict.letters import parked
 from verdict.letters.headers import as_json
-from verdict.letters.parked import Letter
+from verdict.letters.parked import StoredLetter
 from verdict.model.message import iso_time
 from verdict.projection.database import snapshot
 from verdict.projection.letter import intervention
 from verdict.projection.letter_status import WAITING
 from verdict.unhandled.held import Facts
-from verdict.unhandled.operator_identity import By
+from verdict.unhandled.operator_identity import OperatorIdentity
 from verdict.wire.catalog import catalog_of
-from verdict.wire.codec import Undecodable
+from verdict.wire.codec import DecodeError
 from verdict.wire.payload import readable_command
 from verdict.wire.topics import Topics
 
@@ -53,15 +53,15 @@ class ParkedLetters:
             "interventions": [one | {"at": iso_time(one["at"])} for one in interventions],
         }
 
-    def _payload(self, letter: Letter) -> object:
+    def _payload(self, letter: StoredLetter) -> object:
         if letter.retry_topic in self._topics.every_commands():
-            with suppress(Undecodable):
+            with suppress(DecodeError):
                 of = catalog_of(self._topics.application)
                 context = of[self._topics.aggregate_of(letter.retry_topic)]
                 return readable_command(context, letter.bytes or b"")
         return _readable(letter.bytes)
 
-    def edit(self, address: str, document: bytes, by: By) -> str:
+    def edit(self, address: str, document: bytes, by: OperatorIdentity) -> str:
         """Give a letter other bytes; it stays parked.
 
         Raises:
@@ -71,7 +71,7 @@ class ParkedLetters:
             parked.edit(connection, address, document, *by)
         return f"{address} is edited: `verdict dead-letters replay {address}` sends it"
 
-    def replay(self, address: str, by: By) -> str:
+    def replay(self, address: str, by: OperatorIdentity) -> str:
         """Let a letter be sent again; the running service does that.
 
         Raises:
@@ -82,7 +82,7 @@ class ParkedLetters:
             topic = parked.letter(connection, address).retry_topic
         return f"{address} goes back to {topic} at once, or when `verdict up` runs again"
 
-    def park(self, address: str, by: By) -> str:
+    def park(self, address: str, by: OperatorIdentity) -> str:
         """Stop the retries of a letter.
 
         Raises:
@@ -92,7 +92,7 @@ class ParkedLetters:
             parked.park(connection, address, *by)
         return f"{address} is parked: `verdict dead-letters replay {address}` sends it"
 
-    def skip(self, address: str, by: By) -> str:
+    def skip(self, address: str, by: OperatorIdentity) -> str:
         """Give a letter up: it leaves the table; the topic of dead letters keeps it.
 
         Raises:
@@ -103,7 +103,7 @@ class ParkedLetters:
         return f"{address} is skipped"
 
 
-def _facts(letter: Letter) -> Facts:
+def _facts(letter: StoredLetter) -> Facts:
     return {
         "id": letter.id,
         "kind": "letter",

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class By(NamedTuple):
+class OperatorIdentity(NamedTuple):
     """An operator, and the reason, if there is one."""
 
     who: str

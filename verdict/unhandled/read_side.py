@@ -8,9 +8,9 @@ from sqlalchemy.exc import DBAPIError
 
 from verdict.configuration.found import database_url, kafka_options
 from verdict.configuration.settings import Settings
-from verdict.database.address import file_of, one_line, shown
-from verdict.errors import Unreachable, VerdictError
-from verdict.event_log.decisions import write_decisions
+from verdict.database.address import file_of, masked_url, one_line_error
+from verdict.errors import UnreachableError, VerdictError
+from verdict.event_log.decisions import write_skips
 from verdict.kafka.log import KafkaLog
 from verdict.projection.applier import database_failed
 from verdict.projection.database import opened
@@ -34,15 +34,15 @@ def repair(settings: Settings) -> Iterator[Repair]:
     """Open the read side that is set, or that of the running service.
 
     Raises:
-        Unreachable: There is none, or it does not answer.
+        UnreachableError: There is none, or it does not answer.
     """
 
     def decide(made: Sequence[Decision]) -> None:
-        write_decisions(kafka_options(settings), settings.topics, made)
+        write_skips(kafka_options(settings), settings.topics, made)
 
     url = database_url(settings)
     if (file := file_of(url)) is not None and not file.is_file():
-        raise Unreachable(
+        raise UnreachableError(
             f"there is no read side at {file}: is it the right data directory, and did `verdict "
             "up` start once?"
         )
@@ -56,5 +56,5 @@ def repair(settings: Settings) -> Iterator[Repair]:
                 ParkedLetters(engine, settings.topics),
             )
         except DBAPIError as error:
-            problem = f"{shown(engine.url)}: {one_line(error.orig)}"
-            raise (Unreachable if database_failed(error) else VerdictError)(problem) from error
+            problem = f"{masked_url(engine.url)}: {one_line_error(error.orig)}"
+            raise (UnreachableError if database_failed(error) else VerdictError)(problem) from error

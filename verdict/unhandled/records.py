@@ -18,10 +18,10 @@ from verdict.model.message import iso_time
 from verdict.model.source import Source
 from verdict.projection import decision, versions
 from verdict.projection.database import snapshot
-from verdict.unhandled.held import Facts, NothingWaits
-from verdict.unhandled.operator_identity import By
+from verdict.unhandled.held import Facts, NothingWaitsError
+from verdict.unhandled.operator_identity import OperatorIdentity
 from verdict.wire.decision import Decision
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 
 PLACE = re.compile(r"([A-Za-z0-9._-]+):([0-9]{1,9}):([0-9]{1,19})")
 RANGE = re.compile(rf"({PLACE.pattern})(?:-([0-9]{{1,19}}))?")
@@ -75,14 +75,16 @@ class StoppingRecords:
         """Return which projections stopped at a position, and why.
 
         Raises:
-            NothingWaits: None did.
+            NothingWaitsError: None did.
         """
         found = next((one for one in self.listed() if one["id"] == address), None)
         if found is None:
-            raise NothingWaits(address, "`verdict status` names the projections that are stopped")
+            raise NothingWaitsError(
+                address, "`verdict status` names the projections that are stopped"
+            )
         return found
 
-    def skip(self, place: Source, until: int | None, by: By) -> str:
+    def skip(self, place: Source, until: int | None, by: OperatorIdentity) -> str:
         """Skip the record, or those that Kafka dropped; return what happens next.
 
         Args:
@@ -91,13 +93,13 @@ class StoppingRecords:
             by: The operator, and the reason.
 
         Raises:
-            NothingWaits: No projection stopped there.
+            NothingWaitsError: No projection stopped there.
             VerdictError: The range is empty, or longer than the partition.
-            Unreachable: Kafka does not answer; nothing is decided.
+            UnreachableError: Kafka does not answer; nothing is decided.
         """
         names: Sequence[str] = self.shown(str(place))["projections"]
         with self._log() as log:
-            partition = Partition.of(place)
+            partition = TopicPartition.of(place)
             kept = log.bounds([partition])[partition]
         end = max(place.offset + 1, kept.start) if until is None else until
         if not place.offset < end <= max(kept.end, place.offset + 1):

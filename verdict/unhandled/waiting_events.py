@@ -10,15 +10,15 @@ from verdict.model.application import Application
 from verdict.model.message import iso_time
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection import holding, intervention, versions
-from verdict.projection.batch import Unreadable
+from verdict.projection.batch import UnreadableRecord
 from verdict.projection.intervention import Intervention
 from verdict.projection.missing_events import ARCHIVE, archived_record
-from verdict.projection.role import Role
-from verdict.unhandled.held import Facts, NothingWaits
+from verdict.projection.role import VersionState
+from verdict.unhandled.held import Facts, NothingWaitsError
 from verdict.wire.payload import payload_json
 
 
-def every(connection: Connection, of_states: Collection[str]) -> Iterator[Facts]:
+def every_waiting(connection: Connection, of_states: Collection[str]) -> Iterator[Facts]:
     """Yield the events by projection and aggregate, without their payloads.
 
     Args:
@@ -29,15 +29,15 @@ def every(connection: Connection, of_states: Collection[str]) -> Iterator[Facts]
         yield _facts(row, of_states)
 
 
-def one(
+def waiting_event(
     application: Application, connection: Connection, address: str, of_states: Collection[str]
 ) -> Facts:
     """Return an event, as it was decided and as it was replaced, and all that was done about it.
 
-    The arguments are those of `every`, the application, and an item's `id`.
+    The arguments are those of `every_waiting`, the application, and an item's `id`.
 
     Raises:
-        NothingWaits: There is none.
+        NothingWaitsError: There is none.
     """
     name, aggregate_type, aggregate_id = parts_of(address)
     held, done = holding.table.c, intervention.table.c
@@ -57,7 +57,7 @@ def one(
     )
     row = connection.execute(this_one).first()
     if row is None:
-        raise NothingWaits(address)
+        raise NothingWaitsError(address)
     in_force = intervention.in_force(connection, name)
     replaced = in_force.get((aggregate_type, aggregate_id, row.version_needed))
     facts = _facts(row, of_states)
@@ -70,11 +70,11 @@ def parts_of(address: str) -> list[str]:
     """Return projection, aggregate type and aggregate id, which may hold slashes.
 
     Raises:
-        NothingWaits: The address has fewer parts.
+        NothingWaitsError: The address has fewer parts.
     """
     parts = address.split("/", 2)
     if len(parts) < 3:
-        raise NothingWaits(address)
+        raise NothingWaitsError(address)
     return parts
 
 
@@ -89,7 +89,7 @@ def _asked() -> Select[*tuple[Any, ...]]:
     is_live = and_(
         live.c.projection == held.c.projection,
         live.c.version == held.c.projection_version,
-        live.c.role == Role.LIVE,
+        live.c.role == VersionState.LIVE,
     )
     names = (
         "version", "event_id", "event_type", "value", "hash", "topic", "partition", "offset",
@@ -142,7 +142,7 @@ def _content(application: Application, row: Row[Any], error: str) -> Facts:
     if row.value is None:
         return {"payload": None}
     record = archived_record(application, row)
-    if isinstance(record, Unreadable):
+    if isinstance(record, UnreadableRecord):
         return {"payload": None, "error": f"{error}; its payload is not shown: {record.error}"}
     assert isinstance(record, RecordedEvent), "events are archived, and nothing else"
     return {"payload": from_json(payload_json(record.payload))}

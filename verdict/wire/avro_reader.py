@@ -22,7 +22,7 @@ SHIFTS = range(7, 70, 7)  # of the bytes behind the first one
 def avro_reader(schema: Any, names: bool = True) -> Reader:
     """Return the function that reads values of `schema`.
 
-    A record is read as a dict. Memory and time are bounded by the bytes as far as `check_bounded`
+    A record is read as a dict. Memory and time are bounded by the bytes as far as `require_bounded`
     accepts the schema.
 
     Args:
@@ -69,7 +69,7 @@ class _Source(AvroSource):
     """The lines take bytes `b` from `i` on, and leave a value in a variable and `i` behind it."""
 
     def __init__(self, names: bool) -> None:
-        functions = (long_of, even, unfit, cut)
+        functions = (long_of, even, unsupported, cut)
         known = {"BOOLEANS": BOOLEANS, "LONGS": LONGS}
         super().__init__(known | {one.__name__: one for one in functions}, "read")
         self._names = names
@@ -196,7 +196,7 @@ def even(b: bytes, i: int, first: int) -> tuple[int, int]:
     return twice, begin
 
 
-def unfit(index: int) -> None:
+def unsupported(index: int) -> None:
     """Refuse the number of a union's member."""
     raise ValueError(f"the union has no member {index}")
 

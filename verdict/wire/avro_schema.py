@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from pydantic import BaseModel
 
 from verdict.errors import VerdictError
-from verdict.model.message import Growing, TimestampMillis
+from verdict.model.message import OpenEnum, TimestampMillis
 
 Schema = dict[str, Any] | list[Any] | str
 
@@ -24,7 +24,7 @@ PLAIN = {"long": int, "boolean": bool}
 EMPTY: dict[str, Schema] = {"array": [], "map": {}}
 
 
-class SameName(VerdictError):
+class DuplicateNameError(VerdictError):
     """Two types would have one name in a schema, and one of them be written as the other."""
 
 
@@ -50,7 +50,7 @@ class RecordSchema:
 
         Raises:
             TypeError: A field has a type that Avro cannot carry.
-            SameName: Another type of that name was met.
+            DuplicateNameError: Another type of that name was met.
         """
         name = name or cls.__name__
         fullname = f"{self._namespace}.{name}"
@@ -98,7 +98,7 @@ class RecordSchema:
         inner, *marks = get_args(annotation)
         if any(isinstance(mark, TimestampMillis) for mark in marks):
             return {"type": "long", "logicalType": "timestamp-millis"}
-        if any(isinstance(mark, Growing) for mark in marks):
+        if any(isinstance(mark, OpenEnum) for mark in marks):
             return PRIMITIVES[str]
         return self._of(inner, name)
 
@@ -120,11 +120,11 @@ class RecordSchema:
         """Whether a type was met before; from now on it was.
 
         Raises:
-            SameName: Another one of that name was.
+            DuplicateNameError: Another one of that name was.
         """
         met, self._named[fullname] = self._named.get(fullname), named
         if met not in (None, named):
-            raise SameName(
+            raise DuplicateNameError(
                 f"{_spelled(named)} and {_spelled(met)} would both be {fullname} in schemas: give "
                 "one of them another name"
             )

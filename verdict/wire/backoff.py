@@ -17,7 +17,7 @@ BackOff = Callable[[Letter], float]
 Declared = Mapping[str, BackOff]
 
 
-class NotUnderstood(ValueError):
+class InvalidBackoffError(ValueError):
     """Something that a letter is tried again by makes no sense; says what, and what to do."""
 
 
@@ -31,7 +31,7 @@ def back_off(declared: Declared, spec: str) -> BackOff:
             application's `backoffs`.
 
     Raises:
-        NotUnderstood: It is none of these.
+        InvalidBackoffError: It is none of these.
     """
     kind, colon, arguments = spec.partition(":")
     parts = [part.strip() for part in arguments.split(",")]
@@ -46,7 +46,7 @@ def back_off(declared: Declared, spec: str) -> BackOff:
     raise _unknown(spec)
 
 
-def understood(declared: Declared, spec: str) -> str:
+def is_valid(declared: Declared, spec: str) -> str:
     """Return `spec` if `back_off` takes it; raises as that does."""
     back_off(declared, spec)
     return spec
@@ -56,16 +56,16 @@ def wait_ms(wait: BackOff, letter: Letter) -> int:
     """Return how many milliseconds `letter` waits, rounded up.
 
     Raises:
-        NotUnderstood: The function failed, or gave no number of seconds from 0 to 366 days.
+        InvalidBackoffError: The function failed, or gave no number of seconds from 0 to 366 days.
     """
     try:
         seconds = float(wait(letter))
     except Exception as error:  # another package's code
-        raise NotUnderstood(
+        raise InvalidBackoffError(
             f"the back-off failed ({kind_and_text(error)}): mend it, then replay the letter"
         ) from error
     if not 0 <= seconds <= LONGEST_S:
-        raise NotUnderstood(
+        raise InvalidBackoffError(
             f"the back-off gave {seconds:g} seconds, and 0 to {LONGEST_S:.0f} are allowed: mend "
             "it, then replay the letter"
         )
@@ -98,12 +98,14 @@ def _seconds(text: str, spec: str) -> float:
         raise _unknown(spec)
     seconds = float(found[1]) * UNITS[found[2]]
     if seconds > LONGEST_S:
-        raise NotUnderstood(f"the back-off {spec!r} waits for more than 366 days: wait for less")
+        raise InvalidBackoffError(
+            f"the back-off {spec!r} waits for more than 366 days: wait for less"
+        )
     return seconds
 
 
-def _unknown(spec: str) -> NotUnderstood:
-    return NotUnderstood(
+def _unknown(spec: str) -> InvalidBackoffError:
+    return InvalidBackoffError(
         f"the back-off {spec[:200]!r} is unknown: it must be like {FORMS}, with the units ms, s, "
         f"m, h and d, or a name among the `backoffs` of the application"
     )

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from typing import Any
 
 
-class UnboundedSchema(ValueError):
+class UnboundedSchemaError(ValueError):
     """A few bytes of this schema could take any amount of memory, or the process with them."""
 
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(f"schema of {name}: {reason}")
 
 
-def check_bounded(name: str, schema: Any) -> None:
+def require_bounded(name: str, schema: Any) -> None:
     """Return if the memory that a value of `schema` takes is bounded by a multiple of its bytes.
 
     Args:
@@ -25,14 +25,14 @@ def check_bounded(name: str, schema: Any) -> None:
         schema: An Avro schema as `json.loads` returns it.
 
     Raises:
-        UnboundedSchema: Says which part of it breaks that.
+        UnboundedSchemaError: Says which part of it breaks that.
     """
     import fastavro  # which who reads no schema need not wait for
 
     named: dict[str, Any] = {}
     parsed = fastavro.parse_schema(schema, named_schemas=named)  # spells every name in full
     for reason in _reasons(parsed, named, ()):
-        raise UnboundedSchema(name, reason)
+        raise UnboundedSchemaError(name, reason)
 
 
 def _reasons(schema: Any, named: dict[str, Any], inside: tuple[str, ...]) -> Iterator[str]:

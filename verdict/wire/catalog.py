@@ -125,7 +125,7 @@ class Catalog:
         """Return one aggregate.
 
         Raises:
-            UnknownAggregate: The application does not declare it.
+            UnknownAggregateError: The application does not declare it.
         """
         found = self._contexts.get(aggregate_type)
         return found or self._contexts[self.application.aggregate(aggregate_type).name]

@@ -15,7 +15,7 @@ MAGIC = b"\0"
 HEADER_BYTES = 5
 
 
-class Undecodable(ValueError):
+class DecodeError(ValueError):
     """These bytes are no record of the wanted kind; the message says what is wrong with them."""
 
 
@@ -54,7 +54,7 @@ class Codec:
                 ever got new fields behind the former ones.
 
         Raises:
-            Undecodable: Another kind of record, an unknown schema, or damaged bytes.
+            DecodeError: Another kind of record, an unknown schema, or damaged bytes.
         """
         written, read = self._newest, self._read
         ahead = newer and self._is_ahead(value)
@@ -64,12 +64,12 @@ class Codec:
         try:
             fields, end = read(value, HEADER_BYTES)
         except Exception as error:  # any failure here is the fault of bytes that anyone may send
-            raise Undecodable(
+            raise DecodeError(
                 f"Avro body does not fit schema {written.id} ({self._subject} "
                 f"v{written.version}): {type(error).__name__} {error}"[:500]
             ) from error
         if (rest := len(value) - end) and not ahead:
-            raise Undecodable(f"{rest} bytes are left over behind the {self._subject} record")
+            raise DecodeError(f"{rest} bytes are left over behind the {self._subject} record")
         assert isinstance(fields, dict)  # the top level of every schema of ours is a record
         return fields
 
@@ -90,15 +90,15 @@ class Codec:
 
     def _written_with(self, value: bytes) -> SchemaVersion:
         if len(value) < HEADER_BYTES or value[:1] != MAGIC:
-            raise Undecodable("value has no Confluent header: a zero byte and a 4-byte schema id")
+            raise DecodeError("value has no Confluent header: a zero byte and a 4-byte schema id")
         schema_id = schema_id_of(value)
         if (version := self._schemas.versions_of(self._subject).get(schema_id)) is not None:
             return version
         if (other := self._schemas.subjects.get(schema_id)) is None:
-            raise Undecodable(
+            raise DecodeError(
                 f"schema id {schema_id} is unknown here (newer, or of another application)"
             )
-        raise Undecodable(f"schema id {schema_id} is {other}, not {self._subject}")
+        raise DecodeError(f"schema id {schema_id} is {other}, not {self._subject}")
 
 
 def prefix_of(version: SchemaVersion) -> bytes:

@@ -10,8 +10,8 @@ from pydantic_core import from_json
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.message import Message
 from verdict.wire.catalog import AggregateContext
-from verdict.wire.codec import Undecodable
-from verdict.wire.json_mistake import mistake_in
+from verdict.wire.codec import DecodeError
+from verdict.wire.json_mistake import json_mistake
 
 JSON_OPENING = b"{"
 SHOWN_CHARS = 100
@@ -26,14 +26,14 @@ def decode_command(context: AggregateContext, value: bytes) -> dict[str, Any]:
     """Return the envelope's fields as they were sent, unchecked; `payload` carries its `type`.
 
     Raises:
-        Undecodable: The bytes are neither a JSON object nor an Avro command of this aggregate.
+        DecodeError: The bytes are neither a JSON object nor an Avro command of this aggregate.
     """
     if value[:1] == JSON_OPENING:
         return read_json(value)
     try:
         found = context.commands.decode(value)
-    except Undecodable as error:
-        raise Undecodable(mistake_in(value) or str(error)) from error
+    except DecodeError as error:
+        raise DecodeError(json_mistake(value) or str(error)) from error
     name, payload = found["payload"]
     found["payload"] = {"type": name.rpartition(".")[2], **payload}
     return found
@@ -43,15 +43,15 @@ def read_json(value: bytes) -> dict[str, Any]:
     """Return the fields of an envelope in JSON, unchecked.
 
     Raises:
-        Undecodable: The bytes are no JSON object.
+        DecodeError: The bytes are no JSON object.
     """
     if value[:1] != JSON_OPENING:
-        raise Undecodable(mistake_in(value) or "not a JSON object: it does not begin with {")
+        raise DecodeError(json_mistake(value) or "not a JSON object: it does not begin with {")
     try:
         found = from_json(value, allow_inf_nan=False)
     except ValueError as error:
         problem = str(error).replace("unexpected end of hex escape", "half of a surrogate pair")
-        raise Undecodable(mistake_in(value) or f"not JSON: {problem}") from error
+        raise DecodeError(json_mistake(value) or f"not JSON: {problem}") from error
     assert isinstance(found, dict)  # it began with a brace
     return found
 
@@ -60,7 +60,7 @@ def read_json_to_send(value: bytes) -> dict[str, Any]:
     """Return the fields of an envelope in JSON that somebody wants to send, unchecked.
 
     Raises:
-        Undecodable: The command processor could not read it, or it would read something else than
+        DecodeError: The command processor could not read it, or it would read something else than
             other readers may: a field that is given twice, a number that is too large.
     """
     found = read_json(value)
@@ -72,12 +72,12 @@ def _require_unique(fields: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in fields:
         if name in found:
-            raise Undecodable(f"the field {name[:SHOWN_CHARS]!r} is given twice")
+            raise DecodeError(f"the field {name[:SHOWN_CHARS]!r} is given twice")
         found[name] = value
     return found
 
 
 def _require_finite(number: str) -> float:
     if isinf(found := float(number)):
-        raise Undecodable(f"the number {number[:SHOWN_CHARS]} is too large")
+        raise DecodeError(f"the number {number[:SHOWN_CHARS]} is too large")
     return found

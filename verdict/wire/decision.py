@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-from verdict.model.message import Growing, Instant
+from verdict.model.message import Instant, OpenEnum
 from verdict.model.source import Source
 
 
@@ -68,7 +68,7 @@ class Decision:
     who: str
     why: str
     decided_at: Instant
-    kind: Annotated[Kind, Growing()] = Kind.SKIPPED
+    kind: Annotated[Kind, OpenEnum()] = Kind.SKIPPED
     aggregate: DamagedAggregate | None = None
 
 

@@ -12,23 +12,23 @@ STEERING_LINES = re.compile(f"(?![\n\t])[{STEERS}]")
 IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
-def spelled(text: str) -> str:
+def escape(text: str) -> str:
     r"""Return a text without control characters: `\x1b` stands for ESC, `\n` for a line's end."""
     return STEERING.sub(_spelled, text)
 
 
-def spelled_lines(text: str) -> str:
-    """Return a text of several lines as `spelled` does, with its lines."""
+def escape_lines(text: str) -> str:
+    """Return a text of several lines as `escape` does, with its lines."""
     return STEERING_LINES.sub(_spelled, text)
 
 
-def spelled_text(text: Text) -> Text:
-    """Return a styled text as `spelled_lines` does; one that has to be changed loses its styles."""
-    plain = spelled_lines(text.plain)
+def escape_text(text: Text) -> Text:
+    """Return a styled text as `escape_lines` does; one that has to be changed loses its styles."""
+    plain = escape_lines(text.plain)
     return text if plain == text.plain else Text(plain)
 
 
-def spelled_json(line: str) -> str:
+def escape_json(line: str) -> str:
     """Return the same JSON without the control characters that JSON itself lets pass."""
     return IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
 

@@ -16,7 +16,7 @@ from verdict.model.application import Application
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.recorded_event import RecordedEvent
 from verdict.wire.avro_schema import RecordSchema, Schema
-from verdict.wire.bounds import check_bounded
+from verdict.wire.bounds import require_bounded
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.decision import Decision
 from verdict.wire.evolution import gone_from, lost_in
@@ -71,11 +71,11 @@ def missing_of_the_aggregates(application: Application) -> list[tuple[str, Schem
     )
 
 
-class NotReadable(VerdictError):
+class IncompatibleSchemaError(VerdictError):
     """A schema cannot read records that an older version of its subject wrote."""
 
 
-class UnknownSubject(VerdictError):
+class UnknownSubjectError(VerdictError):
     """The application has no schema of this name."""
 
     exit_code = 2
@@ -84,30 +84,30 @@ class UnknownSubject(VerdictError):
         super().__init__(f"no schema is called {subject!r}: there are {', '.join(known)}")
 
 
-def see_that_all_can_be_read(schemas: SchemaFiles) -> None:
+def require_readable_schemas(schemas: SchemaFiles) -> None:
     """Return if the newest schema of each subject reads what all older ones wrote.
 
     Raises:
-        NotReadable: One does not; says which, and why.
+        IncompatibleSchemaError: One does not; says which, and why.
     """
     for subject in sorted({one.subject for one in schemas.by_id.values()}):
         *older, newest = sorted(schemas.versions_of(subject).values(), key=lambda one: one.version)
-        _see_that_it_reads(newest.subject, newest.schema, older)
+        _require_readable(newest.subject, newest.schema, older)
 
 
-def _see_that_it_reads(subject: str, schema: Schema, older: Iterable[SchemaVersion]) -> None:
+def _require_readable(subject: str, schema: Schema, older: Iterable[SchemaVersion]) -> None:
     for one in older:
         if lost := [*lost_in(one.schema, schema)]:
-            raise NotReadable(
+            raise IncompatibleSchemaError(
                 f"{subject} cannot read records that v{one.version} of it wrote: "
                 f"{'; '.join(lost)}{_unless_unpublished(subject, one.version)}"
             )
 
 
-def _see_that_all_is_kept(subject: str, schema: Schema, last: SchemaVersion) -> None:
+def _require_kept_fields(subject: str, schema: Schema, last: SchemaVersion) -> None:
     """Return if what happened stays as it was told; a command is over once it is decided."""
     if subject.endswith(EVENT) and (gone := gone_from(last.schema, schema)):
-        raise NotReadable(
+        raise IncompatibleSchemaError(
             f"{subject} loses what v{last.version} of it wrote: {', '.join(gone)} would be gone, "
             "or be another field; keep the field, with a default if new events have none, or add "
             f"an event of another name{_unless_unpublished(subject, last.version)}"
@@ -121,15 +121,15 @@ def _unless_unpublished(subject: str, version: int) -> str:
     )
 
 
-def see_that_all_are_written(application: Application) -> None:
+def require_written_schemas(application: Application) -> None:
     """Return if each class has a file that says what it says; else its new fields would get lost.
 
     Raises:
         VerdictError: Names those that have none.
-        NotReadable: One cannot read what an older one wrote.
-        SchemaIdClash: One id stands for two schemas.
+        IncompatibleSchemaError: One cannot read what an older one wrote.
+        SchemaIdClashError: One id stands for two schemas.
     """
-    see_that_all_can_be_read(SchemaFiles(application))
+    require_readable_schemas(SchemaFiles(application))
     if changed := sorted(subject for subject, _ in missing(application)):
         raise VerdictError(
             f"{', '.join(changed)} changed since the schema files were written: run `verdict "
@@ -148,9 +148,9 @@ def append(place: Path, subject: str, schema: Schema, next_id: int | None = None
             the same for different ones, and two people who write the same schema have the same.
 
     Raises:
-        UnboundedSchema: A few hostile bytes of it could end the process that reads them.
+        UnboundedSchemaError: A few hostile bytes of it could end the process that reads them.
     """
-    check_bounded(subject, schema)
+    require_bounded(subject, schema)
     index = place / "ids.json"
     entries: list[dict[str, Any]] = json.loads(index.read_text()) if index.is_file() else []
     version = 1 + max((e["version"] for e in entries if e["subject"] == subject), default=0)
@@ -183,13 +183,13 @@ def write_those_of_the_aggregates(
         unpublished: Subjects whose newest version never wrote a record; it is replaced.
 
     Raises:
-        UnknownSubject: The application has no such subject; nothing is written.
-        SchemaIdClash: One id stands for two schemas already; nothing is written.
-        NotReadable: One would not read what an older one wrote; nothing is written.
+        UnknownSubjectError: The application has no such subject; nothing is written.
+        SchemaIdClashError: One id stands for two schemas already; nothing is written.
+        IncompatibleSchemaError: One would not read what an older one wrote; nothing is written.
     """
     wanted = dict(wanted_of_the_aggregates(application))
     if unknown := sorted({*unpublished} - wanted.keys()):
-        raise UnknownSubject(unknown[0], sorted(wanted))
+        raise UnknownSubjectError(unknown[0], sorted(wanted))
     place = _folder(of_the_aggregates(application))
     every = sorted(SchemaFiles(application).by_id.values(), key=lambda one: one.version)
     last = {one.subject: one for one in every}
@@ -198,9 +198,9 @@ def write_those_of_the_aggregates(
     new = _changed(wanted.items(), kept)
     for subject, schema in new:
         older = [one for one in kept if one.subject == subject]
-        _see_that_it_reads(subject, schema, older)
+        _require_readable(subject, schema, older)
         if older:
-            _see_that_all_is_kept(subject, schema, older[-1])
+            _require_kept_fields(subject, schema, older[-1])
     for one in replaced:
         _remove(place, one)
     for subject, schema in new:

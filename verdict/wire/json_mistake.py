@@ -8,7 +8,7 @@ HEADER_BYTES = 5  # of Confluent's framing
 UTF16 = (BOM_UTF16_LE, BOM_UTF16_BE, b"{\0", b"\0{")
 
 
-def mistake_in(value: bytes) -> str | None:
+def json_mistake(value: bytes) -> str | None:
     """Return what is wrong with the form of a value, and what to send instead; None: not known."""
     if value.startswith(UTF16):
         return "the value is text in UTF-16 or UTF-32: send JSON in UTF-8"

@@ -3,32 +3,32 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import OffsetRange, TopicPartition
 
 
 @dataclass(frozen=True)
-class PassedOver:
+class SkippedRanges:
     """The places, as spans of their partitions."""
 
-    spans: Mapping[Partition, tuple[Span, ...]] = field(default_factory=dict)
+    spans: Mapping[TopicPartition, tuple[OffsetRange, ...]] = field(default_factory=dict)
 
     @staticmethod
-    def of(decided: Iterable[tuple[str, int, int, int]]) -> "PassedOver":
+    def of(decided: Iterable[tuple[str, int, int, int]]) -> "SkippedRanges":
         """Return them from (topic, partition, offset, until), `until` left out."""
-        spans: dict[Partition, tuple[Span, ...]] = {}
+        spans: dict[TopicPartition, tuple[OffsetRange, ...]] = {}
         for topic, partition, offset, until in decided:
-            place = Partition(topic, partition)
-            spans[place] = (*spans.get(place, ()), Span(offset, until))
-        return PassedOver(spans)
+            place = TopicPartition(topic, partition)
+            spans[place] = (*spans.get(place, ()), OffsetRange(offset, until))
+        return SkippedRanges(spans)
 
     def holds(self, topic: str, partition: int, offset: int) -> bool:
         """Tell whether a place is one of them."""
         if not self.spans:
             return False
-        spans = self.spans.get(Partition(topic, partition), ())
+        spans = self.spans.get(TopicPartition(topic, partition), ())
         return any(span.start <= offset < span.end for span in spans)
 
-    def count(self, place: Partition, wanted: Span) -> int:
+    def count(self, place: TopicPartition, wanted: OffsetRange) -> int:
         """Return how many offsets of a span are passed over."""
         reached = count = 0
         for span in sorted(self.spans.get(place, ()), key=lambda span: span.start):
@@ -37,7 +37,7 @@ class PassedOver:
             count += reached - start
         return count
 
-    def reached(self, place: Partition, wanted: Span) -> int:
+    def reached(self, place: TopicPartition, wanted: OffsetRange) -> int:
         """Return the first offset from a span's start on that is not passed over."""
         reached = wanted.start
         for span in sorted(self.spans.get(place, ()), key=lambda span: span.start):
@@ -56,4 +56,4 @@ class PassedOver:
         return " OR ".join(each) or "false"
 
 
-NOTHING_PASSED_OVER = PassedOver()
+NOTHING_PASSED_OVER = SkippedRanges()

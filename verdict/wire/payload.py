@@ -44,7 +44,7 @@ def readable_command(context: AggregateContext, value: bytes) -> dict[str, Any]:
     """Return a command with its envelope; one that is not well-formed as it was sent.
 
     Raises:
-        Undecodable: It is no command at all.
+        DecodeError: It is no command at all.
     """
     sent = decode_command(context, value)
     try:

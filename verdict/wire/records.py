@@ -14,7 +14,7 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 from verdict.wire.avro_pieces import write_bytes
 from verdict.wire.catalog import AggregateContext
-from verdict.wire.codec import HEADER_BYTES, Undecodable, engine_codec, prefix_of
+from verdict.wire.codec import HEADER_BYTES, DecodeError, engine_codec, prefix_of
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.decision import DamagedAggregate, Decision, Kind
 from verdict.wire.marker import Marker, ShardState
@@ -61,7 +61,7 @@ def decode(kind: type[Record], value: bytes) -> Record:
     """Return the record of `kind` in `value`, whichever version of its schema wrote it.
 
     Raises:
-        Undecodable: The bytes are something else, or damaged.
+        DecodeError: The bytes are something else, or damaged.
     """
     return _made(kind, engine_codec(SUBJECTS[kind]).decode(value))
 
@@ -70,7 +70,7 @@ def response_fields(value: bytes) -> dict[str, Any]:
     """Return the fields of a response as Avro has them, for whoever needs no object.
 
     Raises:
-        Undecodable: The bytes are something else, or damaged.
+        DecodeError: The bytes are something else, or damaged.
     """
     found = engine_codec(SUBJECTS[Response]).decode(value)
     for name, members in NAMED:
@@ -87,7 +87,7 @@ def decode_response(value: bytes) -> Response:
     grows at its end.
 
     Raises:
-        Undecodable: The bytes are something else, or damaged.
+        DecodeError: The bytes are something else, or damaged.
     """
     return _made(Response, engine_codec(SUBJECTS[Response]).decode(value, newer=True))
 
@@ -101,7 +101,7 @@ def decode_event(context: AggregateContext, value: bytes) -> RecordedEvent:
     """Return the event in `value`.
 
     Raises:
-        Undecodable: The bytes are no event of the aggregate, or damaged.
+        DecodeError: The bytes are no event of the aggregate, or damaged.
         ValidationError: The event breaks the rules that its class states today.
     """
     if (sound := context.read_event(value)) is not None:
@@ -135,7 +135,7 @@ def _made(kind: type[Record], found: dict[str, Any]) -> Record:
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         field, problem = ".".join(map(str, fault["loc"])), fault["msg"]
-        raise Undecodable(
+        raise DecodeError(
             f"{field} of this {SUBJECTS[kind]} is {fault['input']!r}: {problem}"[:500]
         ) from error
 
@@ -144,11 +144,11 @@ def _name_kind(found: dict[str, Any]) -> None:
     """Give a decision its kind and its aggregate as their classes.
 
     Raises:
-        Undecodable: A newer verdict wrote it.
+        DecodeError: A newer verdict wrote it.
     """
     if found["kind"] not in Kind.__members__:
         known = ", ".join(Kind)
-        raise Undecodable(f"kind of this decision is {found['kind']!r}: known are {known}")
+        raise DecodeError(f"kind of this decision is {found['kind']!r}: known are {known}")
     found["kind"] = Kind[found["kind"]]
     if found["aggregate"] is not None:
         found["aggregate"] = DamagedAggregate(**found["aggregate"])

@@ -9,8 +9,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 from verdict.model.command_envelope import Expectation
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import (
-    Growing,
     Hash,
+    OpenEnum,
     TimestampMillis,
     epoch_millis,
     iso_time,
@@ -66,7 +66,7 @@ class Response(BaseModel):
     from_version: int | None
     to_version: int | None
     event_ids: list[str]
-    reason: Annotated[Reason, Growing()] | None
+    reason: Annotated[Reason, OpenEnum()] | None
     message: str | None
     details: Details
     expected_version: int | Expectation | None
@@ -93,10 +93,10 @@ class Response(BaseModel):
         """Return the response itself when the command was accepted.
 
         Raises:
-            Rejected: It was refused.
+            CommandRejectedError: It was refused.
         """
         if self.status is Status.REJECTED:
-            raise Rejected(self)
+            raise CommandRejectedError(self)
         return self
 
 
@@ -106,7 +106,7 @@ class Rejection(Response):
     command_bytes: Annotated[bytes, PlainSerializer(_base64, str, "json")]
 
 
-class Rejected(Exception):
+class CommandRejectedError(Exception):
     """A command was refused; `response` says by which check, and what is instead."""
 
     def __init__(self, response: Response) -> None:

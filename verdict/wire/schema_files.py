@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from verdict.errors import ABSENT, VerdictError
 from verdict.model.application import Application
-from verdict.wire.bounds import check_bounded
+from verdict.wire.bounds import require_bounded
 
 FIRST_FREE_ID = 1000
 
@@ -29,21 +29,23 @@ class SchemaVersion:
     schema: dict[str, Any]
 
 
-class SchemaIdClash(VerdictError):
+class SchemaIdClashError(VerdictError):
     """One schema id stands for two schemas."""
 
-    def __init__(self, first: "SchemaVersion | Entry", second: "SchemaVersion | Entry") -> None:
+    def __init__(
+        self, first: "SchemaVersion | SchemaEntry", second: "SchemaVersion | SchemaEntry"
+    ) -> None:
         super().__init__(
             f"schema id {first.id} is {first.subject} v{first.version} and "
             f"{second.subject} v{second.version}: give the newer one a free id"
         )
 
 
-class SchemaFileDamaged(VerdictError):
+class DamagedSchemaFileError(VerdictError):
     """What was written once is not there any more."""
 
 
-class NoSchema(VerdictError, LookupError):
+class SchemaNotFoundError(VerdictError, LookupError):
     """Something has no schema file yet."""
 
 
@@ -68,7 +70,7 @@ def of_the_aggregates(application: Application) -> Traversable:
         ) from error
 
 
-class Entry(NamedTuple):
+class SchemaEntry(NamedTuple):
     """What `ids.json` says of one schema version; nothing of the file has been read."""
 
     id: int
@@ -80,35 +82,35 @@ class Entry(NamedTuple):
         """Return the version with its schema.
 
         Raises:
-            SchemaFileDamaged: The file is missing, or no JSON.
-            UnboundedSchema: A few hostile bytes of it could end this process.
+            DamagedSchemaFileError: The file is missing, or no JSON.
+            UnboundedSchemaError: A few hostile bytes of it could end this process.
         """
         schema = _content(self.file)
-        check_bounded(f"{self.subject} v{self.version}", schema)
+        require_bounded(f"{self.subject} v{self.version}", schema)
         return SchemaVersion(self.id, self.subject, self.version, schema)
 
 
 def versions_in(place: Traversable) -> Iterator[SchemaVersion]:
-    """Yield the schema versions that `ids.json` in `place` lists; errors as for `Entry.read`."""
+    """Yield the schema versions that `ids.json` in `place` lists; raises as `SchemaEntry.read`."""
     return (entry.read() for entry in entries_in(place))
 
 
-def entries_in(place: Traversable) -> Iterator[Entry]:
+def entries_in(place: Traversable) -> Iterator[SchemaEntry]:
     """Yield what `ids.json` in `place` lists.
 
     Raises:
-        SchemaFileDamaged: It is no JSON.
+        DamagedSchemaFileError: It is no JSON.
     """
     index = place / "ids.json"
     for entry in _content(index) if index.is_file() else []:
-        yield Entry(entry["id"], entry["subject"], entry["version"], place / entry["file"])
+        yield SchemaEntry(entry["id"], entry["subject"], entry["version"], place / entry["file"])
 
 
 def _content(file: Traversable) -> Any:
     try:
         return json.loads(file.read_text())
     except (*ABSENT, ValueError) as error:
-        raise SchemaFileDamaged(
+        raise DamagedSchemaFileError(
             f"the schema file {file} cannot be read ({error}): records need it for ever, "
             "so take it from your version control"
         ) from error
@@ -132,9 +134,9 @@ class SchemaFiles:
         """Every schema version by id.
 
         Raises:
-            SchemaIdClash: One id is used twice.
-            SchemaFileDamaged: A file is missing, or no JSON.
-            UnboundedSchema: A few hostile bytes of one of them could end this process.
+            SchemaIdClashError: One id is used twice.
+            DamagedSchemaFileError: A file is missing, or no JSON.
+            UnboundedSchemaError: A few hostile bytes of one of them could end this process.
         """
         return _sound([*self._engine, *self._aggregates])
 
@@ -148,7 +150,7 @@ class SchemaFiles:
         """Return the schema versions of one subject by id; damage to others does no harm.
 
         Raises:
-            SchemaIdClash, SchemaFileDamaged, UnboundedSchema: As for `by_id`.
+            SchemaIdClashError, DamagedSchemaFileError, UnboundedSchemaError: As for `by_id`.
         """
         if (found := self._versions.get(subject)) is None:
             found = self._versions[subject] = self._read(subject)
@@ -158,10 +160,10 @@ class SchemaFiles:
         """Return the schema that `subject` is written with.
 
         Raises:
-            NoSchema: There is no schema of this subject.
+            SchemaNotFoundError: There is no schema of this subject.
         """
         if not (found := self.versions_of(subject).values()):
-            raise NoSchema(f"no schema for {subject!r}: run `verdict schemas write`")
+            raise SchemaNotFoundError(f"no schema for {subject!r}: run `verdict schemas write`")
         return max(found, key=lambda version: version.version)
 
     def _read(self, subject: str) -> dict[int, SchemaVersion]:
@@ -171,11 +173,11 @@ class SchemaFiles:
         return _sound([*self._engine, *self._aggregates], subject)
 
     @cached_property
-    def _engine(self) -> list[Entry]:
+    def _engine(self) -> list[SchemaEntry]:
         return [*entries_in(of_the_engine())]
 
     @cached_property
-    def _aggregates(self) -> list[Entry]:
+    def _aggregates(self) -> list[SchemaEntry]:
         if self._application is None:
             return []
         return [*entries_in(of_the_aggregates(self._application))]
@@ -184,11 +186,11 @@ class SchemaFiles:
 ENGINE = SchemaFiles(None)
 
 
-def _sound(entries: Iterable[Entry], subject: str | None = None) -> dict[int, SchemaVersion]:
+def _sound(entries: Iterable[SchemaEntry], subject: str | None = None) -> dict[int, SchemaVersion]:
     """Read the entries of one subject, or all, and see that nobody else has their ids."""
-    known: dict[int, Entry] = {}
+    known: dict[int, SchemaEntry] = {}
     for entry in entries:
         other = known.setdefault(entry.id, entry)
         if other is not entry and subject in (None, entry.subject, other.subject):
-            raise SchemaIdClash(other, entry)
+            raise SchemaIdClashError(other, entry)
     return {one.id: one.read() for one in known.values() if subject in (None, one.subject)}

@@ -54,7 +54,7 @@ class SlicedEnvelope(NamedTuple):
         return text_in(self.actor[1:]).decode() if self.actor[0] else None
 
 
-class Unsound(ValueError):
+class UnsoundEnvelopeError(ValueError):
     """Bytes are no envelope, or not as our writers would write it."""
 
 
@@ -90,7 +90,8 @@ def read_envelope(b: bytes, i: int) -> tuple[SlicedEnvelope, int]:
     What it returns is what `CommandEnvelope` accepts, and each slice what our writers would write.
 
     Raises:
-        Unsound, ValueError, LookupError: It is another one, or none; `CommandEnvelope` says why.
+        UnsoundEnvelopeError, ValueError, LookupError: It is another one, or none;
+            `CommandEnvelope` says why.
     """
     end = _text(b, i, ID)
     command = b[i:end]
@@ -122,7 +123,7 @@ def _text(b: bytes, i: int, most: int) -> int:
     length, begin = _natural(b, i)
     characters = b[begin : begin + length].decode()
     if not 0 < len(characters) <= most or "\0" in characters:
-        raise Unsound("a text")
+        raise UnsoundEnvelopeError("a text")
     return begin + length
 
 
@@ -130,7 +131,7 @@ def _optional_text(b: bytes, i: int, most: int) -> int:
     if (kind := b[i]) == NOTHING:
         return i + 1
     if kind != SOMETHING:
-        raise Unsound("a choice")
+        raise UnsoundEnvelopeError("a choice")
     return _text(b, i + 1, most)
 
 
@@ -141,9 +142,9 @@ def _natural(b: bytes, i: int) -> tuple[int, int]:
     if twice > 0x7F:
         twice, i = rest_of(b, i)
         if not b[i - 1]:
-            raise Unsound("an integer")
+            raise UnsoundEnvelopeError("an integer")
     if twice & 1:
-        raise Unsound("an integer")
+        raise UnsoundEnvelopeError("an integer")
     return twice >> 1, i
 
 
@@ -151,7 +152,7 @@ def _expectation(b: bytes, i: int) -> tuple[int | Expectation, int]:
     if (kind := b[i]) == 0:  # a version
         return _natural(b, i + 1)
     if kind != 2 or b[i + 1] & 0x81:
-        raise Unsound("a word")
+        raise UnsoundEnvelopeError("a word")
     return WORDS[b[i + 1] >> 1], i + 2
 
 
@@ -159,8 +160,8 @@ def _optional_time(b: bytes, i: int) -> tuple[int | None, int]:
     if (kind := b[i]) == NOTHING:
         return None, i + 1
     if kind != SOMETHING:
-        raise Unsound("a choice")
+        raise UnsoundEnvelopeError("a choice")
     time, i = _natural(b, i + 1)
     if time > END_OF_TIME:
-        raise Unsound("a time")
+        raise UnsoundEnvelopeError("a time")
     return time, i

@@ -7,7 +7,7 @@ from verdict.model.command import Command
 from verdict.wire.avro_reader import last_field_reader
 from verdict.wire.codec import HEADER_BYTES, prefix_of
 from verdict.wire.schema_files import SchemaVersion
-from verdict.wire.sliced_envelope import LAYOUT, SlicedEnvelope, Unsound, read_envelope
+from verdict.wire.sliced_envelope import LAYOUT, SlicedEnvelope, UnsoundEnvelopeError, read_envelope
 
 
 class SoundCommands:
@@ -35,10 +35,10 @@ class SoundCommands:
             Exception: Any, for what is written in another way, and for what is malformed.
         """
         if value[:HEADER_BYTES] != self._prefix or not self._is_known:
-            raise Unsound("another form")
+            raise UnsoundEnvelopeError("another form")
         envelope, begin = read_envelope(value, HEADER_BYTES)
         (name, fields), end = self._read(value, begin)
         if end != len(value):
-            raise Unsound("bytes are left over")
+            raise UnsoundEnvelopeError("bytes are left over")
         payload: Command = self._validators[name](fields)
         return envelope, payload

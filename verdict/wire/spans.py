@@ -14,14 +14,14 @@ class InPartition(Protocol):
     def partition(self) -> int: ...
 
 
-class Partition(NamedTuple):
+class TopicPartition(NamedTuple):
     """One partition of a topic."""
 
     topic: str
     partition: int
 
     @classmethod
-    def of(cls, one: InPartition) -> "Partition":
+    def of(cls, one: InPartition) -> "TopicPartition":
         """Return the partition of a record, or of what else is told of one."""
         return cls(one.topic, one.partition)
 
@@ -30,7 +30,7 @@ class Partition(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class OffsetRange:
     """The offsets of a batch in one partition: from `start` up to, and without, `end`.
 
     Not every offset holds a record, as Kafka's own control records take offsets too.
@@ -40,10 +40,10 @@ class Span:
     end: int
 
 
-Spans = Mapping[Partition, Span]
+Spans = Mapping[TopicPartition, OffsetRange]
 
 
-def halves(spans: Spans) -> list[dict[Partition, Span]]:
+def halves(spans: Spans) -> list[dict[TopicPartition, OffsetRange]]:
     """Return what comes first of `spans` and what comes then, about half of the offsets each.
 
     Args:
@@ -57,7 +57,7 @@ def halves(spans: Spans) -> list[dict[Partition, Span]]:
     for place, span in spans.items():
         middle = span.start + (span.end - span.start + 1) // 2
         if middle > span.start:
-            first[place] = Span(span.start, middle)
+            first[place] = OffsetRange(span.start, middle)
         if span.end > middle:
-            then[place] = Span(middle, span.end)
+            then[place] = OffsetRange(middle, span.end)
     return [first, then]

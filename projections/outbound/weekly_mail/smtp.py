@@ -6,7 +6,7 @@ from contextlib import suppress
 from email.message import EmailMessage
 
 from projections.outbound.weekly_mail.smtp_server import SmtpServer
-from verdict import Unreachable, VerdictError
+from verdict import UnreachableError, VerdictError
 from verdict.projections import DeliveryDeferredError, DeliveryRefusedError
 
 TIMEOUT_S = 30  # for each answer of the server; the first mail takes about a dozen
@@ -30,7 +30,7 @@ class SmtpTransport:
         Raises:
             DeliveryRefusedError: The server will never accept it.
             DeliveryDeferredError: The server may accept it later, or may have it.
-            Unreachable: The server does not answer, or refuses the login.
+            UnreachableError: The server does not answer, or refuses the login.
             VerdictError: The server accepts no mail from this sender.
         """
         smtp = self._connected()
@@ -73,7 +73,7 @@ class SmtpTransport:
             try:
                 self._smtp = _connect(self._server)
             except OSError as error:
-                raise Unreachable(
+                raise UnreachableError(
                     f"mail server {self._server}: {_text(error)}; run this again when it can be "
                     "reached: what was sent is recorded"
                 ) from error

@@ -12,7 +12,7 @@ from projections.outbound.weekly_mail.smtp import SmtpTransport
 from projections.outbound.weekly_mail.smtp_server import SmtpServer
 from projections.outbound.weekly_mail.text import write
 from projections.outbound.weekly_mail.week import Week
-from verdict import SettingsInvalid
+from verdict import InvalidSettingsError
 from verdict.projections import (
     DeliveryCounts,
     DeliveryRefusedError,
@@ -71,9 +71,9 @@ def run(
 
     Raises:
         WeekNotOverError: The week is not over.
-        SettingsInvalid: There is a mail server, but not what sending needs.
+        InvalidSettingsError: There is a mail server, but not what sending needs.
         VerdictError: The holders cannot be determined, or the server refuses the sender.
-        Unreachable: Kafka, the database or the mail server does not answer.
+        UnreachableError: Kafka, the database or the mail server does not answer.
     """
     week.require_over(clock())
     delivery = load_delivery(settings)  # first: mails that cannot be sent should not be recorded
@@ -97,20 +97,20 @@ def load_delivery(settings: MailSettings) -> Delivery | None:
     """Return what sending needs; None if there is no mail server, and mails are recorded only.
 
     Raises:
-        SettingsInvalid: There is one, and what else is needed is missing or wrong.
+        InvalidSettingsError: There is one, and what else is needed is missing or wrong.
     """
     server, template = settings.smtp_server, settings.mail_address_template
     if server is None:
         return None
     if settings.mail_from is None or template is None:
-        raise SettingsInvalid(
+        raise InvalidSettingsError(
             "smtp_url is set, so mails are to be sent: set mail_from (--from) and "
             f"mail_address_template (--address-template), such as {CLIENT}@example.com, too"
         )
     try:
         return Delivery(server, parse_address(settings.mail_from), template)
     except InvalidAddressError as error:
-        raise SettingsInvalid(f"setting 'mail_from': {error}") from error
+        raise InvalidSettingsError(f"setting 'mail_from': {error}") from error
 
 
 def parse_address(text: str) -> Address:

@@ -25,7 +25,7 @@ from tests.e2e.secured.life import (
     lived,
     verdict,
 )
-from verdict.kafka.acls import Acl, Role
+from verdict.kafka.acls import Acl, KafkaPrincipal
 from verdict.kafka.topic_check import TopicAdmin
 
 NAMED = {
@@ -54,7 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def kafka(folder: Path) -> Iterator[Secured]:
     """A broker that allows each role what `verdict acls` prints, and has the topics."""
-    with secured_broker(folder / "kafka", list(Role), PASSWORD, KEY_PASSWORD) as found:
+    with secured_broker(folder / "kafka", list(KafkaPrincipal), PASSWORD, KEY_PASSWORD) as found:
         TopicAdmin({"bootstrap.servers": found.plain}, TOPICS).create_missing()
         allow_what_is_printed(AdminClient({"bootstrap.servers": found.plain}))
         yield found
@@ -91,7 +91,7 @@ def settings(kafka: Secured, folder: Path) -> Environment:
         "VERDICT_BOOTSTRAP_SERVERS": kafka.both,
         "VERDICT_DATA_DIR": str(folder / "d"),
         "VERDICT_KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
-        "VERDICT_KAFKA_USER": Role.DECIDER,
+        "VERDICT_KAFKA_USER": KafkaPrincipal.DECIDER,
         "VERDICT_KAFKA_PASSWORD": PASSWORD,
         "VERDICT_KAFKA_CA_FILE": str(kafka.ca),
         "VERDICT_KAFKA_CERTIFICATE_FILE": str(kafka.mine.file),

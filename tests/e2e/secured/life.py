@@ -18,7 +18,7 @@ from tests.ports import free_ports
 from verdict.client.client import Client
 from verdict.configuration.kafka import librdkafka_options
 from verdict.configuration.loading import load_settings
-from verdict.kafka.acls import Role
+from verdict.kafka.acls import KafkaPrincipal
 from verdict.wire.topics import Topics
 
 TOPICS = Topics(APPLICATION, "guarded", "shop-", partitions=1)
@@ -50,7 +50,7 @@ PAGES = ("/environment/", "/SQL/", "/jobs/", "/StreamingQuery/")
 REST = ("environment", "sql?details=true&planDescription=true", "jobs")
 
 
-def as_role(role: Role, settings: Environment) -> Environment:
+def as_role(role: KafkaPrincipal, settings: Environment) -> Environment:
     """Return the settings of somebody else."""
     return settings | {"VERDICT_KAFKA_USER": role}
 
@@ -64,7 +64,9 @@ def lived(settings: Environment, folder: Path) -> dict[str, str]:
     """
     said: dict[str, str] = {}
     with watched(settings, folder) as address:
-        sender, reader = (as_role(role, settings) for role in (Role.SENDER, Role.READER))
+        sender, reader = (
+            as_role(role, settings) for role in (KafkaPrincipal.SENDER, KafkaPrincipal.READER)
+        )
         said["send"] = verdict(sender, *PLACE)
         modify_by_client(sender)
         await_rows(settings, "SELECT * FROM outcome", 2)

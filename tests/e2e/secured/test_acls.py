@@ -6,18 +6,20 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from tests.e2e.secured.life import TOPICS, Environment, as_role, options_of, verdict
-from verdict.kafka.acls import Role
+from verdict.kafka.acls import KafkaPrincipal
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.process, pytest.mark.timeout(300)]
 
 
 @pytest.mark.proves("S-04")
-@pytest.mark.parametrize("role", [Role.SENDER, Role.SUBSCRIBER, Role.READER])
+@pytest.mark.parametrize(
+    "role", [KafkaPrincipal.SENDER, KafkaPrincipal.SUBSCRIBER, KafkaPrincipal.READER]
+)
 @pytest.mark.parametrize(
     "topic", [TOPICS.events("order"), TOPICS.responses("order"), TOPICS.markers]
 )
 def test_nobody_but_the_service_writes_what_it_says(
-    settings: Environment, role: Role, topic: str
+    settings: Environment, role: KafkaPrincipal, topic: str
 ) -> None:
     failed: list[KafkaError | None] = []
     producer = Producer(options(settings, role))
@@ -30,17 +32,19 @@ def test_nobody_but_the_service_writes_what_it_says(
 
 
 def test_a_sender_reads_no_events(settings: Environment) -> None:
-    said = verdict(as_role(Role.SENDER, settings), "tail", "events", "--no-follow", exit_code=1)
+    said = verdict(
+        as_role(KafkaPrincipal.SENDER, settings), "tail", "events", "--no-follow", exit_code=1
+    )
     assert "authoriz" in said.lower()
 
 
 def test_nobody_fences_the_service(settings: Environment) -> None:
     fencing = {"transactional.id": TOPICS.transactional_id("decider")}
-    producer = Producer(options(settings, Role.SENDER) | fencing)
+    producer = Producer(options(settings, KafkaPrincipal.SENDER) | fencing)
     with pytest.raises(KafkaException, match="TRANSACTIONAL_ID_AUTHORIZATION_FAILED"):
         producer.init_transactions(30)
 
 
-def options(settings: Environment, role: Role) -> dict[str, Any]:
+def options(settings: Environment, role: KafkaPrincipal) -> dict[str, Any]:
     servers = {"bootstrap.servers": settings["VERDICT_BOOTSTRAP_SERVERS"], "log_level": 0}
     return options_of(as_role(role, settings)) | servers

@@ -24,13 +24,13 @@ from tests.e2e.secured.conftest import allow, binding
 from tests.e2e.secured.life import Environment, as_role, options_of
 from tests.tiers import the_first_of
 from verdict.client.client import Client
-from verdict.client.errors import SendingFailed
+from verdict.client.errors import SendFailedError
 from verdict.errors import VerdictError
 from verdict.exactly_once.call_errors import TransactionFailedError
 from verdict.exactly_once.topic_owner import claim_topics
 from verdict.exactly_once.transactions import Transactions
-from verdict.kafka.access import Kafka
-from verdict.kafka.acls import Acl, Role, acls
+from verdict.kafka.access import KafkaConfig
+from verdict.kafka.acls import Acl, KafkaPrincipal, acls
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.wire.topics import Topics
@@ -39,7 +39,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.process, pytest.mark.timeout(300)]
 
 LEAST = Topics(APPLICATION, "least", "least-", partitions=PARTITIONS)
 SECONDS = 10
-REFUSED = (VerdictError, SendingFailed, KafkaException, TransactionFailedError)
+REFUSED = (VerdictError, SendFailedError, KafkaException, TransactionFailedError)
 Act = Callable[[dict[str, Any]], object]
 
 
@@ -91,15 +91,15 @@ def own(options: dict[str, Any]) -> None:
     claim_topics(LEAST, kafka_of(options))
 
 
-def kafka_of(options: dict[str, Any]) -> Kafka:
-    return Kafka(settings=options, transaction_timeout_s=SECONDS)
+def kafka_of(options: dict[str, Any]) -> KafkaConfig:
+    return KafkaConfig(settings=options, transaction_timeout_s=SECONDS)
 
 
-ACTS: dict[Role, tuple[Act, ...]] = {
-    Role.DECIDER: (check_topics, look, publish, own),
-    Role.SENDER: (send, send_and_read_own),
-    Role.SUBSCRIBER: (follow,),
-    Role.READER: (check_topics, look),
+ACTS: dict[KafkaPrincipal, tuple[Act, ...]] = {
+    KafkaPrincipal.DECIDER: (check_topics, look, publish, own),
+    KafkaPrincipal.SENDER: (send, send_and_read_own),
+    KafkaPrincipal.SUBSCRIBER: (follow,),
+    KafkaPrincipal.READER: (check_topics, look),
 }
 
 
@@ -142,7 +142,7 @@ def without(admin: AdminClient, acl: Acl) -> Iterator[None]:
             pass
 
 
-def failures(settings: Environment, role: Role) -> str:
+def failures(settings: Environment, role: KafkaPrincipal) -> str:
     """Let a role do what it does, and return what it says of what it may not."""
     servers = settings["VERDICT_BOOTSTRAP_SERVERS"]
     options = options_of(as_role(role, settings)) | {"bootstrap.servers": servers}
@@ -170,10 +170,16 @@ def is_looked_at(acl: Acl) -> bool:
 
 @pytest.mark.proves("S-04")
 @pytest.mark.parametrize(
-    "role", the_first_of(Role.SENDER, Role.SUBSCRIBER, Role.READER, Role.DECIDER)
+    "role",
+    the_first_of(
+        KafkaPrincipal.SENDER,
+        KafkaPrincipal.SUBSCRIBER,
+        KafkaPrincipal.READER,
+        KafkaPrincipal.DECIDER,
+    ),
 )
 def test_nothing_is_allowed_that_is_not_needed(
-    role: Role, admin: AdminClient, kafka: Secured, settings: Environment
+    role: KafkaPrincipal, admin: AdminClient, kafka: Secured, settings: Environment
 ) -> None:
     disown(kafka.plain)
     assert failures(settings, role) == ""

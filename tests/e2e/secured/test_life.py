@@ -14,7 +14,7 @@ from tests.application import APPLICATION
 from tests.e2e.secured.broker import Secured
 from tests.e2e.secured.life import PLANTED, READS, Environment, as_role, verdict
 from verdict.event_log.subscription import subscribe
-from verdict.kafka.acls import Role
+from verdict.kafka.acls import KafkaPrincipal
 
 pytestmark = [
     pytest.mark.kafka,
@@ -50,7 +50,7 @@ def test_a_reader_sees_topics_and_what_became_of_them(shown: dict[str, str]) -> 
 def test_a_subscriber_follows_events(
     shown: dict[str, str], settings: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in as_role(Role.SUBSCRIBER, settings).items():
+    for name, value in as_role(KafkaPrincipal.SUBSCRIBER, settings).items():
         monkeypatch.setenv(name, value)
 
     with subscribe(APPLICATION, "order") as subscription:

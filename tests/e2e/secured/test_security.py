@@ -15,11 +15,11 @@ from tests.e2e.secured.broker import Secured
 from tests.e2e.secured.life import PLACE, PLANTED, TOPICS, Environment, options_of, verdict
 from tests.tiers import the_first_of
 from verdict.client.client import Client
-from verdict.client.errors import KafkaUnavailable
+from verdict.client.errors import KafkaUnavailableError
 from verdict.client.listing import list_topics
 from verdict.configuration.kafka import SCRAM
 from verdict.kafka.access import ClientLog
-from verdict.kafka.acls import Role
+from verdict.kafka.acls import KafkaPrincipal
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600), pytest.mark.process]
 
@@ -105,7 +105,7 @@ def test_a_tls_listener_without_tls_names_the_protocol(settings: Environment) ->
 @pytest.mark.parametrize(
     "login",
     the_first_of(
-        f'{SCRAM} required username="{Role.DECIDER}" password="{PLANTED}, but wrong";',
+        f'{SCRAM} required username="{KafkaPrincipal.DECIDER}" password="{PLANTED}, but wrong";',
         f"malformed {PLANTED}",
     ),
 )
@@ -152,7 +152,7 @@ def test_a_refusal_ends_the_waiting(settings: Environment) -> None:
         list_topics(admin, HOUR_S, last_failure)
     with (
         Client(APPLICATION, servers, TOPICS, config=wrong) as client,
-        pytest.raises(KafkaUnavailable, match="SASL authentication error") as refused,
+        pytest.raises(KafkaUnavailableError, match="SASL authentication error") as refused,
     ):
         client.send("o-1", ModifyOrder(quantity=5), expected_version=1)
     assert PLANTED not in str(refused.value)

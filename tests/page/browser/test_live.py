@@ -4,11 +4,11 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.page.browser.conftest import FILLED, NewTab, Serve
-from verdict.standing.facts import Problem, ProjectionStanding
+from verdict.standing.facts import Problem, ProjectionStatus
 
 pytestmark = [pytest.mark.long, pytest.mark.process]
 
-STOPPED = ProjectionStanding("us_holder", 7, "live", 3, "its table is gone", (), ())
+STOPPED = ProjectionStatus("us_holder", 7, "live", 3, "its table is gone", (), ())
 
 
 def test_what_changes_is_shown_while_somebody_types(serve: Serve, new_tab: NewTab) -> None:

@@ -1,7 +1,7 @@
 import pytest
 
-from verdict.read_models.as_of.moment import AsOf, Resolved, parse_as_of
-from verdict.wire.spans import Partition
+from verdict.read_models.as_of.moment import AsOf, ResolvedPosition, parse_as_of
+from verdict.wire.spans import TopicPartition
 
 NOON = 1_795_262_400_000
 
@@ -30,9 +30,9 @@ def test_what_is_no_moment_is_refused(text: str) -> None:
 
 
 def test_positions_are_shown_by_topic_and_partition() -> None:
-    ends = {Partition("b", 1): 4, Partition("b", 0): 7, Partition("a", 0): 0}
+    ends = {TopicPartition("b", 1): 4, TopicPartition("b", 0): 7, TopicPartition("a", 0): 0}
 
-    assert Resolved(AsOf(), ends).shown == {
+    assert ResolvedPosition(AsOf(), ends).shown == {
         "asked": "now",
         "positions": [
             {"topic": "a", "partition": 0, "next_offset": 0},

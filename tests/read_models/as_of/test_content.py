@@ -16,21 +16,26 @@ from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
 from verdict.errors import VerdictError
 from verdict.projection.declared import FIRST, declared, read_models
-from verdict.read_models.as_of.content import Completed, Content, Record, completed
-from verdict.read_models.as_of.destination import File
-from verdict.read_models.as_of.moment import AsOf, Resolved
-from verdict.read_models.as_of.scratch import scratch
+from verdict.read_models.as_of.content import (
+    CompletionRecord,
+    ExportContent,
+    ExportRecord,
+    completion_record,
+)
+from verdict.read_models.as_of.destination import FileDestination
+from verdict.read_models.as_of.moment import AsOf, ResolvedPosition
+from verdict.read_models.as_of.scratch import scratch_database
 from verdict.reading.reader import Reader
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 
 CLIENTS = ("zoe", "Zoe", "ada", "é", "\U0001f600", "ﬀ")
-RESOLVED = Resolved(AsOf(), {Partition("position.events", 0): 6})
+RESOLVED = ResolvedPosition(AsOf(), {TopicPartition("position.events", 0): 6})
 
 
-class Torn(Content):
+class Torn(ExportContent):
     """Rows that end with a bug behind the first."""
 
-    def rows(self) -> Iterator[Record]:
+    def rows(self) -> Iterator[ExportRecord]:
         yield next(super().rows())
         raise ZeroDivisionError
 
@@ -48,8 +53,8 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
 
 
 @pytest.fixture
-def holders(reader: Reader) -> Completed:
-    return completed(Content(reader, "us_holder", ("client",)), RESOLVED)
+def holders(reader: Reader) -> CompletionRecord:
+    return completion_record(ExportContent(reader, "us_holder", ("client",)), RESOLVED)
 
 
 @pytest.mark.parametrize("name", declared(APPLICATION))
@@ -61,7 +66,7 @@ def test_every_read_model_has_a_key_of_columns_of_its_view(name: str, reader: Re
 
 
 def test_rows_come_by_key_then_the_marker_with_their_number_and_checksum(
-    holders: Completed,
+    holders: CompletionRecord,
 ) -> None:
     *rows, marker = holders.records()
 
@@ -80,21 +85,21 @@ def test_rows_come_by_key_then_the_marker_with_their_number_and_checksum(
 
 
 def test_a_key_of_several_columns_is_a_json_array(reader: Reader) -> None:
-    rows = [*Content(reader, "us_holder", ("client", "positions")).rows()]
+    rows = [*ExportContent(reader, "us_holder", ("client", "positions")).rows()]
 
     assert rows[0].key == '["Zoe", 1]'
 
 
 def test_a_file_has_all_lines_and_nothing_lies_beside_it(
-    holders: Completed, tmp_path: Path
+    holders: CompletionRecord, tmp_path: Path
 ) -> None:
     file = tmp_path / "out" / "holders.ndjson"
     file.parent.mkdir()
     file.write_text("of before")
 
-    File(file).check()
+    FileDestination(file).check()
     assert file.read_text() == "of before"
-    assert File(file).write(holders)
+    assert FileDestination(file).write(holders)
 
     assert file.read_bytes() == b"".join(record.line + b"\n" for record in holders.records())
     assert [*file.parent.iterdir()] == [file]
@@ -102,7 +107,7 @@ def test_a_file_has_all_lines_and_nothing_lies_beside_it(
 
 @pytest.mark.proves("A-03")
 def test_a_write_that_fails_midway_leaves_what_was_there(
-    holders: Completed, tmp_path: Path
+    holders: CompletionRecord, tmp_path: Path
 ) -> None:
     file = tmp_path / "out" / "holders.ndjson"
     file.parent.mkdir()
@@ -110,7 +115,9 @@ def test_a_write_that_fails_midway_leaves_what_was_there(
     content = holders.content
 
     with pytest.raises(ZeroDivisionError):
-        File(file).write(replace(holders, content=Torn(content.reader, content.view, content.key)))
+        FileDestination(file).write(
+            replace(holders, content=Torn(content.reader, content.view, content.key))
+        )
 
     assert file.read_text() == "of before"
     assert [*file.parent.iterdir()] == [file]
@@ -121,13 +128,13 @@ def test_a_place_that_takes_no_file_is_named_before_anything_is_done(
     tmp_path: Path, place: str
 ) -> None:
     with pytest.raises(VerdictError, match=r"cannot be written|is a folder"):
-        File(tmp_path / place).check()
+        FileDestination(tmp_path / place).check()
 
 
 @pytest.mark.parametrize("place", ["/", "."])
 def test_a_place_without_a_name_is_a_folder(place: str) -> None:
     with pytest.raises(VerdictError, match="is a folder: name the file in it"):
-        File(Path(place))
+        FileDestination(Path(place))
 
 
 @pytest.mark.parametrize("place", ["data/verdict.db", "data/new/../x", "away.db", "link"])
@@ -137,9 +144,9 @@ def test_nothing_of_the_service_is_replaced(tmp_path: Path, place: str) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "away.db")
 
     with pytest.raises(VerdictError, match="lies where the service keeps what is its own"):
-        File(tmp_path / place, [tmp_path / "data", tmp_path / "away.db"]).check()
+        FileDestination(tmp_path / place, [tmp_path / "data", tmp_path / "away.db"]).check()
 
-    File(tmp_path / "away.db.copy", [tmp_path / "data", tmp_path / "away.db"]).check()
+    FileDestination(tmp_path / "away.db.copy", [tmp_path / "data", tmp_path / "away.db"]).check()
 
 
 @pytest.mark.process
@@ -152,7 +159,7 @@ def test_what_a_killed_run_left_is_removed_and_what_a_running_one_has_is_not(
         (tmp_path / f"materialise-{pid}").mkdir()
         (tmp_path / f"materialise-{pid}" / "as-of.db").touch()
 
-    with scratch(tmp_path / "") as folder:
+    with scratch_database(tmp_path / "") as folder:
         assert [*folder.iterdir()] == []
         assert {one.name for one in tmp_path.iterdir()} == {
             f"materialise-{os.getppid()}",

@@ -16,28 +16,28 @@ from tests.projection.responses import ACCEPTED, REJECTED
 from tests.read_models.as_of.world import World
 from tests.tiers import the_first_of
 from verdict.database.time_text import wall_clock
-from verdict.errors import Unreachable, VerdictError
-from verdict.event_log.archive import NoSuchPosition
-from verdict.event_log.event_log import Gone
+from verdict.errors import UnreachableError, VerdictError
+from verdict.event_log.archive import PositionNotFoundError
+from verdict.event_log.event_log import EventsMissingError
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.log_identity import AnotherLog
+from verdict.kafka.log_identity import DifferentLogError
 from verdict.model.message import iso_time
 from verdict.projection import followed, intervention
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Batch
+from verdict.projection.batch import ProjectionBatch
 from verdict.projection.intervention import Intervention, Kind
 from verdict.projection.kind_tables import compile_projection
 from verdict.read_models.as_of.errors import (
-    Compacted,
-    Incomplete,
-    NotByPosition,
-    NotDecided,
-    NotPassed,
+    CompactedError,
+    FutureTimeError,
+    IncompleteExportError,
+    NoPositionsError,
+    UndecidedCommandsError,
 )
 from verdict.read_models.as_of.materialiser import Materialiser
 from verdict.read_models.as_of.moment import AsOf
 from verdict.wire.records import encode
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import OffsetRange, TopicPartition
 
 pytestmark = pytest.mark.kafka
 
@@ -61,9 +61,13 @@ def stopped(world: World, position: int) -> list[tuple[object, ...]]:
     seen = 'SELECT "partition", "offset" FROM event_archive WHERE global_position <= '
     places = {*world.read_side.select(f"{seen}{position}")}
     before = [d for d in world.deliveries() if (d.partition, d.offset) in places]
-    spans = {Partition(world.topic, n): Span(0, end) for n, end in world.ends(world.topic)}
+    spans = {
+        TopicPartition(world.topic, n): OffsetRange(0, end) for n, end in world.ends(world.topic)
+    }
     live = ReadSide(f"sqlite:///{world.settings.data_dir.parent / f'live-{position}.db'}")
-    Applier(live.engine, live.projections["us_holder"], world.topics).apply(Batch(before, spans))
+    Applier(live.engine, live.projections["us_holder"], world.topics).apply(
+        ProjectionBatch(before, spans)
+    )
     rows = live.select(HOLDERS)
     live.close()
     return rows
@@ -92,7 +96,7 @@ def test_as_of_a_global_position_it_is_the_live_table_of_a_run_that_stopped_ther
     assert ends == {
         n: max(d.offset for d in world.deliveries() if d.partition == n) + 1 for n in ends
     }
-    with pytest.raises(NoSuchPosition, match=f"ends at {last}"):
+    with pytest.raises(PositionNotFoundError, match=f"ends at {last}"):
         world.told("us_holder", last + 1, tmp_path)
 
 
@@ -154,7 +158,7 @@ def test_the_same_moment_gives_the_same_bytes_whatever_happens_since(
 def test_a_time_is_refused_until_it_has_passed_and_all_that_was_asked_by_then_is_decided(
     world: World, tmp_path: Path
 ) -> None:
-    with pytest.raises(NotPassed, match=r"2126-01-01T00:00:00\.000Z lies ahead, it is 2"):
+    with pytest.raises(FutureTimeError, match=r"2126-01-01T00:00:00\.000Z lies ahead, it is 2"):
         world.told("us_holder", "2126-01-01T00:00:00Z", tmp_path)
     commands = world.topics.commands("position")
     world.put(commands, "p-1", {})
@@ -164,7 +168,9 @@ def test_a_time_is_refused_until_it_has_passed_and_all_that_was_asked_by_then_is
         pass
 
     earlier = world.told("us_holder", iso_time(asked - 1), tmp_path)
-    with pytest.raises(NotDecided, match=rf"{commands}:0 has commands .* up to offset 1, .* to 0"):
+    with pytest.raises(
+        UndecidedCommandsError, match=rf"{commands}:0 has commands .* up to offset 1, .* to 0"
+    ):
         world.told("us_holder", iso_time(asked), tmp_path)
     assert world.told("program_tally", iso_time(asked), tmp_path)[0] == []
     world.decide()
@@ -181,7 +187,7 @@ def test_a_time_waits_for_transactions_that_could_still_add_to_it(
 
     with (
         world.open_transaction(),
-        pytest.raises(Unreachable, match=r"position\.events:1 has been open for 2 s"),
+        pytest.raises(UnreachableError, match=r"position\.events:1 has been open for 2 s"),
     ):
         world.told("us_holder", then, tmp_path)
 
@@ -205,7 +211,7 @@ def test_outcomes_count_by_when_kafka_had_them_and_have_no_global_position(
     assert [row[0] for row in rows] == [ACCEPTED.command_id]
     assert (place["topic"], place["next_offset"]) == (answers, 1)
     assert len(world.told("outcome", "now", tmp_path)[0]) == 2
-    with pytest.raises(NotByPosition, match=r"outcome follows .*order\.responses.* events only"):
+    with pytest.raises(NoPositionsError, match=r"outcome follows .*order\.responses.* events only"):
         world.told("outcome", 0, tmp_path)
 
 
@@ -230,7 +236,9 @@ def test_states_count_by_when_kafka_had_them_as_long_as_none_is_overtaken(
 
     assert told == [[], [("ada", 1)], [("bob", 1)], []]
     assert world.told("us_holder_from_state", "now", tmp_path)[0] == [("cleo", 1)]
-    with pytest.raises(Compacted, match=r"share-holders:0 had by then 1 hold nothing any more"):
+    with pytest.raises(
+        CompactedError, match=r"share-holders:0 had by then 1 hold nothing any more"
+    ):
         world.told("us_holder_from_state", iso_time(wall_clock() - 1), tmp_path)
 
 
@@ -242,7 +250,9 @@ def test_a_state_that_cannot_be_read_is_named_until_the_next_one_of_its_key(
     world.put(topic, "p-1", ada)
     world.put(topic, "p-1", {"id": "p-1"})
 
-    with pytest.raises(Incomplete, match=r"state of 'p-1': not readable: (.|\n)* written again"):
+    with pytest.raises(
+        IncompleteExportError, match=r"state of 'p-1': not readable: (.|\n)* written again"
+    ):
         world.told("us_holder_from_state", "now", tmp_path)
 
     world.put(topic, "p-1", ada | {"client": "bob"})
@@ -271,7 +281,7 @@ def test_a_read_side_that_was_filled_from_another_kafka_tells_nothing(
         followed.note(connection, "another-cluster", {world.topic: "another-id"})
 
     with pytest.raises(
-        AnotherLog, match=r"the read side belongs to another log: .*another-cluster"
+        DifferentLogError, match=r"the read side belongs to another log: .*another-cluster"
     ):
         world.told("us_holder", "now", tmp_path)
 
@@ -287,11 +297,13 @@ def test_what_is_neither_archived_nor_in_kafka_or_nobody_wrote_is_named(
     world.write()
 
     with pytest.raises(
-        Incomplete, match=r"1 aggregates .*: version 2 of position 'p-1' is missing"
+        IncompleteExportError, match=r"1 aggregates .*: version 2 of position 'p-1' is missing"
     ):
         world.told("us_holder", "now", tmp_path)
     world.drop(before=1)
-    with pytest.raises(Gone, match=r"position\.events:0 are archived up to offset 0 .* from 1 "):
+    with pytest.raises(
+        EventsMissingError, match=r"position\.events:0 are archived up to offset 0 .* from 1 "
+    ):
         world.told("us_holder", "now", tmp_path)
     assert [one.name for one in tmp_path.iterdir() if one.suffix in (".ndjson", ".new")] == []
     assert [*world.settings.data_dir.iterdir()] == []
@@ -313,11 +325,13 @@ def test_as_of_a_time_what_is_lost_is_named_though_nothing_that_is_left_is_so_ol
     world.write()
     world.drop(before=lost)
 
-    with pytest.raises(Gone, match=rf"position\.events:0 .* and Kafka has them from {lost} "):
+    with pytest.raises(
+        EventsMissingError, match=rf"position\.events:0 .* and Kafka has them from {lost} "
+    ):
         world.told("us_holder", then, tmp_path)
 
     world.settings = world.settings.model_copy(update={"database_url": NOWHERE})
-    with pytest.raises(Unreachable):
+    with pytest.raises(UnreachableError):
         world.told("us_holder", then, tmp_path)
 
 
@@ -362,11 +376,11 @@ def test_an_event_that_is_passed_over_or_accepted_to_wait_is_told_so(
     world.happen("p-3", opened("cleo"), PositionClosed(), PositionAdjusted(amount=2))
     world.write()
     named = r"2 aggregates wait: us_holder/position/p-2, us_holder/position/p-3; .*not open"
-    with pytest.raises(Incomplete, match=named):
+    with pytest.raises(IncompleteExportError, match=named):
         world.told("us_holder", "now", tmp_path)
 
     decide(world, kind, "p-2")
-    with pytest.raises(Incomplete, match="1 aggregates wait: us_holder/position/p-3;"):
+    with pytest.raises(IncompleteExportError, match="1 aggregates wait: us_holder/position/p-3;"):
         world.told("us_holder", "now", tmp_path)
     decide(world, kind, "p-3")
 

@@ -15,18 +15,24 @@ from tests.read_models.as_of.world import World
 from tests.topics import create_new
 from verdict.errors import VerdictError
 from verdict.kafka.log import KafkaLog
-from verdict.read_models.as_of.content import MARKER_KEY, Completed, Content, Record, completed
+from verdict.read_models.as_of.content import (
+    MARKER_KEY,
+    CompletionRecord,
+    ExportContent,
+    ExportRecord,
+    completion_record,
+)
 from verdict.read_models.as_of.materialiser import Materialiser
-from verdict.read_models.as_of.moment import AsOf, Resolved, parse_as_of
+from verdict.read_models.as_of.moment import AsOf, ResolvedPosition, parse_as_of
 from verdict.read_models.as_of.to_topic import KafkaTopic
 
 pytestmark = pytest.mark.kafka
 
 
-class Torn(Content):
+class Torn(ExportContent):
     """Rows that end with a bug behind the first."""
 
-    def rows(self) -> Iterator[Record]:
+    def rows(self) -> Iterator[ExportRecord]:
         yield next(super().rows())
         raise ZeroDivisionError
 
@@ -44,7 +50,7 @@ def topic(world: World) -> str:
     return name
 
 
-def run(world: World, as_of: object, to: str) -> tuple[Completed, bool]:
+def run(world: World, as_of: object, to: str) -> tuple[CompletionRecord, bool]:
     return Materialiser(world.settings, "us_holder").run(parse_as_of(str(as_of)), to)
 
 
@@ -79,8 +85,8 @@ def test_a_run_that_ends_midway_shows_nothing_and_the_next_shows_all(
 ) -> None:
     world.read_side.applier("us_holder").apply(world.events.everything())
     with world.read_side.reader() as reader, KafkaLog(world.options) as log:
-        content = Content(reader, "us_holder", ("client",))
-        done = completed(content, Resolved(AsOf(), {}))
+        content = ExportContent(reader, "us_holder", ("client",))
+        done = completion_record(content, ResolvedPosition(AsOf(), {}))
         to = KafkaTopic(topic, world.kafka, log, world.topics)
         torn = replace(done, content=Torn(reader, "us_holder", ("client",)))
 

@@ -15,19 +15,19 @@ from tests.projection.read_side import ReadSide
 from tests.topics import create, drop
 from verdict.configuration.loading import load_settings
 from verdict.exactly_once.query import DECIDER
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log import KafkaLog
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.message import Event
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Batch, Delivery
+from verdict.projection.batch import Delivery, ProjectionBatch
 from verdict.read_models.as_of.materialiser import Materialiser
 from verdict.read_models.as_of.moment import parse_as_of
 from verdict.read_models.batches.stream import Decoder
 from verdict.wire.marker import Marker
 from verdict.wire.records import encode
-from verdict.wire.spans import Partition
-from verdict.wire.spans import Span as Offsets
+from verdict.wire.spans import OffsetRange as Offsets
+from verdict.wire.spans import TopicPartition
 from verdict.wire.topics import Topics
 
 PARTITIONS = 2
@@ -73,8 +73,8 @@ class World:
         create(broker.bootstrap_servers, self.topics, read | decided, self.topics.states)
 
     @property
-    def kafka(self) -> Kafka:
-        return Kafka(settings=self.options)
+    def kafka(self) -> KafkaConfig:
+        return KafkaConfig(settings=self.options)
 
     @property
     def topic(self) -> str:
@@ -135,10 +135,10 @@ class World:
 
     def archive(self) -> None:
         """Archive all events that Kafka has."""
-        spans = {Partition(self.topic, n): Offsets(0, end) for n, end in self.ends(self.topic)}
+        spans = {TopicPartition(self.topic, n): Offsets(0, end) for n, end in self.ends(self.topic)}
         projection = self.read_side.projections["event_archive"]
         applier = Applier(self.read_side.engine, projection, self.topics, live=False)
-        applier.apply(Batch(self.deliveries(), spans))
+        applier.apply(ProjectionBatch(self.deliveries(), spans))
         assert applier.failure is None
 
     def decide(self) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
 from verdict.event_log.archive import Archive
-from verdict.event_log.laid_file import write_laid
-from verdict.event_log.placed import Laid
-from verdict.reading.reader import reader_of
+from verdict.event_log.laid_file import write_parquet
+from verdict.event_log.placed import RawRecord
+from verdict.reading.reader import open_reader
 from verdict.wire.spans import Spans
 
 
@@ -22,12 +22,12 @@ def require_archived(settings: Settings, dropped: Spans) -> None:
     Raises:
         VerdictError: It does not. Kafka has dropped responses, too, so nothing tells whose events
             are missing, and an aggregate might begin again at version 0.
-        Unreachable: The database does not answer.
+        UnreachableError: The database does not answer.
     """
     needed = {place: span.end for place, span in dropped.items() if span.end > span.start}
     if not needed:
         return
-    with reader_of(settings) as reader:
+    with open_reader(settings) as reader:
         reached = Archive(reader).standing().reached
     if lacking := [f"{p} up to {end}" for p, end in needed.items() if reached.get(p, 0) < end]:
         raise VerdictError(
@@ -38,7 +38,7 @@ def require_archived(settings: Settings, dropped: Spans) -> None:
         )
 
 
-def lay_archived(settings: Settings, spans: Spans, file: Path) -> Path | None:
+def write_archived(settings: Settings, spans: Spans, file: Path) -> Path | None:
     """Write the archived events in `spans` into `file`; None if the spans are empty.
 
     Args:
@@ -47,17 +47,17 @@ def lay_archived(settings: Settings, spans: Spans, file: Path) -> Path | None:
         file: Where to.
 
     Raises:
-        Altered: A row of the archive is not what was archived.
-        Unreachable: The database does not answer.
+        HashMismatchError: A row of the archive is not what was archived.
+        UnreachableError: The database does not answer.
     """
     if not any(span.end > span.start for span in spans.values()):
         return None
-    with reader_of(settings) as reader:
-        write_laid(_archived(Archive(reader), spans), file)
+    with open_reader(settings) as reader:
+        write_parquet(_archived(Archive(reader), spans), file)
     return file
 
 
-def _archived(archive: Archive, spans: Spans) -> Iterator[Laid]:
+def _archived(archive: Archive, spans: Spans) -> Iterator[RawRecord]:
     for place, span in spans.items():
         for row in archive.rows(*place, span.start, span.end):
             yield row.laid()

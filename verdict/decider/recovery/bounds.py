@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log import KafkaLog
 from verdict.operator.log_head import LONGEST_STEP_MS
 from verdict.wire.spans import Spans
@@ -11,13 +11,13 @@ from verdict.wire.spans import Spans
 HOUR_MS = 60 * 60 * 1000
 
 
-def bounds_of(kafka: Kafka, topics: Sequence[str]) -> Spans:
+def bounds_of(kafka: KafkaConfig, topics: Sequence[str]) -> Spans:
     """Return what Kafka has of `topics` that is committed, once nothing is open there any more.
 
     Call it as the owner: then nobody writes there any more.
 
     Raises:
-        Unreachable: Kafka does not answer, or a transaction of somebody else stays open.
+        UnreachableError: Kafka does not answer, or a transaction of somebody else stays open.
         VerdictError: A topic does not exist.
     """
     with KafkaLog(kafka.settings, 2 * kafka.transaction_timeout_s) as log:

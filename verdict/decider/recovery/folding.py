@@ -26,10 +26,10 @@ from verdict.operator.batch import outcome_entry
 from verdict.operator.seed import SEED_SCHEMA
 from verdict.operator.shard_state import FOR_EVER
 from verdict.operator.stream import shard_keys, shard_of
-from verdict.spark.location import on_disk
-from verdict.spark.source import Ground, stored
+from verdict.spark.location import local_path
+from verdict.spark.source import StreamContext, stored
 from verdict.wire.decision import Decision, Quarantines
-from verdict.wire.passed_over import PassedOver
+from verdict.wire.passed_over import SkippedRanges
 from verdict.wire.records import decode, encode
 from verdict.wire.spans import Spans
 from verdict.wire.topics import Topics
@@ -45,7 +45,7 @@ STORED_SCHEMA = (
 )
 
 
-class Seeded(NamedTuple):
+class SeededState(NamedTuple):
     """What a seed holds.
 
     Args:
@@ -61,7 +61,7 @@ class Seeded(NamedTuple):
     faults: tuple[int, list[str]] = (0, [])
 
 
-class Folding:
+class HistoryFold:
     """Reads topics up to fixed ends and folds them.
 
     Args:
@@ -75,12 +75,12 @@ class Folding:
 
     def __init__(
         self,
-        ground: Ground,
+        ground: StreamContext,
         topics: Topics,
         limits: Limits,
         taken: Taken,
         decided: offsets.Offsets,
-        skipped: PassedOver,
+        skipped: SkippedRanges,
     ) -> None:
         self._spark = ground.spark
         self._source = ground.source
@@ -98,7 +98,7 @@ class Folding:
         quarantines: Quarantines,
         archived: Path | None = None,
         unanswered: Unanswered | None = None,
-    ) -> Seeded:
+    ) -> SeededState:
         """Write the seed of every shard as Parquet files into `folder`.
 
         Args:
@@ -124,7 +124,7 @@ class Folding:
                 .write.option("parquet.block.size", ROW_GROUP_BYTES)
                 .partitionBy("shard")
                 .mode("overwrite")
-                .parquet(on_disk(folder))
+                .parquet(local_path(folder))
             )
         return self._seeded(folder)
 
@@ -188,7 +188,7 @@ class Folding:
         if archived is not None:
             # after Kafka lost its end, another record may have the place of an archived one
             same = ["topic", "partition", "offset", "value"]
-            others = self._spark.read.parquet(on_disk(archived))
+            others = self._spark.read.parquet(local_path(archived))
             others = others.join(records.select(same), same, "left_anti")
             records = records.unionByName(others, allowMissingColumns=True)
         names = F.create_map(*(F.lit(text) for pair in types.items() for text in pair))
@@ -199,9 +199,9 @@ class Folding:
             F.expr(self._skipped.condition()).alias(Stored._fields[-1]),
         )
 
-    def _seeded(self, folder: Path) -> Seeded:
+    def _seeded(self, folder: Path) -> SeededState:
         schema = f"{SEED_SCHEMA}, fault string, decision binary"
-        seed = self._spark.read.schema(schema).parquet(on_disk(folder))
+        seed = self._spark.read.schema(schema).parquet(local_path(folder))
         whole = F.col("fault").isNull()
         count = seed.agg(
             F.count_if(whole & (F.col("keep_ms") == FOR_EVER)).alias("aggregates"),
@@ -211,7 +211,7 @@ class Folding:
         ).collect()[0]
         shown = seed.where(~whole).limit(SHOWN).collect() if count.faults else ()
         rows = seed.where("decision IS NOT NULL").collect() if count.decisions else ()
-        return Seeded(
+        return SeededState(
             aggregates=count.aggregates,
             remembered=count.remembered,
             decisions=[decode(Decision, bytes(row.decision)) for row in rows],

@@ -12,18 +12,18 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from verdict.decider.recovery.outcomes import Memory, derived, is_remembered
-from verdict.decision.history import Broken, fold
+from verdict.decision.history import InvalidHistoryError, fold
 from verdict.decision.recording import StoredEvent
 from verdict.decision.snapshot import Snapshot, encode_snapshot
-from verdict.kafka.offsets import at
+from verdict.kafka.offsets import offsets_at
 from verdict.model.application import Application
 from verdict.model.command_envelope import aggregate_id_rule
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 from verdict.model.told import told
-from verdict.operator.shard_state import Entry, outcome_key, snapshot_key
+from verdict.operator.shard_state import StateEntry, outcome_key, snapshot_key
 from verdict.wire.catalog import AggregateContext, catalog_of
-from verdict.wire.codec import Undecodable
+from verdict.wire.codec import DecodeError
 from verdict.wire.decision import DamagedAggregate, Decision, Kind
 from verdict.wire.records import decode, decode_event
 from verdict.wire.response import Response
@@ -80,13 +80,13 @@ class Folded(NamedTuple):
 
     of: bytes
     key: bytes
-    entry: Entry | None = None
+    entry: StateEntry | None = None
     offset: int = 0
     fault: str | None = None
     decision: Decision | None = None
 
 
-class End(NamedTuple):
+class FoldEnd(NamedTuple):
     """Where a history ends: its version, and the hash of the last event if that is known."""
 
     version: int
@@ -120,7 +120,7 @@ class _History:
         self._identity = context.name, name
         self._memory = memory
         self._quarantine: Decision | None = None
-        self._end: End | None = None  # as responses say
+        self._end: FoldEnd | None = None  # as responses say
         self._told = 0  # up to which version responses say who caused it
         self._untold = list[range]()  # versions before that of which none does
         self._skipped = list[tuple[Source, int | None]]()  # places of events, and their versions
@@ -147,7 +147,7 @@ class _History:
             snapshot = self._fold_events(events)
             self._check(snapshot)
             whole = self._whole(snapshot)
-        except Broken as broken:
+        except InvalidHistoryError as broken:
             yield self._damaged(broken)
             return
         yield from self._derived
@@ -159,10 +159,10 @@ class _History:
             return
         try:
             response = decode(Response, stored.value or b"")
-        except Undecodable as error:
+        except DecodeError as error:
             yield _fault(stored, f"{stored}: {error}")
             return
-        source, end = response.source, at(self._memory.decided, response.source)
+        source, end = response.source, offsets_at(self._memory.decided, response.source)
         if source.offset >= end:
             yield _fault(stored, f"{stored} {_ahead(source, end)}")
         identity = response.aggregate_type, response.aggregate_id
@@ -178,7 +178,7 @@ class _History:
         if start is None or end is None:
             return
         if self._end is None or end >= self._end.version:
-            self._end = End(end, response.last_hash)
+            self._end = FoldEnd(end, response.last_hash)
         if start < end and not response.duplicate:
             if start > self._told:
                 self._untold.append(range(self._told + 1, start + 1))
@@ -193,9 +193,11 @@ class _History:
                 with suppress(Exception):
                     self._look_at(one)
             self._place = place
-            if isinstance(error, Broken):
-                raise Broken(str(error), error.version or version) from error
-            raise Broken(f"the record at {place} cannot be read: {told(error)}", version) from error
+            if isinstance(error, InvalidHistoryError):
+                raise InvalidHistoryError(str(error), error.version or version) from error
+            raise InvalidHistoryError(
+                f"the record at {place} cannot be read: {told(error)}", version
+            ) from error
 
     def _counted(self, events: Iterable[Stored]) -> Iterator[StoredEvent]:
         for one in events:
@@ -236,7 +238,7 @@ class _History:
     def _event_in(self, stored: Stored) -> StoredEvent:
         event = decode_event(self._context, stored.value or b"")
         if (event.aggregate_type, event.aggregate_id) != self._identity:
-            raise Broken(
+            raise InvalidHistoryError(
                 f"the record at {stored.place} holds an event of {event.aggregate_type} "
                 f"{event.aggregate_id!r}"
             )
@@ -246,43 +248,43 @@ class _History:
         """Hold the folded history against responses, skips and an earlier quarantine.
 
         Raises:
-            Broken: One of them contradicts it.
+            InvalidHistoryError: One of them contradicts it.
         """
-        found, end = snapshot.version, self._end or End(0, None)
+        found, end = snapshot.version, self._end or FoldEnd(0, None)
         if end.version > found:
-            raise Broken(
+            raise InvalidHistoryError(
                 f"its last response tells of version {end.version}, and events end with version "
                 f"{found}",
                 found + 1,
             )
         must_be_told = self._memory.whole or self._end is not None
         if found > end.version and must_be_told and not self._unanswered:
-            raise Broken(
+            raise InvalidHistoryError(
                 f"events end with version {found}, and its last response tells of version "
                 f"{end.version}: verdict did not write the events after that",
                 end.version + 1,
             )
         if found == end.version and end.last_hash not in (None, snapshot.last_hash):
-            raise Broken(f"version {found}, the last one, was altered", found)
+            raise InvalidHistoryError(f"version {found}, the last one, was altered", found)
         self._check_skipped(snapshot)
         self._check_lifted(snapshot)
 
     def _check_skipped(self, snapshot: Snapshot[Any]) -> None:
         """Raise Broken if skipped events leave a gap at the end, which no later event shows."""
-        is_confirmed = self._end == End(snapshot.version, snapshot.last_hash)
+        is_confirmed = self._end == FoldEnd(snapshot.version, snapshot.last_hash)
         for place, version in self._skipped:
             if version is not None and version <= snapshot.version:
                 continue  # another record is that version
             # readers took a version only if those before it were there
             is_far = version is not None and version > snapshot.version + len(self._skipped)
             if not (is_confirmed and (version is None or is_far)):
-                raise Broken(f"the event at {place} is skipped", snapshot.version + 1)
+                raise InvalidHistoryError(f"the event at {place} is skipped", snapshot.version + 1)
 
     def _check_lifted(self, snapshot: Snapshot[Any]) -> None:
         """Raise Broken if not all is there again that was known of before the quarantine."""
         known = self._quarantine.aggregate if self._quarantine else None
         if known is not None and snapshot.version < known.last_version:
-            raise Broken(known.error, known.version)
+            raise InvalidHistoryError(known.error, known.version)
 
     def _whole(self, snapshot: Snapshot[Any]) -> Folded:
         lifted = None
@@ -291,9 +293,11 @@ class _History:
         try:
             return self._folded(snapshot, lifted)
         except (ValueError, TypeError) as error:
-            raise Broken(f"its state cannot be stored: {told(error)}", snapshot.version) from error
+            raise InvalidHistoryError(
+                f"its state cannot be stored: {told(error)}", snapshot.version
+            ) from error
 
-    def _damaged(self, problem: Broken) -> Folded:
+    def _damaged(self, problem: InvalidHistoryError) -> Folded:
         known = self._quarantine.aggregate if self._quarantine else None
         version = problem.version
         assert version is not None, "fold and contradiction tell"
@@ -313,7 +317,7 @@ class _History:
         return self._folded(Snapshot(version, quarantined=True), decision)
 
     def _folded(self, snapshot: Snapshot[Any], decision: Decision | None) -> Folded:
-        entry = Entry(encode_snapshot(self._context, snapshot))
+        entry = StateEntry(encode_snapshot(self._context, snapshot))
         key = self._identity[1].encode()
         return Folded(key, snapshot_key(*self._identity), entry, decision=decision)
 

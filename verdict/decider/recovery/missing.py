@@ -24,44 +24,46 @@ from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import Offsets, starts
 from verdict.model.source import Source
 from verdict.operator.stream import header
-from verdict.spark.source import Ground, stored
+from verdict.spark.source import StreamContext, stored
 from verdict.wire.cloud_events import DEAD_LETTER
-from verdict.wire.codec import Undecodable
+from verdict.wire.codec import DecodeError
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.marker import Marker
 from verdict.wire.records import decode
 from verdict.wire.response import Response
-from verdict.wire.spans import Partition, Span, Spans
+from verdict.wire.spans import OffsetRange, Spans, TopicPartition
 from verdict.wire.topics import Topics
 
 ANSWER = "topic", "value", "type"
 ANSWERED = "topic string, partition int, offset bigint"
 
 
-def marker_from_answers(ground: Ground, query: Query, topics: Topics, data_dir: Path) -> Marker:
+def progress_from_responses(
+    ground: StreamContext, query: Query, topics: Topics, data_dir: Path
+) -> Marker:
     """Return a marker like the one that is lost, as far as a recovery needs it.
 
     Its shard count is the setting's: a recovery may choose any.
 
     Raises:
         VerdictError: Nothing was ever published, so there is nothing to recover.
-        Unreachable: Kafka does not answer.
+        UnreachableError: Kafka does not answer.
     """
     if not holds_records(ground.kafka, query.outputs):
         raise VerdictError(
             f"there is nothing to recover: {query.markers} has no marker of {query.name}, and "
             f"{', '.join(query.outputs)} are empty; start with `verdict up`"
         )
-    offsets = answered(ground, topics, query.inputs)
+    offsets = answered_offsets(ground, topics, query.inputs)
     lost = genesis(query, None, offsets, query.first_shards)
     return replace(lost, generation=newest_generation(data_dir))
 
 
-def answered(ground: Ground, topics: Topics, commands: Iterable[str]) -> Offsets:
+def answered_offsets(ground: StreamContext, topics: Topics, commands: Iterable[str]) -> Offsets:
     """Return behind which offsets commands have no answer, by partition, of each of these topics.
 
     Raises:
-        Unreachable: Kafka does not answer.
+        UnreachableError: Kafka does not answer.
     """
     with KafkaLog(ground.kafka.settings, ground.kafka.transaction_timeout_s) as log:
         kept = log.bounds(log.places(commands))
@@ -71,25 +73,25 @@ def answered(ground: Ground, topics: Topics, commands: Iterable[str]) -> Offsets
     return offsets
 
 
-def unanswered(ground: Ground, topics: Topics, decided: Offsets) -> Unanswered:
+def unanswered(ground: StreamContext, topics: Topics, decided: Offsets) -> Unanswered:
     """Return which decided commands have no answer any more, in order, by partition.
 
     Among them are offsets that Kafka uses itself.
 
     Raises:
-        Unreachable: Kafka does not answer.
+        UnreachableError: Kafka does not answer.
     """
     commands = topics.every_commands()
     ends = {
-        Partition(topic, number): end
+        TopicPartition(topic, number): end
         for topic in commands
         for number, end in enumerate(decided.get(topic, ()))
     }
-    found = _answers(ground, topics, {place: Span(0, end) for place, end in ends.items()})
+    found = _answers(ground, topics, {place: OffsetRange(0, end) for place, end in ends.items()})
     return gaps(found, ends)
 
 
-def gaps(found: DataFrame, ends: Mapping[Partition, int]) -> Unanswered:
+def gaps(found: DataFrame, ends: Mapping[TopicPartition, int]) -> Unanswered:
     """Return the offsets before `ends` that are not among those found, by partition.
 
     Args:
@@ -99,24 +101,26 @@ def gaps(found: DataFrame, ends: Mapping[Partition, int]) -> Unanswered:
     order = Window.partitionBy("topic", "partition").orderBy("offset")
     before = F.lag("offset", 1, -1).over(order)
     after_gaps = found.withColumn("before", before).where("offset > before + 1")
-    lacking: dict[Partition, list[Span]] = {place: [] for place in ends}
+    lacking: dict[TopicPartition, list[OffsetRange]] = {place: [] for place in ends}
     for row in after_gaps.sort("topic", "partition", "offset").collect():
-        lacking[Partition(row.topic, row.partition)].append(Span(row.before + 1, row.offset))
+        lacking[TopicPartition(row.topic, row.partition)].append(
+            OffsetRange(row.before + 1, row.offset)
+        )
     last = found.groupBy("topic", "partition").agg(F.max("offset")).collect()
-    reached = {Partition(topic, partition): offset + 1 for topic, partition, offset in last}
+    reached = {TopicPartition(topic, partition): offset + 1 for topic, partition, offset in last}
     for place, end in ends.items():
         if (start := reached.get(place, 0)) < end:
-            lacking[place].append(Span(start, end))
+            lacking[place].append(OffsetRange(start, end))
     return lacking
 
 
-def _answered(ground: Ground, topics: Topics, kept: Spans) -> list[tuple[str, int, int]]:
+def _answered(ground: StreamContext, topics: Topics, kept: Spans) -> list[tuple[str, int, int]]:
     """Return (topic, partition, last offset) of the commands that have an answer."""
     last = _answers(ground, topics, kept).groupBy("topic", "partition").agg(F.max("offset"))
     return [tuple(row) for row in last.collect()]
 
 
-def _answers(ground: Ground, topics: Topics, kept: Spans) -> DataFrame:
+def _answers(ground: StreamContext, topics: Topics, kept: Spans) -> DataFrame:
     """Return topic, partition and offset of the commands that have an answer."""
     answers = [topics.dead_letters, *map(topics.responses, topics.application.aggregate_types)]
     records = stored(
@@ -156,10 +160,10 @@ def _source(topics: Topics, topic: str, value: bytes | None, kind: bytes | None)
         if topic != topics.dead_letters:
             return decode(Response, value or b"").source
         return decode(DeadLetter, value or b"").source if kind == DEAD_LETTER.encode() else None
-    except Undecodable:
+    except DecodeError:
         return None
 
 
 def _is_there(source: Source, kept: Spans) -> bool:
-    span = kept.get(Partition.of(source))
+    span = kept.get(TopicPartition.of(source))
     return span is not None and source.offset < span.end

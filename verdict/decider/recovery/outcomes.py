@@ -13,12 +13,12 @@ from verdict.model.reason import Reason
 from verdict.model.recorded_event import event_id
 from verdict.model.source import Source
 from verdict.operator.batch import outcome_entry
-from verdict.operator.shard_state import Entry
+from verdict.operator.shard_state import StateEntry
 from verdict.wire.records import encode
 from verdict.wire.response import Response, Status
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import OffsetRange, TopicPartition
 
-Unanswered = Mapping[Partition, Sequence[Span]]
+Unanswered = Mapping[TopicPartition, Sequence[OffsetRange]]
 
 
 class Memory(NamedTuple):
@@ -40,11 +40,11 @@ class Memory(NamedTuple):
 
     def is_unanswered(self, source: Source) -> bool:
         """Tell whether the answer to this command, which was decided, is lost."""
-        spans = (self.unanswered or {}).get(Partition.of(source), ())
+        spans = (self.unanswered or {}).get(TopicPartition.of(source), ())
         number = bisect_right(spans, source.offset, key=attrgetter("start"))
         return number > 0 and source.offset < spans[number - 1].end
 
-    def entry(self, response: bytes) -> Entry:
+    def entry(self, response: bytes) -> StateEntry:
         """Return the entry of the state for an outcome."""
         return outcome_entry(response, self.limits)
 

@@ -16,7 +16,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recovered:
+class RecoveredState:
     """What a recovery found, and what it made of it."""
 
     generation: int
@@ -45,7 +45,7 @@ class Recovered:
         )
 
 
-class Counts:
+class RecoveryCounts:
     """How far the workers have come; they add to it whenever a task ends."""
 
     def __init__(self, context: SparkContext) -> None:
@@ -62,7 +62,7 @@ class Counts:
 
 
 @contextmanager
-def told(tell: Tell, what: str, so_far: object) -> Iterator[None]:
+def progress_text(tell: Tell, what: str, so_far: object) -> Iterator[None]:
     """Tell again and again what is done, how far it has come and how long it took."""
     done, began = threading.Event(), time.monotonic()
 

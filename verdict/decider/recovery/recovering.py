@@ -21,30 +21,35 @@ from enum import StrEnum, auto
 
 from verdict.configuration.settings import Settings
 from verdict.database.time_text import wall_clock
-from verdict.decider.coverage import decided, forgotten, left_over, refuse_gone
+from verdict.decider.coverage import (
+    decided_aggregates,
+    forget_aggregates,
+    removed_aggregates,
+    require_known_aggregates,
+)
 from verdict.decider.generation import Generation, generation_of
-from verdict.decider.recovery.missing import answered, marker_from_answers
-from verdict.decider.recovery.progress import Counts, Recovered, Tell, told
-from verdict.decider.recovery.seeding import Seeding
-from verdict.event_log.decisions import read_decisions
+from verdict.decider.recovery.missing import answered_offsets, progress_from_responses
+from verdict.decider.recovery.progress import RecoveredState, RecoveryCounts, Tell, progress_text
+from verdict.decider.recovery.seeding import SeedWriter
+from verdict.event_log.decisions import read_skips
 from verdict.event_log.passing import (
     NO_WISH,
-    Plan,
-    Wish,
-    letters,
-    planned,
+    SkipPlan,
+    SkipRequest,
+    dead_letters_of,
+    plan_skips,
     read_log,
-    see_that_records_are_there,
+    require_records,
 )
 from verdict.exactly_once.batch import OutputRecord
-from verdict.exactly_once.belonging import belonging
+from verdict.exactly_once.belonging import log_identity
 from verdict.exactly_once.checkpoint import FRESH
 from verdict.exactly_once.fencing import genesis, new_owner, write_marker
 from verdict.exactly_once.markers import readable_marker
 from verdict.exactly_once.query import Query, decider_query
-from verdict.exactly_once.steps import unobserved
+from verdict.exactly_once.steps import ignore_step
 from verdict.exactly_once.transactions import Transactions
-from verdict.foundation.foundation import Foundation
+from verdict.foundation.foundation import Runtime
 from verdict.operator.seed import stamp_of
 from verdict.operator.stream import shard_keys
 from verdict.wire.decision import Decision, Kind
@@ -68,13 +73,13 @@ OnRecoveryStep = Callable[[RecoveryStep], None]
 
 
 def recover(
-    ground: Foundation,
+    ground: Runtime,
     settings: Settings,
     shards: int | None = None,
-    tell: Tell = unobserved,
-    on_step: OnRecoveryStep = unobserved,
-    wish: Wish = NO_WISH,
-) -> Recovered:
+    tell: Tell = ignore_step,
+    on_step: OnRecoveryStep = ignore_step,
+    wish: SkipRequest = NO_WISH,
+) -> RecoveredState:
     """Rebuild the decider's state; the next start goes on where the marker ends.
 
     Args:
@@ -86,17 +91,18 @@ def recover(
         wish: What is skipped or quarantined, and by whom; earlier decisions count without it.
 
     Raises:
-        AggregateGone: The application lacks an aggregate that has decided; nothing was changed.
-        AnotherLog: The marker is of another cluster, or of topics that are no more.
+        MissingAggregateError: The application lacks an aggregate that has decided; nothing was
+            changed.
+        DifferentLogError: The marker is of another cluster, or of topics that are no more.
         DamagedHistoriesError: Histories of aggregates are damaged; nothing was changed.
         UnusableRecordsError: There are records that verdict did not write; nothing was changed.
-        NotPublished: Somebody else became the owner meanwhile; nothing was changed.
-        Unreachable, VerdictError: Kafka does not answer, refuses, or has nothing to recover.
+        NotPublishedError: Somebody else became the owner meanwhile; nothing was changed.
+        UnreachableError, VerdictError: Kafka does not answer, refuses, or has nothing to recover.
     """
     began = time.monotonic()
     wish = replace(wish, at=wish.at or wall_clock())
     if ground.marker is not None:  # before anybody is disturbed
-        refuse_gone(ground.marker, settings.topics)
+        require_known_aggregates(ground.marker, settings.topics)
     query = decider_query(settings.topics, settings.shards)
     transactions = Transactions(ground.kafka, query.transactional_id)
     try:
@@ -104,7 +110,7 @@ def recover(
         on_step(RecoveryStep.FENCED)
         plan, decisions = _decided(ground, settings, marker, wish)
         new = genesis(query, marker, query.of_inputs(plan.offsets), shards or marker.shards)
-        new = belonging(new, query, ground.kafka)
+        new = log_identity(new, query, ground.kafka)
         recovered, made = _seeded(ground, settings, new, (decisions, wish), (tell, on_step))
         new = replace(new, shard_states=_seeded_states(ground, settings, new))
         # with the marker, as until then the decider goes on with the former state
@@ -117,7 +123,7 @@ def recover(
     return replace(recovered, seconds=time.monotonic() - began)
 
 
-def recover_outdated(ground: Foundation, settings: Settings, tell: Tell) -> None:
+def recover_outdated(ground: Runtime, settings: Settings, tell: Tell) -> None:
     """Rebuild the state if it is not, or not in the form, that of the application's aggregates.
 
     Raises:
@@ -128,48 +134,50 @@ def recover_outdated(ground: Foundation, settings: Settings, tell: Tell) -> None
         LOG.warning("recovered %s", recover(ground, settings, tell=tell))
 
 
-def _why_outdated(ground: Foundation, settings: Settings) -> str | None:
+def _why_outdated(ground: Runtime, settings: Settings) -> str | None:
     marker, topics = ground.marker, settings.topics
-    known = set[str]() if marker is None else decided(marker, topics)
+    known = set[str]() if marker is None else decided_aggregates(marker, topics)
     if outdated := generation_of(settings.durable_dir, marker).outdated(
         settings.application, known
     ):
         return f"the rules store {', '.join(outdated)} in another format, or it is not stored"
     if marker is None:
         return None
-    if lacking := forgotten(marker, topics, ground.kafka):
+    if lacking := forget_aggregates(marker, topics, ground.kafka):
         return f"the marker tells nothing of {', '.join(sorted(lacking))}"
-    if left := left_over(marker, topics):
+    if left := removed_aggregates(marker, topics):
         return f"nobody reads {', '.join(left)} any more, where nothing was decided"
     return None
 
 
 def _claimed(
-    ground: Foundation, settings: Settings, query: Query, transactions: Transactions
+    ground: Runtime, settings: Settings, query: Query, transactions: Transactions
 ) -> tuple[Marker, Transactions]:
     """Return the marker to go on from, after whoever decided can read that it must stop."""
     marker = readable_marker(ground.kafka, query, wait=True)
     if marker is None:
-        lost = marker_from_answers(ground, query, settings.topics, settings.durable_dir)
+        lost = progress_from_responses(ground, query, settings.topics, settings.durable_dir)
         return lost, transactions
-    refuse_gone(marker, settings.topics)  # a later one than that from before the start
-    marker = belonging(marker, query, ground.kafka)
+    require_known_aggregates(marker, settings.topics)  # a later one than that from before the start
+    marker = log_identity(marker, query, ground.kafka)
     claim = replace(marker, owner=f"`verdict recover` {new_owner()}")
     transactions = write_marker(transactions, query, ground.kafka, claim)
     return _knowing(marker, ground, settings, query), transactions
 
 
-def _knowing(marker: Marker, ground: Foundation, settings: Settings, query: Query) -> Marker:
+def _knowing(marker: Marker, ground: Runtime, settings: Settings, query: Query) -> Marker:
     """Return a marker that also tells of inputs that it does not know, by what was answered."""
     unknown = [topic for topic in query.inputs if topic not in marker.offsets]
     if not unknown:
         return marker
-    return replace(marker, offsets=marker.offsets | answered(ground, settings.topics, unknown))
+    return replace(
+        marker, offsets=marker.offsets | answered_offsets(ground, settings.topics, unknown)
+    )
 
 
 def _decided(
-    ground: Foundation, settings: Settings, marker: Marker, wish: Wish
-) -> tuple[Plan, list[Decision]]:
+    ground: Runtime, settings: Settings, marker: Marker, wish: SkipRequest
+) -> tuple[SkipPlan, list[Decision]]:
     """Return what is to be done, and all that was ever decided, or is with this run.
 
     Raises:
@@ -181,16 +189,16 @@ def _decided(
     # no recovery needs these: the reactions pass over what others sent, the audit what is rejected
     others = [*topics.inbound, topics.retry, *map(topics.rejected, names)]
     log = read_log(kafka, topics.every_commands(), [*folded, *others])
-    before = read_decisions(kafka.settings, topics)
-    plan = planned(marker.offsets, log, wish, before)
-    see_that_records_are_there(kafka, log, wish.places)
+    before = read_skips(kafka.settings, topics)
+    plan = plan_skips(marker.offsets, log, wish, before)
+    require_records(kafka, log, wish.places)
     for one in plan.jumped:
         LOG.warning("skipping %s", one)
     return plan, [*before, *plan.decisions]
 
 
-def _letters(ground: Foundation, settings: Settings, plan: Plan) -> Iterator[OutputRecord]:
-    for one in letters(ground.kafka, plan, settings.command_limit_bytes):
+def _letters(ground: Runtime, settings: Settings, plan: SkipPlan) -> Iterator[OutputRecord]:
+    for one in dead_letters_of(ground.kafka, plan, settings.command_limit_bytes):
         value, headers = encode(one.letter), joined(one.headers)
         yield OutputRecord(settings.topics.dead_letters, one.letter.key, value, headers)
 
@@ -201,19 +209,19 @@ def _on_record(settings: Settings, decisions: Iterable[Decision]) -> Iterator[Ou
 
 
 def _seeded(
-    ground: Foundation,
+    ground: Runtime,
     settings: Settings,
     new: Marker,
-    asked: tuple[list[Decision], Wish],
+    asked: tuple[list[Decision], SkipRequest],
     observers: tuple[Tell, OnRecoveryStep],
-) -> tuple[Recovered, list[Decision]]:
+) -> tuple[RecoveredState, list[Decision]]:
     """Write the state with which the generation of `new` begins; return what is decided by it."""
     tell, on_step = observers
     generation = Generation(settings.durable_dir, new.generation)
     generation.clear()
-    counts = Counts(ground.spark.sparkContext)
-    seeding = Seeding(ground, settings, new, counts)
-    with told(tell, "recovering", counts):
+    counts = RecoveryCounts(ground.spark.sparkContext)
+    seeding = SeedWriter(ground, settings, new, counts)
+    with progress_text(tell, "recovering", counts):
         seeded = seeding.write(*asked)
     on_step(RecoveryStep.FOLDED)
     generation.complete(
@@ -221,7 +229,7 @@ def _seeded(
     )
     on_step(RecoveryStep.SEEDED)
     kinds = Counter(one.kind for one in seeded.decisions)
-    recovered = Recovered(
+    recovered = RecoveredState(
         generation=new.generation,
         shards=new.shards,
         events=counts.taken.events.value,
@@ -234,7 +242,7 @@ def _seeded(
     return recovered, seeded.decisions
 
 
-def _seeded_states(ground: Foundation, settings: Settings, new: Marker) -> list[ShardState]:
+def _seeded_states(ground: Runtime, settings: Settings, new: Marker) -> list[ShardState]:
     """Return where each shard will stand once it has taken in its seed, read back from the disk."""
     seeds = Generation(settings.durable_dir, new.generation).seeds(FRESH)
     keys = shard_keys(ground.spark, new.shards)

@@ -11,20 +11,20 @@ from pathlib import Path
 
 from verdict.configuration.settings import Settings
 from verdict.decider.generation import Generation
-from verdict.decider.recovery.archived import lay_archived, require_archived
+from verdict.decider.recovery.archived import require_archived, write_archived
 from verdict.decider.recovery.bounds import bounds_of
-from verdict.decider.recovery.folding import Folding, Seeded
+from verdict.decider.recovery.folding import HistoryFold, SeededState
 from verdict.decider.recovery.missing import unanswered
 from verdict.decider.recovery.outcomes import Unanswered
-from verdict.decider.recovery.progress import Counts
+from verdict.decider.recovery.progress import RecoveryCounts
 from verdict.decider.running import limits_of
-from verdict.errors import Unreachable, VerdictError
-from verdict.event_log.decisions import passed_over
-from verdict.event_log.passing import Wish
-from verdict.spark.source import Ground
+from verdict.errors import UnreachableError, VerdictError
+from verdict.event_log.decisions import skipped_ranges
+from verdict.event_log.passing import SkipRequest
+from verdict.spark.source import StreamContext
 from verdict.wire.decision import Decision, Kind, active_quarantines
 from verdict.wire.marker import Marker
-from verdict.wire.spans import Span, Spans
+from verdict.wire.spans import OffsetRange, Spans
 
 LOG = logging.getLogger("verdict.recovery")
 NAMED = 12  # aggregates in a message
@@ -58,7 +58,7 @@ class DamagedHistoriesError(VerdictError):
         )
 
 
-class Seeding:
+class SeedWriter:
     """Writes the state with which a generation begins; what is read ends where it is made.
 
     Args:
@@ -68,7 +68,9 @@ class Seeding:
         counts: Take in how far the workers have come.
     """
 
-    def __init__(self, ground: Ground, settings: Settings, new: Marker, counts: Counts) -> None:
+    def __init__(
+        self, ground: StreamContext, settings: Settings, new: Marker, counts: RecoveryCounts
+    ) -> None:
         topics, names = settings.topics, settings.application.aggregate_types
         events = [*map(topics.events, names)]
         self._bounds = bounds_of(ground.kafka, [*events, *map(topics.responses, names)])
@@ -80,7 +82,7 @@ class Seeding:
         self._generation = Generation(settings.durable_dir, new.generation)
         self._without_archive = ""
 
-    def write(self, decisions: Sequence[Decision], wish: Wish) -> Seeded:
+    def write(self, decisions: Sequence[Decision], wish: SkipRequest) -> SeededState:
         """Write the seed.
 
         Args:
@@ -94,9 +96,9 @@ class Seeding:
             UnusableRecordsError: A record belongs to no history; names the first.
             DamagedHistoriesError: Histories are damaged, and nobody said to go on without them.
             VerdictError: Nobody can tell which histories are damaged.
-            Unreachable: Kafka does not answer.
+            UnreachableError: Kafka does not answer.
         """
-        dropped = {place: Span(0, kept.start) for place, kept in self._events.items()}
+        dropped = {place: OffsetRange(0, kept.start) for place, kept in self._events.items()}
         if self._has_dropped_responses:
             require_archived(self._settings, dropped)
         seeded = self._folded(decisions, dropped)
@@ -104,7 +106,7 @@ class Seeding:
         if quarantines or _damaged(seeded):
             LOG.warning("histories are damaged: folding again, with all that the archive has")
             self._counts.begin_anew()
-            whole = {place: Span(0, kept.end) for place, kept in self._events.items()}
+            whole = {place: OffsetRange(0, kept.end) for place, kept in self._events.items()}
             lacking = unanswered(self._ground, self._settings.topics, self._new.offsets)
             seeded = self._folded(decisions, whole, lacking)
         made = [self._completed(one, decisions, wish) for one in seeded.decisions]
@@ -118,7 +120,9 @@ class Seeding:
     def _has_dropped_responses(self) -> bool:
         return any(kept.start for place, kept in self._bounds.items() if place not in self._events)
 
-    def _completed(self, made: Decision, decisions: Sequence[Decision], wish: Wish) -> Decision:
+    def _completed(
+        self, made: Decision, decisions: Sequence[Decision], wish: SkipRequest
+    ) -> Decision:
         """Return a decision with the operator who makes it; without one if there is none.
 
         Who skipped an event has quarantined its aggregate. Nobody needs to lift a quarantine.
@@ -127,7 +131,7 @@ class Seeding:
         if made.kind is Kind.LIFTED:
             return replace(made, who=wish.who or "verdict", why=BY_ITSELF, decided_at=wish.at)
         known = active_quarantines(decisions).get(made.aggregate.key)
-        skips = (one for one in decisions if passed_over([one]).holds(*_place(made)))
+        skips = (one for one in decisions if skipped_ranges([one]).holds(*_place(made)))
         if wish.quarantine:
             return replace(made, who=wish.who, why=wish.why, decided_at=wish.at)
         if by := known or next(skips, None):
@@ -136,15 +140,15 @@ class Seeding:
 
     def _folded(
         self, decisions: Sequence[Decision], archived: Spans, lacking: Unanswered | None = None
-    ) -> Seeded:
+    ) -> SeededState:
         file = self._generation.folder / "archived.parquet"
-        folding = Folding(
+        folding = HistoryFold(
             self._ground,
             self._settings.topics,
             limits_of(self._settings),
             self._counts.taken,
             self._new.offsets,
-            passed_over(decisions),
+            skipped_ranges(decisions),
         )
         shards, folder = self._new.shards, self._generation.seed
         try:
@@ -160,14 +164,14 @@ class Seeding:
 
     def _laid(self, spans: Spans, file: Path) -> Path | None:
         try:
-            return lay_archived(self._settings, spans, file)
-        except Unreachable as error:
+            return write_archived(self._settings, spans, file)
+        except UnreachableError as error:
             LOG.warning("there is no archive: %s", error)
             self._without_archive = str(error)
             return None
 
 
-def _damaged(seeded: Seeded) -> bool:
+def _damaged(seeded: SeededState) -> bool:
     return any(one.kind is Kind.QUARANTINED for one in seeded.decisions)
 
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from verdict.read_models.as_of.moment import Resolved
+from verdict.read_models.as_of.moment import ResolvedPosition
 from verdict.reading.reader import Reader
 from verdict.wire.json_lines import json_line
 
 MARKER_KEY = "verdict:materialised"
 
 
-class Record(NamedTuple):
+class ExportRecord(NamedTuple):
     """A row, or the marker: its key as text, and its JSON in one line without the line's end."""
 
     key: str
@@ -21,7 +21,7 @@ class Record(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class ExportContent:
     """The rows of a view that does not change any more.
 
     Args:
@@ -34,10 +34,10 @@ class Content:
     view: str
     key: tuple[str, ...]
 
-    def rows(self) -> Iterator[Record]:
+    def rows(self) -> Iterator[ExportRecord]:
         """Yield a record per row."""
         for row in self.values():
-            yield Record(self._key(row), json_line(row))
+            yield ExportRecord(self._key(row), json_line(row))
 
     def values(self) -> Iterator[dict[str, Any]]:
         """Yield the columns of each row."""
@@ -52,24 +52,24 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True)
-class Completed:
+class CompletionRecord:
     """A content and its completion marker.
 
     `checksum` is SHA-256 in hex over the lines of all rows, each with the line feed at its end.
     """
 
-    content: Content
+    content: ExportContent
     count: int
     checksum: str
-    marker: Record
+    marker: ExportRecord
 
-    def records(self) -> Iterator[Record]:
+    def records(self) -> Iterator[ExportRecord]:
         """Yield the rows, then the marker."""
         yield from self.content.rows()
         yield self.marker
 
 
-def completed(content: Content, resolved: Resolved) -> Completed:
+def completion_record(content: ExportContent, resolved: ResolvedPosition) -> CompletionRecord:
     """Count the rows and sum them up; the same rows as of the same give the same bytes."""
     count, digest = 0, sha256()
     for record in content.rows():
@@ -77,4 +77,4 @@ def completed(content: Content, resolved: Resolved) -> Completed:
         digest.update(record.line + b"\n")
     checksum = digest.hexdigest()
     marker = {"as_of": resolved.shown, "count": count, "checksum": checksum}
-    return Completed(content, count, checksum, Record(MARKER_KEY, json_line(marker)))
+    return CompletionRecord(content, count, checksum, ExportRecord(MARKER_KEY, json_line(marker)))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from verdict.errors import VerdictError
-from verdict.read_models.as_of.content import Completed
+from verdict.read_models.as_of.content import CompletionRecord
 
 
 class Destination(Protocol):
@@ -21,7 +21,7 @@ class Destination(Protocol):
         """
         ...
 
-    def write(self, completed: Completed) -> bool:
+    def write(self, completed: CompletionRecord) -> bool:
         """Write the records; tell whether they were not there already.
 
         Raises:
@@ -30,7 +30,7 @@ class Destination(Protocol):
         ...
 
 
-class File:
+class FileDestination:
     """A file of lines, written beside its place and then moved there.
 
     Args:
@@ -61,7 +61,7 @@ class File:
         except OSError as error:
             raise self._refused(error) from error
 
-    def write(self, completed: Completed) -> bool:
+    def write(self, completed: CompletionRecord) -> bool:
         """Put the records in the file's place, on the disk."""
         try:
             with self._beside.open("wb") as file:
@@ -82,13 +82,13 @@ class File:
         )
 
 
-class Stdout:
+class StdoutDestination:
     """Prints the lines; whoever reads them knows by the marker that it has them all."""
 
     def check(self) -> None:
         """Return, as it can be written to."""
 
-    def write(self, completed: Completed) -> bool:
+    def write(self, completed: CompletionRecord) -> bool:
         """Print the records."""
         for record in completed.records():
             sys.stdout.write(record.line.decode() + "\n")

@@ -3,13 +3,13 @@
 from verdict.errors import VerdictError
 from verdict.model.message import iso_time
 from verdict.projection.holding import Held
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 
 SHOWN = 20
 ASK = "ask for `--as-of now` or a time"
 
 
-class NotPassed(VerdictError):
+class FutureTimeError(VerdictError):
     """Something may still happen before the time that was asked for."""
 
     def __init__(self, millis: int, now: int) -> None:
@@ -19,10 +19,10 @@ class NotPassed(VerdictError):
         )
 
 
-class NotDecided(VerdictError):
+class UndecidedCommandsError(VerdictError):
     """Commands that Kafka got by that time are not decided yet."""
 
-    def __init__(self, millis: int, place: Partition, needed: int, decided: int) -> None:
+    def __init__(self, millis: int, place: TopicPartition, needed: int, decided: int) -> None:
         super().__init__(
             f"{place} has commands of {iso_time(millis)} or before up to "
             f"offset {needed}, and the decider has decided them up to {decided}: let `verdict up` "
@@ -30,7 +30,7 @@ class NotDecided(VerdictError):
         )
 
 
-class NotByPosition(VerdictError):
+class NoPositionsError(VerdictError):
     """Global positions say nothing about the topics that a projection follows."""
 
     def __init__(self, name: str, topics: list[str]) -> None:
@@ -39,10 +39,10 @@ class NotByPosition(VerdictError):
         )
 
 
-class Compacted(VerdictError):
+class CompactedError(VerdictError):
     """What a topic of states held then is overtaken and gone."""
 
-    def __init__(self, name: str, place: Partition, missing: int, end: int) -> None:
+    def __init__(self, name: str, place: TopicPartition, missing: int, end: int) -> None:
         super().__init__(
             f"{name} follows {place.topic}, which keeps the newest states only: of the {end} "
             f"offsets that {place} had by then {missing} hold nothing any "
@@ -50,7 +50,7 @@ class Compacted(VerdictError):
         )
 
 
-class Incomplete(VerdictError):
+class IncompleteExportError(VerdictError):
     """An aggregate's events have a gap, or one cannot be applied; its rows would be too old.
 
     So they would be when a key's newest state cannot be applied.

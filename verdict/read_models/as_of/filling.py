@@ -7,21 +7,21 @@ from functools import partial
 
 from sqlalchemy import Engine
 
-from verdict.errors import Unreachable, VerdictError
+from verdict.errors import UnreachableError, VerdictError
 from verdict.event_log.event_log import EventLog
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection import creation, holding
 from verdict.projection.amended import amended
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Delivery, batches
-from verdict.projection.decoding import Decoding
-from verdict.projection.holding import AggregateKey, Hold
+from verdict.projection.decoding import RecordDecoder
+from verdict.projection.holding import AggregateKey, BlockedAggregate
 from verdict.projection.intervention import Amendments, EventKey
 from verdict.projection.projection import Projection
-from verdict.read_models.as_of.errors import Incomplete
-from verdict.read_models.as_of.moment import Resolved
+from verdict.read_models.as_of.errors import IncompleteExportError
+from verdict.read_models.as_of.moment import ResolvedPosition
 from verdict.reading.reader import Reader
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
 
 IN_FORCE = """\
@@ -36,7 +36,7 @@ WHERE projection = :projection AND kind = 'accept'"""
 
 
 @dataclass(frozen=True, slots=True)
-class Records:
+class AsOfRecords:
     """All records of topics, from the archive where Kafka has dropped them.
 
     Args:
@@ -59,19 +59,19 @@ class Records:
             with self.archive() as reader:
                 rows = reader.select(IN_FORCE, {"projection": projection.name}).rows
                 return {(kind, name, version): after for kind, name, version, after in rows}
-        except Unreachable:
+        except UnreachableError:
             return {}
 
-    def quarantined(self, projection: Projection) -> dict[AggregateKey, Hold]:
+    def quarantined(self, projection: Projection) -> dict[AggregateKey, BlockedAggregate]:
         """Return the aggregates with a damaged history, of those that a projection follows."""
         followed = projection.topics(self.topics)
         try:
             with self.archive() as reader:
                 rows = reader.select(QUARANTINED).rows
-        except Unreachable:
+        except UnreachableError:
             return {}
         return {
-            (kind, name): Hold(version, version, 0, error)
+            (kind, name): BlockedAggregate(version, version, 0, error)
             for topic, kind, name, version, error in rows
             if topic.replace(".responses", ".events") in followed
         }
@@ -82,20 +82,22 @@ class Records:
             with self.archive() as reader:
                 rows = reader.select(ACCEPTED, {"projection": projection.name}).rows
                 return {(kind, name, version) for kind, name, version in rows}
-        except Unreachable:
+        except UnreachableError:
             return set()
 
-    def before(self, ends: Mapping[Partition, int]) -> Iterator[Delivery]:
+    def before(self, ends: Mapping[TopicPartition, int]) -> Iterator[Delivery]:
         """Yield what lies before `ends`, each partition's records in their order.
 
         Raises:
-            Gone, Altered, Unreachable: As `EventLog.read`.
+            EventsMissingError, HashMismatchError, UnreachableError: As `EventLog.read`.
         """
-        decoder = Decoding(self.topics)
+        decoder = RecordDecoder(self.topics)
         return (decoder.delivery(*record) for record in self.log.read({}, ends))
 
 
-def fill(engine: Engine, projection: Projection, records: Records, resolved: Resolved) -> None:
+def fill(
+    engine: Engine, projection: Projection, records: AsOfRecords, resolved: ResolvedPosition
+) -> None:
     """Make the tables and apply what lies before the position, with the functions of the live ones.
 
     Args:
@@ -105,20 +107,20 @@ def fill(engine: Engine, projection: Projection, records: Records, resolved: Res
         resolved: The position.
 
     Raises:
-        Incomplete: An aggregate waits, and nobody has accepted that: its events have a gap, or one
-            cannot be applied, or its newest state cannot.
-        Gone, VerdictError: As `fold`.
+        IncompleteExportError: An aggregate waits, and nobody has accepted that: its events have a
+            gap, or one cannot be applied, or its newest state cannot.
+        EventsMissingError, VerdictError: As `fold`.
     """
     wanted = partial(_is_in, resolved.until)
     fold(engine, projection, records, resolved.ends, wanted)
-    _see_that_nothing_is_held(engine, projection, records)
+    _require_nothing_blocked(engine, projection, records)
 
 
 def fold(
     engine: Engine,
     projection: Projection,
-    records: Records,
-    ends: Mapping[Partition, int],
+    records: AsOfRecords,
+    ends: Mapping[TopicPartition, int],
     wanted: Callable[[Delivery], bool],
 ) -> None:
     """Make the tables and apply what lies before `ends`; what waits there is held, as live.
@@ -131,14 +133,14 @@ def fold(
         wanted: Tells which records count.
 
     Raises:
-        Gone: Neither Kafka nor the archive has all of it.
+        EventsMissingError: Neither Kafka nor the archive has all of it.
         VerdictError: A record cannot be read or applied.
     """
     with engine.begin() as connection:
         creation.create(connection, [projection])
     applier = Applier(engine, projection, records.topics, live=False)
     applied = amended(filter(wanted, records.before(ends)), records.in_force(projection))
-    for batch in batches(applied, {place: Span(0, end) for place, end in ends.items()}):
+    for batch in batches(applied, {place: OffsetRange(0, end) for place, end in ends.items()}):
         applier.apply(batch)
         if applier.failure is not None:
             raise VerdictError(
@@ -153,7 +155,7 @@ def _is_in(until: int | None, delivery: Delivery) -> bool:
     return until is None or not isinstance(event, RecordedEvent) or event.decided_at <= until
 
 
-def _see_that_nothing_is_held(engine: Engine, projection: Projection, records: Records) -> None:
+def _require_nothing_blocked(engine: Engine, projection: Projection, records: AsOfRecords) -> None:
     accepted = records.accepted(projection)
     with engine.connect() as connection:
         held = {**records.quarantined(projection), **holding.load(connection, projection)}
@@ -162,4 +164,4 @@ def _see_that_nothing_is_held(engine: Engine, projection: Projection, records: R
         if (*key, hold.version_needed) in accepted:
             del waiting[key]
     if waiting:
-        raise Incomplete(projection.name, waiting, projection.waits_for_events)
+        raise IncompleteExportError(projection.name, waiting, projection.waits_for_events)

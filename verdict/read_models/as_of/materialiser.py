@@ -11,28 +11,28 @@ from sqlalchemy.exc import DBAPIError
 
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
-from verdict.database.address import one_line, url_of
-from verdict.errors import Unreachable, VerdictError
-from verdict.event_log.decisions import honouring
+from verdict.database.address import one_line_error, url_of
+from verdict.errors import UnreachableError, VerdictError
+from verdict.event_log.decisions import reader_skipping
 from verdict.event_log.event_log import EventLog
-from verdict.event_log.followed_log import refuse_another_read_side
-from verdict.event_log.opened import event_log
+from verdict.event_log.followed_log import require_same_read_side
+from verdict.event_log.opened import open_event_log
 from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog
 from verdict.projection.database import opened
 from verdict.projection.declared import FIRST, read_models
 from verdict.projection.projection import Projection
-from verdict.read_models.as_built import as_built
-from verdict.read_models.as_of.content import Completed, Content, completed
-from verdict.read_models.as_of.decided import Decided
-from verdict.read_models.as_of.destination import Destination, File, Stdout
-from verdict.read_models.as_of.filling import Records, fill
-from verdict.read_models.as_of.moment import AsOf, Resolved
-from verdict.read_models.as_of.resolving import Resolver
-from verdict.read_models.as_of.scratch import scratch
+from verdict.read_models.as_built import live_settings
+from verdict.read_models.as_of.content import CompletionRecord, ExportContent, completion_record
+from verdict.read_models.as_of.decided import DecidedUpTo
+from verdict.read_models.as_of.destination import Destination, FileDestination, StdoutDestination
+from verdict.read_models.as_of.filling import AsOfRecords, fill
+from verdict.read_models.as_of.moment import AsOf, ResolvedPosition
+from verdict.read_models.as_of.resolving import PositionResolver
+from verdict.read_models.as_of.scratch import scratch_database
 from verdict.read_models.as_of.to_topic import KafkaTopic
-from verdict.read_models.declared_projection import declared_projection
-from verdict.reading.reader import Reader, reader_of
+from verdict.read_models.declared_projection import projection_by_name
+from verdict.reading.reader import Reader, open_reader
 
 TOPIC = "topic:"
 
@@ -44,15 +44,15 @@ class Materialiser:
 
     Raises:
         VerdictError: There is no such projection, or none that can be folded.
-        Unreachable: No Kafka is set and no service runs.
+        UnreachableError: No Kafka is set and no service runs.
     """
 
     def __init__(self, settings: Settings, name: str) -> None:
         self._settings = settings
-        self._projection = _changing(as_built(settings, name), name)
+        self._projection = _changing(live_settings(settings, name), name)
         self._kafka = kafka_of(settings)
 
-    def run(self, as_of: AsOf, to: str) -> tuple[Completed, bool]:
+    def run(self, as_of: AsOf, to: str) -> tuple[CompletionRecord, bool]:
         """Write the rows as of some position, each once, and then the completion marker.
 
         Args:
@@ -63,20 +63,20 @@ class Materialiser:
             What was written, and whether it was: False when the topic had it already.
 
         Raises:
-            AnotherLog: The read side was filled from another Kafka, or topics that are gone.
+            DifferentLogError: The read side was filled from another Kafka, or topics that are gone.
             VerdictError: The position cannot be told, or the destination not be written to; it
                 has nothing new then, but for stdout, where the marker is missing.
         """
-        self._see_that_it_is_of_one_log()
+        self._require_one_log()
         with self._log() as log:
             destination = self._destination(to, log)
             destination.check()
             with self._told(log, as_of) as (content, resolved):
-                done = completed(content, resolved)
+                done = completion_record(content, resolved)
                 return done, destination.write(done)
 
     @contextmanager
-    def content(self, as_of: AsOf) -> Iterator[Content]:
+    def content(self, as_of: AsOf) -> Iterator[ExportContent]:
         """Give the rows as of some position to who wants to work with them; they do not change.
 
         Args:
@@ -85,41 +85,47 @@ class Materialiser:
         Raises:
             VerdictError: The position cannot be told.
         """
-        self._see_that_it_is_of_one_log()
+        self._require_one_log()
         with self._log() as log, self._told(log, as_of) as (content, _):
             yield content
 
-    def _see_that_it_is_of_one_log(self) -> None:
-        with suppress(Unreachable):  # without a read side Kafka may have all of it
-            refuse_another_read_side(self._settings, self._kafka)
+    def _require_one_log(self) -> None:
+        with suppress(UnreachableError):  # without a read side Kafka may have all of it
+            require_same_read_side(self._settings, self._kafka)
 
     @contextmanager
-    def _told(self, log: KafkaLog, as_of: AsOf) -> Iterator[tuple[Content, Resolved]]:
-        with ExitStack() as parts, scratch(self._settings.data_dir) as folder:
-            events = event_log(self._settings, parts, log)
+    def _told(self, log: KafkaLog, as_of: AsOf) -> Iterator[tuple[ExportContent, ResolvedPosition]]:
+        with ExitStack() as parts, scratch_database(self._settings.data_dir) as folder:
+            events = open_event_log(self._settings, parts, log)
             resolved = self._resolver(log, events).resolve(as_of)
             url = url_of(folder / "as-of.db")
             with _engine(url) as engine:
-                records = Records(events, self._settings.topics, partial(reader_of, self._settings))
+                records = AsOfRecords(
+                    events, self._settings.topics, partial(open_reader, self._settings)
+                )
                 fill(engine, self._projection, records, resolved)
             with Reader(url, [*self._projection.views]) as reader:
                 name = self._projection.name
                 key = read_models(self._settings.application)[name].key
-                yield Content(reader, name, key), resolved
+                yield ExportContent(reader, name, key), resolved
 
     def _log(self) -> AbstractContextManager[KafkaLog]:
-        return honouring(self._kafka.settings, self._settings.topics)
+        return reader_skipping(self._kafka.settings, self._settings.topics)
 
-    def _resolver(self, log: KafkaLog, events: EventLog) -> Resolver:
+    def _resolver(self, log: KafkaLog, events: EventLog) -> PositionResolver:
         topics = self._settings.topics
-        decided = Decided(self._kafka, topics)
-        return Resolver(self._projection, topics, log, events, decided)
+        decided = DecidedUpTo(self._kafka, topics)
+        return PositionResolver(self._projection, topics, log, events, decided)
 
     def _destination(self, to: str, log: KafkaLog) -> Destination:
         if to.startswith(TOPIC):
             name = to.removeprefix(TOPIC)
             return KafkaTopic(name, self._kafka, log, self._settings.topics)
-        return Stdout() if to == "-" else File(Path(to), _of_the_service(self._settings))
+        return (
+            StdoutDestination()
+            if to == "-"
+            else FileDestination(Path(to), _of_the_service(self._settings))
+        )
 
 
 @contextmanager
@@ -134,7 +140,7 @@ def as_of(settings: Settings, projection: str, millis: int) -> Iterator[Iterator
     Raises:
         VerdictError: The rows cannot be determined, for example because commands of that time are
             not decided yet.
-        Unreachable: Kafka does not answer.
+        UnreachableError: Kafka does not answer.
     """
     with Materialiser(settings, projection).content(AsOf(millis=millis)) as content:
         yield content.values()
@@ -157,13 +163,14 @@ def _engine(url: str) -> Iterator[Engine]:
             yield engine
         except DBAPIError as error:
             raise VerdictError(
-                f"the tables could not be built in {engine.url.database} ({one_line(error.orig)}): "
+                f"the tables could not be built in {engine.url.database} "
+                f"({one_line_error(error.orig)}): "
                 "make room there, then try again"
             ) from error
 
 
 def _changing(settings: Settings, name: str) -> Projection:
-    projection = declared_projection(settings, name)(FIRST)
+    projection = projection_by_name(settings, name)(FIRST)
     if not projection.tables:
         key = read_models(settings.application)[name].key[0]
         raise VerdictError(

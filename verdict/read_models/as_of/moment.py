@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from verdict.model.message import epoch_millis, iso_time
-from verdict.wire.spans import Partition
+from verdict.wire.spans import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class AsOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedPosition:
     """The position that was asked for.
 
     Args:
@@ -35,7 +35,7 @@ class Resolved:
     """
 
     as_of: AsOf
-    ends: Mapping[Partition, int]
+    ends: Mapping[TopicPartition, int]
     until: int | None = None
 
     @property

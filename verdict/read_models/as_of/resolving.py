@@ -3,22 +3,22 @@
 from collections.abc import Callable, Mapping
 
 from verdict.database.time_text import wall_clock
-from verdict.errors import Unreachable
+from verdict.errors import UnreachableError
 from verdict.event_log.event_log import EventLog
 from verdict.kafka.log import KafkaLog
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection.decoding import Decoding
+from verdict.projection.decoding import RecordDecoder
 from verdict.projection.projection import Projection
-from verdict.read_models.as_of.decided import Decided
-from verdict.read_models.as_of.errors import Compacted, NotByPosition, NotPassed
-from verdict.read_models.as_of.moment import AsOf, Resolved
-from verdict.wire.spans import Partition, Span
+from verdict.read_models.as_of.decided import DecidedUpTo
+from verdict.read_models.as_of.errors import CompactedError, FutureTimeError, NoPositionsError
+from verdict.read_models.as_of.moment import AsOf, ResolvedPosition
+from verdict.wire.spans import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
 
-Ends = dict[Partition, int]
+Ends = dict[TopicPartition, int]
 
 
-class Resolver:
+class PositionResolver:
     """Finds positions for one projection.
 
     Args:
@@ -36,7 +36,7 @@ class Resolver:
         topics: Topics,
         log: KafkaLog,
         events: EventLog,
-        decided: Decided,
+        decided: DecidedUpTo,
         clock: Callable[[], int] = wall_clock,
     ) -> None:
         self._name = projection.name
@@ -47,37 +47,40 @@ class Resolver:
         self._decided = decided
         self._clock = clock
 
-    def resolve(self, as_of: AsOf) -> Resolved:
+    def resolve(self, as_of: AsOf) -> ResolvedPosition:
         """Return the position; the same again for the same time or global position.
 
         Raises:
-            NotPassed, NotDecided: More may come to be before the time that was asked for.
-            NoSuchPosition, NotByPosition: There is no such global position, or none helps here.
-            Compacted: Kafka does not hold any more what was known at that time.
-            Gone: Kafka has dropped events that are not archived; they may be of that time.
-            RecordsDropped: Kafka dropped what was to be read next.
-            Unreachable: Kafka does not answer, or the archive, where a global position needs it; or
-                a transaction stays open, and what is in it could still count.
+            FutureTimeError, UndecidedCommandsError: More may come to be before the time that was
+                asked for.
+            PositionNotFoundError, NoPositionsError: There is no such global position, or none
+                helps here.
+            CompactedError: Kafka does not hold any more what was known at that time.
+            EventsMissingError: Kafka has dropped events that are not archived; they may be of that
+                time.
+            RecordsDroppedError: Kafka dropped what was to be read next.
+            UnreachableError: Kafka does not answer, or the archive, where a global position needs
+                it; or a transaction stays open, and what is in it could still count.
         """
         if as_of.global_position is not None:
-            return Resolved(as_of, self._at_position(as_of.global_position))
+            return ResolvedPosition(as_of, self._at_position(as_of.global_position))
         if as_of.millis is not None:
-            return Resolved(as_of, self._at_time(as_of.millis), until=as_of.millis)
+            return ResolvedPosition(as_of, self._at_time(as_of.millis), until=as_of.millis)
         kept = self._log.bounds(self._places())
-        return Resolved(as_of, {place: span.end for place, span in kept.items()})
+        return ResolvedPosition(as_of, {place: span.end for place, span in kept.items()})
 
     def _at_position(self, position: int) -> Ends:
         if others := [topic for topic in self._followed if not self._holds_events(topic)]:
-            raise NotByPosition(self._name, others)
+            raise NoPositionsError(self._name, others)
         archive = self._events.archive()
-        archive.see_that_it_reaches(position)
+        archive.require_position(position)
         return {place: archive.end_at_position(place, position) for place in self._places()}
 
     def _at_time(self, millis: int) -> Ends:
         now = self._clock()
         if millis >= now:
-            raise NotPassed(millis, now)
-        self._decided.see_that_all_is_until(millis, self._commands())
+            raise FutureTimeError(millis, now)
+        self._decided.require_decided_until(millis, self._commands())
         self._decided.await_settled(self._followed)
         # only now, as more was published meanwhile
         places = self._places()
@@ -87,21 +90,21 @@ class Resolver:
             place: self._records_until(place, millis) for place in others
         }
 
-    def _events_until(self, places: list[Partition], millis: int) -> Ends:
+    def _events_until(self, places: list[TopicPartition], millis: int) -> Ends:
         """Return the offsets behind the last event that was decided by then."""
         ends, reached = self._archived_until(places, millis)
         kept = self._log.bounds(places)
-        decoder = Decoding(self._topics)
+        decoder = RecordDecoder(self._topics)
         for found in self._events.read(reached, {place: span.end for place, span in kept.items()}):
             record = decoder.delivery(*found).record
             if isinstance(record, RecordedEvent) and record.decided_at <= millis:
-                place = Partition.of(found)
+                place = TopicPartition.of(found)
                 ends[place] = max(ends[place], found.offset + 1)
         return ends
 
     def _archived_until(
-        self, places: list[Partition], millis: int
-    ) -> tuple[Ends, Mapping[Partition, int]]:
+        self, places: list[TopicPartition], millis: int
+    ) -> tuple[Ends, Mapping[TopicPartition, int]]:
         """Return the same as far as the archive knows, and up to where that is."""
         if not places:
             return {}, {}
@@ -109,25 +112,25 @@ class Resolver:
             archive = self._events.archive()
             reached, _ = archive.standing()
             return {place: archive.end_at_time(place, millis) for place in places}, reached
-        except Unreachable:
+        except UnreachableError:
             if any(kept.start > 0 for kept in self._log.bounds(places).values()):
                 raise
             return dict.fromkeys(places, 0), {}  # all of it is in Kafka too, and takes longer
 
-    def _records_until(self, place: Partition, millis: int) -> int:
+    def _records_until(self, place: TopicPartition, millis: int) -> int:
         """Return the offset behind the last record before the first that Kafka has of later."""
         kept = self._log.bounds([place])[place]
         end = min(kept.end, self._log.first_since([place], millis + 1)[place])
-        until = Span(min(kept.start, end), end)
+        until = OffsetRange(min(kept.start, end), end)
         if place.topic in self._topics.states:
             held = sum(1 for _ in self._log.read({place: until}))
             if held < end:
-                raise Compacted(self._name, place, end - held, end)
+                raise CompactedError(self._name, place, end - held, end)
         # Kafka's own records take offsets, and more of them may come
         last = self._log.last(place, until, lambda message: True)
         return until.start if last is None else (last.offset() or 0) + 1
 
-    def _places(self) -> list[Partition]:
+    def _places(self) -> list[TopicPartition]:
         return self._log.places(self._followed)
 
     def _commands(self) -> list[str]:

@@ -14,7 +14,7 @@ PREFIX = "materialise-"
 
 
 @contextmanager
-def scratch(data_dir: Path) -> Iterator[Path]:
+def scratch_database(data_dir: Path) -> Iterator[Path]:
     """Give an empty folder below `data_dir`; those of runs that were killed are removed."""
     private.close(data_dir)
     for left in data_dir.glob(f"{PREFIX}*"):

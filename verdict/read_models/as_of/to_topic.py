@@ -5,9 +5,9 @@ from dataclasses import replace
 from verdict.errors import VerdictError
 from verdict.exactly_once.call_errors import TransactionFailedError
 from verdict.exactly_once.transactions import Transactions
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log import KafkaLog
-from verdict.read_models.as_of.content import MARKER_KEY, Completed
+from verdict.read_models.as_of.content import MARKER_KEY, CompletionRecord
 from verdict.wire.topics import Topics
 
 ROWS_PER_S = 5_000  # that are surely published; a transaction gets that much longer
@@ -23,7 +23,7 @@ class KafkaTopic:
         topics: Those of the deployment, which are not for this.
     """
 
-    def __init__(self, name: str, kafka: Kafka, log: KafkaLog, topics: Topics) -> None:
+    def __init__(self, name: str, kafka: KafkaConfig, log: KafkaLog, topics: Topics) -> None:
         self._name = name
         self._kafka = kafka
         self._log = log
@@ -42,7 +42,7 @@ class KafkaTopic:
                 "retention that its readers need, then try again"
             )
 
-    def write(self, completed: Completed) -> bool:
+    def write(self, completed: CompletionRecord) -> bool:
         """Publish the records together, unless the topic's last marker is the same.
 
         So a run whose end was in doubt can be repeated: it is there once.
@@ -69,7 +69,7 @@ class KafkaTopic:
             transactions.close()
         return True
 
-    def _publish(self, transactions: Transactions, completed: Completed) -> None:
+    def _publish(self, transactions: Transactions, completed: CompletionRecord) -> None:
         transactions.begin()
         for record in completed.records():
             transactions.produce(self._name, record.key.encode(), record.line)

@@ -16,10 +16,10 @@ from sqlalchemy import BigInteger, Boolean, LargeBinary, Table, Text
 from verdict.database.instant import InstantType
 from verdict.operator.collector import spare_imports
 from verdict.projection.amended import amended
-from verdict.projection.batch import Delivery, Unreadable
-from verdict.projection.builder import Builder, Built, readable
+from verdict.projection.batch import Delivery, UnreadableRecord
+from verdict.projection.builder import Builder, BuiltRows, readable
 from verdict.projection.intervention import Amendments
-from verdict.projection.projection import Gap, Unprojectable
+from verdict.projection.projection import CannotApplyError, Gap
 from verdict.read_models.batches.stream import KAFKA_COLUMNS, Decoder
 from verdict.wire.topics import Topics
 
@@ -89,8 +89,8 @@ def _gap_text(gap: Gap) -> str:
     return to_json((*known, fault)).decode()
 
 
-def _fault_of(topic: str, partition: int, offset: int, problem: str) -> Unprojectable:
-    return Unprojectable(Delivery(topic, partition, offset, Unreadable(problem)), problem)
+def _fault_of(topic: str, partition: int, offset: int, problem: str) -> CannotApplyError:
+    return CannotApplyError(Delivery(topic, partition, offset, UnreadableRecord(problem)), problem)
 
 
 @dataclass(frozen=True)
@@ -114,14 +114,14 @@ class FinalRows:
             chunk = pa.array([self._chunk(rows)], pa.binary())
             yield pa.RecordBatch.from_arrays([chunk], names=[CHUNK])
 
-    def _rows(self, built: Iterator[Built]) -> Iterator[pa.RecordBatch]:
+    def _rows(self, built: Iterator[BuiltRows]) -> Iterator[pa.RecordBatch]:
         try:
             while some := [*islice(built, ROWS)]:
                 yield self._batch(some)
-        except Unprojectable as error:
+        except CannotApplyError as error:
             yield pa.RecordBatch.from_pylist([{ERROR: str(error)}], self.schema)
 
-    def _batch(self, built: Sequence[Built]) -> pa.RecordBatch:
+    def _batch(self, built: Sequence[BuiltRows]) -> pa.RecordBatch:
         names = self.builder.columns
         nothing = (None,) * len(names)
         rows = (nothing if one.values is None else one.values for one in built)

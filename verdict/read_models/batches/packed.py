@@ -14,13 +14,13 @@ from itertools import islice
 from typing import Any
 
 from verdict.model.application import Application
-from verdict.model.carried_state import CarriedState
+from verdict.model.carried_state import StateRecord
 from verdict.model.message import made_of
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
-from verdict.projection.answered import Outcome
+from verdict.projection.answered import OutcomeRow
 from verdict.projection.archived_event import archived_event
-from verdict.projection.batch import Carried, Delivery, Record, Unreadable
+from verdict.projection.batch import Delivery, Record, StateChange, UnreadableRecord
 from verdict.projection.rejected_command import RejectedCommand
 
 PACKED = "deliveries"
@@ -38,14 +38,14 @@ if RecordedEvent._fields[PAYLOAD + 1 :]:
     raise TypeError("payload must stay the last field")
 
 
-def packed(deliveries: Iterable[Delivery]) -> Iterator[bytes]:
+def pack(deliveries: Iterable[Delivery]) -> Iterator[bytes]:
     """Yield the deliveries in chunks of at most `RECORDS`."""
     rows = map(_row, deliveries)
     while some := [*islice(rows, RECORDS)]:
         yield pickle.dumps(some, pickle.HIGHEST_PROTOCOL)
 
 
-def unpacked(application: Application, chunk: bytes) -> Iterator[Delivery]:
+def unpack(application: Application, chunk: bytes) -> Iterator[Delivery]:
     """Yield the deliveries in a chunk, which a task of our own packed: nothing else is safe."""
     for topic, partition, offset, kind, values, row in pickle.loads(chunk):
         yield new(
@@ -58,7 +58,7 @@ def _row(delivery: Delivery) -> tuple[Any, ...]:
     row: tuple[Any, ...] | None = None
     if isinstance(record, RecordedEvent):
         row = tuple(archived_event(delivery))
-    elif isinstance(record, Outcome | RejectedCommand):
+    elif isinstance(record, OutcomeRow | RejectedCommand):
         row, record = tuple(record), None
     kind = record.__class__
     return *delivery[:3], kind.__name__, VALUES[kind](record), row
@@ -80,29 +80,29 @@ def _event(application: Application, values: tuple[Any, ...]) -> RecordedEvent:
     return new(RecordedEvent, whole)
 
 
-def _carried_row(carried: Carried) -> tuple[Any, ...]:
+def _carried_row(carried: StateChange) -> tuple[Any, ...]:
     state = carried.value
-    if not isinstance(state, CarriedState):
+    if not isinstance(state, StateRecord):
         return carried.key, None, state
     return carried.key, type(state).__name__, state.model_dump_json()
 
 
-def _carried(application: Application, values: tuple[Any, ...]) -> Carried:
+def _carried(application: Application, values: tuple[Any, ...]) -> StateChange:
     key, name, state = values
     if name is None:
-        return Carried(key, state)
-    return Carried(key, application.state_types[name].model_validate_json(state))
+        return StateChange(key, state)
+    return StateChange(key, application.state_types[name].model_validate_json(state))
 
 
 VALUES: dict[type, Callable[[Any], tuple[Any, ...]]] = {
     RecordedEvent: _event_row,
     type(None): lambda nothing: (),
-    Carried: _carried_row,
-    Unreadable: lambda unreadable: (unreadable.error,),
+    StateChange: _carried_row,
+    UnreadableRecord: lambda unreadable: (unreadable.error,),
 }
-RESTORE: dict[str, Callable[[Application, Any], Record | Unreadable | None]] = {
+RESTORE: dict[str, Callable[[Application, Any], Record | UnreadableRecord | None]] = {
     RecordedEvent.__name__: _event,
     type(None).__name__: lambda application, values: None,
-    Carried.__name__: _carried,
-    Unreadable.__name__: lambda application, values: Unreadable(*values),
+    StateChange.__name__: _carried,
+    UnreadableRecord.__name__: lambda application, values: UnreadableRecord(*values),
 }

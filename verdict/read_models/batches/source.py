@@ -8,16 +8,16 @@ from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import KafkaConfig
 from verdict.kafka.offsets import by_topic
 from verdict.operator.collector import collector_paused
-from verdict.projection.batch import Batch
-from verdict.read_models.batches.packed import PACKED, unpacked
-from verdict.read_models.batches.stream import TASK_BYTES, TooManyBytes, decoded
+from verdict.projection.batch import ProjectionBatch
+from verdict.read_models.batches.packed import PACKED, unpack
+from verdict.read_models.batches.stream import TASK_BYTES, BatchTooLargeError, decode_batch
 from verdict.spark.record_times import is_time_overflow, read_without_spark
 from verdict.spark.source import arriving, stored
-from verdict.wire.passed_over import NOTHING_PASSED_OVER, PassedOver
-from verdict.wire.spans import Partition, Spans, halves
+from verdict.wire.passed_over import NOTHING_PASSED_OVER, SkippedRanges
+from verdict.wire.spans import Spans, TopicPartition, halves
 from verdict.wire.topics import Topics
 
 MOST = 20_000  # offsets at a time, unless somebody says otherwise
@@ -51,8 +51,8 @@ class KafkaBatches:
         kafka: Mapping[str, str],
         topics: Topics,
         task_bytes: int = TASK_BYTES,
-        passed_over: PassedOver = NOTHING_PASSED_OVER,
-        clients: Kafka | None = None,
+        passed_over: SkippedRanges = NOTHING_PASSED_OVER,
+        clients: KafkaConfig | None = None,
     ) -> None:
         self.most = int(kafka.get("maxOffsetsPerTrigger", MOST))
         self.part = BATCHES * min(self.most, MOST)
@@ -67,14 +67,14 @@ class KafkaBatches:
         self.passed_over = passed_over
         self._wanted = f"NOT ({passed_over.condition()})"
 
-    def stream(self, begin: Mapping[Partition, int]) -> DataFrame:
+    def stream(self, begin: Mapping[TopicPartition, int]) -> DataFrame:
         """Return what comes, decoded; `begin` has every partition of the topics that it names."""
         offsets = by_topic(begin)
         sizes = {topic: len(found) for topic, found in offsets.items()}
         records = arriving(self._spark, self._kafka, offsets, sizes, self.most)
         return self._decoded(records.where(self._wanted), self._task_bytes)
 
-    def between(self, spans: Spans) -> Iterator[Batch]:
+    def between(self, spans: Spans) -> Iterator[ProjectionBatch]:
         """Yield what Kafka holds in `spans`, in one batch or several that follow each other."""
         yield from self.batches(self._frame(spans, self._task_bytes), spans)
 
@@ -94,7 +94,7 @@ class KafkaBatches:
         }
         return stored(self._spark, {**self._group, **self._kafka}, **options).where(self._wanted)
 
-    def batches(self, frame: DataFrame, spans: Spans) -> Iterator[Batch]:
+    def batches(self, frame: DataFrame, spans: Spans) -> Iterator[ProjectionBatch]:
         """Yield the records of a decoded frame, which is evaluated once, as `between` does.
 
         Args:
@@ -106,18 +106,18 @@ class KafkaBatches:
         except Exception as error:
             if self._clients is not None and is_time_overflow(error):
                 yield from self._with_any_time(self._clients, spans)
-            elif TooManyBytes.__name__ in str(error):
+            elif BatchTooLargeError.__name__ in str(error):
                 for half in halves(spans):
                     limit = NO_LIMIT if _offsets(half) == 1 else self._task_bytes
                     yield from self.batches(self._frame(half, limit), half)
             else:
                 raise
         else:
-            unpack = partial(unpacked, self._topics.application)
+            unpacked = map(partial(unpack, self._topics.application), chunks)
             with collector_paused():
-                yield Batch(chain.from_iterable(map(unpack, chunks)), spans)
+                yield ProjectionBatch(chain.from_iterable(unpacked), spans)
 
-    def _with_any_time(self, clients: Kafka, spans: Spans) -> Iterator[Batch]:
+    def _with_any_time(self, clients: KafkaConfig, spans: Spans) -> Iterator[ProjectionBatch]:
         """Yield what a batch holds that Spark's reader cannot read; few records at a time."""
         if _offsets(spans) > FEW:
             for half in halves(spans):
@@ -130,7 +130,7 @@ class KafkaBatches:
         return self._decoded(self.records(spans), task_bytes)
 
     def _decoded(self, records: DataFrame, task_bytes: int) -> DataFrame:
-        return decoded(records, self._topics, task_bytes)
+        return decode_batch(records, self._topics, task_bytes)
 
 
 def _offsets(spans: Spans) -> int:

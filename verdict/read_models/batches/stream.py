@@ -9,29 +9,29 @@ from pyspark.sql import DataFrame
 
 from verdict.operator.collector import spare_imports
 from verdict.projection.batch import Delivery
-from verdict.projection.decoding import Decoding
-from verdict.read_models.batches.packed import PACKED, PACKED_SCHEMA, packed
+from verdict.projection.decoding import RecordDecoder
+from verdict.read_models.batches.packed import PACKED, PACKED_SCHEMA, pack
 from verdict.wire.topics import Topics
 
 KAFKA_COLUMNS = ("topic", "partition", "offset", "key", "value")
 TASK_BYTES = 24 * 2**20  # that one task may hand over; the JVM collects those of all tasks
 
 
-class TooManyBytes(Exception):
+class BatchTooLargeError(Exception):
     """A task has more to hand over than the JVM and the driver can be asked to hold."""
 
 
-def decoded(records: DataFrame, topics: Topics, task_bytes: int = TASK_BYTES) -> DataFrame:
+def decode_batch(records: DataFrame, topics: Topics, task_bytes: int = TASK_BYTES) -> DataFrame:
     """Decode events, responses and carried states, on the executors.
 
     Args:
         records: Kafka's columns: `key BINARY`, `value BINARY`, `topic STRING`, `partition INT`,
             `offset BIGINT`, of the topics that projections follow.
         topics: Of the deployment.
-        task_bytes: A task with more than that fails with TooManyBytes: ask for fewer records.
+        task_bytes: A task with more than that fails with BatchTooLargeError: ask for fewer records.
 
     Returns:
-        `PACKED_SCHEMA`: some hundred records in a row, for `packed.unpacked`. What cannot be
+        `PACKED_SCHEMA`: some hundred records in a row, for `pack.unpacked`. What cannot be
         decoded is there too, with the reason.
     """
     # a task for each of Kafka's partitions would cost more than most batches do
@@ -41,7 +41,7 @@ def decoded(records: DataFrame, topics: Topics, task_bytes: int = TASK_BYTES) ->
 
 
 @dataclass(frozen=True)
-class Decoder(Decoding):
+class Decoder(RecordDecoder):
     """Decodes the record batches of one task."""
 
     task_bytes: int = TASK_BYTES
@@ -50,14 +50,14 @@ class Decoder(Decoding):
         """Yield the records of `batches`, whose columns are `KAFKA_COLUMNS`.
 
         Raises:
-            TooManyBytes: They are more than one task may hand over.
+            BatchTooLargeError: They are more than one task may hand over.
         """
         spare_imports()
         size = 0
-        for chunk in packed(self.deliveries(batches)):
+        for chunk in pack(self.deliveries(batches)):
             size += len(chunk)
             if size > self.task_bytes:
-                raise TooManyBytes(f"{size} bytes, {self.task_bytes} may be handed over")
+                raise BatchTooLargeError(f"{size} bytes, {self.task_bytes} may be handed over")
             yield pa.RecordBatch.from_arrays([pa.array([chunk], pa.binary())], names=[PACKED])
 
     def deliveries(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Delivery]:

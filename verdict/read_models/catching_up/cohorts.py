@@ -9,11 +9,11 @@ from pyspark.sql import SparkSession
 
 from verdict.operator.collector import collector_paused
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Batch
+from verdict.projection.batch import ProjectionBatch
 from verdict.read_models.batches.source import KafkaBatches
-from verdict.read_models.catching_up.front import Front, apply_rest, reached_by
+from verdict.read_models.catching_up.front import LiveHead, apply_rest, reached_by
 from verdict.read_models.catching_up.read_ahead import read_ahead
-from verdict.read_models.catching_up.split import Reached, lag, next_part, passed
+from verdict.read_models.catching_up.split import Reached, is_passed, lag, next_part
 from verdict.spark.running import POOL
 from verdict.spark.session import jvm_exit_code
 from verdict.wire.spans import Spans
@@ -22,7 +22,7 @@ NAME = "catching-up"  # of the threads, and of the pool of Spark's scheduler tha
 PATIENCE_S = 30.0  # for a thread that ends
 
 
-class CatchingUp:
+class CatchUp:
     """Cohorts of appliers, each brought forward by a thread of its own.
 
     A part is one job of Spark, of bounded size, in a pool of its own: tasks of other queries wait
@@ -39,7 +39,7 @@ class CatchingUp:
         self,
         spark: SparkSession,
         batches: KafkaBatches,
-        front: Front,
+        front: LiveHead,
         failed: Callable[[Exception], None],
     ) -> None:
         self._spark = spark
@@ -104,7 +104,7 @@ class CatchingUp:
             for batch in batches:
                 self._apply(cohort, [batch])
 
-    def _way(self, cohort: Sequence[Applier]) -> Iterator[Batch]:
+    def _way(self, cohort: Sequence[Applier]) -> Iterator[ProjectionBatch]:
         """Yield what lies before a cohort, whoever applies it and when."""
         reached: dict[Applier, Reached] = {
             one: reached_by(one, self._front.offsets) for one in cohort
@@ -114,12 +114,12 @@ class CatchingUp:
                 return
             part = self._next(going)
             yield from self._batches.between(part)
-            reached = {one: passed(offsets, part) for one, offsets in reached.items()}
+            reached = {one: is_passed(offsets, part) for one, offsets in reached.items()}
 
     def _next(self, going: Sequence[Reached]) -> Spans:
         return next_part(going, self._front.offsets, self._batches.part)
 
-    def _apply(self, cohort: Sequence[Applier], batches: Iterable[Batch]) -> None:
+    def _apply(self, cohort: Sequence[Applier], batches: Iterable[ProjectionBatch]) -> None:
         for batch in batches:
             with collector_paused():
                 for applier in self._going(cohort):

@@ -7,21 +7,21 @@ from collections.abc import Mapping, Sequence
 from verdict.projection.applier import Applier
 from verdict.projection.batch import NOTHING
 from verdict.read_models.catching_up.split import lag
-from verdict.wire.spans import Partition, Spans
+from verdict.wire.spans import Spans, TopicPartition
 
 GRACE_S = 1.0  # from one batch to the next, as long as records keep coming
 
 Group = Sequence[Applier]
 
 
-def reached_by(applier: Applier, places: Mapping[Partition, int]) -> dict[Partition, int]:
+def reached_by(applier: Applier, places: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
     """Return the next offset of an applier in those of `places` that it follows."""
     return {
         place: applier.positions.get(place, 0) for place in places if place.topic in applier.topics
     }
 
 
-class Front:
+class LiveHead:
     """Where the next batch of the live query starts; whoever is near that may join it.
 
     Appliers are used by one thread at a time: by that of their group until `join` returns True,
@@ -33,7 +33,9 @@ class Front:
         pause_s: What passes between two batches at least, in seconds.
     """
 
-    def __init__(self, offsets: Mapping[Partition, int], near: int, pause_s: float = 0) -> None:
+    def __init__(
+        self, offsets: Mapping[TopicPartition, int], near: int, pause_s: float = 0
+    ) -> None:
         self._offsets = dict(offsets)
         self._near = near
         self._grace_s = pause_s + GRACE_S
@@ -44,7 +46,7 @@ class Front:
         self._closed = False
 
     @property
-    def offsets(self) -> Mapping[Partition, int]:
+    def offsets(self) -> Mapping[TopicPartition, int]:
         """Where the next batch starts."""
         with self._changed:
             return self._offsets
@@ -105,7 +107,7 @@ class Front:
             return False
 
 
-def apply_rest(applier: Applier, front: Front) -> None:
+def apply_rest(applier: Applier, front: LiveHead) -> None:
     """Apply the rest of what came for held aggregates: nobody knows when a batch follows.
 
     Args:

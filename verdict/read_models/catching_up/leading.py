@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Batch
+from verdict.projection.batch import ProjectionBatch
 from verdict.read_models.batches.source import KafkaBatches
-from verdict.read_models.catching_up.front import Front, apply_rest, reached_by
-from verdict.read_models.catching_up.split import beginning, next_part, split
-from verdict.wire.spans import Span, Spans
+from verdict.read_models.catching_up.front import LiveHead, apply_rest, reached_by
+from verdict.read_models.catching_up.split import next_part, split, split_start
+from verdict.wire.spans import OffsetRange, Spans
 
 NO_BOUND = 2**62  # who joins is near
 
 
-class Leading:
+class LiveSet:
     """The live query's appliers, and who comes to be one of them.
 
     Args:
@@ -43,19 +43,19 @@ class Leading:
             reached = reached_by(applier, ends)
             starts = {place: log[place].start for place in reached}
             gone = {
-                place: Span(starts[place], starts[place])
+                place: OffsetRange(starts[place], starts[place])
                 for place in reached
                 if reached[place] < starts[place]
             }
             if gone:
-                applier.apply(Batch([], gone))
+                applier.apply(ProjectionBatch([], gone))
         appliers = [applier for applier in appliers if not applier.is_stopped]
         all_reached = [reached_by(applier, ends) for applier in appliers]
         leading, cohorts = split(all_reached, ends, batches.most)
         self._leading = {appliers[number] for number in leading}
         self.cohorts = [[appliers[number] for number in cohort] for cohort in cohorts]
-        start = beginning([all_reached[number] for number in leading], ends)
-        self.front = Front(start, batches.most, pause_s)
+        start = split_start([all_reached[number] for number in leading], ends)
+        self.front = LiveHead(start, batches.most, pause_s)
 
     def apply(self, frame: DataFrame, spans: Spans) -> None:
         """Apply a batch of the live query, and take those along who wait for it.
@@ -65,7 +65,7 @@ class Leading:
             spans: Of the batch.
 
         Raises:
-            Superseded, DBAPIError: As `Applier.follow` does.
+            SupersededError, DBAPIError: As `Applier.follow` does.
         """
         self._take_along(self.front.begin_batch(spans), spans)
         leading = [applier for applier in self._all if applier in self._leading]

@@ -3,25 +3,27 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from verdict.wire.spans import Partition, Span, Spans
+from verdict.wire.spans import OffsetRange, Spans, TopicPartition
 
-Reached = Mapping[Partition, int]
+Reached = Mapping[TopicPartition, int]
 """The next offset in each partition that a projection follows; 0 where it has not been yet."""
 
 
-class Split(NamedTuple):
+class BatchSplit(NamedTuple):
     """Numbers of projections: those that lead, and those that go together behind them."""
 
     leading: list[int]
     cohorts: list[list[int]]
 
 
-def lag(reached: Reached, ends: Mapping[Partition, int]) -> int:
+def lag(reached: Reached, ends: Mapping[TopicPartition, int]) -> int:
     """Return how many offsets lie between a projection and `ends`."""
     return sum(max(0, ends[place] - offset) for place, offset in reached.items())
 
 
-def split(all_reached: Sequence[Reached], ends: Mapping[Partition, int], near: int) -> Split:
+def split(
+    all_reached: Sequence[Reached], ends: Mapping[TopicPartition, int], near: int
+) -> BatchSplit:
     """Tell those that are near the ends of the log from those that must be brought there.
 
     Who must be brought forward goes together with others that are near each of them, as far as
@@ -43,10 +45,12 @@ def split(all_reached: Sequence[Reached], ends: Mapping[Partition, int], near: i
                 break
         else:
             cohorts.append([number])
-    return Split(leading, cohorts)
+    return BatchSplit(leading, cohorts)
 
 
-def beginning(leading: Sequence[Reached], ends: Mapping[Partition, int]) -> dict[Partition, int]:
+def split_start(
+    leading: Sequence[Reached], ends: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int]:
     """Return where the live query begins: where the last of the leading is, else at the end."""
     return {
         place: min((reached[place] for reached in leading if place in reached), default=end)
@@ -54,7 +58,7 @@ def beginning(leading: Sequence[Reached], ends: Mapping[Partition, int]) -> dict
     }
 
 
-def next_part(cohort: Sequence[Reached], ends: Mapping[Partition, int], most: int) -> Spans:
+def next_part(cohort: Sequence[Reached], ends: Mapping[TopicPartition, int], most: int) -> Spans:
     """Return what a cohort is given next, nothing when all of it is there.
 
     Args:
@@ -62,16 +66,18 @@ def next_part(cohort: Sequence[Reached], ends: Mapping[Partition, int], most: in
         ends: How far it goes.
         most: Offsets in a part; a part of many partitions has one of each at least.
     """
-    starts: dict[Partition, int] = {}
+    starts: dict[TopicPartition, int] = {}
     for reached in cohort:
         for place, offset in reached.items():
             starts[place] = min(offset, starts.get(place, offset))
     left = {place: start for place, start in starts.items() if start < ends[place]}
     size = max(1, most // len(left)) if left else 0
-    return {place: Span(start, min(ends[place], start + size)) for place, start in left.items()}
+    return {
+        place: OffsetRange(start, min(ends[place], start + size)) for place, start in left.items()
+    }
 
 
-def passed(reached: Reached, part: Spans) -> Reached:
+def is_passed(reached: Reached, part: Spans) -> Reached:
     """Return where a projection is once it has a part behind it, of whatever it follows."""
     return {
         place: max(offset, part[place].end) if place in part else offset

@@ -10,13 +10,13 @@ from verdict.projection import creation, versions
 from verdict.projection.declared import AtVersion
 from verdict.projection.position import exclude_others
 from verdict.projection.projection import Projection
-from verdict.projection.role import UNSEEN, Role
+from verdict.projection.role import UNSEEN, VersionState
 from verdict.projection.versions import Version
-from verdict.read_models.versions.errors import NotBuilt
+from verdict.read_models.versions.errors import NotBuiltError
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class VersionPair:
     """A projection's versions: `live` is seen, `other` is built beside it or kept of before.
 
     `at_version` declares any of them.
@@ -27,7 +27,7 @@ class Beside:
     at_version: AtVersion
 
 
-def begin_another(engine: Engine, name: str, at_version: AtVersion) -> Beside:
+def create_next(engine: Engine, name: str, at_version: AtVersion) -> VersionPair:
     """Make the empty tables of the next version; what was built and never seen is dropped.
 
     Args:
@@ -47,24 +47,24 @@ def begin_another(engine: Engine, name: str, at_version: AtVersion) -> Beside:
         other = at_version(max(known.keys() - unseen) + 1)
         creation.create(connection, [other])
         versions.build(connection, other)
-    return Beside(at_version(live), other, at_version)
+    return VersionPair(at_version(live), other, at_version)
 
 
-def built(engine: Engine, name: str, at_version: AtVersion) -> Beside:
+def built_version(engine: Engine, name: str, at_version: AtVersion) -> VersionPair:
     """Return the live version and the newest one, which was built after it.
 
     Raises:
-        NotBuilt: There is none, or its build was interrupted.
+        NotBuiltError: There is none, or its build was interrupted.
     """
     with engine.begin() as connection:
         live, known = _known(connection, name)
     newest = max(known)
-    if newest <= live or known[newest].role == Role.BUILDING:
-        raise NotBuilt(name, live)
-    return Beside(at_version(live), at_version(newest), at_version)
+    if newest <= live or known[newest].role == VersionState.BUILDING:
+        raise NotBuiltError(name, live)
+    return VersionPair(at_version(live), at_version(newest), at_version)
 
 
-def before(engine: Engine, name: str, at_version: AtVersion) -> Beside:
+def previous_version(engine: Engine, name: str, at_version: AtVersion) -> VersionPair:
     """Return the live version and the one that readers saw before it.
 
     Raises:
@@ -72,7 +72,7 @@ def before(engine: Engine, name: str, at_version: AtVersion) -> Beside:
     """
     with engine.begin() as connection:
         live, known = _known(connection, name)
-    kept = next((number for number, one in known.items() if one.role == Role.KEPT), None)
+    kept = next((number for number, one in known.items() if one.role == VersionState.KEPT), None)
     if kept is None:
         raise VerdictError(f"projection {name} v{live} has no version before it to go back to")
     if kept > live:
@@ -80,7 +80,7 @@ def before(engine: Engine, name: str, at_version: AtVersion) -> Beside:
             f"projection {name} was rolled back from v{kept} to v{live} already, and no earlier "
             f"version is kept: `verdict projection swap {name}` shows v{kept} again"
         )
-    return Beside(at_version(live), at_version(kept), at_version)
+    return VersionPair(at_version(live), at_version(kept), at_version)
 
 
 def _known(connection: Connection, name: str) -> tuple[int, Mapping[int, Version]]:

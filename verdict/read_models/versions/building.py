@@ -7,21 +7,21 @@ from uuid import uuid4
 import pyarrow as pa
 from sqlalchemy import Connection, Engine
 
-from verdict.database.address import one_line
+from verdict.database.address import one_line_error
 from verdict.database.time_text import wall_clock
 from verdict.projection import filling, holding, intervention, position, versions
 from verdict.projection.builder import Rebuildable
-from verdict.projection.holding import Held, TooManyAtFault
+from verdict.projection.holding import Held, TooManyBlockedError
 from verdict.projection.narrowing import refuses_values
 from verdict.projection.position import Positions
 from verdict.projection.projection import Applied, Projection
 from verdict.read_models.batches.final_rows import ERROR, GAP, gap_of
-from verdict.read_models.versions.errors import AnotherBuild, Stopped
-from verdict.read_models.versions.folds import Fold
-from verdict.read_models.versions.steps import OnStep, Step, Tell
+from verdict.read_models.versions.errors import BuildStoppedError, ConcurrentBuildError
+from verdict.read_models.versions.folds import BuildFold
+from verdict.read_models.versions.steps import BuildStep, OnStep, Tell
 
 
-class Building:
+class ProjectionBuild:
     """Lets a whole log be folded, and writes each final row once.
 
     Args:
@@ -31,7 +31,7 @@ class Building:
         on_step: Called at each step.
     """
 
-    def __init__(self, fold: Fold, engine: Engine, tell: Tell, on_step: OnStep) -> None:
+    def __init__(self, fold: BuildFold, engine: Engine, tell: Tell, on_step: OnStep) -> None:
         self._fold = fold
         self._engine = engine
         self._tell = tell
@@ -44,15 +44,15 @@ class Building:
         what follows from the rows; up to then the version is a torso, and is begun anew.
 
         Raises:
-            Gone: Neither Kafka nor the archive has all of it any more.
-            Stopped: The projection failed at a record, or the database refuses a row.
-            AnotherBuild: Somebody else has begun the version anew.
+            EventsMissingError: Neither Kafka nor the archive has all of it any more.
+            BuildStoppedError: The projection failed at a record, or the database refuses a row.
+            ConcurrentBuildError: Somebody else has begun the version anew.
         """
         assert isinstance(projection, Rebuildable), "what has tables can be built"
         build = uuid4().hex
         with self._engine.begin() as connection:
             versions.build(connection, projection, build)
-        self._on_step(Step.BEGUN)
+        self._on_step(BuildStep.BEGUN)
         name = f"{projection.name} v{projection.version}"
         self._tell(f"{name}: folding {sum(ends.values()):,} offsets")
         rows = self._folded(projection, ends)
@@ -64,12 +64,12 @@ class Building:
             held = self._write(projection, build, batch, held)
             written += batch.num_rows
             self._tell(f"{name}: {written:,} rows")
-            self._on_step(Step.WRITTEN)
+            self._on_step(BuildStep.WRITTEN)
         if held:
             self._tell(f"{name}: {len(held):,} aggregates are held, see `verdict projection list`")
         with self._writing(projection, build) as connection:
             _complete(connection, projection, ends, held)
-        self._on_step(Step.BUILT)
+        self._on_step(BuildStep.BUILT)
 
     def _folded(self, projection: Rebuildable, ends: Positions) -> Iterator[pa.RecordBatch]:
         with self._engine.connect() as connection:
@@ -85,7 +85,7 @@ class Building:
         """
         with _refusing_in_words(projection), self._engine.begin() as connection:
             if not versions.is_build(connection, projection, build):
-                raise AnotherBuild(projection.name, projection.version)
+                raise ConcurrentBuildError(projection.name, projection.version)
             yield connection
 
     def _write(
@@ -99,7 +99,7 @@ class Building:
         columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
         errors, gaps = columns.pop(ERROR), columns.pop(GAP)
         if found := [*filter(None, errors)]:
-            raise Stopped(projection, found[0])
+            raise BuildStoppedError(projection, found[0])
         table = projection.tables[0]
         found_gaps = Applied(gaps=[gap_of(gap) for gap in filter(None, gaps)])
         key = columns[next(iter(table.primary_key)).name]
@@ -107,13 +107,13 @@ class Building:
             kept = [at for at, value in enumerate(key) if value is not None]
             columns = {name: [values[at] for at in kept] for name, values in columns.items()}
         with self._writing(projection, build) as connection:
-            filling.fill(connection, table, columns)
+            filling.fill_tables(connection, table, columns)
             try:
                 return holding.record(
                     connection, projection, found_gaps, wall_clock(), held, seen=False
                 )
-            except TooManyAtFault as error:
-                raise Stopped(projection, str(error)) from error
+            except TooManyBlockedError as error:
+                raise BuildStoppedError(projection, str(error)) from error
 
 
 def _complete(connection: Connection, projection: Rebuildable, ends: Positions, held: Held) -> None:
@@ -129,7 +129,7 @@ def _refusing_in_words(projection: Projection) -> Iterator[None]:
     """Say which projection has values that no database of this kind can keep.
 
     Raises:
-        Stopped: The database, or its driver, refused some.
+        BuildStoppedError: The database, or its driver, refused some.
     """
     try:
         yield
@@ -137,5 +137,5 @@ def _refusing_in_words(projection: Projection) -> Iterator[None]:
         if not refuses_values(error):
             raise
         refused = getattr(error, "orig", None) or error  # without the statement and its rows
-        said = f"the database refuses a row: {type(refused).__name__}: {one_line(refused)}"
-        raise Stopped(projection, said) from error
+        said = f"the database refuses a row: {type(refused).__name__}: {one_line_error(refused)}"
+        raise BuildStoppedError(projection, said) from error

@@ -4,7 +4,7 @@ from verdict.errors import VerdictError
 from verdict.projection.projection import Projection
 
 
-class NotBuilt(VerdictError):
+class NotBuiltError(VerdictError):
     """There is no whole version besides the one that readers see."""
 
     def __init__(self, name: str, live: int) -> None:
@@ -14,7 +14,7 @@ class NotBuilt(VerdictError):
         )
 
 
-class AnotherBuild(VerdictError):
+class ConcurrentBuildError(VerdictError):
     """Somebody else builds the same version of a projection."""
 
     def __init__(self, name: str, version: int) -> None:
@@ -24,7 +24,7 @@ class AnotherBuild(VerdictError):
         )
 
 
-class Stopped(VerdictError):
+class BuildStoppedError(VerdictError):
     """The version that is brought forward failed at a record."""
 
     def __init__(self, projection: Projection, error: str) -> None:
@@ -37,7 +37,7 @@ class Stopped(VerdictError):
         )
 
 
-class NeverLevel(VerdictError):
+class NotAlignedError(VerdictError):
     """The two versions did not come to stand at the same position."""
 
     def __init__(self, name: str, behind: int) -> None:
@@ -47,7 +47,7 @@ class NeverLevel(VerdictError):
         )
 
 
-class NotComparable(VerdictError):
+class NotComparableError(VerdictError):
     """The version that readers see is stopped, and the other one is ahead of it."""
 
     def __init__(self, name: str, live: int, other: int) -> None:
@@ -59,7 +59,7 @@ class NotComparable(VerdictError):
         )
 
 
-class SetOtherwise(VerdictError):
+class DifferentSettingsError(VerdictError):
     """A version that is to be written to was built with other settings than are set here."""
 
     def __init__(self, projection: Projection, found: str) -> None:
@@ -70,7 +70,7 @@ class SetOtherwise(VerdictError):
         )
 
 
-class StillRead(VerdictError):
+class ViewsReadError(VerdictError):
     """Somebody reads from the projection's views or tables, and does not come to an end."""
 
     def __init__(self, name: str, patience_s: int) -> None:
@@ -82,7 +82,7 @@ class StillRead(VerdictError):
         )
 
 
-class Differs(VerdictError):
+class VersionsDifferError(VerdictError):
     """Live and built version do not hold the same."""
 
     def __init__(self, name: str, rows: int, first: str) -> None:
@@ -93,7 +93,7 @@ class Differs(VerdictError):
         )
 
 
-class ViewsInUse(VerdictError):
+class ViewsInUseError(VerdictError):
     """A view of the projection cannot be replaced."""
 
     def __init__(self, name: str, said: str) -> None:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from verdict.event_log.event_log import EventLog
 from verdict.event_log.laid_file import COLUMNS
-from verdict.event_log.placed import Laid
+from verdict.event_log.placed import RawRecord
 from verdict.projection.builder import Rebuildable
 from verdict.projection.intervention import Amendments
 from verdict.projection.position import Positions
@@ -36,7 +36,7 @@ FEW_BYTES = 64 * 2**20
 PAGE = 1000  # records
 
 
-class Fold(Protocol):
+class BuildFold(Protocol):
     """Makes the rows of a projection's first table, as chunks that `opened` gives."""
 
     def __call__(
@@ -50,12 +50,12 @@ class Fold(Protocol):
             in_force: What people decided about events, for this projection.
 
         Raises:
-            Gone: Neither Kafka nor the archive has all of it any more.
-            Altered: A row of the archive is not what was archived.
+            EventsMissingError: Neither Kafka nor the archive has all of it any more.
+            HashMismatchError: A row of the archive is not what was archived.
         """
 
 
-class OnExecutors:
+class ExecutorFold:
     """Folds on Spark's executors; what comes out lies in files, as it may be more than fits.
 
     Args:
@@ -72,7 +72,7 @@ class OnExecutors:
     def __call__(
         self, projection: Rebuildable, ends: Positions, in_force: Amendments
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, as `Fold` says."""
+        """Yield the rows, as `BuildFold` says."""
         archived, folded = self._scratch / "archived", self._scratch / "folded"
         for folder in (archived, folded):
             shutil.rmtree(folder, ignore_errors=True)
@@ -89,22 +89,22 @@ class OnExecutors:
         shutil.rmtree(self._scratch)
 
 
-class Here:
-    """Folds records that `few` has read, in this process.
+class LocalFold:
+    """Folds records that `is_small` has read, in this process.
 
     Args:
         records: All before the ends that are folded to.
         topics: Of the deployment.
     """
 
-    def __init__(self, records: Sequence[Laid], topics: Topics) -> None:
+    def __init__(self, records: Sequence[RawRecord], topics: Topics) -> None:
         self._records = records
         self._topics = topics
 
     def __call__(
         self, projection: Rebuildable, ends: Positions, in_force: Amendments
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, as `Fold` says."""
+        """Yield the rows, as `BuildFold` says."""
         table, builder = projection.tables[0], projection.builder
         records = sorted(self._records, key=_by_key) if builder.by_key else self._records
         pages = (records[start : start + PAGE] for start in range(0, len(records), PAGE))
@@ -113,12 +113,12 @@ class Here:
             yield opened(chunks.column(CHUNK)[0].as_buffer())
 
 
-def few(events: EventLog, ends: Positions) -> list[Laid] | None:
+def is_small(events: EventLog, ends: Positions) -> list[RawRecord] | None:
     """Return all records before `ends`; None if they are more than should be held here.
 
     Raises:
-        Gone, Altered: As for `Fold`.
-        Unreachable: Kafka does not answer.
+        EventsMissingError, HashMismatchError: As for `BuildFold`.
+        UnreachableError: Kafka does not answer.
     """
     if sum(ends.values()) > FEW:
         return None
@@ -131,11 +131,11 @@ def few(events: EventLog, ends: Positions) -> list[Laid] | None:
     return records
 
 
-def _by_key(record: Laid) -> tuple[bytes, str, int, int]:
+def _by_key(record: RawRecord) -> tuple[bytes, str, int, int]:
     """Return the order of `final_rows.ORDER`; what has no key is nobody's, and comes first."""
     return record.key or b"", record.topic, record.partition, record.offset
 
 
-def _columns(page: Sequence[Laid]) -> pa.RecordBatch:
+def _columns(page: Sequence[RawRecord]) -> pa.RecordBatch:
     columns = [*map(list, zip(*page, strict=True))]
     return pa.RecordBatch.from_arrays(columns, schema=COLUMNS)

@@ -13,22 +13,22 @@ from sqlalchemy import Connection, Engine
 from verdict.event_log.event_log import EventLog
 from verdict.projection import position, versions
 from verdict.projection.applier import Applier
-from verdict.projection.batch import NOTHING, Batch, batches
+from verdict.projection.batch import NOTHING, ProjectionBatch, batches
 from verdict.projection.database import snapshot
 from verdict.projection.missing_events import missing_events
 from verdict.projection.position import Positions
-from verdict.projection.role import Role
-from verdict.projection.versions import BuiltOtherwise
+from verdict.projection.role import VersionState
+from verdict.projection.versions import SettingsChangedError
 from verdict.read_models.batches.stream import Decoder
-from verdict.read_models.versions.beside import Beside
+from verdict.read_models.versions.beside import VersionPair
 from verdict.read_models.versions.errors import (
-    NeverLevel,
-    NotBuilt,
-    NotComparable,
-    SetOtherwise,
-    Stopped,
+    BuildStoppedError,
+    DifferentSettingsError,
+    NotAlignedError,
+    NotBuiltError,
+    NotComparableError,
 )
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
 
 PATIENCE_S = 30.0  # for a live version that is behind
@@ -36,7 +36,7 @@ PAUSE_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class AlignedVersions:
     """Brings the version beside the live one to the same position, by what lies in between.
 
     Args:
@@ -49,7 +49,7 @@ class Level:
     engine: Engine
     log: EventLog
     topics: Topics
-    beside: Beside
+    beside: VersionPair
 
     @contextmanager
     def reached(self) -> Iterator[Connection]:
@@ -59,11 +59,11 @@ class Level:
         it was, and taken again when it moved on in between.
 
         Raises:
-            NotBuilt: Somebody builds the other one anew.
-            Stopped: The other one cannot be brought there.
-            Gone: Kafka has dropped what it needs, and the archive has not got it.
-            NeverLevel: The live one is behind it, and does not move.
-            NotComparable: The live one is behind it, and stopped.
+            NotBuiltError: Somebody builds the other one anew.
+            BuildStoppedError: The other one cannot be brought there.
+            EventsMissingError: Kafka has dropped what it needs, and the archive has not got it.
+            NotAlignedError: The live one is behind it, and does not move.
+            NotComparableError: The live one is behind it, and stopped.
         """
         while True:
             self.follow()
@@ -73,7 +73,7 @@ class Level:
                     return
                 if self._is_ahead_of_stopped(connection):
                     live, other = self.beside.live, self.beside.other
-                    raise NotComparable(live.name, live.version, other.version)
+                    raise NotComparableError(live.name, live.version, other.version)
 
     def follow(self) -> None:
         """Bring the other version to where the live one stands now, unless it is ahead."""
@@ -92,10 +92,10 @@ class Level:
         """Return when nobody builds the other version, as `connection` sees it.
 
         Raises:
-            NotBuilt: Somebody has begun it anew, on another host.
+            NotBuiltError: Somebody has begun it anew, on another host.
         """
-        if versions.of(connection, self.beside.other).role == Role.BUILDING:
-            raise NotBuilt(self.beside.live.name, self.beside.live.version)
+        if versions.of(connection, self.beside.other).role == VersionState.BUILDING:
+            raise NotBuiltError(self.beside.live.name, self.beside.live.version)
 
     def is_level(self, connection: Connection) -> bool:
         """Return whether both stand at the same position, as `connection` sees it."""
@@ -115,7 +115,7 @@ class Level:
     def _is_stopped(self, connection: Connection) -> bool:
         return versions.of(connection, self.beside.live).error is not None
 
-    def _live_positions(self, reached: Mapping[Partition, int]) -> Positions:
+    def _live_positions(self, reached: Mapping[TopicPartition, int]) -> Positions:
         """Return where the live version stands, once that moves no more or is not behind."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
@@ -126,12 +126,14 @@ class Level:
             if not (behind and moves):
                 return live
             if time.monotonic() > deadline:
-                raise NeverLevel(self.beside.live.name, behind)
+                raise NotAlignedError(self.beside.live.name, behind)
             time.sleep(PAUSE_S)
 
-    def _between(self, starts: Mapping[Partition, int], ends: Positions) -> Iterator[Batch]:
+    def _between(
+        self, starts: Mapping[TopicPartition, int], ends: Positions
+    ) -> Iterator[ProjectionBatch]:
         spans = {
-            place: Span(start := starts.get(place, 0), max(start, end))
+            place: OffsetRange(start := starts.get(place, 0), max(start, end))
             for place, end in ends.items()
         }
         decoder = Decoder(self.topics)
@@ -140,16 +142,16 @@ class Level:
         return batches(records, spans)
 
 
-def apply(applier: Applier, batch: Batch) -> None:
+def apply(applier: Applier, batch: ProjectionBatch) -> None:
     """Apply a batch to a version that must not stop.
 
     Raises:
-        Stopped: The projection failed.
-        SetOtherwise: It was built with other settings.
+        BuildStoppedError: The projection failed.
+        DifferentSettingsError: It was built with other settings.
     """
     applier.apply(batch)
     failure, projection = applier.failure, applier.projection
-    if isinstance(failure, BuiltOtherwise):
-        raise SetOtherwise(projection, failure.found) from failure
+    if isinstance(failure, SettingsChangedError):
+        raise DifferentSettingsError(projection, failure.found) from failure
     if failure is not None:
-        raise Stopped(projection, str(failure)) from failure
+        raise BuildStoppedError(projection, str(failure)) from failure

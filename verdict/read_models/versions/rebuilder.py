@@ -12,27 +12,27 @@ from verdict.configuration.found import database_url
 from verdict.configuration.kafka import spark_options
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
-from verdict.event_log.decisions import honouring
-from verdict.event_log.followed_log import refuse_another_read_side
-from verdict.event_log.opened import event_log
-from verdict.exactly_once.steps import unobserved
+from verdict.event_log.decisions import reader_skipping
+from verdict.event_log.followed_log import require_same_read_side
+from verdict.event_log.opened import open_event_log
+from verdict.exactly_once.steps import ignore_step
 from verdict.foundation.foundation import SPARK
 from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog
 from verdict.local.lock import DataDirectoryLock
 from verdict.projection.database import failing_in_words, opened
 from verdict.projection.declared import FIRST, AtVersion
-from verdict.projection.position import AnotherRunner, Positions
+from verdict.projection.position import ConcurrentProjectionError, Positions
 from verdict.read_models.batches.source import KafkaBatches
-from verdict.read_models.declared_projection import declared_projection
+from verdict.read_models.declared_projection import projection_by_name
 from verdict.read_models.versions import beside, swapping
-from verdict.read_models.versions.beside import Beside
-from verdict.read_models.versions.building import Building
-from verdict.read_models.versions.errors import Differs
-from verdict.read_models.versions.folds import Fold, Here, OnExecutors, few
-from verdict.read_models.versions.level import Level
+from verdict.read_models.versions.beside import VersionPair
+from verdict.read_models.versions.building import ProjectionBuild
+from verdict.read_models.versions.errors import VersionsDifferError
+from verdict.read_models.versions.folds import BuildFold, ExecutorFold, LocalFold, is_small
+from verdict.read_models.versions.level import AlignedVersions
 from verdict.read_models.versions.steps import OnStep, Tell
-from verdict.read_models.versions.swapping import Verified
+from verdict.read_models.versions.swapping import ComparedVersions
 from verdict.read_models.versions.whole_log import WholeLog, ends_of
 from verdict.spark.session import spark_session
 
@@ -48,15 +48,15 @@ class Rebuilder:
 
     Raises:
         VerdictError: There is no such projection.
-        Unreachable: Kafka or the database is out of reach.
+        UnreachableError: Kafka or the database is out of reach.
     """
 
     def __init__(
         self,
         settings: Settings,
         name: str,
-        tell: Tell = unobserved,
-        on_step: OnStep = unobserved,
+        tell: Tell = ignore_step,
+        on_step: OnStep = ignore_step,
     ) -> None:
         self._settings = settings
         self._name = name
@@ -65,95 +65,99 @@ class Rebuilder:
         self._tell = tell
         self._on_step = on_step
 
-    def rebuild(self) -> Beside:
+    def rebuild(self) -> VersionPair:
         """Build the next version from the whole log, beside the one that readers see.
 
         Raises:
-            Gone: Neither Kafka nor the archive has all of it any more.
-            Stopped: The projection failed.
-            AnotherBuild: Somebody else has begun the version anew.
+            EventsMissingError: Neither Kafka nor the archive has all of it any more.
+            BuildStoppedError: The projection failed.
+            ConcurrentBuildError: Somebody else has begun the version anew.
         """
         with self._alone() as lock, self._database() as engine, ExitStack() as parts:
-            made = beside.begin_another(engine, self._name, self._at_version)
+            made = beside.create_next(engine, self._name, self._at_version)
             topics = self._settings.topics
-            log = parts.enter_context(honouring(self._kafka.settings, topics))
+            log = parts.enter_context(reader_skipping(self._kafka.settings, topics))
             ends = ends_of(made.other, log, topics)
             fold = self._fold(parts, lock, log, ends)
-            Building(fold, engine, self._tell, self._on_step).build(made.other, ends)
+            ProjectionBuild(fold, engine, self._tell, self._on_step).build(made.other, ends)
             return made
 
-    def verify(self) -> Verified:
+    def verify(self) -> ComparedVersions:
         """Compare the version that was built with the one that readers see.
 
         Raises:
-            NotBuilt: There is none.
-            Stopped: It cannot be brought to the live one's position.
-            Gone: Neither Kafka nor the archive has what it needs to come there.
-            NeverLevel: The live version is behind, and does not move.
-            NotComparable: It is behind, and stopped.
+            NotBuiltError: There is none.
+            BuildStoppedError: It cannot be brought to the live one's position.
+            EventsMissingError: Neither Kafka nor the archive has what it needs to come there.
+            NotAlignedError: The live version is behind, and does not move.
+            NotComparableError: It is behind, and stopped.
         """
-        with self._level(beside.built) as level:
-            return swapping.verify(level)
+        with self._level(beside.built_version) as level:
+            return swapping.compare_versions(level)
 
-    def swap(self, accept_differences: bool = False) -> Beside:
+    def swap(self, accept_differences: bool = False) -> VersionPair:
         """Let readers see the version that was built, if it holds the same.
 
         Args:
             accept_differences: Do not compare: whatever it holds.
 
         Raises:
-            Differs: It does not; readers see what they saw.
-            ViewsInUse: A view of somebody else's stands on one of the projection's.
-            StillRead: Somebody reads from one, and does not come to an end.
-            NotBuilt, Stopped, Gone, NeverLevel, NotComparable: As `verify`.
+            VersionsDifferError: It does not; readers see what they saw.
+            ViewsInUseError: A view of somebody else's stands on one of the projection's.
+            ViewsReadError: Somebody reads from one, and does not come to an end.
+            NotBuiltError, BuildStoppedError, EventsMissingError, NotAlignedError,
+                NotComparableError: As `verify`.
         """
-        with self._level(beside.built) as level:
+        with self._level(beside.built_version) as level:
             if not accept_differences:
-                _check_equal(swapping.verify(level))
-            swapping.swap(level, self._settings.roles, self._on_step)
+                _check_equal(swapping.compare_versions(level))
+            swapping.promote(level, self._settings.roles, self._on_step)
             return level.beside
 
-    def rollback(self) -> Beside:
+    def rollback(self) -> VersionPair:
         """Let readers see the version again that they saw before, brought up to date.
 
         Raises:
             VerdictError: None is kept.
-            ViewsInUse, StillRead, Stopped, Gone, NeverLevel: As `swap`.
+            ViewsInUseError, ViewsReadError, BuildStoppedError, EventsMissingError,
+                NotAlignedError: As `swap`.
         """
-        with self._level(beside.before) as level:
-            swapping.swap(level, self._settings.roles, self._on_step)
+        with self._level(beside.previous_version) as level:
+            swapping.promote(level, self._settings.roles, self._on_step)
             return level.beside
 
     @contextmanager
-    def _level(self, choose: Callable[[Engine, str, AtVersion], Beside]) -> Iterator[Level]:
+    def _level(
+        self, choose: Callable[[Engine, str, AtVersion], VersionPair]
+    ) -> Iterator[AlignedVersions]:
         with self._alone(), self._database() as engine, ExitStack() as parts:
             chosen = choose(engine, self._name, self._at_version)
-            log = event_log(self._settings, parts)
-            yield Level(engine, log, self._settings.topics, chosen)
+            log = open_event_log(self._settings, parts)
+            yield AlignedVersions(engine, log, self._settings.topics, chosen)
 
     @contextmanager
     def _database(self) -> Iterator[Engine]:
         try:
             with opened(database_url(self._settings)) as engine, failing_in_words(engine):
-                refuse_another_read_side(self._settings, self._kafka)
+                require_same_read_side(self._settings, self._kafka)
                 yield engine
-        except AnotherRunner as error:
+        except ConcurrentProjectionError as error:
             raise VerdictError(f"{error}; then try again") from error
 
     def _fold(
         self, parts: ExitStack, lock: DataDirectoryLock, log: KafkaLog, ends: Positions
-    ) -> Fold:
+    ) -> BuildFold:
         """Return what folds everything before `ends`: without Spark, as long as it is few."""
         topics = self._settings.topics
-        events = event_log(self._settings, parts, log)
-        if (records := few(events, ends)) is not None:
-            return Here(records, topics)
+        events = open_event_log(self._settings, parts, log)
+        if (records := is_small(events, ends)) is not None:
+            return LocalFold(records, topics)
         spark = parts.enter_context(self._spark(lock))
         servers = {"kafka.bootstrap.servers": str(self._kafka.settings["bootstrap.servers"])}
         kafka = spark_options(self._settings) | servers
         batches = KafkaBatches(spark, kafka, topics, passed_over=log.passed_over)
         whole = WholeLog(spark, batches, events, topics)
-        return OnExecutors(whole, self._folder / "scratch", self._cores)
+        return ExecutorFold(whole, self._folder / "scratch", self._cores)
 
     @property
     def _cores(self) -> int:
@@ -184,7 +188,7 @@ class Rebuilder:
 
 
 def _buildable(settings: Settings, name: str) -> AtVersion:
-    at_version = declared_projection(settings, name)
+    at_version = projection_by_name(settings, name)
     if not at_version(FIRST).tables:
         raise VerdictError(
             f"{name} holds what came in the order in which it came: there is nothing to build it "
@@ -193,11 +197,11 @@ def _buildable(settings: Settings, name: str) -> AtVersion:
     return at_version
 
 
-def _check_equal(verified: Verified) -> None:
+def _check_equal(verified: ComparedVersions) -> None:
     """Return when both versions hold the same.
 
     Raises:
-        Differs: They do not.
+        VersionsDifferError: They do not.
     """
     unequal = [table for table in verified.tables if not table.equal]
     if not unequal:
@@ -205,4 +209,6 @@ def _check_equal(verified: Verified) -> None:
     first = next(row for table in unequal for row in table.differing)
     key = ", ".join(map(str, first.key))
     said = f"{key} ({first.live or 'nothing'} live, {first.built or 'nothing'} built)"
-    raise Differs(verified.projection, sum(len(table.differing) for table in unequal), said)
+    raise VersionsDifferError(
+        verified.projection, sum(len(table.differing) for table in unequal), said
+    )

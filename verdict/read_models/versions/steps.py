@@ -4,7 +4,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 
-class Step(StrEnum):
+class BuildStep(StrEnum):
     """A moment in the life of a version; what is named has just happened."""
 
     BEGUN = "begun"
@@ -15,5 +15,5 @@ class Step(StrEnum):
     SWAPPED = "swapped"
 
 
-OnStep = Callable[[Step], None]
+OnStep = Callable[[BuildStep], None]
 Tell = Callable[[str], None]

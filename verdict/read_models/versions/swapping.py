@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from verdict.database.address import one_line
+from verdict.database.address import one_line_error
 from verdict.database.statements import wait_for_locks
 from verdict.database.time_text import wall_clock
 from verdict.errors import VerdictError
 from verdict.projection import creation, position, versions
 from verdict.projection.comparison import Compared, compare
-from verdict.projection.position import AnotherRunner
+from verdict.projection.position import ConcurrentProjectionError
 from verdict.projection.projection import Projection
-from verdict.projection.role import Role
+from verdict.projection.role import VersionState
 from verdict.projection.roles import Roles
-from verdict.projection.versions import Superseded
-from verdict.read_models.versions.errors import StillRead, ViewsInUse
-from verdict.read_models.versions.level import Level
-from verdict.read_models.versions.steps import OnStep, Step
+from verdict.projection.versions import SupersededError
+from verdict.read_models.versions.errors import ViewsInUseError, ViewsReadError
+from verdict.read_models.versions.level import AlignedVersions
+from verdict.read_models.versions.steps import BuildStep, OnStep
 
 DEPENDENT_OBJECTS = "2BP01"  # SQLSTATE: something stands on what is to be dropped
 READERS_HAVE_THEM = {"55P03", "40P01"}  # a lock not available in time; a deadlock
@@ -32,7 +32,7 @@ LOCK_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class ComparedVersions:
     """What a comparison at one position found."""
 
     projection: str
@@ -46,23 +46,23 @@ class Verified:
         return all(table.equal for table in self.tables)
 
 
-def verify(level: Level) -> Verified:
+def compare_versions(level: AlignedVersions) -> ComparedVersions:
     """Compare the two versions at the same position, while the live one goes on.
 
     Raises:
-        NotBuilt: Somebody else builds it anew.
-        Stopped: The built version cannot be brought to the live one's position.
-        NeverLevel: The live version is behind, and does not move.
-        NotComparable: It is behind, and stopped.
+        NotBuiltError: Somebody else builds it anew.
+        BuildStoppedError: The built version cannot be brought to the live one's position.
+        NotAlignedError: The live version is behind, and does not move.
+        NotComparableError: It is behind, and stopped.
     """
     live, other = level.beside.live, level.beside.other
     with level.reached() as connection:
         pairs = zip(live.tables, other.tables, strict=True)
         tables = [compare(connection, *pair) for pair in pairs]
-    return Verified(live.name, live.version, other.version, tables)
+    return ComparedVersions(live.name, live.version, other.version, tables)
 
 
-def swap(level: Level, roles: Roles, on_step: OnStep) -> None:
+def promote(level: AlignedVersions, roles: Roles, on_step: OnStep) -> None:
     """Let readers see the other version, from one commit to the next.
 
     It stands at the position of the live one then, which a running service cannot move meanwhile;
@@ -75,45 +75,45 @@ def swap(level: Level, roles: Roles, on_step: OnStep) -> None:
         on_step: Called at each step.
 
     Raises:
-        ViewsInUse: A view of somebody else's stands on one that is to show the other version.
-        StillRead: Somebody reads from one, and does not come to an end.
+        ViewsInUseError: A view of somebody else's stands on one that is to show the other version.
+        ViewsReadError: Somebody reads from one, and does not come to an end.
         VerdictError: Somebody else has swapped the projection meanwhile.
-        NotBuilt: Somebody else builds the other version anew.
-        Stopped: The other version cannot be brought to the live one's position.
-        NeverLevel: The live version is behind, and does not move.
+        NotBuiltError: Somebody else builds the other version anew.
+        BuildStoppedError: The other version cannot be brought to the live one's position.
+        NotAlignedError: The live version is behind, and does not move.
     """
     deadline = time.monotonic() + PATIENCE_S
     level.follow()
-    on_step(Step.LEVEL)
+    on_step(BuildStep.LEVEL)
     while not _switched(level, roles, on_step, deadline):
         level.follow()  # the live one moved on before it could be stopped
-        on_step(Step.LEVEL)
-    on_step(Step.SWAPPED)
+        on_step(BuildStep.LEVEL)
+    on_step(BuildStep.SWAPPED)
 
 
-def _switched(level: Level, roles: Roles, on_step: OnStep, deadline: float) -> bool:
+def _switched(level: AlignedVersions, roles: Roles, on_step: OnStep, deadline: float) -> bool:
     """Let readers see the other version; tell whether that could be, or is to be tried again."""
     try:
         with _in_words(level.beside.live), level.engine.begin() as connection:
             fits = _stopped(level, connection)
             if fits:
                 _switch(level, roles, connection)
-                on_step(Step.SWITCHED)
+                on_step(BuildStep.SWITCHED)
             return fits
-    except AnotherRunner:
+    except ConcurrentProjectionError:
         return False
-    except StillRead:
+    except ViewsReadError:
         if time.monotonic() > deadline:
             raise
         return False
 
 
-def _stopped(level: Level, connection: Connection) -> bool:
+def _stopped(level: AlignedVersions, connection: Connection) -> bool:
     """Lock the live version's position to the end of the transaction; return whether it fits.
 
     Raises:
-        Superseded: It is not live any more.
-        NotBuilt: The other one is being built anew.
+        SupersededError: It is not live any more.
+        NotBuiltError: The other one is being built anew.
     """
     live = level.beside.live
     position.advance(connection, live, position.load(connection, live), {})
@@ -123,7 +123,7 @@ def _stopped(level: Level, connection: Connection) -> bool:
     return level.may_replace(connection)
 
 
-def _switch(level: Level, roles: Roles, connection: Connection) -> None:
+def _switch(level: AlignedVersions, roles: Roles, connection: Connection) -> None:
     live, other = level.beside.live, level.beside.other
     known = versions.every(connection, live.name)
     wait_for_locks(connection, LOCK_S)
@@ -131,7 +131,7 @@ def _switch(level: Level, roles: Roles, connection: Connection) -> None:
     if other.feed is not None:
         other.feed.announce(connection, live.feed, wall_clock())
     for number, one in known.items():
-        if one.role == Role.KEPT and number != other.version:
+        if one.role == VersionState.KEPT and number != other.version:
             creation.drop(connection, level.beside.at_version(number))
 
 
@@ -140,12 +140,12 @@ def _in_words(projection: Projection) -> Iterator[None]:
     """Say why a swap cannot be."""
     try:
         yield
-    except Superseded as error:
+    except SupersededError as error:
         raise VerdictError(f"{error}; see `verdict projection list`") from error
     except DBAPIError as error:
         state = getattr(error.orig, "sqlstate", None)
         if state == DEPENDENT_OBJECTS:
-            raise ViewsInUse(projection.name, one_line(error.orig)) from error
+            raise ViewsInUseError(projection.name, one_line_error(error.orig)) from error
         if state in READERS_HAVE_THEM:
-            raise StillRead(projection.name, PATIENCE_S) from error
+            raise ViewsReadError(projection.name, PATIENCE_S) from error
         raise

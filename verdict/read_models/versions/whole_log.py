@@ -6,7 +6,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from verdict.event_log.event_log import EventLog
-from verdict.event_log.laid_file import COLUMNS, write_laid
+from verdict.event_log.laid_file import COLUMNS, write_parquet
 from verdict.kafka.log import KafkaLog
 from verdict.projection.position import Positions
 from verdict.projection.projection import Projection
@@ -20,7 +20,7 @@ def ends_of(projection: Projection, log: KafkaLog, topics: Topics) -> Positions:
     """Return the end of the log now, of each partition that ever had a record.
 
     Raises:
-        Unreachable, VerdictError: As for `KafkaLog.places`.
+        UnreachableError, VerdictError: As for `KafkaLog.places`.
     """
     kept = log.bounds(log.places(projection.topics(topics)))
     return {place: span.end for place, span in kept.items() if span.end > 0}
@@ -56,8 +56,9 @@ class WholeLog:
             Kafka's columns, `stream.KAFKA_COLUMNS`.
 
         Raises:
-            Gone: Kafka does not have all of them any more, and the archive has not either.
-            Altered: A row of the archive is not what was archived.
+            EventsMissingError: Kafka does not have all of them any more, and the archive has not
+                either.
+            HashMismatchError: A row of the archive is not what was archived.
         """
         parts = self._events.parts({}, ends)
         # others choose the times of their records, and Spark cannot hold each
@@ -68,6 +69,6 @@ class WholeLog:
             frames.append(self._batches.records(kept).select(*COLUMNS.names))
         if parts.archived or theirs:
             archived = {place: span.end for place, span in parts.archived.items()}
-            write_laid(self._events.read({}, archived | theirs), scratch / "archived.parquet")
+            write_parquet(self._events.read({}, archived | theirs), scratch / "archived.parquet")
             frames.append(self._spark.read.schema(OF_SPARK).parquet(str(scratch)))
         return reduce(DataFrame.unionAll, frames)
