@@ -157,9 +157,11 @@ def test_status_tells_of_commands_that_senders_put_on_several_partitions(
     [before] = verdict("status", "--json").lines
     scattered = [
         ACCEPTED.model_copy(
-            update={"aggregate_id": name, "source": Source("order.commands", partition, 0)}
+            update={"aggregate_id": name, "source": Source("order.commands", partition, offset)}
         )
-        for name, partition in (("o-2", 1), ("o-1", 0), ("o-2", 3), ("o-3", 3), ("o-3", 0))
+        for offset, (name, partition) in enumerate(
+            (("o-2", 1), ("o-1", 0), ("o-2", 3), ("o-3", 3), ("o-3", 0))
+        )
     ]
     read_side.applier("outcome").apply(batch_of(scattered))
 

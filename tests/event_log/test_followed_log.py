@@ -12,11 +12,8 @@ from sqlalchemy import Engine, text
 
 from tests.application import APPLICATION
 from verdict.configuration.loading import load_settings
-from verdict.event_log.followed_log import (
-    bind_to_log,
-    remembered,
-    require_same_database,
-)
+from verdict.event_log.followed_log import bind_to_log, require_same_database
+from verdict.event_log.followed_topics import remembered
 from verdict.kafka import log_identity
 from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log_identity import (

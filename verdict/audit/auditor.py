@@ -17,7 +17,7 @@ from verdict.event_log.archive import Archive
 from verdict.event_log.decided import quarantine_in_words
 from verdict.event_log.decisions import accepted_in, reader_skipping
 from verdict.event_log.event_log import EventLog, EventsMissingError
-from verdict.event_log.followed_log import require_same_read_side
+from verdict.event_log.followed_topics import require_same_read_side
 from verdict.event_log.opened import open_event_log
 from verdict.exactly_once.markers import read_progress_now
 from verdict.exactly_once.query import decider_query

@@ -9,13 +9,13 @@ table = Table(
     "projection_sequence_v1",
     metadata,
     Column("name", Text, primary_key=True),
-    Column("last_number", BigInteger, nullable=False),
+    Column("last", BigInteger, nullable=False),
 )
 
 
 def begin_sequence(connection: Connection, name: str) -> None:
     """Make sure that the sequence `name` exists; a new one gives 1 first."""
-    add_new(connection, table, [{"name": name, "last_number": 0}])
+    add_new(connection, table, [{"name": name, "last": 0}])
 
 
 def last_number(connection: Connection, name: str) -> int:

@@ -1,6 +1,6 @@
 """A read side belongs to one log: to its topics, and no further than their ends."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from typing import NamedTuple
@@ -13,12 +13,11 @@ from verdict.database import ownership
 from verdict.database.address import file_of, masked_url, parse
 from verdict.database.statements import exclude_others
 from verdict.errors import EnvironmentIncompleteError, UnreachableError
+from verdict.event_log.followed_topics import Archived, remembered
 from verdict.kafka.access import KafkaConfig
 from verdict.kafka.log_identity import (
-    DifferentLogError,
     Identities,
     Identity,
-    Remembered,
     require_same_ids,
     require_same_log,
 )
@@ -26,18 +25,8 @@ from verdict.projection import followed, position
 from verdict.projection.database import failing_in_words, opened, snapshot
 from verdict.projection.event_archive import archive_table
 from verdict.projection.layout import tables_schema
-from verdict.reading.reader import open_reader
-from verdict.wire.spans import TopicPartition
 
 ARCHIVE = archive_table(MetaData())
-FOLLOWED = "SELECT topic, topic_id, cluster_id FROM followed_topic"
-REMEDY = (
-    "Start with the Kafka and the database that belong together (bootstrap_servers, database_url); "
-    "or name a database that is empty, which is filled from this Kafka's log"
-)
-
-
-Archived = Mapping[TopicPartition, tuple[int, str]]
 
 
 class FilledFrom(NamedTuple):
@@ -140,52 +129,6 @@ def check_same_topics(settings: Settings, kafka: KafkaConfig, filling: FilledFro
     whose = f"the read side {masked_url(parse(database_url(settings)))}"
     known = remembered(whose, filling.noted, settings.topics.of_the_log())
     require_same_ids([known], Identities(kafka).identity(known.ids.topic_ids))
-
-
-def require_same_read_side(settings: Settings, kafka: KafkaConfig) -> None:
-    """Return if the database that readers see was filled from the topics of this Kafka.
-
-    Raises:
-        DifferentLogError: It was filled from another cluster, or from topics that are no more.
-        UnreachableError: The database or Kafka does not answer.
-    """
-    with open_reader(settings) as reader:
-        rows = [*reader.select(FOLLOWED).rows]  # they are gone with the reader
-    noted = followed.SourceTopics(
-        frozenset(str(cluster_id) for _, _, cluster_id in rows),
-        {str(topic): str(topic_id) for topic, topic_id, _ in rows},
-    )
-    require_same_log(kafka, [remembered("the read side", noted, settings.topics.of_the_log())])
-
-
-def remembered(
-    whose: str,
-    noted: followed.SourceTopics,
-    topics: Collection[str],
-    reached: Mapping[TopicPartition, int] | None = None,
-    archived: Archived | None = None,
-) -> Remembered:
-    """Return what a read side remembers of topics that it may follow; others do not matter.
-
-    Raises:
-        DifferentLogError: It followed others only.
-    """
-    clusters, topic_ids = noted
-    if topic_ids and topic_ids.keys().isdisjoint(topics):
-        raise DifferentLogError(
-            f"{whose} belongs to another log: it was filled from {min(topic_ids)} and "
-            f"others, and is asked to follow {min(topics)} and others. {REMEDY}"
-        )
-    return Remembered(
-        whose=whose,
-        ids=Identity(
-            next(iter(clusters), None),
-            {name: topic_ids[name] for name in topic_ids if name in topics},
-        ),
-        reached={place: end for place, end in (reached or {}).items() if place.topic in topics},
-        records={place: one for place, one in (archived or {}).items() if place.topic in topics},
-        remedy=REMEDY,
-    )
 
 
 @contextmanager

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from struct import Struct
-from typing import NamedTuple
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, NamedTuple
 
 from verdict.operator.shard_state import Stamp
+
+if TYPE_CHECKING:  # it takes a while to load, and the driver has it anyway
+    import pyarrow as pa
 
 LAYOUT = Struct(">qq32sq32s")
 
@@ -27,7 +28,7 @@ def packed(moved: StateTransition) -> bytes:
     return LAYOUT.pack(moved.key, *moved.before, *moved.after)
 
 
-def moves_of(table: pa.Table) -> Iterator[StateTransition]:
+def moves_of(table: "pa.Table") -> Iterator[StateTransition]:
     """Yield what a table of `DECIDED_SCHEMA` tells of shards, in no particular order."""
     for told in table["moved"].drop_null().to_pylist():
         key, *stamps = LAYOUT.unpack(told)

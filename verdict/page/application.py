@@ -138,7 +138,7 @@ def _add_health(page: FastAPI, watch: StatusSampler, ours: Path | None) -> None:
     )
     async def livez() -> Response:  # waits for no thread of those who ask the database
         silent = 0.0 if ours is None else silence_s(ours)
-        answer = {"live": silent <= SILENT_S, "silence_s": round(silent, 1)}
+        answer = {"live": silent <= SILENT_S, "silent_s": round(silent, 1)}
         if answer["live"]:
             return JsonAnswer(answer)
         said = f"the service of this process gives no sign of life since {silent:.0f} s: restart it"

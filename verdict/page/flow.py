@@ -30,7 +30,7 @@ def flow(
     events, more_events = some(reader, EVENTS_OF_FLOW, most, correlation_id=correlation_id)
     told = [*command_history(map(response, outcomes), map(partial(event, application), events))]
     if not more_events:  # else some are only not shown
-        told = [one | {"inconsistency": _doubt(one)} for one in told]
+        told = [one | {"doubt": _doubt(one)} for one in told]
     return tree(told, application.policies), more or more_events
 
 
@@ -38,7 +38,7 @@ def lacks(nodes: Iterable[Fields]) -> bool:
     """Return whether a tree lacks an answer, or events that an answer tells of."""
     return any(
         node["response"] is None
-        or node["inconsistency"] is not None
+        or node["doubt"] is not None
         or any(lacks(event["asked"]) for event in node["events"])
         for node in nodes
     )
@@ -78,7 +78,7 @@ def _node(chapter: Fields) -> Fields:
         "command_id": about["command_id"],
         "policy": None,
         "response": chapter["response"],
-        "inconsistency": chapter.get("inconsistency"),
+        "doubt": chapter.get("doubt"),
         "events": events,
     }
 

@@ -32,7 +32,7 @@ def _explained(application: Application, reader: Reader, answered: Fields) -> Fi
     return {
         "response": answered,
         "met_version": answered["actual_version" if refused else "from_version"],
-        "inconsistency": inconsistency(answered, [*winners, *events]),
+        "doubt": inconsistency(answered, [*winners, *events]),
         "cause": _cause(application, reader, answered),
         "winners": winners,
         "events": events,

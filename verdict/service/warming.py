@@ -48,7 +48,7 @@ def _let_one_be_refused(running: ServiceProcess) -> None:
     topics = running.settings.topics
     servers = {"bootstrap.servers": running.service.bootstrap_servers}
     producer = Producer(servers)
-    producer.produce(topics.every_commands()[0], b"no command", b"warm_up")
+    producer.produce(topics.every_commands()[0], b"no command", b"warm")
     producer.flush()
     with KafkaLog(servers) as log:
         places = log.places([topics.dead_letters])

@@ -16,7 +16,7 @@ from verdict.configuration.found import (
 )
 from verdict.configuration.settings import Settings
 from verdict.errors import UnreachableError, VerdictError
-from verdict.event_log.followed_log import require_same_read_side
+from verdict.event_log.followed_topics import require_same_read_side
 from verdict.exactly_once.belonging import require_log_of
 from verdict.exactly_once.markers import decode_progress
 from verdict.exactly_once.query import Query

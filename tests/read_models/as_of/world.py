@@ -139,7 +139,7 @@ class World:
         projection = self.read_side.projections["event_archive"]
         applier = Applier(self.read_side.engine, projection, self.topics, live=False)
         applier.apply(ProjectionBatch(self.deliveries(), spans))
-        assert applier.failure is None
+        assert applier.failure is None, applier.failure
 
     def decide(self) -> None:
         """Say, as the decider does, that all commands have their outcome."""

@@ -67,7 +67,7 @@ class AsOfRecords:
         followed = projection.topics(self.topics)
         try:
             with self.archive() as reader:
-                rows = reader.select(QUARANTINED).rows
+                rows = [*reader.select(QUARANTINED).rows]  # they are gone with the reader
         except UnreachableError:
             return {}
         return {

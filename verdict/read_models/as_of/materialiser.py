@@ -15,7 +15,7 @@ from verdict.database.address import one_line_error, url_of
 from verdict.errors import UnreachableError, VerdictError
 from verdict.event_log.decisions import reader_skipping
 from verdict.event_log.event_log import EventLog
-from verdict.event_log.followed_log import require_same_read_side
+from verdict.event_log.followed_topics import require_same_read_side
 from verdict.event_log.opened import open_event_log
 from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog

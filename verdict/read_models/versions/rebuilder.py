@@ -13,7 +13,7 @@ from verdict.configuration.kafka import spark_options
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
 from verdict.event_log.decisions import reader_skipping
-from verdict.event_log.followed_log import require_same_read_side
+from verdict.event_log.followed_topics import require_same_read_side
 from verdict.event_log.opened import open_event_log
 from verdict.exactly_once.steps import ignore_step
 from verdict.foundation.foundation import SPARK
