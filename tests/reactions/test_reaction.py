@@ -204,11 +204,11 @@ def test_what_no_topic_would_take_is_a_letter_and_costs_nobody_else() -> None:
     found = follows_from(invoice(), both)
     first, second = (decode(DeadLetter, one.value).error for one in found["dead-letters"])
     assert re.fullmatch(
-        r"asks failed: TooLarge: a record of 1000\d\d\d bytes for order.commands, "
+        r"asks failed: OutputTooLargeError: a record of 1000\d\d\d bytes for order.commands, "
         r"which takes 998000",
         first,
     )
-    assert second.startswith("tells failed: TooLarge: a record of 4194")
+    assert second.startswith("tells failed: OutputTooLargeError: a record of 4194")
     assert {"loyalty.commands", "shipment"} < set(found)
 
 

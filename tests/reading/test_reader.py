@@ -90,7 +90,7 @@ def test_ctrl_c_while_sqlite_asks_what_may_be_read_is_no_refusal(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as typed:
-        typed.setattr("verdict.reading.sqlite_reader._Gate._readable", interrupted)
+        typed.setattr("verdict.reading.sqlite_reader._Authorizer._readable", interrupted)
         with pytest.raises(KeyboardInterrupt):
             reader.select("SELECT count(*) FROM outcome")
     assert list(reader.select("SELECT count(*) FROM outcome").rows) == [(0,)]

@@ -98,7 +98,7 @@ Caused by: java.io.IOException: {}
             "give its machine less to do",
         ),
         (
-            "verdict.application.NoApplication: the application shop:app cannot be loaded: "
+            "verdict.application_loader.ApplicationNotFoundError: the application shop:app cannot be loaded: "
             "SyntaxError: invalid syntax (parcel.py, line 64)",
             ApplicationNotFoundError,
             "(parcel.py, line 64): its files have changed since this process began",

@@ -210,7 +210,7 @@ def test_a_policy_asks_for_what_its_annotation_tells_of() -> None:
     def react(event: RecordedEvent) -> Iterable[Dispatch[DeleteOrder]]:
         return [Dispatch("order-2", FillOrder(quantity=1, price_cents=1))]  # type: ignore[arg-type]
 
-    with pytest.raises(AssertionError, match=r"- commands of DeleteOrder alone\n.*\+ Asked\("):
+    with pytest.raises(AssertionError, match=r"- commands of DeleteOrder alone\n.*\+ Dispatch\("):
         given(APPLICATION, PLACED).answered_by(Policy("another", ("order",), react))
 
 

@@ -84,7 +84,7 @@ SURROUNDINGS = (
     JvmCause(re.compile(FULL_DISK), DISK),
     JvmCause(re.compile(r"Read-only file system"), DISK),
     JvmCause(
-        re.compile(r"verdict\.[\w.]+\.(ApplicationNotFoundError|Misdeclared): "),
+        re.compile(r"verdict\.[\w.]+\.(ApplicationNotFoundError|InvalidApplicationError): "),
         ApplicationNotFoundError(
             "{line}: its files have changed since this process began, and a new worker reads them "
             "as they are; mend them, or put back what was there, then start again; {nothing_lost}"

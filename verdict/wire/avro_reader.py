@@ -69,7 +69,7 @@ class _Source(AvroSource):
     """The lines take bytes `b` from `i` on, and leave a value in a variable and `i` behind it."""
 
     def __init__(self, names: bool) -> None:
-        functions = (long_of, even, unsupported, cut)
+        functions = (long_of, even, unfit, cut)
         known = {"BOOLEANS": BOOLEANS, "LONGS": LONGS}
         super().__init__(known | {one.__name__: one for one in functions}, "read")
         self._names = names
@@ -196,7 +196,7 @@ def even(b: bytes, i: int, first: int) -> tuple[int, int]:
     return twice, begin
 
 
-def unsupported(index: int) -> None:
+def unfit(index: int) -> None:
     """Refuse the number of a union's member."""
     raise ValueError(f"the union has no member {index}")
 
