@@ -70,7 +70,7 @@ format: setup ## Format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix .
 
 schemas: setup ## Write the Avro files again from the Python types
-	$(BIN)/python -m verdict.wire.generate
+	$(BIN)/python -m verdict.wire.schemas.write
 	$(BIN)/verdict schemas write
 
 reference: setup ## Write docs/reference/ and what the notebook shows again

@@ -19,7 +19,7 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "verdict.stamp"
 LOCK = ROOT / "requirements.lock"
-INPUTS = (LOCK, ROOT / "pyproject.toml", ROOT / "verdict/local/jars.lock")
+INPUTS = (LOCK, ROOT / "pyproject.toml", ROOT / "verdict/adapters/local/jars.lock")
 
 OLDEST, TOO_NEW = (3, 11), (3, 15)
 ENVIRONMENT = 6
@@ -59,7 +59,7 @@ def prepare() -> None:
         create()
     install()
     say("fetching the jars of Kafka and Spark's connector")
-    run(PYTHON, "-m", "verdict.local.jars")
+    run(PYTHON, "-m", "verdict.adapters.local.jars")
     quicken()
     STAMP.write_text(wanted)
     say("ready")
@@ -88,8 +88,8 @@ def check_python() -> None:
 
 def check_java() -> None:
     """Refuse to spend minutes on a set-up that could not run."""
+    from verdict.adapters.local.java import find_java
     from verdict.errors import EnvironmentIncompleteError
-    from verdict.local.java import find_java
 
     try:
         find_java()

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import verdict
 from verdict.errors import VerdictError
+from verdict.http.commands import STATUS, UNPROCESSABLE
+from verdict.http.failures import FAILED, MISASKED
 from verdict.model.reason import Reason
-from verdict.page.commands import STATUS, UNPROCESSABLE
-from verdict.page.failures import FAILED, MISASKED
 
 ROOT = Path(__file__).parents[1]
 OPERATING = ROOT / "docs" / "operating.md"

@@ -14,18 +14,18 @@ from pydantic.fields import FieldInfo
 from compose.application import app
 from compose.settings import BusinessSettings
 from docs.errors import catalogue
+from verdict.cli.commands import VERBS, loaded
 from verdict.cli.connection import PANEL
 from verdict.cli.describe import type_of
 from verdict.cli.send import REJECTED
-from verdict.cli.verbs import VERBS, loaded
-from verdict.configuration.loading import settings_alone
 from verdict.errors import EnvironmentIncompleteError, TimedOutError, UnreachableError, VerdictError
-from verdict.page.application import page_of
-from verdict.page.commands import ANSWERS
-from verdict.page.metrics import METRICS
-from verdict.projection.declared import projections
-from verdict.projection.described import about_view, columns_of
-from verdict.projection.processor_tables import views_of
+from verdict.http.application import page_of
+from verdict.http.commands import ANSWERS
+from verdict.http.metrics import METRICS
+from verdict.read_side.catalog import projections
+from verdict.read_side.projections.described import about_view, columns_of
+from verdict.read_side.tables.processor_tables import views_of
+from verdict.settings.load import settings_alone
 from verdict.wire import letter
 from verdict.wire.topics import FOREVER, Topic, Topics
 

@@ -3,9 +3,6 @@
 from typing import Any
 
 from compose.application import app
-from verdict.decision import received, snapshot
-from verdict.decision.received import CommandRecord, MalformedCommand, ReceivedCommand
-from verdict.decision.snapshot import Snapshot
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.message import Message
 from verdict.model.recorded_event import RecordedEvent
@@ -14,7 +11,10 @@ from verdict.wire.catalog import catalog_of
 from verdict.wire.codec import Codec, engine_codec
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import SUBJECTS
-from verdict.wire.schema_files import SchemaVersion
+from verdict.wire.schemas.files import SchemaVersion
+from verdict.write_side.decide import parse, snapshot
+from verdict.write_side.decide.parse import CommandRecord, MalformedCommand, ReceivedCommand
+from verdict.write_side.decide.snapshot import Snapshot
 
 APPLICATION = app
 CATALOG = catalog_of(app)
@@ -58,7 +58,7 @@ def receive(
     aggregate_type: str, record: CommandRecord
 ) -> ReceivedCommand | MalformedCommand | DeadLetter:
     """Read a record as a command."""
-    return received.parse_command(CATALOG[aggregate_type], record)
+    return parse.parse_command(CATALOG[aggregate_type], record)
 
 
 def encode_snapshot(aggregate_type: str, found: Snapshot[Any]) -> bytes:

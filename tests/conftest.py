@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from tests import postgresql as embedded
 from tests import tiers
 from tests.exactly_once.proxy import ProxiedBroker, Proxy, proxied_broker
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 
 if TYPE_CHECKING:  # it is slow to import, and few tests need it
     from pyspark.sql import SparkSession
@@ -86,7 +86,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
 
     It writes files in which bytes can be searched for.
     """
-    from verdict.spark.session import spark_session
+    from verdict.adapters.spark.session import spark_session
 
     plain = {
         "spark.sql.parquet.compression.codec": "none",

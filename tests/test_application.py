@@ -23,10 +23,10 @@ from projections.us_holder_from_state import us_holder_from_state
 from tests.decision.desk import PLACE
 from tests.documents import ROOT
 from verdict import Application, Event, InvalidApplicationError
-from verdict.application_loader import ApplicationNotFoundError, load_application
 from verdict.cli.main import app as cli
-from verdict.projection.declared import read_models
 from verdict.projections import TableProjection
+from verdict.read_side.catalog import read_models
+from verdict.settings.application_loader import ApplicationNotFoundError, load_application
 from verdict.testing import InMemory
 from verdict.wire.catalog import catalog_of
 from verdict.wire.topics import Topics

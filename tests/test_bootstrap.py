@@ -17,9 +17,9 @@ NEEDED = (
     "requirements.lock",
     "compose/__init__.py",
     "verdict/errors.py",
-    "verdict/local/__init__.py",
-    "verdict/local/java.py",
-    "verdict/local/jars.lock",
+    "verdict/adapters/local/__init__.py",
+    "verdict/adapters/local/java.py",
+    "verdict/adapters/local/jars.lock",
 )
 
 

@@ -24,48 +24,46 @@ MAY_IMPORT = {
     "compose": {"schemas", "commands", "aggregates", "projections", "verdict"},
     "examples": {"schemas", "commands", "aggregates", "compose", "verdict"},
 }
-# the rooms of the engine, each one upon those before it; an import points to the left alone
-FLOORS = [
-    "errors",
+# the wings of the engine: each imports only wings above it in this list
+WINGS = (
     "model",
     "wire",
-    "application_loader",
-    "decision",
-    "storage",
-    "operator",
+    "settings",
+    "adapters",
     "client",
-    "local",
-    "database",
-    "projection",
-    "configuration",
-    "kafka",
-    "exactly_once",
-    "spark",
-    "reading",
-    "event_log",
-    "processing",
+    "streaming",
+    "write_side",
+    "read_side",
     "reactions",
-    "lake",
-    "foundation",
-    "decider",
-    "decider.recovery",
-    "read_models.batches",
-    "read_models.catching_up",
-    "read_models",
-    "read_models.versions",
-    "read_models.as_of",
-    "audit",
-    "letters",
-    "unhandled",
-    "standing",
-    "projections",
-    "tracing",
-    "testing",
     "service",
-    "scaffold",
-    "page",
+    "operations",
+    "http",
     "cli",
-]
+    "testing",
+)
+EXEMPT = {"", "errors", "projections"}  # the package itself, and modules next to the wings
+# imports that still point the other way; this list only gets shorter
+UPWARD = {
+    "verdict.adapters.spark.errors": "verdict.streaming.exactly_once.errors",
+    "verdict.adapters.spark.probe": "verdict.streaming.queries.query",
+    "verdict.adapters.sql.readers.postgresql_reader": "verdict.read_side.schema.layout",
+    "verdict.adapters.sql.readers.reader": "verdict.read_side.query.views",
+    "verdict.read_side.rebuild.rebuilder": "verdict.service.bootstrap",
+    "verdict.service.jvm_exit": "verdict.operations.status.read_side",
+    "verdict.settings.database_address": "verdict.adapters.sql",
+    "verdict.settings.discovery": "verdict.adapters.local.lock",
+    "verdict.settings.load": "verdict.adapters.local.jars",
+    "verdict.settings.settings": "verdict.adapters.storage.object_store",
+    "verdict.streaming.event_log.archive": "verdict.write_side.decide.record",
+    "verdict.streaming.event_log.record": "verdict.write_side.decide.fold"
+    " verdict.write_side.decide.record",
+    "verdict.streaming.event_log.skips": "verdict.write_side.decide.parse",
+    "verdict.streaming.exactly_once.shards": "verdict.write_side.state.log_head",
+    "verdict.streaming.exactly_once.state_moves": "verdict.write_side.state.shard_state",
+    "verdict.streaming.queries.records": "verdict.write_side.decide.parse"
+    " verdict.write_side.processor.processor",
+    "verdict.write_side.recovery.recovering": "verdict.service.bootstrap",
+}
 FACES = (verdict, verdict.projections, verdict.testing)
 OURS = {*MAY_IMPORT, "verdict", "tests", "bootstrap"}
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "base", "manager", "core", "misc"}
@@ -126,45 +124,50 @@ def test_imports_follow_the_flow(package: str) -> None:
     assert wrong == set()
 
 
-def room_of(module: str) -> str:
-    """Return `kafka` of `verdict.kafka.log`; a room in a room is one of its own."""
-    _, *parts = module.split(".")
-    nested = ".".join(parts[:2])
-    return nested if nested in FLOORS else parts[0]
-
-
-def modules_of(room: str) -> list[Path]:
-    """Return the files of a room of the engine, without the rooms in it."""
-    inside = [path for path in modules("verdict") if dotted(path) != "verdict"]
-    return [path for path in inside if room_of(dotted(path)) == room]
+def wing_of(module: str) -> str:
+    """Return `adapters` of `verdict.adapters.kafka.reader`."""
+    return f"{module}..".split(".")[1]
 
 
 def dotted(path: Path) -> str:
-    """Return `verdict.kafka.log` of its file, and a package's own name for its `__init__`."""
+    """Return the dotted name of a module, a package's own name for its `__init__`."""
     name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
     return name.removesuffix(".__init__")
 
 
-@pytest.mark.parametrize("room", FLOORS)
-def test_a_room_stands_on_those_below_it_alone(room: str) -> None:
-    """A module that a function imports when it is called counts too: it is known all the same."""
-    below = {*FLOORS[: FLOORS.index(room) + 1]}
-    files = modules_of(room)
+def points_upward(module: str, imported: str) -> bool:
+    ours, theirs = wing_of(module), wing_of(imported)
+    if {ours, theirs} & EXEMPT or not imported.startswith("verdict."):
+        return False
+    return {ours, theirs} == {"write_side", "read_side"} or WINGS.index(theirs) > WINGS.index(ours)
 
-    wrong = {
-        f"{path.relative_to(ROOT)} imports {name}"
-        for path in files
-        for name in imports_of(path)
-        if name.startswith("verdict.") and room_of(name) not in below
+
+def test_a_wing_imports_only_wings_above_it() -> None:
+    """Imports inside of functions count, too. `write_side` and `read_side` never meet."""
+    found = {
+        module: {name for name in imports_of(path) if points_upward(module, name)}
+        for path in modules("verdict")
+        for module in [dotted(path)]
     }
+
+    assert {module: " ".join(sorted(names)) for module, names in found.items() if names} == UPWARD
+
+
+def test_every_module_of_the_engine_is_in_a_wing() -> None:
+    assert {wing_of(dotted(path)) for path in modules("verdict")} == {*WINGS, *EXEMPT}
+
+
+def test_the_architecture_page_names_the_wings_in_their_order_and_files_that_exist() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    table = page.partition("| wing | what it has |")[2].partition("\n\n")[0]
+    named = [
+        name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])
+    ]
+    files = re.findall(r"`((?:model|settings|write_side|read_side|http|cli)/[\w/]+\.py)`", page)
+
+    assert named == [*WINGS]
     assert files
-    assert wrong == set()
-
-
-def test_every_room_of_the_engine_has_its_floor() -> None:
-    inside = [dotted(path) for path in modules("verdict")]
-
-    assert {room_of(module) for module in inside if module != "verdict"} == {*FLOORS}
+    assert [name for name in files if not (ROOT / "verdict" / name).is_file()] == []
 
 
 def test_the_rules_do_not_know_the_engine_around_them() -> None:
@@ -172,7 +175,7 @@ def test_the_rules_do_not_know_the_engine_around_them() -> None:
         f"{path.relative_to(ROOT)} imports {name}"
         for path in rules_of("aggregates")
         for name in imports_of(path)
-        if name.startswith("verdict.") and room_of(name) != "model"
+        if name.startswith("verdict.") and wing_of(name) != "model"
     }
     assert wrong == set()
 

@@ -14,8 +14,8 @@ import pytest
 
 from tests.application import APPLICATION
 from tests.documents import ROOT
-from verdict.projection.database import create_read_side, open_database
-from verdict.projection.declared import projections
+from verdict.read_side.catalog import projections
+from verdict.read_side.schema.database import create_read_side, open_database
 
 OF_A_SERVICE = (
     "pyspark", "pandas", "pyarrow", "lmdb", "google.protobuf", "numpy",
@@ -87,9 +87,9 @@ def test_who_asks_which_views_there_are_loads_no_dialect() -> None:
     script = """
 from compose.application import app
 from verdict import load_settings
-from verdict.reading.reader import Sees
-from verdict.reading.views import views_for
-print("scattered_key" in views_for(load_settings(app), Sees.AUDITOR))
+from verdict.adapters.sql.readers.reader import Access
+from verdict.read_side.query.views import views_for
+print("scattered_key" in views_for(load_settings(app), Access.AUDITOR))
 print([name for name in sys.modules if name.startswith("sqlalchemy.dialects.")])
 """
     ran = run(script)
@@ -108,9 +108,9 @@ def test_who_reads_a_file_loads_nothing_that_writes_databases(tmp_path: Path) ->
 from pydantic import SecretStr
 from compose.application import app
 from verdict import load_settings
-from verdict.cli.verbs import VERBS, loaded
-from verdict.reading.reader import open_reader
-from verdict.standing.read_side import read_side_beside
+from verdict.cli.commands import VERBS, loaded
+from verdict.adapters.sql.readers.reader import open_reader
+from verdict.operations.status.read_side import read_side_beside
 for verb in VERBS:
     if verb.name in ("history", "sql", "state", "status", "tail", "trace", "why"): loaded(verb)
 url = SecretStr({url!r})
@@ -145,7 +145,7 @@ print(sorted({"pyspark", "pandas", "confluent_kafka"} & set(sys.modules)))
 @pytest.mark.process
 def test_verbs_that_ask_and_send_need_nothing_of_a_service() -> None:
     loading = f"""
-from verdict.cli.verbs import VERBS, application_verbs, loaded
+from verdict.cli.commands import VERBS, application_verbs, loaded
 verbs = {{verb.name: verb for verb in (*VERBS, *application_verbs())}}
 for name in {LIGHT_VERBS!r}: loaded(verbs[name])
 """
@@ -207,7 +207,7 @@ from verdict.wire.topics import Topics
 
 from shop.commands.parcel import OpenParcel
 from shop.compose.application import app
-from verdict.projection.declared import projections
+from verdict.read_side.catalog import projections
 
 assert Path(verdict.__file__).is_relative_to(sys.prefix), verdict.__file__
 for package in sys.argv[1:]:

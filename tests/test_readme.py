@@ -26,7 +26,7 @@ from tests.documents import PAGES, README, ROOT, Document, Shell, commands, shap
 from tests.e2e.deployment import VERDICT, await_ready, stop
 from verdict.cli import blocked, dead_letters, projection
 from verdict.cli.application import IN_A_CHECKOUT
-from verdict.cli.verbs import VERBS
+from verdict.cli.commands import VERBS
 from verdict.model.reason import Reason
 from verdict.wire.response import Response
 

@@ -9,7 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from verdict.application_loader import ApplicationNotFoundError, load_application
+    from verdict.adapters.sql.readers.reader import Access, Reader, open_reader
+    from verdict.adapters.sql.readers.selected import NotAllowedError, RoleMissingError
     from verdict.cli.options import settings_of
     from verdict.client.async_client import AsyncClient
     from verdict.client.client import Client
@@ -24,21 +25,14 @@ if TYPE_CHECKING:
         UnreadableResponsesError,
     )
     from verdict.client.pending import Pending
-    from verdict.configuration.loading import InvalidSettingsError, load_settings
-    from verdict.configuration.settings import Settings
-    from verdict.configuration.values import listed
     from verdict.errors import (
         EnvironmentIncompleteError,
         TimedOutError,
         UnreachableError,
         VerdictError,
     )
-    from verdict.event_log.archive import HashMismatchError
-    from verdict.event_log.event_log import EventsMissingError
-    from verdict.event_log.subscription import Place, SubscribedEvent, Subscription, subscribe
     from verdict.model.aggregate import Aggregate, InvalidApplicationError
     from verdict.model.application import Application, UnknownAggregateError
-    from verdict.model.carried_state import StateRecord, StateTopic
     from verdict.model.command import CREATING, EXISTING, REOPENING, Command
     from verdict.model.command_envelope import AggregateId, CommandEnvelope, Expectation
     from verdict.model.inbound import Inbound, NoCommandError
@@ -62,18 +56,29 @@ if TYPE_CHECKING:
     from verdict.model.recorded_event import RecordedEvent
     from verdict.model.refused import Refused
     from verdict.model.source import Source
+    from verdict.model.state_topic import StateRecord, StateTopic
     from verdict.model.verb import Verb
-    from verdict.read_models.declared_projection import UnknownProjectionError
-    from verdict.read_models.read_your_writes import (
+    from verdict.operations.status.collect import get_status
+    from verdict.operations.status.status import StatusReport
+    from verdict.operations.status.wait_until_idle import wait_until_idle
+    from verdict.read_side.query.by_name import UnknownProjectionError
+    from verdict.read_side.query.read_your_writes import (
         ProjectionUnavailableError,
         ReadToken,
         wait_for_projection,
     )
-    from verdict.reading.reader import Access, Reader, open_reader
-    from verdict.reading.selected import NotAllowedError, RoleMissingError
-    from verdict.standing.asking import get_status
-    from verdict.standing.facts import StatusReport
-    from verdict.standing.settling import wait_until_idle
+    from verdict.settings.application_loader import ApplicationNotFoundError, load_application
+    from verdict.settings.load import InvalidSettingsError, load_settings
+    from verdict.settings.parsers import listed
+    from verdict.settings.settings import Settings
+    from verdict.streaming.event_log.archive import HashMismatchError
+    from verdict.streaming.event_log.event_log import EventsMissingError
+    from verdict.streaming.event_log.subscription import (
+        Place,
+        SubscribedEvent,
+        Subscription,
+        subscribe,
+    )
     from verdict.wire.letter import Letter
     from verdict.wire.response import CommandRejectedError, Response, Status
     from verdict.wire.topics import Topics
@@ -165,7 +170,7 @@ __all__ = [
 
 # type checkers read what is above, Python loads what it is asked for from here; a test compares
 HOMES = {
-    "verdict.application_loader": "ApplicationNotFoundError load_application",
+    "verdict.settings.application_loader": "ApplicationNotFoundError load_application",
     "verdict.cli.options": "settings_of",
     "verdict.client.async_client": "AsyncClient",
     "verdict.client.client": "Client",
@@ -173,16 +178,16 @@ HOMES = {
     " OutcomeUnknownError"
     " UnreadableResponseError UnreadableResponsesError SendFailedError CommandTooLargeError",
     "verdict.client.pending": "Pending",
-    "verdict.configuration.loading": "InvalidSettingsError load_settings",
-    "verdict.configuration.settings": "Settings",
-    "verdict.configuration.values": "listed",
+    "verdict.settings.load": "InvalidSettingsError load_settings",
+    "verdict.settings.settings": "Settings",
+    "verdict.settings.parsers": "listed",
     "verdict.errors": "EnvironmentIncompleteError TimedOutError UnreachableError VerdictError",
-    "verdict.event_log.archive": "HashMismatchError",
-    "verdict.event_log.event_log": "EventsMissingError",
-    "verdict.event_log.subscription": "SubscribedEvent Place Subscription subscribe",
+    "verdict.streaming.event_log.archive": "HashMismatchError",
+    "verdict.streaming.event_log.event_log": "EventsMissingError",
+    "verdict.streaming.event_log.subscription": "SubscribedEvent Place Subscription subscribe",
     "verdict.model.aggregate": "Aggregate InvalidApplicationError",
     "verdict.model.application": "Application UnknownAggregateError",
-    "verdict.model.carried_state": "StateRecord StateTopic",
+    "verdict.model.state_topic": "StateRecord StateTopic",
     "verdict.model.command": "CREATING EXISTING REOPENING Command",
     "verdict.model.command_envelope": "AggregateId CommandEnvelope Expectation",
     "verdict.model.inbound": "Inbound NoCommandError",
@@ -197,14 +202,14 @@ HOMES = {
     "verdict.model.refused": "Refused",
     "verdict.model.source": "Source",
     "verdict.model.verb": "Verb",
-    "verdict.read_models.declared_projection": "UnknownProjectionError",
-    "verdict.read_models.read_your_writes": "ProjectionUnavailableError ReadToken"
+    "verdict.read_side.query.by_name": "UnknownProjectionError",
+    "verdict.read_side.query.read_your_writes": "ProjectionUnavailableError ReadToken"
     " wait_for_projection",
-    "verdict.reading.reader": "Reader Access open_reader",
-    "verdict.reading.selected": "RoleMissingError NotAllowedError",
-    "verdict.standing.asking": "get_status",
-    "verdict.standing.facts": "StatusReport",
-    "verdict.standing.settling": "wait_until_idle",
+    "verdict.adapters.sql.readers.reader": "Reader Access open_reader",
+    "verdict.adapters.sql.readers.selected": "RoleMissingError NotAllowedError",
+    "verdict.operations.status.collect": "get_status",
+    "verdict.operations.status.status": "StatusReport",
+    "verdict.operations.status.wait_until_idle": "wait_until_idle",
     "verdict.wire.letter": "Letter",
     "verdict.wire.response": "CommandRejectedError Response Status",
     "verdict.wire.topics": "Topics",

@@ -16,11 +16,7 @@ from verdict.model.projection import TableProjection, projection
 from verdict.model.rows import NoRowError, Rows, there
 
 if TYPE_CHECKING:
-    from verdict.database.instant import InstantType
-    from verdict.projection.described import described
-    from verdict.projection.row_projection import RowProjection, version_view
-    from verdict.projection.row_source import EventSource
-    from verdict.projection.stored_rows import row_table
+    from verdict.adapters.sql.instant import InstantType
     from verdict.reactions.outbox import (
         DeliveryCounts,
         DeliveryDeferredError,
@@ -29,7 +25,11 @@ if TYPE_CHECKING:
         OutboxMessage,
         open_outbox,
     )
-    from verdict.read_models.as_of.materialiser import as_of
+    from verdict.read_side.as_of.materialiser import as_of
+    from verdict.read_side.projections.described import described
+    from verdict.read_side.projections.row_projection import RowProjection, version_view
+    from verdict.read_side.projections.row_source import EventSource
+    from verdict.read_side.projections.stored_rows import row_table
 
 __all__ = [
     "DeliveryCounts", "DeliveryDeferredError", "DeliveryRefusedError", "Doc", "EventSource",
@@ -43,16 +43,16 @@ WITH_SQL = {
     "DeliveryCounts": OUTBOX,
     "DeliveryDeferredError": OUTBOX,
     "DeliveryRefusedError": OUTBOX,
-    "EventSource": "verdict.projection.row_source",
-    "InstantType": "verdict.database.instant",
+    "EventSource": "verdict.read_side.projections.row_source",
+    "InstantType": "verdict.adapters.sql.instant",
     "Outbox": OUTBOX,
     "OutboxMessage": OUTBOX,
-    "RowProjection": "verdict.projection.row_projection",
-    "as_of": "verdict.read_models.as_of.materialiser",
-    "described": "verdict.projection.described",
+    "RowProjection": "verdict.read_side.projections.row_projection",
+    "as_of": "verdict.read_side.as_of.materialiser",
+    "described": "verdict.read_side.projections.described",
     "open_outbox": OUTBOX,
-    "row_table": "verdict.projection.stored_rows",
-    "version_view": "verdict.projection.row_projection",
+    "row_table": "verdict.read_side.projections.stored_rows",
+    "version_view": "verdict.read_side.projections.row_projection",
 }
 
 if not TYPE_CHECKING:

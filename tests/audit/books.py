@@ -12,27 +12,27 @@ from tests.application import APPLICATION
 from tests.operator.fake_state import FakeStateStore
 from tests.projection.read_side import ReadSide
 from tests.topics import drop
-from verdict.configuration.loading import load_settings
-from verdict.decision.handle import Limits
-from verdict.decision.received import CommandRecord
-from verdict.event_log.placed import raw_record
-from verdict.exactly_once.query import DECIDER
-from verdict.kafka.log import KafkaLog
-from verdict.kafka.topic_check import TopicAdmin
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.kafka.topics import TopicAdmin
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.model.source import Source
-from verdict.operator.batch import ShardBatch
-from verdict.operator.log_structured import LogStructuredState
-from verdict.operator.output import Output
-from verdict.projection.applier import Applier
-from verdict.projection.batch import Delivery, ProjectionBatch
-from verdict.projection.missing_events import missing_events
-from verdict.read_models.batches.stream import Decoder
+from verdict.read_side.apply.applier import Applier
+from verdict.read_side.apply.batch import Delivery, ProjectionBatch
+from verdict.read_side.apply.missing_events import missing_events
+from verdict.read_side.live.stream import Decoder
+from verdict.settings.load import load_settings
+from verdict.streaming.event_log.record import raw_record
+from verdict.streaming.exactly_once.query import DECIDER
 from verdict.wire.marker import Marker
 from verdict.wire.murmur2 import partition_of
+from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.records import encode
-from verdict.wire.spans import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
+from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.parse import CommandRecord
+from verdict.write_side.processor.batch import ShardBatch
+from verdict.write_side.processor.outputs import Output
+from verdict.write_side.state.log_structured import LogStructuredState
 
 PARTITIONS = 2
 PLACE = {

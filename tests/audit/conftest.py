@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.audit.books import Books
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 
 
 @pytest.fixture(scope="module")

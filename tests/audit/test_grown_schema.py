@@ -10,21 +10,21 @@ import pytest
 
 from schemas.position import PositionClosed
 from tests.projection.event_log import EventLog
-from verdict.audit.archived import ArchivedCopies, differences, event_of
-from verdict.event_log.placed import RawRecord
 from verdict.model.aggregate import Aggregate
 from verdict.model.application import Application
 from verdict.model.command import CREATING, Command
 from verdict.model.message import Event, Message, Text
-from verdict.projection.archived_event import archived_event
-from verdict.projection.batch import Delivery
+from verdict.operations.audit.archived import ArchivedCopies, differences, event_of
+from verdict.read_side.apply.batch import Delivery
+from verdict.read_side.projections.builtin.archived_event import archived_event
+from verdict.streaming.event_log.record import RawRecord
 from verdict.wire.catalog import AggregateContext, Catalog
-from verdict.wire.generate import (
+from verdict.wire.records import encode_event
+from verdict.wire.schemas.write import (
     IncompatibleSchemaError,
     UnknownSubjectError,
     write_those_of_the_aggregates,
 )
-from verdict.wire.records import encode_event
 
 Row = dict[str, Any]
 

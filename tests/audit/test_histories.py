@@ -7,14 +7,14 @@ from schemas.position import PositionClosed, PositionOpened
 from tests.application import encode_event
 from tests.projection.event_log import EventLog
 from tests.projection.responses import ACCEPTED
-from verdict.audit.finding import Check, Finding
-from verdict.audit.histories import Histories
-from verdict.audit.outcomes import OutcomeAudit, SeenOutcome
-from verdict.decision.recording import StoredEvent
-from verdict.event_log.placed import PositionedEvent
 from verdict.model.message import Event
 from verdict.model.source import Source
-from verdict.wire.passed_over import NOTHING_PASSED_OVER, SkippedRanges
+from verdict.operations.audit.finding import Check, Finding
+from verdict.operations.audit.histories import Histories
+from verdict.operations.audit.outcomes import OutcomeAudit, SeenOutcome
+from verdict.streaming.event_log.record import PositionedEvent
+from verdict.wire.skips import NOTHING_PASSED_OVER, SkippedRanges
+from verdict.write_side.decide.record import StoredEvent
 
 OPENED = PositionOpened(client="ada", ticker="AAPL", exchange="NASDAQ", amount=1)
 OFFSET = 10

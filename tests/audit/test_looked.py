@@ -9,18 +9,18 @@ import pytest
 from sqlalchemy import Engine
 
 from tests.application import APPLICATION
-from verdict.audit.finding import Check, CheckResult
-from verdict.audit.read_models import NO_FUNCTION_OF_THE_LOG, ProjectionAudit
 from verdict.cli.verify import exit_code_of, summary, unavailable_checks
-from verdict.configuration.loading import load_settings
 from verdict.errors import UnreachableError, VerdictError
-from verdict.event_log.event_log import EventLog, EventsMissingError
-from verdict.projection import position, versions
-from verdict.projection.database import create_read_side, open_database
-from verdict.projection.declared import declared
-from verdict.projection.outcome import outcome
-from verdict.read_models.as_of.filling import AsOfRecords
-from verdict.wire.spans import TopicPartition
+from verdict.operations.audit.finding import Check, CheckResult
+from verdict.operations.audit.read_models import NO_FUNCTION_OF_THE_LOG, ProjectionAudit
+from verdict.read_side.as_of.filling import AsOfRecords
+from verdict.read_side.catalog import declared
+from verdict.read_side.projections.builtin.outcome import outcome
+from verdict.read_side.schema.database import create_read_side, open_database
+from verdict.read_side.tables import position, versions
+from verdict.settings.load import load_settings
+from verdict.streaming.event_log.event_log import EventLog, EventsMissingError
+from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import Topics
 
 PLACE = TopicPartition(Topics(APPLICATION).responses("order"), 0)

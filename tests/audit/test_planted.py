@@ -12,14 +12,14 @@ from sqlalchemy import text
 from tests.application import decode_event
 from tests.audit.books import PLACE, Books
 from tests.tiers import is_thorough
-from verdict.audit.auditor import Auditor
-from verdict.audit.finding import Check, Finding
-from verdict.operator.entries import kept, key_hash, value_of
-from verdict.operator.local_copy import LmdbCache
-from verdict.operator.output import Output
-from verdict.operator.shard_state import snapshot_key
+from verdict.operations.audit.auditor import Auditor
+from verdict.operations.audit.finding import Check, Finding
 from verdict.wire.records import decode
 from verdict.wire.response import Response
+from verdict.write_side.processor.outputs import Output
+from verdict.write_side.state.entries import kept, key_hash, value_of
+from verdict.write_side.state.lmdb_cache import LmdbCache
+from verdict.write_side.state.shard_state import snapshot_key
 
 FILL = {"type": "FillOrder", "quantity": 1, "price_cents": 99}
 OPEN = {"type": "OpenPosition", "client": "ada", "ticker": "AAPL", "exchange": "NYSE", "amount": 3}

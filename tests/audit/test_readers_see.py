@@ -14,16 +14,16 @@ from tests.conftest import NewDatabase
 from tests.projection.event_log import EventLog as Happened
 from tests.projection.event_log import opened
 from tests.projection.read_side import ReadSide
-from verdict.audit.feed import AnnouncedChanges, faults
-from verdict.audit.finding import Check, CheckResult, Finding
-from verdict.audit.read_models import NO_FUNCTION_OF_THE_LOG, ProjectionAudit
-from verdict.audit.views import altered
-from verdict.configuration.loading import load_settings
-from verdict.event_log.event_log import EventLog
-from verdict.projection.database import snapshot
-from verdict.projection.kind_tables import compile_projection
-from verdict.projection.processor_tables import views_of
-from verdict.read_models.as_of.filling import AsOfRecords
+from verdict.operations.audit.feed import AnnouncedChanges, faults
+from verdict.operations.audit.finding import Check, CheckResult, Finding
+from verdict.operations.audit.read_models import NO_FUNCTION_OF_THE_LOG, ProjectionAudit
+from verdict.operations.audit.views import altered
+from verdict.read_side.as_of.filling import AsOfRecords
+from verdict.read_side.projections.kind_tables import compile_projection
+from verdict.read_side.schema.database import snapshot
+from verdict.read_side.tables.processor_tables import views_of
+from verdict.settings.load import load_settings
+from verdict.streaming.event_log.event_log import EventLog
 from verdict.wire.topics import Topics
 
 MALLORY = "CREATE VIEW us_holder AS SELECT 'mallory' AS client, 7 AS positions, 0 AS since"

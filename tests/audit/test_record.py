@@ -9,14 +9,14 @@ import pytest
 from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.projection.read_side import ReadSide
-from verdict.audit.finding import Check, CheckResult, Finding
-from verdict.audit.record import NotRecordedError, record, run_of
-from verdict.configuration.loading import settings_alone
-from verdict.configuration.settings import Settings
-from verdict.database.time_text import wall_clock
-from verdict.projection.verification import Verification
-from verdict.reading.reader import Access, open_reader
-from verdict.standing.read_side import ReadSideViews
+from verdict.adapters.sql.readers.reader import Access, open_reader
+from verdict.adapters.sql.time_text import wall_clock
+from verdict.operations.audit.finding import Check, CheckResult, Finding
+from verdict.operations.audit.record import NotRecordedError, record, run_of
+from verdict.operations.status.read_side import ReadSideViews
+from verdict.read_side.tables.verification import Verification
+from verdict.settings.load import settings_alone
+from verdict.settings.settings import Settings
 
 FINDING = Finding(check=Check.READ_MODELS, what="cashier is 'ada', by the log 'bob'").facts()
 QUERY = "SELECT seq, aggregate_type, clean, findings, looked_at, first_findings FROM verification"

@@ -33,7 +33,7 @@ from tests.bench.shard_state import shard_state
 from tests.bench.startup import startup
 from tests.bench.throughput import hostile_load, throughput
 from tests.bench.timeline import timeline
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 
 Result = dict[str, Any]
 Section = Callable[[], Iterator[Result]]

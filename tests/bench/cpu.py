@@ -12,19 +12,19 @@ import psutil
 
 from tests.application import APPLICATION, CATALOG
 from tests.bench.workload import ISSUED_AT, command
-from verdict.decision.answering import accepted_response
-from verdict.decision.handle import Limits, handle
-from verdict.decision.received import CommandRecord, ReceivedCommand, parse_command
-from verdict.decision.recording import encode_events
-from verdict.decision.snapshot import (
+from verdict.model.source import Source
+from verdict.wire.topics import Topics
+from verdict.write_side.decide.handle import Limits, handle
+from verdict.write_side.decide.parse import CommandRecord, ReceivedCommand, parse_command
+from verdict.write_side.decide.record import encode_events
+from verdict.write_side.decide.respond import accepted_response
+from verdict.write_side.decide.snapshot import (
     NEVER_EXISTED,
     Snapshot,
     decode_snapshot,
     encode_snapshot,
 )
-from verdict.model.source import Source
-from verdict.operator.output import OutputBatch
-from verdict.wire.topics import Topics
+from verdict.write_side.processor.outputs import OutputBatch
 
 REPEATS, CALLS = 600, 60  # so short that a neighbour spares some of them
 

@@ -12,12 +12,12 @@ from tests.bench.settings import settings_for
 from tests.bench.workload import Sent, fill
 from tests.letters.running import RunningRetry
 from tests.postgresql import server
-from verdict.kafka.access import KafkaConfig
-from verdict.kafka.log import KafkaLog
-from verdict.kafka.topic_check import TopicAdmin
-from verdict.projection.database import create_read_side, open_database
-from verdict.projection.declared import projections
-from verdict.projection.letter import table
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.kafka.topics import TopicAdmin
+from verdict.read_side.catalog import projections
+from verdict.read_side.schema.database import create_read_side, open_database
+from verdict.read_side.tables.dead_letters import table
 
 BYTES = 200
 POLL_S = 0.05

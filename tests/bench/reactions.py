@@ -19,16 +19,16 @@ from tests.bench.progress import WARMING, await_rows, query_named, rows_per_s
 from tests.bench.settings import settings_for
 from tests.bench.workload import Sent, fill
 from tests.projection.event_log import AN_EVENT
-from verdict.configuration.settings import Settings
-from verdict.decider.running import DeciderQuery
-from verdict.exactly_once.query import DECIDER
-from verdict.foundation.foundation import start_runtime
-from verdict.kafka.topic_check import TopicAdmin
+from verdict.adapters.kafka.topics import TopicAdmin
 from verdict.model.policy import commands_of
 from verdict.model.recorded_event import RecordedEvent, event_id
-from verdict.processing.processor import StatelessProcessor
-from verdict.reactions.query import NAME as REACTIONS
-from verdict.reactions.running import start_reactions
+from verdict.reactions.policies.query import NAME as REACTIONS
+from verdict.reactions.policies.running import start_reactions
+from verdict.service.bootstrap import start_runtime
+from verdict.settings.settings import Settings
+from verdict.streaming.exactly_once.query import DECIDER
+from verdict.streaming.queries.stateless import StatelessProcessor
+from verdict.write_side.decider.running import DeciderQuery
 
 CARDS = 10_000
 SEED = 1

@@ -21,24 +21,24 @@ from tests.application import APPLICATION, encode_event
 from tests.bench.settings import settings_for
 from tests.postgresql import server
 from tests.projection.event_log import AN_EVENT, START
-from verdict.event_log.archive import Archive
-from verdict.event_log.event_log import EventLog
-from verdict.exactly_once.steps import ignore_step
-from verdict.kafka.log import KafkaLog
-from verdict.kafka.topic_check import TopicAdmin
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.kafka.topics import TopicAdmin
+from verdict.adapters.spark.session import spark_session
+from verdict.adapters.sql.readers.reader import Reader
 from verdict.model.message import Event
-from verdict.projection import creation, filling
-from verdict.projection.database import create_read_side, open_database
-from verdict.projection.declared import declared, projections
-from verdict.projection.position import Positions
-from verdict.projection.processor_tables import readable
-from verdict.projection.projection import Projection
-from verdict.read_models.batches.source import KafkaBatches
-from verdict.read_models.versions.building import ProjectionBuild
-from verdict.read_models.versions.folds import ExecutorFold
-from verdict.read_models.versions.whole_log import WholeLog, ends_of
-from verdict.reading.reader import Reader
-from verdict.spark.session import spark_session
+from verdict.read_side.catalog import declared, projections
+from verdict.read_side.live.source import KafkaBatches
+from verdict.read_side.projections.projection import Projection
+from verdict.read_side.rebuild.building import ProjectionBuild
+from verdict.read_side.rebuild.folds import ExecutorFold
+from verdict.read_side.rebuild.whole_log import WholeLog, ends_of
+from verdict.read_side.schema import creation, filling
+from verdict.read_side.schema.database import create_read_side, open_database
+from verdict.read_side.tables.position import Positions
+from verdict.read_side.tables.processor_tables import readable
+from verdict.streaming.event_log.archive import Archive
+from verdict.streaming.event_log.event_log import EventLog
+from verdict.streaming.exactly_once.steps import ignore_step
 from verdict.wire.topics import Topics
 
 SEED = 1

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from tests.application import APPLICATION
 from tests.bench.workload import ACTOR, placing
+from verdict.adapters.kafka.topics import TopicAdmin
 from verdict.client.client import Client
-from verdict.kafka.topic_check import TopicAdmin
 from verdict.wire.topics import Topics
 
 CLIENTS = (1, 8)

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.application import APPLICATION
-from verdict.configuration.loading import load_settings
-from verdict.configuration.settings import Settings
+from verdict.settings.load import load_settings
+from verdict.settings.settings import Settings
 
 PLACES = frozenset({"data_dir", "bootstrap_servers", "deployment", "topic_prefix"})
 VARIED = frozenset({"shards", "max_rows_per_batch", "spark_master", "shared_dir", "spark"})

@@ -6,8 +6,8 @@ import pytest
 
 from tests.application import APPLICATION
 from tests.bench.settings import PLACES, VARIED, settings_for
-from verdict.configuration.loading import load_settings
-from verdict.configuration.settings import Settings
+from verdict.settings.load import load_settings
+from verdict.settings.settings import Settings
 
 
 @pytest.fixture(autouse=True)

@@ -20,17 +20,17 @@ from tests.bench.progress import POLL_S, WARMING, await_rows, query_named, rows_
 from tests.bench.settings import settings_for
 from tests.bench.workload import PLAIN, Sent, command, commands, fill
 from tests.hostile import hostile
-from verdict.configuration.settings import Settings
-from verdict.decider.running import DeciderQuery
-from verdict.exactly_once.query import DECIDER
-from verdict.foundation.foundation import Runtime, start_runtime
-from verdict.kafka.log import KafkaLog
-from verdict.kafka.topic_check import TopicAdmin
-from verdict.projection.declared import projections
-from verdict.reading.reader import Reader, open_reader
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.kafka.topics import TopicAdmin
+from verdict.adapters.sql.readers.reader import Reader, open_reader
+from verdict.read_side.catalog import projections
+from verdict.service.bootstrap import Runtime, start_runtime
 from verdict.service.read_side import live_projections
 from verdict.service.running import ServiceProcess
-from verdict.spark.source import SOURCE
+from verdict.settings.settings import Settings
+from verdict.streaming.exactly_once.query import DECIDER
+from verdict.streaming.queries.source import SOURCE
+from verdict.write_side.decider.running import DeciderQuery
 
 AGGREGATES = 100_000
 SEED = 1

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from tests.bench.latency import schedule, send
 from tests.bench.progress import query_named
 from tests.bench.settings import settings_for
-from verdict.configuration.settings import Settings
-from verdict.exactly_once.query import DECIDER
-from verdict.exactly_once.steps import Failpoint
 from verdict.service.running import ServiceProcess
+from verdict.settings.settings import Settings
+from verdict.streaming.exactly_once.query import DECIDER
+from verdict.streaming.exactly_once.steps import Failpoint
 
 # in their order; the stage of Spark that is cut by our steps stands for the rest of itself
 BEFORE = ("latestOffset", "walCommit", "getBatch", "queryPlanning")

@@ -14,18 +14,18 @@ from typer.testing import CliRunner, Result
 
 from tests.application import APPLICATION
 from tests.audit.books import Books
+from verdict.adapters.kafka.topics import TopicAdmin
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.cli.application import IN_A_CHECKOUT, VARIABLE
 from verdict.cli.main import app
-from verdict.configuration.found import AnnouncedService, announce
-from verdict.configuration.settings import Settings
-from verdict.decision.handle import Limits
-from verdict.decision.received import CommandRecord
-from verdict.kafka.topic_check import TopicAdmin
-from verdict.local.broker import EmbeddedBroker
 from verdict.model.source import Source
-from verdict.operator.batch import ShardBatch
-from verdict.operator.shard_state import DictState
+from verdict.settings.discovery import AnnouncedService, announce
+from verdict.settings.settings import Settings
 from verdict.wire.topics import Topics
+from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.parse import CommandRecord
+from verdict.write_side.processor.batch import ShardBatch
+from verdict.write_side.state.shard_state import DictState
 
 
 class Verdict(NamedTuple):

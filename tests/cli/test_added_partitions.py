@@ -7,7 +7,7 @@ import pytest
 from tests.audit.books import PARTITIONS, PLACE, Books
 from tests.cli.conftest import Run
 from tests.topics import grow
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 
 CANCEL = {"type": "CancelOrder"}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from verdict.cli.verbs import VERBS
+from verdict.cli.commands import VERBS
 
 # each verb in one process that can load no application, as the loading of modules takes long
 SCRIPT = """

@@ -6,11 +6,11 @@ from schemas.position import PositionAdjusted
 from tests.application import APPLICATION
 from tests.decision.test_history import OPENED, stored
 from verdict.errors import VerdictError
-from verdict.event_log.decided import quarantine_in_words
-from verdict.event_log.folding import PointInTime, folded
-from verdict.event_log.placed import PositionedEvent
 from verdict.model.source import Source
-from verdict.wire.decision import DamagedAggregate, Decision, Kind, active_quarantines
+from verdict.operations.inspect.fold import PointInTime, folded
+from verdict.streaming.event_log.decided import quarantine_in_words
+from verdict.streaming.event_log.record import PositionedEvent
+from verdict.wire.skip_decision import DamagedAggregate, Decision, Kind, active_quarantines
 
 EVENTS = "position.events"
 FIRST, SECOND, THIRD = (

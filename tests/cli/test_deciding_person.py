@@ -4,7 +4,7 @@ import pytest
 import typer
 
 from tests.cli.conftest import Run
-from verdict.cli.deciding_person import MOST_CHARACTERS, operator_identity
+from verdict.cli.operator_identity import MOST_CHARACTERS, operator_identity
 
 
 def test_a_reason_is_kept_on_one_line() -> None:

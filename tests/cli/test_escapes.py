@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.text import Text
 
 from tests.cli.conftest import Run
-from verdict.cli.output import add_rows, note, show, show_json, table
+from verdict.cli.render import add_rows, note, show, show_json, table
 from verdict.cli.up import _Spelled
-from verdict.wire.escapes import escape, escape_json, escape_lines, escape_text
+from verdict.wire.terminal import escape, escape_json, escape_lines, escape_text
 
 CLEAR = "a\x1b[2Jb"
 HOSTILE = [CLEAR, "a\x9b2Jb", "a\x07b", "a\rb", "a\x00b", "a\x7fb", "a\u202eb", "a\u2066b"]

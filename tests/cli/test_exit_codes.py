@@ -12,10 +12,10 @@ from typer.main import get_command
 
 from compose.application import app as application
 from tests.cli.conftest import Run
+from verdict.adapters.kafka import reader
 from verdict.cli.application import IN_A_CHECKOUT
+from verdict.cli.commands import VERBS, loaded
 from verdict.cli.main import app
-from verdict.cli.verbs import VERBS, loaded
-from verdict.kafka import log
 from verdict.model.verb import Verb
 
 VERDICT = (sys.executable, "-c", "from verdict.cli.main import main; main()")
@@ -80,7 +80,7 @@ def test_without_a_service_every_verb_ends_with_5_and_names_the_next_command(
 def test_an_unreachable_kafka_ends_with_5_and_the_reason(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log, "ANSWER_S", 1.0)
+    monkeypatch.setattr(reader, "ANSWER_S", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
 

@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from tests.audit.books import PLACE, Books
 from tests.cli.conftest import Run, Verdict
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 
 FILL = {"type": "FillOrder", "quantity": 1, "price_cents": 99}
 

@@ -10,14 +10,14 @@ pytestmark = pytest.mark.process
 
 LEAVES = """
 import threading
-from verdict.cli.leaving import leave
+from verdict.cli.shutdown import shut_down
 from verdict.errors import UnreachableError
 
 def stop():
     print("stopping", flush=True)
     {stop}
 
-leave({failure}, stop, seconds=0.1)
+shut_down({failure}, stop, seconds=0.1)
 """
 
 
@@ -43,7 +43,7 @@ def test_it_is_said_and_the_process_ends_whatever_the_rest_does(
 
 UNHEARD = """
 import threading
-from verdict.cli.leaving import exit_quietly
+from verdict.cli.shutdown import exit_quietly
 
 asked, started, heard = threading.Event(), threading.Event(), threading.Event()
 exit_quietly(asked, started, heard, seconds={seconds})
@@ -88,10 +88,10 @@ def test_who_has_heard_it_takes_its_time() -> None:
 
 SIGNALLED = """
 import signal
-from verdict.cli.leaving import Asked, stop_on_signals
+from verdict.cli.shutdown import StopRequest, stop_on_signals
 from verdict.cli.up import stopping
 
-asked = Asked()
+asked = StopRequest()
 stop_on_signals(asked)
 signal.raise_signal({number})
 assert asked.is_set()
@@ -116,7 +116,7 @@ def test_who_stops_names_the_signal(number: signal.Signals, there: bool, said: s
 
 SAID = """
 import logging
-from verdict.cli.leaving import silence_py4j
+from verdict.cli.shutdown import silence_py4j
 
 silence_py4j()
 for file in ("/lib/py4j/clientserver.py", "/lib/verdict/audit.py"):

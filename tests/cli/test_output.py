@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from verdict.cli.output import add_rows, fit_to_width, show, table
+from verdict.cli.render import add_rows, fit_to_width, show, table
 
 ID = "an-id-that-somebody-copies-" + "x" * 60
 ERROR = "one sentence that says what happened and what can be done about it now"

@@ -10,13 +10,13 @@ from sqlalchemy import Engine, insert, select, update
 from commands.order import CancelOrder
 from tests.application import APPLICATION, decode_command, encode_command
 from tests.cli.conftest import Run, Verdict
-from verdict.letters.headers import as_json
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.source import Source
-from verdict.projection.database import create_read_side, open_database
-from verdict.projection.declared import projections
-from verdict.projection.letter import intervention, table
-from verdict.projection.letter_status import PARKED
+from verdict.reactions.dead_letters.headers import as_json
+from verdict.read_side.catalog import projections
+from verdict.read_side.schema.database import create_read_side, open_database
+from verdict.read_side.tables.dead_letter_status import PARKED
+from verdict.read_side.tables.dead_letters import intervention, table
 from verdict.wire.letter import letter_id
 
 pytestmark = pytest.mark.proves("B-09")

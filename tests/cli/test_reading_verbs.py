@@ -2,7 +2,7 @@ import pytest
 from confluent_kafka import Producer
 
 from tests.cli.conftest import Run
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.wire.topics import Topics
 
 ORDER = "o-é-1"

@@ -10,8 +10,8 @@ from tests.cli.conftest import Run
 from tests.page.filled import keep
 from verdict.cli.application import IN_A_CHECKOUT
 from verdict.cli.repetitions import SHOWN, fold_repetitions, is_repetition
-from verdict.configuration.found import DATABASE
-from verdict.event_log.chapters import Fields
+from verdict.operations.inspect.history import Fields
+from verdict.settings.discovery import DATABASE
 from verdict.testing import InMemory
 
 PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=1)

@@ -6,15 +6,15 @@ import pytest
 from tests.cli.conftest import Run
 from tests.projection.read_side import NOW, ReadSide
 from tests.projection.responses import ACCEPTED, batch_of
-from verdict.database.statements import append
-from verdict.letters.receiving import RetryRules, row_of
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
+from verdict.adapters.sql.statements import append
 from verdict.model.source import Source
-from verdict.projection import position
-from verdict.projection.letter import table
-from verdict.projection.letter_status import FOLLOWER
+from verdict.reactions.dead_letters.row import RetryRules, row_of
+from verdict.read_side.tables import position
+from verdict.read_side.tables.dead_letter_status import FOLLOWER
+from verdict.read_side.tables.dead_letters import table
 from verdict.wire.letter import Letter
-from verdict.wire.spans import TopicPartition
+from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import Topics
 
 SECRET = "hunter2-is-planted"

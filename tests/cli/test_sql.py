@@ -11,8 +11,8 @@ from sqlalchemy import text
 
 from tests.application import APPLICATION
 from tests.cli.conftest import Run
-from verdict.projection.database import create_read_side, open_database
-from verdict.projection.declared import projections
+from verdict.read_side.catalog import projections
+from verdict.read_side.schema.database import create_read_side, open_database
 
 MESSAGE = "cannot fill 3: " + "and so on " * 30 + 'as "ada, a client" said\nin two lines'
 QUERY = "SELECT projection, version, error, topic FROM projection_stopped"

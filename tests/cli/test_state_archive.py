@@ -10,15 +10,15 @@ from schemas.position import PositionAdjusted, PositionClosed
 from tests.cli.conftest import Run, Verdict
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.errors import UnreachableError
-from verdict.event_log.archive import Archive
-from verdict.event_log.event_log import EventLog as Log
-from verdict.event_log.placed import PositionedEvent
-from verdict.kafka.log import KafkaLog
-from verdict.local.broker import EmbeddedBroker
-from verdict.projection.applier import Applier
-from verdict.projection.batch import Delivery, ProjectionBatch
-from verdict.wire.spans import OffsetRange, TopicPartition
+from verdict.read_side.apply.applier import Applier
+from verdict.read_side.apply.batch import Delivery, ProjectionBatch
+from verdict.streaming.event_log.archive import Archive
+from verdict.streaming.event_log.event_log import EventLog as Log
+from verdict.streaming.event_log.record import PositionedEvent
+from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
 
 ORDER = "archived-1"

@@ -10,7 +10,7 @@ from tests.cli.conftest import Run, Verdict
 from tests.conftest import NewDatabase
 from tests.projection.event_log import SECOND, START, opened
 from tests.read_models.as_of.world import World, deployment_name
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.model.message import iso_time
 
 pytestmark = pytest.mark.kafka

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tests.page.conftest import standing
-from verdict.cli.output import show
+from verdict.cli.render import show
 from verdict.cli.status import _page
-from verdict.standing.facts import CommandsStatus, Problem, StatusReport
+from verdict.operations.status.status import CommandsStatus, Problem, StatusReport
 
 IDLE = [CommandsStatus("invoice.commands", number, 5, 5, 0) for number in range(4)]
 BUSY = [CommandsStatus("order.commands", n, 5, 5 + lag, lag) for n, lag in enumerate((0, 2, 0))]

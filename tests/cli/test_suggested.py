@@ -9,13 +9,13 @@ import pytest
 
 from projections.outbound.weekly_mail.week import parse_week
 from tests.cli.conftest import Run
-from verdict.cli.positions import parse_from
-from verdict.configuration.values import topic_or_prefix
-from verdict.database.address import file_of
+from verdict.cli.scaffold.names import require_valid_name
+from verdict.cli.start_positions import parse_from
 from verdict.model.message import epoch_millis
-from verdict.read_models.as_of.moment import parse_as_of
-from verdict.scaffold.names import require_valid_name
-from verdict.unhandled.records import place_of, range_of
+from verdict.operations.repair.blocking_records import place_of, range_of
+from verdict.read_side.as_of.moment import parse_as_of
+from verdict.settings.database_address import file_of
+from verdict.settings.parsers import topic_or_prefix
 from verdict.wire.backoff import is_valid
 
 SUCH_AS = r"such as ([^\s,]+)"

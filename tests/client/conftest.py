@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 
 from tests.application import APPLICATION, decode_command
 from tests.topics import create
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.model.source import Source
 from verdict.wire.murmur2 import partition_of
 from verdict.wire.records import encode

@@ -16,6 +16,7 @@ from commands.order import CancelOrder, ModifyOrder, PlaceOrder
 from commands.position import ClosePosition
 from tests.application import APPLICATION, decode_command
 from tests.client.conftest import PARTITIONS, Responder, accepted
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.client import responses
 from verdict.client.async_client import AsyncClient
 from verdict.client.client import Client
@@ -28,13 +29,12 @@ from verdict.client.errors import (
 )
 from verdict.client.pending import Pending
 from verdict.client.responses import Responses
-from verdict.local.broker import EmbeddedBroker
 from verdict.model.command_envelope import Expectation
 from verdict.model.life_cycle import LifeCycle
 from verdict.wire.codec import HEADER_BYTES, MAGIC
 from verdict.wire.records import encode
 from verdict.wire.response import Response, Status
-from verdict.wire.schema_files import FIRST_FREE_ID
+from verdict.wire.schemas.files import FIRST_FREE_ID
 from verdict.wire.topics import Topics
 
 ORDER = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=5, limit_price_cents=100)
@@ -459,7 +459,7 @@ FORKING = """
 import os, sys
 from verdict.client.client import Client
 from commands.order import DeleteOrder
-from verdict.client.errors import Forked
+from verdict.client.errors import ForkedClientError
 
 servers, prefix = sys.argv[1:]
 from compose.application import app
@@ -476,7 +476,7 @@ with Client(app, servers, Topics(app, prefix=prefix, partitions=4)) as client:
         ):
             try:
                 attempt()
-            except Forked as error:
+            except ForkedClientError as error:
                 said.append(str(error))
         client.close()
         print(*said, sep="\\n", flush=True)

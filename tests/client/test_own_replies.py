@@ -14,12 +14,12 @@ from commands.position import ClosePosition
 from tests.application import APPLICATION
 from tests.client.conftest import PARTITIONS, Responder
 from tests.topics import drop, grow
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.client.async_client import AsyncClient
 from verdict.client.client import Client
 from verdict.client.errors import KafkaUnavailableError, OutcomeUnknownError
-from verdict.kafka.log import KafkaLog
-from verdict.local.broker import EmbeddedBroker
-from verdict.wire.spans import TopicPartition
+from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import Topics
 
 WAIT_S = 60

@@ -10,10 +10,10 @@ import yaml  # type: ignore[import-untyped]
 
 from tests.application import APPLICATION
 from tests.documents import ROOT, Document
-from verdict.configuration.loading import settings_alone
-from verdict.configuration.settings import Settings
 from verdict.errors import EnvironmentIncompleteError
-from verdict.page.metrics import METRICS
+from verdict.http.metrics import METRICS
+from verdict.settings.load import settings_alone
+from verdict.settings.settings import Settings
 
 COMPOSE = ROOT / "compose"
 DEPLOYING = Document("docs/deploying.md")

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from verdict.configuration import batch_size
-from verdict.configuration.batch_size import BatchSizeError, check_batch_size, transaction_timeout_s
-from verdict.configuration.settings import Settings
+from verdict.settings import batch_size
+from verdict.settings.batch_size import BatchSizeError, check_batch_size, transaction_timeout_s
+from verdict.settings.settings import Settings
 
 GIB = 2**30
 

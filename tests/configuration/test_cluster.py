@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from tests.application import APPLICATION
-from verdict.configuration.cluster import cluster_options, require_reachable_kafka
-from verdict.configuration.found import AnnouncedService, announce
-from verdict.configuration.loading import InvalidSettingsError, load_settings
+from verdict.adapters.spark.location import local_path
+from verdict.adapters.storage.object_store import hadoop_options
 from verdict.errors import EnvironmentIncompleteError
-from verdict.operator.local_copy import executor_folder
 from verdict.service.role_set import alone, with_kafka
-from verdict.spark.location import local_path
-from verdict.storage.object_store import hadoop_options
+from verdict.settings.cluster import cluster_options, require_reachable_kafka
+from verdict.settings.discovery import AnnouncedService, announce
+from verdict.settings.load import InvalidSettingsError, load_settings
+from verdict.write_side.state.lmdb_cache import executor_folder
 
 MASTER = "spark://host:7077"
 LOGIN = {
@@ -194,7 +194,7 @@ def test_a_lake_is_on_a_file_system() -> None:
 def test_who_lacks_what_reads_a_store_is_told_how_to_have_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(sys.modules, "verdict.storage.object_store", None)
+    monkeypatch.setitem(sys.modules, "verdict.adapters.storage.object_store", None)
     settings = load_settings(APPLICATION, shared_dir="s3a://bucket")
 
     with pytest.raises(EnvironmentIncompleteError, match=r"pip install 'verdict-cqrs\[s3\]'"):

@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from tests.application import APPLICATION
-from verdict.configuration.kafka import java_options, librdkafka_options, spark_options
-from verdict.configuration.loading import load_settings
-from verdict.configuration.settings import Settings
+from verdict.settings.kafka import java_options, librdkafka_options, spark_options
+from verdict.settings.load import load_settings
+from verdict.settings.settings import Settings
 
 
 @pytest.fixture

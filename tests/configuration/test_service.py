@@ -7,7 +7,9 @@ import psutil
 import pytest
 
 from tests.application import APPLICATION
-from verdict.configuration.found import (
+from verdict.adapters.local.lock import DataDirectoryLock
+from verdict.errors import UnreachableError, VerdictError
+from verdict.settings.discovery import (
     FILE,
     AnnouncedService,
     announce,
@@ -16,9 +18,7 @@ from verdict.configuration.found import (
     find_service,
     withdraw,
 )
-from verdict.configuration.loading import load_settings
-from verdict.errors import UnreachableError, VerdictError
-from verdict.local.lock import DataDirectoryLock
+from verdict.settings.load import load_settings
 
 HERE = AnnouncedService(
     os.getpid(), "kafka:9092", "sqlite:////data/verdict.db", "http://127.0.0.1:8765"

@@ -4,13 +4,13 @@ from pathlib import Path
 import pytest
 
 from tests.application import APPLICATION
-from verdict.configuration.loading import (
+from verdict.settings.load import (
     InvalidSettingsError,
     load_settings,
     origins,
     unknown_variables,
 )
-from verdict.configuration.settings import Settings
+from verdict.settings.settings import Settings
 from verdict.wire.topics import LARGEST_BYTES
 
 SECRET = "hunter2-is-planted"

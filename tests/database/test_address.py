@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sqlalchemy import make_url
 
-from verdict.database.address import file_of, url_of
 from verdict.errors import VerdictError
+from verdict.settings.database_address import file_of, url_of
 
 
 @given(st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1))

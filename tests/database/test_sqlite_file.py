@@ -15,21 +15,21 @@ from projections.us_holder import us_holder
 from tests.application import APPLICATION
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
-from verdict.database.sqlite_file import DatabaseFileChangedError
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.sql.sqlite_file import DatabaseFileChangedError
 from verdict.errors import UnreachableError, VerdictError
-from verdict.kafka.access import KafkaConfig
-from verdict.letters.destinations import Destinations
-from verdict.letters.intake import DeadLetterConsumer
-from verdict.letters.receiving import RetryRules
-from verdict.projection.applier import database_failed
-from verdict.projection.database import (
+from verdict.reactions.dead_letters.consume import DeadLetterConsumer
+from verdict.reactions.dead_letters.destinations import Destinations
+from verdict.reactions.dead_letters.row import RetryRules
+from verdict.read_side.apply.applier import database_failed
+from verdict.read_side.projections.kind_tables import compile_projection
+from verdict.read_side.schema.database import (
     check_server,
     failing_in_words,
     open_database,
     require_same_database,
     snapshot,
 )
-from verdict.projection.kind_tables import compile_projection
 from verdict.wire.topics import Topics
 
 ROUNDS, AT_ONCE = 30, 8

@@ -13,18 +13,18 @@ from typing import Any
 from commands.position import AdjustPosition, OpenPosition
 from tests.application import APPLICATION, decode_event, decode_snapshot, encode_event
 from tests.decision.desk import OPEN, command
-from verdict.decider.recovery.histories import DECISION, EVENT, RESPONSE, Stored, fold_histories
-from verdict.decider.recovery.outcomes import Memory
-from verdict.decision.handle import Limits
-from verdict.decision.snapshot import NEVER_EXISTED, Snapshot
 from verdict.model.source import Source
-from verdict.operator.batch import ShardBatch
-from verdict.operator.shard_state import DictState, snapshot_key
-from verdict.wire.decision import Decision, Kind
+from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
-from verdict.wire.spans import OffsetRange, TopicPartition
+from verdict.wire.skip_decision import Decision, Kind
 from verdict.wire.topics import Topics
+from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.snapshot import NEVER_EXISTED, Snapshot
+from verdict.write_side.processor.batch import ShardBatch
+from verdict.write_side.recovery.histories import DECISION, EVENT, RESPONSE, Stored, fold_histories
+from verdict.write_side.recovery.outcomes import Memory
+from verdict.write_side.state.shard_state import DictState, snapshot_key
 
 TOPICS = Topics(APPLICATION)
 KEY = b"order-1"

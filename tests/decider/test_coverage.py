@@ -5,16 +5,16 @@ from dataclasses import replace
 import pytest
 
 from tests.application import APPLICATION
-from verdict.decider.coverage import (
+from verdict.streaming.exactly_once.fencing import genesis
+from verdict.streaming.exactly_once.query import decider_query
+from verdict.wire.marker import Marker
+from verdict.wire.topics import Topics
+from verdict.write_side.decider.coverage import (
     MissingAggregateError,
     decided_aggregates,
     removed_aggregates,
     require_known_aggregates,
 )
-from verdict.exactly_once.fencing import genesis
-from verdict.exactly_once.query import decider_query
-from verdict.wire.marker import Marker
-from verdict.wire.topics import Topics
 
 TOPICS = Topics(APPLICATION, prefix="covered.", partitions=2)
 

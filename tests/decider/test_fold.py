@@ -13,19 +13,19 @@ from tests.application import APPLICATION, decode_event, encode_event
 from tests.decision.desk import command_record
 from tests.model import Model, Record
 from tests.traffic import Traffic
-from verdict.decider.recovery.bounds import HOUR_MS, remembered_since
-from verdict.decider.recovery.histories import EVENT, RESPONSE, Stored, fold_histories
-from verdict.decider.recovery.outcomes import Memory
-from verdict.decision.handle import Limits
 from verdict.model.source import Source
-from verdict.operator.batch import ShardBatch
-from verdict.operator.output import Output
-from verdict.operator.shard_state import FOR_EVER, DictState, StateEntry
-from verdict.wire.decision import DamagedAggregate, Decision, Kind
+from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
-from verdict.wire.spans import OffsetRange, TopicPartition
+from verdict.wire.skip_decision import DamagedAggregate, Decision, Kind
 from verdict.wire.topics import Topics
+from verdict.write_side.decide.handle import Limits
+from verdict.write_side.processor.batch import ShardBatch
+from verdict.write_side.processor.outputs import Output
+from verdict.write_side.recovery.bounds import HOUR_MS, remembered_since
+from verdict.write_side.recovery.histories import EVENT, RESPONSE, Stored, fold_histories
+from verdict.write_side.recovery.outcomes import Memory
+from verdict.write_side.state.shard_state import FOR_EVER, DictState, StateEntry
 
 TOPICS = Topics(APPLICATION)
 ALL = {topic: [10**9] * TOPICS.partitions for topic in TOPICS.every_commands()}  # is decided

@@ -2,9 +2,9 @@
 
 from array import array
 
-from verdict.configuration.found import Latency
-from verdict.decider.latency import HOURS, MINUTE_MS, Latencies
-from verdict.operator.arrived import BatchArrival
+from verdict.settings.discovery import Latency
+from verdict.write_side.decider.latency import HOURS, MINUTE_MS, Latencies
+from verdict.write_side.processor.arrived import BatchArrival
 
 NOW = 1_795_000_020_000  # the begin of a minute
 

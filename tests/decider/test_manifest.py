@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.application import APPLICATION
-from verdict.decider.generation import Generation
-from verdict.decider.manifest import DamagedSeedError
-from verdict.exactly_once.checkpoint import FRESH
+from verdict.streaming.exactly_once.checkpoint import FRESH
+from verdict.write_side.decider.generation import Generation
+from verdict.write_side.decider.manifest import DamagedSeedError
 
 pytestmark = pytest.mark.proves("C-17")
 

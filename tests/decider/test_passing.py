@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from verdict.errors import VerdictError
-from verdict.event_log.decisions import skipped_ranges
-from verdict.event_log.passing import NO_WISH, SkipLog, SkipRequest, plan_skips
 from verdict.model.source import Source
-from verdict.wire.decision import Decision, Kind
-from verdict.wire.spans import OffsetRange, TopicPartition
+from verdict.streaming.event_log.skip_log import skipped_ranges
+from verdict.streaming.event_log.skips import NO_WISH, SkipLog, SkipRequest, plan_skips
+from verdict.wire.partitions import OffsetRange, TopicPartition
+from verdict.wire.skip_decision import Decision, Kind
 
 COMMANDS, EVENTS = "order.commands", "order.events"
 DECIDED = {COMMANDS: [10, 20]}

@@ -22,32 +22,32 @@ from tests.application import APPLICATION, decode_snapshot
 from tests.audit.books import PARTITIONS, Books
 from tests.audit.books import PLACE as BOUGHT
 from tests.decision.desk import PLACE, command
-from verdict.configuration.loading import load_settings
-from verdict.configuration.settings import Settings
-from verdict.decider.generation import Generation
-from verdict.decider.recovery.recovering import RecoveryStep, recover
-from verdict.decider.recovery.seeding import DamagedHistoriesError, UnusableRecordsError
-from verdict.decision.handle import Limits
-from verdict.decision.received import dead_letter
-from verdict.decision.snapshot import Snapshot
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.topics import TopicAdmin
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.errors import VerdictError
-from verdict.event_log.decisions import read_skips
-from verdict.event_log.passing import SkipRequest, read_log, require_records
-from verdict.exactly_once.checkpoint import FRESH
-from verdict.exactly_once.markers import read_progress
-from verdict.exactly_once.query import decider_query
-from verdict.foundation.foundation import Runtime
-from verdict.kafka.access import KafkaConfig
-from verdict.kafka.topic_check import TopicAdmin
-from verdict.local.broker import EmbeddedBroker
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.source import Source
-from verdict.operator.batch import ShardBatch
-from verdict.operator.shard_state import FOR_EVER, DictState, named
+from verdict.service.bootstrap import Runtime
+from verdict.settings.load import load_settings
+from verdict.settings.settings import Settings
+from verdict.streaming.event_log.skip_log import read_skips
+from verdict.streaming.event_log.skips import SkipRequest, read_log, require_records
+from verdict.streaming.exactly_once.checkpoint import FRESH
+from verdict.streaming.exactly_once.query import decider_query
+from verdict.streaming.exactly_once.read_marker import read_progress
 from verdict.wire.cloud_events import dead_letter_headers
-from verdict.wire.decision import DamagedAggregate, Kind
 from verdict.wire.headers import joined, pairs
 from verdict.wire.records import encode
+from verdict.wire.skip_decision import DamagedAggregate, Kind
+from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.parse import dead_letter
+from verdict.write_side.decide.snapshot import Snapshot
+from verdict.write_side.decider.generation import Generation
+from verdict.write_side.processor.batch import ShardBatch
+from verdict.write_side.recovery.recovering import RecoveryStep, recover
+from verdict.write_side.recovery.seeding import DamagedHistoriesError, UnusableRecordsError
+from verdict.write_side.state.shard_state import FOR_EVER, DictState, named
 
 NewGround = Callable[[Settings], Runtime]
 COMPACTED_S = 60

@@ -6,11 +6,11 @@ from typing import Any, cast
 import pytest
 from pyspark.sql import SparkSession
 
-from verdict.configuration.settings import Settings
-from verdict.decider.running import DeciderQuery
-from verdict.exactly_once.errors import FencedError
-from verdict.kafka.access import KafkaConfig
-from verdict.spark.source import StreamContext
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.settings.settings import Settings
+from verdict.streaming.exactly_once.errors import FencedError
+from verdict.streaming.queries.source import StreamContext
+from verdict.write_side.decider.running import DeciderQuery
 
 
 class Watched:

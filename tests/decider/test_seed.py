@@ -15,14 +15,14 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 from tests.application import APPLICATION
 from tests.decider.test_fold import decided
 from tests.operator.test_processor import _frame, _rows, by_topic_and_key, log_of
-from verdict.decision.handle import Limits
-from verdict.operator import log_head, seed
-from verdict.operator.log_structured import LogStructuredState
-from verdict.operator.moved import moves_of
-from verdict.operator.processor import CommandProcessor
-from verdict.operator.seed import stamp_of
-from verdict.operator.shard_state import MapShardState, StateEntry
+from verdict.streaming.exactly_once.state_moves import moves_of
 from verdict.wire.topics import Topics
+from verdict.write_side.decide.handle import Limits
+from verdict.write_side.processor.processor import CommandProcessor
+from verdict.write_side.state import log_head, seed
+from verdict.write_side.state.log_structured import LogStructuredState
+from verdict.write_side.state.seed import stamp_of
+from verdict.write_side.state.shard_state import MapShardState, StateEntry
 
 SHARD = 1
 

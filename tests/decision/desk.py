@@ -10,16 +10,6 @@ from tests.application import APPLICATION, CATALOG, decode_snapshot, encode_comm
 from tests.model import Record
 from tests.model.reading import COMMAND_LIMIT_BYTES
 from tests.traffic import START
-from verdict.decision.answering import invalid_response
-from verdict.decision.handle import DecidedCommand, Limits, handle
-from verdict.decision.received import (
-    CommandRecord,
-    MalformedCommand,
-    ReceivedCommand,
-    truncate_command,
-)
-from verdict.decision.recording import StoredEvent
-from verdict.decision.snapshot import NEVER_EXISTED, Snapshot
 from verdict.model.aggregate import Aggregate
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope
@@ -27,6 +17,16 @@ from verdict.model.source import Source
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
+from verdict.write_side.decide.handle import DecidedCommand, Limits, handle
+from verdict.write_side.decide.parse import (
+    CommandRecord,
+    MalformedCommand,
+    ReceivedCommand,
+    truncate_command,
+)
+from verdict.write_side.decide.record import StoredEvent
+from verdict.write_side.decide.respond import invalid_response
+from verdict.write_side.decide.snapshot import NEVER_EXISTED, Snapshot
 
 PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
 MODIFY = ModifyOrder(quantity=5)

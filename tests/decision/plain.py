@@ -12,32 +12,42 @@ from typing import Any
 from pydantic import ValidationError
 
 from tests.application import APPLICATION, CATALOG
-from verdict.decision.answering import CheckFailedError, invalid_response
-from verdict.decision.consulting import call_decide
-from verdict.decision.handle import Limits
-from verdict.decision.received import CommandRecord, ReceivedCommand, dead_letter, parse_command
-from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, decode_snapshot, encode_snapshot
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope, Expectation
-from verdict.model.digest import CANONICAL
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import Event, iso_time
 from verdict.model.reason import Reason
 from verdict.model.recorded_event import RecordedEvent, event_id
-from verdict.model.told import described
-from verdict.operator.batch import outcome_entry
-from verdict.operator.output import Output
-from verdict.operator.shard_state import DictState, StateEntry, outcome_key, snapshot_key
 from verdict.wire.catalog import AggregateContext, Catalog
 from verdict.wire.cloud_events import dead_letter_headers, event_headers
 from verdict.wire.codec import DecodeError
 from verdict.wire.commands import decode_command
 from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.error_text import described
 from verdict.wire.headers import joined
 from verdict.wire.records import decode, encode, encode_event
 from verdict.wire.reply import reply_name
 from verdict.wire.response import Rejection, Response, Status
 from verdict.wire.topics import Topics
+from verdict.write_side.decide.consult import call_decide
+from verdict.write_side.decide.digest import CANONICAL
+from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.parse import (
+    CommandRecord,
+    ReceivedCommand,
+    dead_letter,
+    parse_command,
+)
+from verdict.write_side.decide.respond import CheckFailedError, invalid_response
+from verdict.write_side.decide.snapshot import (
+    NEVER_EXISTED,
+    Snapshot,
+    decode_snapshot,
+    encode_snapshot,
+)
+from verdict.write_side.processor.batch import outcome_entry
+from verdict.write_side.processor.outputs import Output
+from verdict.write_side.state.shard_state import DictState, StateEntry, outcome_key, snapshot_key
 
 TOPICS = Topics(APPLICATION)
 

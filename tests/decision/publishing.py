@@ -6,9 +6,9 @@ from tests.application import APPLICATION
 from tests.comparison import Published
 from tests.decision.desk import Answer, command_record
 from tests.model import Record
-from verdict.operator.output import Output, OutputBatch
 from verdict.wire.records import encode
 from verdict.wire.topics import Topics
+from verdict.write_side.processor.outputs import Output, OutputBatch
 
 OUTPUTS = OutputBatch(Topics(APPLICATION))
 

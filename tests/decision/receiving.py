@@ -7,9 +7,9 @@ from tests.application import receive
 from tests.decision.desk import MODIFY, PLACE, command, command_record
 from tests.model import Record
 from tests.traffic import START, in_avro
-from verdict.decision.received import MalformedCommand, ReceivedCommand
 from verdict.model.source import Source
 from verdict.wire.dead_letter import DeadLetter
+from verdict.write_side.decide.parse import MalformedCommand, ReceivedCommand
 
 PLACING: dict[str, Any] = {"type": "PlaceOrder"} | PLACE.model_dump()
 CANCELLING: dict[str, Any] = {"type": "CancelOrder"}

@@ -16,9 +16,9 @@ from tests.decision.receiving import CANCELLING, ORDER_AVRO, POSITION_AVRO, lett
 from tests.model import Record
 from tests.traffic import START
 from tests.wire.examples import ENVELOPE
-from verdict.decision import received
 from verdict.wire.catalog import catalog_of
 from verdict.wire.dead_letter import DeadLetter
+from verdict.write_side.decide import parse as received
 
 SOUND = as_json(CANCELLING).value or b""
 NOBODY_TO_ANSWER = (
@@ -188,7 +188,7 @@ class Unspeakable(CancelOrder):
     ("broken", "error"),
     [
         (Fragile, r"KeyError: 'slow' \(tests/decision/test_dead_letters\.py, line \d+\)"),
-        (Unspeakable, r"TypeError: .*set.* \(verdict/model/digest\.py, line \d+\)"),
+        (Unspeakable, r"TypeError: .*set.* \(verdict/write_side/decide/digest\.py, line \d+\)"),
     ],
 )
 def test_a_command_that_a_bug_keeps_from_being_read_stops_nobody_else(

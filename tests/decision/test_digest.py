@@ -13,8 +13,8 @@ from pydantic import Field, PlainSerializer, computed_field, field_serializer
 from tests.decision.plain import digest
 from tests.wire.arbitrary import AGGREGATES, commands
 from verdict.model.command import Command
-from verdict.model.digest import command_digest
 from verdict.model.message import Hash, Message
+from verdict.write_side.decide.digest import command_digest
 
 
 class Colour(StrEnum):

@@ -11,7 +11,7 @@ from tests.decision.desk import Answer, Desk
 from tests.decision.publishing import placed, published
 from tests.model import Model, Outcome, Record, fold
 from tests.traffic import Traffic
-from verdict.operator.output import Output
+from verdict.write_side.processor.outputs import Output
 
 
 def assert_same(outcome: Outcome, answer: Answer) -> None:

@@ -7,11 +7,11 @@ from commands.order import CancelOrder, DeleteOrder, FillOrder, ModifyOrder
 from commands.position import ClosePosition
 from tests.decision.desk import FILL_ALL, MODIFY, OPEN, PLACE, after, command, judge
 from tests.traffic import START
-from verdict.decision.handle import Limits
-from verdict.decision.received import ReceivedCommand
-from verdict.decision.snapshot import NEVER_EXISTED, Snapshot
 from verdict.model.reason import Reason
 from verdict.wire.response import Status
+from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.parse import ReceivedCommand
+from verdict.write_side.decide.snapshot import NEVER_EXISTED, Snapshot
 
 PLACED = after(PLACE)
 COMPLETED = after(PLACE, FILL_ALL)

@@ -4,11 +4,11 @@ from commands.order import DeleteOrder, FillOrder, ModifyOrder
 from commands.position import ClosePosition
 from tests.decision.desk import FILL_ALL, MODIFY, OPEN, PLACE, after, command, judge
 from tests.traffic import START
-from verdict.decision.handle import Limits
-from verdict.decision.snapshot import Snapshot
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.reason import Reason
 from verdict.wire.response import Status
+from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.snapshot import Snapshot
 
 PLACED = after(PLACE)
 COMPLETED = after(PLACE, FILL_ALL)

@@ -9,7 +9,6 @@ from aggregates.order import Order, order
 from schemas.order import OrderCompleted, OrderDeleted, OrderFilled, OrderModified
 from schemas.position import PositionClosed
 from tests.decision.desk import MODIFY, PLACE, after, command, judge
-from verdict.decision.handle import Limits
 from verdict.model.aggregate import Aggregate
 from verdict.model.command import Command
 from verdict.model.message import Event
@@ -17,6 +16,7 @@ from verdict.model.reason import Reason
 from verdict.model.refused import Refused
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Response, Status
+from verdict.write_side.decide.handle import Limits
 
 PLACED = after(PLACE)
 FILLED = OrderFilled(quantity=1, price_cents=1)

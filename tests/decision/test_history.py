@@ -9,11 +9,11 @@ from aggregates.position import Position
 from schemas.position import PositionAdjusted, PositionClosed, PositionOpened
 from tests.application import APPLICATION, encode_event
 from tests.wire.examples import NOON, recorded
-from verdict.decision.history import InvalidHistoryError, fold
-from verdict.decision.recording import StoredEvent
-from verdict.decision.snapshot import NEVER_EXISTED
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import Event
+from verdict.write_side.decide.fold import InvalidHistoryError, fold
+from verdict.write_side.decide.record import StoredEvent
+from verdict.write_side.decide.snapshot import NEVER_EXISTED
 
 OPENED = PositionOpened(client="ada", ticker="AAPL", exchange="NASDAQ", amount=100)
 SECOND = 1000

@@ -13,8 +13,8 @@ from tests.decision.desk import command_record
 from tests.hostile import KINDS, hostile
 from tests.model import Record
 from tests.tiers import examples, the_first_of
-from verdict.decision.received import MalformedCommand
 from verdict.wire.dead_letter import DeadLetter
+from verdict.write_side.decide.parse import MalformedCommand
 
 ROOT = Path(__file__).parents[2]
 

@@ -15,8 +15,8 @@ from tests.decision.receiving import (
 from tests.model import Record
 from tests.traffic import START
 from tests.wire.examples import ENVELOPE
-from verdict.decision.answering import invalid_response
 from verdict.model.reason import Reason
+from verdict.write_side.decide.respond import invalid_response
 
 NOT_INTEGERS: tuple[Any, ...] = (2.0, True, False, "3", 1e2, 2**63, None, [1], {})
 NOT_POSITIVE = (0, -1, -(2**63))

@@ -13,12 +13,12 @@ from tests.hostile import ABSURD, varint
 from tests.model import Record
 from tests.model.reading import Asked, Malformed, read
 from tests.wire.arbitrary import AGGREGATES, commands, envelopes
-from verdict.decision.answering import invalid_response
-from verdict.decision.received import MalformedCommand, ReceivedCommand, parse_slowly
+from verdict.wire.avro.envelope import sliced
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
-from verdict.wire.sliced_envelope import sliced
+from verdict.write_side.decide.parse import MalformedCommand, ReceivedCommand, parse_slowly
+from verdict.write_side.decide.respond import invalid_response
 
 KEYS = st.none() | st.binary(max_size=10) | st.just(b"a")
 SCALARS = (

@@ -8,11 +8,11 @@ from commands.position import AdjustPosition, ClosePosition
 from tests.application import decode_event
 from tests.decision.desk import FILL_ALL, MODIFY, OPEN, PLACE, after, command, judge
 from tests.traffic import START
-from verdict.decision.recording import StoredEvent
-from verdict.decision.snapshot import NEVER_EXISTED
 from verdict.model.command import Command
 from verdict.model.recorded_event import event_id
 from verdict.model.source import Source
+from verdict.write_side.decide.record import StoredEvent
+from verdict.write_side.decide.snapshot import NEVER_EXISTED
 
 LIFE = (PLACE, MODIFY, FillOrder(quantity=2, price_cents=1), CancelOrder(), DeleteOrder())
 REOPENED = (OPEN, AdjustPosition(amount=5), ClosePosition(), OPEN, ClosePosition(), OPEN)

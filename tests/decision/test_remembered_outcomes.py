@@ -6,12 +6,12 @@ from commands.order import DeleteOrder, FillOrder
 from tests.decision.desk import MODIFY, PLACE, Desk, after, as_json, command, judge
 from tests.model import Record
 from tests.traffic import START
-from verdict.decision.handle import Limits
-from verdict.decision.received import ReceivedCommand
-from verdict.decision.snapshot import NEVER_EXISTED, Snapshot
 from verdict.model.reason import Reason
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Response, Status
+from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.parse import ReceivedCommand
+from verdict.write_side.decide.snapshot import NEVER_EXISTED, Snapshot
 
 PLACED = after(PLACE)
 DELETED = after(PLACE, DeleteOrder())

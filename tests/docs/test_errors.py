@@ -5,8 +5,8 @@ import pytest
 import verdict
 from docs.errors import Fault, catalogue, faults
 from verdict.errors import VerdictError
+from verdict.http.failures import FAILED
 from verdict.model.reason import Reason
-from verdict.page.failures import FAILED
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from tests.e2e.deployment import Deployment, await_ready
 from tests.e2e.faults import FILE_SIZE, last_words, paused, settle, starve
 from tests.e2e.plan import Kind, Misfortune, plan
 from tests.e2e.test_restart import spark_jvm
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 
 Service = subprocess.Popen[str]
 

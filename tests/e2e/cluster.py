@@ -17,7 +17,7 @@ import psutil
 import pyspark
 
 from tests.ports import free_ports
-from verdict.local.java import find_java
+from verdict.adapters.local.java import find_java
 from verdict.testing.service import end_with_all_they_started
 
 SPARK_HOME = Path(pyspark.__file__).parent

@@ -26,20 +26,20 @@ from tests.application import APPLICATION
 from tests.comparison import Published, assert_as_the_model_says
 from tests.model import Model, Record, fold
 from tests.traffic import Traffic
-from verdict.decider.generation import Generation, generation_of
-from verdict.exactly_once.checkpoint import checkpoint_position
-from verdict.exactly_once.markers import SeenRecord, read_progress
-from verdict.exactly_once.query import decider_query
-from verdict.exactly_once.steps import Failpoint
-from verdict.kafka.access import KafkaConfig
-from verdict.kafka.offsets import same_offsets
-from verdict.kafka.topic_check import TopicAdmin
-from verdict.projection.declared import projections
-from verdict.projection.processor_tables import readable
-from verdict.reading.reader import Reader
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.offsets import same_offsets
+from verdict.adapters.kafka.topics import TopicAdmin
+from verdict.adapters.sql.readers.reader import Reader
+from verdict.read_side.catalog import projections
+from verdict.read_side.tables.processor_tables import readable
+from verdict.streaming.exactly_once.checkpoint import checkpoint_position
+from verdict.streaming.exactly_once.query import decider_query
+from verdict.streaming.exactly_once.read_marker import SeenRecord, read_progress
+from verdict.streaming.exactly_once.steps import Failpoint
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode
 from verdict.wire.topics import Topics
+from verdict.write_side.decider.generation import Generation, generation_of
 
 ROOT = Path(__file__).parents[2]
 VERDICT = str(Path(sys.executable).with_name("verdict"))

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from tests.application import APPLICATION
 from verdict.cli.up import serve
-from verdict.configuration.loading import load_settings
 from verdict.errors import VerdictError
-from verdict.exactly_once.steps import Failpoint
+from verdict.settings.load import load_settings
+from verdict.streaming.exactly_once.steps import Failpoint
 
 
 class Doom:

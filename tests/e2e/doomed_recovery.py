@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tests.application import APPLICATION
 from verdict.cli.recover import recover_alone
-from verdict.configuration.loading import load_settings
-from verdict.decider.recovery.recovering import RecoveryStep
+from verdict.settings.load import load_settings
+from verdict.write_side.recovery.recovering import RecoveryStep
 
 if __name__ == "__main__":
     fatal, data_dir = RecoveryStep(sys.argv[1]), Path(sys.argv[2])

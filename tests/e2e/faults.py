@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 from tests.e2e.deployment import Deployment, stop
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 
 STOPS_S = 240
 SMALL_DISK_MIB = 400

@@ -1,6 +1,6 @@
 """`verdict projection` with a misfortune: `python -m tests.e2e.misfortune VERB NAME MISFORTUNE`.
 
-A step of `verdict.read_models.versions`, at which the process kills itself; or `bug`: the
+A step of `verdict.read_side.rebuild`, at which the process kills itself; or `bug`: the
 projection that is built takes no notice of relistings.
 """
 
@@ -15,14 +15,14 @@ from typing import Any
 from projections.us_holder import Position, evolve, us_holder
 from schemas.position import PositionRelisted
 from tests.application import APPLICATION
-from verdict.configuration.loading import load_settings
 from verdict.errors import VerdictError
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection.declared import AtVersion, declared
-from verdict.projection.kind_tables import compile_projection
-from verdict.projection.projection import Projection
-from verdict.read_models import declared_projection
-from verdict.read_models.versions.rebuilder import Rebuilder
+from verdict.read_side.catalog import AtVersion, declared
+from verdict.read_side.projections.kind_tables import compile_projection
+from verdict.read_side.projections.projection import Projection
+from verdict.read_side.query import by_name
+from verdict.read_side.rebuild.rebuilder import Rebuilder
+from verdict.settings.load import load_settings
 
 BUG = "bug"
 
@@ -54,7 +54,7 @@ def main() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     if misfortune == BUG:
-        declared_projection.declared = planted  # type: ignore[assignment,attr-defined]
+        by_name.declared = planted  # type: ignore[assignment,attr-defined]
     try:
         getattr(Rebuilder(load_settings(APPLICATION), name, on_step=die), verb)()
     except VerdictError as error:

@@ -16,11 +16,11 @@ from tests.e2e.kept import Kept, kept
 from tests.e2e.paused import pause
 from tests.e2e.test_recover import recovered
 from tests.wire.examples import COMMANDS
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.client.client import Client
-from verdict.exactly_once.markers import read_progress
-from verdict.exactly_once.query import lake_query
-from verdict.kafka.access import KafkaConfig
-from verdict.local.broker import EmbeddedBroker
+from verdict.streaming.exactly_once.query import lake_query
+from verdict.streaming.exactly_once.read_marker import read_progress
 from verdict.testing.service import end_with_all_they_started
 
 pytestmark = [

@@ -11,7 +11,7 @@ from tests.e2e.deployment import Deployment
 from tests.e2e.faults import last_words
 from tests.e2e.test_recover import lived, lives_on, lose, recovered, refused
 from tests.tiers import is_thorough
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.wire.response import Response
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1500), pytest.mark.process]

@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[at
 
 from tests.e2e.deployment import VERDICT
 from tests.e2e.kept import Kept, kept
-from verdict.configuration.found import running_kafka
+from verdict.settings.discovery import running_kafka
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.process, pytest.mark.timeout(300)]
 

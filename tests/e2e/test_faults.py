@@ -28,8 +28,8 @@ from tests.e2e.faults import (
     small_disk,
     starve,
 )
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.client.client import Client
-from verdict.local.broker import EmbeddedBroker
 from verdict.model.command_envelope import Expectation
 from verdict.model.source import Source
 from verdict.wire.dead_letter import DeadLetter

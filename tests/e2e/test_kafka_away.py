@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.deployment import Deployment
 from tests.e2e.outage import outlive
 from tests.exactly_once.proxy import Fault, proxied_broker
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1500), pytest.mark.process]
 

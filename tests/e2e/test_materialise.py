@@ -11,16 +11,16 @@ from confluent_kafka.cimpl import NewTopic
 
 from tests.application import APPLICATION
 from tests.e2e.deployment import Deployment
-from verdict.configuration.loading import load_settings
-from verdict.database.time_text import wall_clock
-from verdict.kafka.log import KafkaLog
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.local.broker import EmbeddedBroker
+from verdict.adapters.sql.readers.reader import Reader
+from verdict.adapters.sql.time_text import wall_clock
 from verdict.model.message import iso_time
-from verdict.projection.declared import projections, read_models
-from verdict.projection.processor_tables import readable
-from verdict.read_models.as_of.materialiser import Materialiser
-from verdict.read_models.as_of.moment import parse_as_of
-from verdict.reading.reader import Reader
+from verdict.read_side.as_of.materialiser import Materialiser
+from verdict.read_side.as_of.moment import parse_as_of
+from verdict.read_side.catalog import projections, read_models
+from verdict.read_side.tables.processor_tables import readable
+from verdict.settings.load import load_settings
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.process]
 

@@ -8,7 +8,7 @@ from tests.e2e.deployment import Deployment
 from tests.e2e.test_cluster import await_outcomes, await_problem, decider
 from tests.e2e.test_recover import recovered
 from tests.storage.server import BUCKET, object_store
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 
 pytestmark = [
     pytest.mark.kafka,

@@ -14,9 +14,9 @@ from commands.order import DeleteOrder, ModifyOrder
 from tests.e2e.deployment import Deployment, await_ready, stop
 from tests.e2e.paused import await_stopped, pause
 from tests.e2e.test_restart import PLACE, send
-from verdict.exactly_once.checkpoint import checkpoint_position
-from verdict.exactly_once.steps import Failpoint
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
+from verdict.streaming.exactly_once.checkpoint import checkpoint_position
+from verdict.streaming.exactly_once.steps import Failpoint
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
 

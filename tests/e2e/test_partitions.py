@@ -12,7 +12,7 @@ from tests.e2e.deployment import Deployment, await_ready
 from tests.e2e.faults import last_words
 from tests.e2e.test_recover import lived, place, recovered, refused
 from tests.topics import grow
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1500), pytest.mark.process]
 

@@ -9,7 +9,7 @@ from sqlalchemy import make_url
 
 from tests.e2e.deployment import Deployment
 from tests.postgresql import LET_GO, Server
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 
 pytestmark = [
     pytest.mark.campaign,

@@ -13,10 +13,10 @@ from pyarrow.dataset import dataset
 from commands.order import ModifyOrder, PlaceOrder
 from tests.application import APPLICATION, decode_event
 from tests.reactions.tills import earned, recorded, sales, shipped
+from verdict.adapters.kafka.reader import KafkaLog
 from verdict.client.client import Client
 from verdict.errors import VerdictError
-from verdict.kafka.log import KafkaLog
-from verdict.standing.settling import wait_until_idle
+from verdict.operations.status.wait_until_idle import wait_until_idle
 from verdict.testing import Service
 from verdict.wire.response import Response
 

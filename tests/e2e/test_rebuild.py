@@ -18,10 +18,10 @@ from tests.e2e.deployment import QUIET_S, ROOT, Deployment
 from tests.e2e.misfortune import BUG
 from tests.model.rules import state_after
 from tests.postgresql import Server
-from verdict.local.broker import EmbeddedBroker
-from verdict.projection.declared import projections
-from verdict.projection.processor_tables import readable
-from verdict.reading.reader import Reader
+from verdict.adapters.local.broker import EmbeddedBroker
+from verdict.adapters.sql.readers.reader import Reader
+from verdict.read_side.catalog import projections
+from verdict.read_side.tables.processor_tables import readable
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
 

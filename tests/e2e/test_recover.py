@@ -13,10 +13,10 @@ from confluent_kafka import Producer
 
 from tests.e2e.deployment import ROOT, Deployment
 from tests.e2e.test_restart import PLACE, send
-from verdict.decider.recovery.recovering import RecoveryStep
-from verdict.exactly_once.checkpoint import checkpoint_position
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
+from verdict.streaming.exactly_once.checkpoint import checkpoint_position
 from verdict.wire.response import Response
+from verdict.write_side.recovery.recovering import RecoveryStep
 
 SMALLER = """
 from dataclasses import replace

@@ -10,8 +10,8 @@ import pytest
 from commands.order import DeleteOrder, ModifyOrder, PlaceOrder
 from tests.application import APPLICATION
 from tests.e2e.deployment import Deployment, await_ready, stop
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.client.client import Client
-from verdict.local.broker import EmbeddedBroker
 from verdict.wire.response import Response
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.e2e.deployment import ASK_AGAIN_S, QUIET_S, Deployment
 from tests.e2e.kept import kept
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
 

@@ -12,8 +12,8 @@ from tests.e2e.deployment import Deployment
 from tests.e2e.outage import PATIENT, PLACE, SELDOM_S, WAIT_S
 from tests.e2e.three_brokers import ThreeBrokers, three_brokers
 from tests.topics import create_new
+from verdict.adapters.kafka.topics import TopicAdmin
 from verdict.client.client import Client
-from verdict.kafka.topic_check import TopicAdmin
 from verdict.wire.topics import Topics
 
 Brokers = Iterator[ThreeBrokers]

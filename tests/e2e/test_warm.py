@@ -9,8 +9,8 @@ import psutil
 import pytest
 
 from tests.e2e.deployment import ROOT, VERDICT
-from verdict.local.broker import EmbeddedBroker
-from verdict.local.jars import fetched
+from verdict.adapters.local.broker import EmbeddedBroker
+from verdict.adapters.local.jars import fetched
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough, pytest.mark.timeout(400)]
 

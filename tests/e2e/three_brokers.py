@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 
 from tests.e2e.deployment import ASK_AGAIN_S
 from tests.ports import free_ports
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 
 COPIES, IN_SYNC = 3, 2
 IN_SYNC_S = 120

@@ -16,10 +16,10 @@ from tests.application import APPLICATION, decode_event
 from tests.e2e.deployment import ASK_AGAIN_S, Deployment
 from tests.reactions.running import behind, read_all
 from tests.reactions.tills import PERSONAL, Sale, earned, recorded, shipped, totals
-from verdict.configuration.loading import load_settings
-from verdict.exactly_once.query import lake_query
-from verdict.kafka.access import KafkaConfig
-from verdict.reactions.query import reactions_of, reactions_query
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.reactions.policies.query import reactions_of, reactions_query
+from verdict.settings.load import load_settings
+from verdict.streaming.exactly_once.query import lake_query
 
 QUIET_S = 180
 Records = list[tuple[str, bytes]]

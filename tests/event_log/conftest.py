@@ -9,7 +9,7 @@ from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.event_log.followable import Followable
 from tests.projection.read_side import ReadSide
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.wire.topics import Topics
 
 

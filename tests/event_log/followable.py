@@ -10,17 +10,17 @@ from tests.application import APPLICATION, encode_event
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
 from tests.topics import create, drop
-from verdict.event_log.archive import Archive
-from verdict.event_log.event_log import EventLog as WholeLog
-from verdict.event_log.placed import raw_record
-from verdict.kafka.log import KafkaLog
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.model.message import Event
 from verdict.model.source import Source
-from verdict.projection.applier import Applier
-from verdict.projection.batch import ProjectionBatch
-from verdict.read_models.batches.stream import Decoder
-from verdict.wire.spans import OffsetRange, Spans, TopicPartition
+from verdict.read_side.apply.applier import Applier
+from verdict.read_side.apply.batch import ProjectionBatch
+from verdict.read_side.live.stream import Decoder
+from verdict.streaming.event_log.archive import Archive
+from verdict.streaming.event_log.event_log import EventLog as WholeLog
+from verdict.streaming.event_log.record import raw_record
+from verdict.wire.partitions import OffsetRange, Spans, TopicPartition
 from verdict.wire.topics import Topics
 
 POSITIONS = 12

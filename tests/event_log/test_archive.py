@@ -7,8 +7,8 @@ from tests.application import CATALOG
 from tests.conftest import NewDatabase
 from tests.projection.event_log import SECOND, START, EventLog, opened
 from tests.projection.read_side import ReadSide
-from verdict.event_log.archive import Archive, PositionNotFoundError
-from verdict.wire.spans import TopicPartition
+from verdict.streaming.event_log.archive import Archive, PositionNotFoundError
+from verdict.wire.partitions import TopicPartition
 
 NAMES = [f"p-{number}" for number in range(9)]
 NOBODYS = TopicPartition("order.events", 0)
@@ -75,7 +75,7 @@ def test_a_time_is_the_place_behind_the_last_event_of_that_time_or_before(
 def test_every_event_of_a_type_comes_by_aggregate_and_version(
     new_database: NewDatabase, log: EventLog, page: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("verdict.event_log.archive.PAGE", page)
+    monkeypatch.setattr("verdict.streaming.event_log.archive.PAGE", page)
     log.add("P-é", opened("bob"))
     log.add("p-\U0001f600", opened("cleo"))
     read_side = ReadSide(new_database())

@@ -4,11 +4,11 @@ import logging
 
 import pytest
 
-from verdict.event_log.decisions import skips_in
-from verdict.event_log.placed import RawRecord
 from verdict.model.source import Source
-from verdict.wire.decision import Decision
+from verdict.streaming.event_log.record import RawRecord
+from verdict.streaming.event_log.skip_log import skips_in
 from verdict.wire.records import encode
+from verdict.wire.skip_decision import Decision
 
 MADE = Decision(
     source=Source("position.events", 0, 7), until=8, who="ada", why="a bomb", decided_at=5

@@ -6,13 +6,13 @@ from contextlib import ExitStack
 import pytest
 
 from tests.event_log.followable import CutLog, Followable
-from verdict.decision.history import InvalidHistoryError
+from verdict.adapters.kafka.errors import TopicMissingError
+from verdict.adapters.kafka.reader import KafkaLog
 from verdict.errors import UnreachableError
-from verdict.event_log.archive import Archive, HashMismatchError
-from verdict.event_log.event_log import EventLog, EventsMissingError
-from verdict.kafka.errors import TopicMissingError
-from verdict.kafka.log import KafkaLog
-from verdict.projection import position
+from verdict.read_side.tables import position
+from verdict.streaming.event_log.archive import Archive, HashMismatchError
+from verdict.streaming.event_log.event_log import EventLog, EventsMissingError
+from verdict.write_side.decide.fold import InvalidHistoryError
 
 
 @pytest.fixture

@@ -11,23 +11,23 @@ from pydantic import SecretStr
 from sqlalchemy import Engine, text
 
 from tests.application import APPLICATION
-from verdict.configuration.loading import load_settings
-from verdict.event_log.followed_log import bind_to_log, require_same_database
-from verdict.event_log.followed_topics import remembered
-from verdict.kafka import log_identity
-from verdict.kafka.access import KafkaConfig
-from verdict.kafka.log_identity import (
+from verdict.adapters.kafka import log_identity
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.log_identity import (
     DifferentLogError,
     Identities,
     Identity,
     beyond,
     require_same_ids,
 )
-from verdict.local.broker import EmbeddedBroker
-from verdict.projection import followed, position
-from verdict.projection.database import create_read_side, open_database
-from verdict.projection.letter_status import FOLLOWER
-from verdict.wire.spans import TopicPartition
+from verdict.adapters.local.broker import EmbeddedBroker
+from verdict.read_side.schema.database import create_read_side, open_database
+from verdict.read_side.tables import position, source_topics
+from verdict.read_side.tables.dead_letter_status import FOLLOWER
+from verdict.read_side.tables.same_log import bind_to_log, require_same_database
+from verdict.read_side.tables.same_topics import remembered
+from verdict.settings.load import load_settings
+from verdict.wire.partitions import TopicPartition
 
 TOPIC = "followed-log"
 
@@ -45,7 +45,7 @@ def test_a_position_behind_the_end_is_named_with_both_numbers() -> None:
 
 
 def test_topics_may_come_and_go_but_not_all_at_once() -> None:
-    noted = followed.SourceTopics(frozenset({"here"}), {"a.events": "1", "b.events": "2"})
+    noted = source_topics.SourceTopics(frozenset({"here"}), {"a.events": "1", "b.events": "2"})
     found = Identity("here", {"a.events": "1", "c.events": "3"})
 
     require_same_ids([remembered("it", noted, ["a.events", "c.events"])], found)
@@ -56,7 +56,7 @@ def test_topics_may_come_and_go_but_not_all_at_once() -> None:
 
 
 def test_positions_in_topics_that_are_not_followed_any_more_do_not_matter() -> None:
-    noted = followed.SourceTopics(frozenset(), {})
+    noted = source_topics.SourceTopics(frozenset(), {})
 
     found = remembered("it", noted, ["a"], {TopicPartition("a", 0): 5, TopicPartition("b", 0): 9})
 
@@ -96,7 +96,7 @@ def test_a_database_is_refused_while_the_topics_are_not_there_yet(
     require_same_database(settings, nowhere)
     create_read_side(engine, [])
     with engine.begin() as connection:
-        followed.note(connection, "here", noted)
+        source_topics.note(connection, "here", noted)
         ends = {TopicPartition(settings.topics.dead_letters, 0): reached} if reached else {}
         position.advance(connection, FOLLOWER, {}, ends)
     engine.dispose()

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.audit.books import PLACE, Books
-from verdict.event_log.followed_log import require_same_database
-from verdict.kafka.access import KafkaConfig
-from verdict.kafka.log_identity import DifferentLogError
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.log_identity import DifferentLogError
+from verdict.adapters.local.broker import EmbeddedBroker
+from verdict.read_side.tables.same_log import require_same_database
 
 ALTERED = "UPDATE event_archive_v1 SET value = ? WHERE aggregate_id = 'o-1' AND version = 1"
 OTHER = "UPDATE event_archive_v1 SET hash = ? WHERE aggregate_id = 'o-1' AND version = 1"

@@ -9,18 +9,24 @@ import pytest
 
 from tests.application import APPLICATION
 from tests.event_log.followable import POSITIONS, CutLog, Followable
-from verdict.configuration.loading import load_settings
+from verdict.adapters.kafka.errors import TopicMissingError
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.sql.readers.reader import Reader
+from verdict.adapters.sql.readers.selected import Parameters, Selected
 from verdict.errors import VerdictError
-from verdict.event_log.archive import FROM_POSITION
-from verdict.event_log.decisions import reader_skipping, write_skips
-from verdict.event_log.subscription import Place, Places, SubscribedEvent, Subscription, subscribe
-from verdict.kafka.errors import TopicMissingError
-from verdict.kafka.log import KafkaLog
-from verdict.projection.declared import projections
-from verdict.projection.processor_tables import readable
-from verdict.reading.reader import Reader
-from verdict.reading.selected import Parameters, Selected
-from verdict.wire.decision import Decision
+from verdict.read_side.catalog import projections
+from verdict.read_side.tables.processor_tables import readable
+from verdict.settings.load import load_settings
+from verdict.streaming.event_log.archive import FROM_POSITION
+from verdict.streaming.event_log.skip_log import reader_skipping, write_skips
+from verdict.streaming.event_log.subscription import (
+    Place,
+    Places,
+    SubscribedEvent,
+    Subscription,
+    subscribe,
+)
+from verdict.wire.skip_decision import Decision
 
 # librdkafka asks for a batch of records when the one before is handed over, and not for more
 ONE_BY_ONE = {

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from verdict.kafka.offsets import Offsets
+from verdict.adapters.kafka.offsets import Offsets
 
 QUERY_ID = "1c7c29ea-abd2-4ad1-9130-f267f8d8b332"
 CONF = (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.exactly_once.deployment import Deployment
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 
 
 @pytest.fixture

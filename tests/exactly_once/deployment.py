@@ -8,17 +8,17 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tests.topics import create_new, drop
-from verdict.exactly_once.batch import OutputRecord, SourceBatch
-from verdict.exactly_once.checkpoint import FRESH, CheckpointPosition
-from verdict.exactly_once.fencing import claim_query
-from verdict.exactly_once.markers import read_progress
-from verdict.exactly_once.publisher import Publisher
-from verdict.exactly_once.query import Query
-from verdict.exactly_once.steps import OnStep, ignore_step
-from verdict.exactly_once.transactions import Transactions
-from verdict.kafka.access import KafkaConfig
-from verdict.kafka.log import KafkaLog
-from verdict.kafka.log_identity import Identities
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.log_identity import Identities
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.streaming.exactly_once.batch import OutputRecord, SourceBatch
+from verdict.streaming.exactly_once.checkpoint import FRESH, CheckpointPosition
+from verdict.streaming.exactly_once.fencing import claim_query
+from verdict.streaming.exactly_once.publisher import Publisher
+from verdict.streaming.exactly_once.query import Query
+from verdict.streaming.exactly_once.read_marker import read_progress
+from verdict.streaming.exactly_once.steps import OnStep, ignore_step
+from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.marker import Marker
 
 BATCH_SIZE = 10  # commands

@@ -7,10 +7,10 @@ import pytest
 from tests.application import APPLICATION
 from tests.exactly_once.deployment import Deployment, values
 from tests.topics import grow
-from verdict.event_log.decisions import read_skips, write_skips
-from verdict.exactly_once.restart import restart_from_progress
 from verdict.model.source import Source
-from verdict.wire.decision import Decision
+from verdict.streaming.event_log.skip_log import read_skips, write_skips
+from verdict.streaming.exactly_once.restart import restart_from_progress
+from verdict.wire.skip_decision import Decision
 from verdict.wire.topics import Topics
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verdict.exactly_once.batch import OutputRecord, digest
+from verdict.streaming.exactly_once.batch import OutputRecord, digest
 from verdict.wire.headers import joined, pairs
 
 RECORD = OutputRecord("order.events", b"order-1", b"value", joined({"ce_id": "1", "ce_type": "t"}))

@@ -5,19 +5,19 @@ from dataclasses import replace
 import pytest
 
 from tests.exactly_once.deployment import Deployment, values
-from verdict.exactly_once.belonging import log_identity
-from verdict.exactly_once.checkpoint import FRESH
-from verdict.exactly_once.fencing import write_marker
-from verdict.exactly_once.restart import restart_from_progress
-from verdict.exactly_once.steps import Failpoint
-from verdict.foundation.log_watch import LogWatch
-from verdict.kafka.log_identity import (
+from verdict.adapters.kafka.log_identity import (
     DifferentLogError,
     Identity,
     Remembered,
     changes,
     require_same_ids,
 )
+from verdict.service.log_watch import LogWatch
+from verdict.streaming.exactly_once.checkpoint import FRESH
+from verdict.streaming.exactly_once.fencing import write_marker
+from verdict.streaming.exactly_once.log_identity import log_identity
+from verdict.streaming.exactly_once.restart import restart_from_progress
+from verdict.streaming.exactly_once.steps import Failpoint
 from verdict.wire.marker import Marker
 
 

@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 from confluent_kafka import KafkaError, Message
 
-from verdict.exactly_once.call_errors import Failures, TransactionFailedError
+from verdict.streaming.exactly_once.call_errors import Failures, TransactionFailedError
 
 
 @dataclass(frozen=True)

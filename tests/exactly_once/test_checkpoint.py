@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.exactly_once.checkpoints import QUERY_ID, begin, commit, plan
-from verdict.exactly_once.batch import SourceBatch
-from verdict.exactly_once.checkpoint import (
+from verdict.streaming.exactly_once.batch import SourceBatch
+from verdict.streaming.exactly_once.checkpoint import (
     FRESH,
     CheckpointPosition,
     batch_of,
@@ -16,7 +16,7 @@ from verdict.exactly_once.checkpoint import (
     remove_torn_files,
     starting_offsets,
 )
-from verdict.exactly_once.errors import DamagedCheckpointError
+from verdict.streaming.exactly_once.errors import DamagedCheckpointError
 
 START = {"order.commands": [1, 0]}
 MIDDLE = {"order.commands": [2, 2]}

@@ -9,10 +9,10 @@ import pytest
 
 from tests.exactly_once.deployment import Deployment, values
 from tests.tiers import the_first_of
-from verdict.exactly_once.batch import OutputRecord
-from verdict.exactly_once.checkpoint import FRESH
-from verdict.exactly_once.publisher import PublishResult
-from verdict.exactly_once.steps import Failpoint
+from verdict.streaming.exactly_once.batch import OutputRecord
+from verdict.streaming.exactly_once.checkpoint import FRESH
+from verdict.streaming.exactly_once.publisher import PublishResult
+from verdict.streaming.exactly_once.steps import Failpoint
 
 ROOT = Path(__file__).parents[2]
 

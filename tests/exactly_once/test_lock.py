@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from verdict.adapters.local import lock
+from verdict.adapters.local.lock import DataDirectoryLock
 from verdict.errors import VerdictError
-from verdict.local import lock
-from verdict.local.lock import DataDirectoryLock
 
 pytestmark = pytest.mark.process
 
@@ -17,7 +17,7 @@ HOLDER = """
 import sys
 import threading
 from pathlib import Path
-from verdict.local.lock import DataDirectoryLock
+from verdict.adapters.local.lock import DataDirectoryLock
 
 lock = DataDirectoryLock(Path(sys.argv[1]))
 print("locked", flush=True)
@@ -61,7 +61,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from verdict.local.lock import DataDirectoryLock
+from verdict.adapters.local.lock import DataDirectoryLock
 
 lock = DataDirectoryLock(Path(sys.argv[1]))
 child = subprocess.Popen(["cat"], stdin=0, pass_fds=[lock.fileno()])

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from tests.exactly_once.deployment import Deployment
+from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.errors import UnreachableError, VerdictError
-from verdict.exactly_once.fencing import genesis
-from verdict.exactly_once.markers import first_offsets, holds_records, read_progress
-from verdict.exactly_once.query import Query
-from verdict.exactly_once.resume import NO_BATCH
-from verdict.exactly_once.transactions import Transactions
-from verdict.kafka.access import KafkaConfig
+from verdict.streaming.exactly_once.fencing import genesis
+from verdict.streaming.exactly_once.query import Query
+from verdict.streaming.exactly_once.read_marker import first_offsets, holds_records, read_progress
+from verdict.streaming.exactly_once.resume import NO_BATCH
+from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.records import encode
 
 

@@ -15,12 +15,12 @@ import pytest
 from tests.exactly_once.deployment import Deployment, values
 from tests.exactly_once.proxy import Fault, Proxy
 from tests.tiers import the_first_of
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.errors import UnreachableError
-from verdict.exactly_once.batch import OutputRecord
-from verdict.exactly_once.errors import FencedError, NotPublishedError
-from verdict.exactly_once.publisher import PublishResult
-from verdict.exactly_once.steps import Failpoint, OnStep
-from verdict.local.broker import EmbeddedBroker
+from verdict.streaming.exactly_once.batch import OutputRecord
+from verdict.streaming.exactly_once.errors import FencedError, NotPublishedError
+from verdict.streaming.exactly_once.publisher import PublishResult
+from verdict.streaming.exactly_once.steps import Failpoint, OnStep
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120), pytest.mark.process]
 SHORT_S = 3.0  # transaction timeout

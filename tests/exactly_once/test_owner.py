@@ -10,10 +10,14 @@ import pytest
 
 from tests.exactly_once.deployment import Deployment, values
 from tests.tiers import the_first_of
-from verdict.exactly_once.checkpoint import FRESH
-from verdict.exactly_once.errors import CheckpointMismatchError, FencedError, NotPublishedError
-from verdict.exactly_once.publisher import PublishResult
-from verdict.exactly_once.steps import Failpoint
+from verdict.streaming.exactly_once.checkpoint import FRESH
+from verdict.streaming.exactly_once.errors import (
+    CheckpointMismatchError,
+    FencedError,
+    NotPublishedError,
+)
+from verdict.streaming.exactly_once.publisher import PublishResult
+from verdict.streaming.exactly_once.steps import Failpoint
 
 
 def test_the_first_start_writes_a_marker_at_the_first_commands_that_kafka_holds(

@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 
 from tests.exactly_once.deployment import Deployment
+from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.errors import UnreachableError
-from verdict.exactly_once import owner_watch
-from verdict.exactly_once.errors import FencedError
-from verdict.exactly_once.fencing import genesis
-from verdict.exactly_once.owner_watch import OwnerWatch
-from verdict.exactly_once.publisher import Publisher
-from verdict.exactly_once.transactions import Transactions
-from verdict.kafka.access import KafkaConfig
+from verdict.streaming.exactly_once import owner_watch
+from verdict.streaming.exactly_once.errors import FencedError
+from verdict.streaming.exactly_once.fencing import genesis
+from verdict.streaming.exactly_once.owner_watch import OwnerWatch
+from verdict.streaming.exactly_once.publisher import Publisher
+from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.records import encode
 
 DEADLINE_S = 30

@@ -10,8 +10,8 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from tests.exactly_once.deployment import Deployment
-from verdict.exactly_once.poll_thread import CallTimedOutError, PollThread
-from verdict.kafka.access import ClientLog
+from verdict.adapters.kafka.connection import ClientLog
+from verdict.streaming.exactly_once.poll_thread import CallTimedOutError, PollThread
 
 NOWHERE = "127.0.0.1:1"
 LONG_S = 60

@@ -7,14 +7,14 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from tests.exactly_once.deployment import Deployment, values
-from verdict.exactly_once.batch import OutputRecord
-from verdict.exactly_once.errors import (
+from verdict.streaming.exactly_once.batch import OutputRecord
+from verdict.streaming.exactly_once.errors import (
     CheckpointMismatchError,
     NotPublishedError,
     ReplayDiffersError,
 )
-from verdict.exactly_once.publisher import PublishResult
-from verdict.exactly_once.steps import Failpoint
+from verdict.streaming.exactly_once.publisher import PublishResult
+from verdict.streaming.exactly_once.steps import Failpoint
 from verdict.wire.headers import joined
 
 

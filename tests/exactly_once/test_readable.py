@@ -6,9 +6,9 @@ import pytest
 
 from tests.exactly_once.deployment import BATCH_SIZE, SPARK_QUERY, Deployment
 from verdict.errors import VerdictError
-from verdict.exactly_once.checkpoint import CheckpointPosition
-from verdict.exactly_once.fencing import genesis
-from verdict.exactly_once.readable import check_readable
+from verdict.streaming.exactly_once.checkpoint import CheckpointPosition
+from verdict.streaming.exactly_once.fencing import genesis
+from verdict.streaming.exactly_once.readable import check_readable
 
 
 def check(deployment: Deployment, checkpoint: CheckpointPosition, reached: int = 0) -> None:

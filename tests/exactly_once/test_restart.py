@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from tests.exactly_once.deployment import Deployment
-from verdict.exactly_once.query import Query
-from verdict.exactly_once.restart import restart_from_progress
-from verdict.kafka.log import KafkaLog
-from verdict.kafka.offsets import ends
+from verdict.adapters.kafka.offsets import ends
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.streaming.exactly_once.query import Query
+from verdict.streaming.exactly_once.restart import restart_from_progress
 from verdict.wire.marker import Marker
 
 

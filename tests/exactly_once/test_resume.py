@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verdict.exactly_once.batch import SourceBatch
-from verdict.exactly_once.checkpoint import FRESH, CheckpointPosition
-from verdict.exactly_once.errors import CheckpointMismatchError
-from verdict.exactly_once.resume import Action, check_batch, check_resume
-from verdict.kafka.offsets import going_back, offsets_text, same_offsets
+from verdict.adapters.kafka.offsets import going_back, offsets_text, same_offsets
+from verdict.streaming.exactly_once.batch import SourceBatch
+from verdict.streaming.exactly_once.checkpoint import FRESH, CheckpointPosition
+from verdict.streaming.exactly_once.errors import CheckpointMismatchError
+from verdict.streaming.exactly_once.resume import Action, check_batch, check_resume
 from verdict.wire.marker import Marker
 
 BEGIN = {"c": [0, 2]}

@@ -6,16 +6,16 @@ from typing import cast
 import pytest
 
 from tests.application import APPLICATION
-from verdict.exactly_once.batch import OutputRecord, SourceBatch, StateMove, digest
-from verdict.exactly_once.errors import ForeignStateError, ReplayDiffersError
-from verdict.exactly_once.fencing import genesis
-from verdict.exactly_once.publisher import Publisher
-from verdict.exactly_once.query import decider_query, lake_query
-from verdict.exactly_once.resume import Action
-from verdict.exactly_once.shards import EMPTY, UNKNOWN, check_states, states_after
-from verdict.exactly_once.steps import ignore_step
-from verdict.exactly_once.transactions import Transactions
-from verdict.kafka.access import KafkaConfig
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.streaming.exactly_once.batch import OutputRecord, SourceBatch, StateMove, digest
+from verdict.streaming.exactly_once.errors import ForeignStateError, ReplayDiffersError
+from verdict.streaming.exactly_once.fencing import genesis
+from verdict.streaming.exactly_once.publisher import Publisher
+from verdict.streaming.exactly_once.query import decider_query, lake_query
+from verdict.streaming.exactly_once.resume import Action
+from verdict.streaming.exactly_once.shards import EMPTY, UNKNOWN, check_states, states_after
+from verdict.streaming.exactly_once.steps import ignore_step
+from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.marker import Marker, ShardState
 from verdict.wire.topics import Topics
 

@@ -10,26 +10,26 @@ from confluent_kafka.cimpl import NewTopic
 from tests.application import APPLICATION
 from tests.topics import create
 from tests.wire.examples import PLACED_MARKER
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.log_identity import Identities, Identity
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.errors import VerdictError
-from verdict.event_log.decisions import read_skips
-from verdict.event_log.passing import SkipRequest
-from verdict.exactly_once import topic_owner
-from verdict.exactly_once.errors import UnreadableProgressRecordError
-from verdict.exactly_once.markers import SeenRecord
-from verdict.exactly_once.query import OWNER, Query
-from verdict.exactly_once.topic_owner import (
+from verdict.operations.repair.reset_progress import begin_as_owner
+from verdict.streaming.event_log.skip_log import read_skips
+from verdict.streaming.event_log.skips import SkipRequest
+from verdict.streaming.exactly_once import topic_owner
+from verdict.streaming.exactly_once.errors import UnreadableProgressRecordError
+from verdict.streaming.exactly_once.query import OWNER, Query
+from verdict.streaming.exactly_once.read_marker import SeenRecord
+from verdict.streaming.exactly_once.topic_owner import (
     OtherOwnerError,
     check_topics_owner,
     claim_topics,
     is_owner,
 )
-from verdict.kafka.access import KafkaConfig
-from verdict.kafka.log import KafkaLog
-from verdict.kafka.log_identity import Identities, Identity
-from verdict.local.broker import EmbeddedBroker
-from verdict.processing.beginning import begin_as_owner
 from verdict.wire.marker import Marker
-from verdict.wire.spans import TopicPartition
+from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import Topics
 
 NOWHERE = KafkaConfig(settings={})

@@ -13,9 +13,9 @@ from tests.application import APPLICATION
 from tests.documents import ROOT
 from tests.page.filled import PLACE
 from tests.topics import create
-from verdict.local.broker import EmbeddedBroker
-from verdict.local.jars import fetched
-from verdict.local.java import find_java
+from verdict.adapters.local.broker import EmbeddedBroker
+from verdict.adapters.local.jars import fetched
+from verdict.adapters.local.java import find_java
 from verdict.testing import InMemory
 from verdict.wire.topics import Topics
 

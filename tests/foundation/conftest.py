@@ -3,7 +3,7 @@
 import pytest
 
 from tests.foundation.world import World
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 
 
 @pytest.fixture(scope="module")

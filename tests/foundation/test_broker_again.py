@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.application import APPLICATION
-from verdict.configuration.found import AnnouncedService, announce, home_of
-from verdict.configuration.loading import settings_alone
-from verdict.foundation.foundation import start_kafka_runtime
-from verdict.foundation.place import BROKER, directory_of
+from verdict.service.bootstrap import start_kafka_runtime
+from verdict.service.directories import BROKER, directory_of
+from verdict.settings.discovery import AnnouncedService, announce, home_of
+from verdict.settings.load import settings_alone
 
 pytestmark = [pytest.mark.kafka, pytest.mark.process]
 

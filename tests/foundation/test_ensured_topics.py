@@ -8,20 +8,20 @@ from pydantic import SecretStr
 from sqlalchemy import Engine
 
 from tests.foundation.world import World
-from verdict.exactly_once.topic_owner import OtherOwnerError
-from verdict.foundation.ensured_topics import create_topics, ensure_topics
-from verdict.kafka.log_identity import DifferentLogError
-from verdict.projection import followed, position
-from verdict.projection.database import create_read_side, open_database
-from verdict.projection.letter_status import FOLLOWER
-from verdict.wire.spans import TopicPartition
+from verdict.adapters.kafka.log_identity import DifferentLogError
+from verdict.read_side.schema.database import create_read_side, open_database
+from verdict.read_side.tables import position, source_topics
+from verdict.read_side.tables.dead_letter_status import FOLLOWER
+from verdict.service.ensured_topics import create_topics, ensure_topics
+from verdict.streaming.exactly_once.topic_owner import OtherOwnerError
+from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import Topics
 
 
 def follows(engine: Engine, topics: Topics) -> None:
     """Let the read side be that of other topics, which this Kafka does not have."""
     with engine.begin() as connection:
-        followed.note(connection, "", {"other.events": "an-id"})
+        source_topics.note(connection, "", {"other.events": "an-id"})
 
 
 def has_read(engine: Engine, topics: Topics) -> None:

@@ -8,24 +8,24 @@ import pytest
 from sqlalchemy import Engine
 
 from tests.foundation.world import World
-from verdict.configuration.found import database_url
+from verdict.adapters.kafka.log_identity import DifferentLogError
+from verdict.adapters.kafka.reader import KafkaLog
 from verdict.errors import VerdictError
-from verdict.event_log.decisions import read_skips
-from verdict.event_log.followed_log import bind_to_log
-from verdict.event_log.passing import SkipRequest
-from verdict.exactly_once.restart import restart_from_progress
-from verdict.foundation.ensured_topics import ensure_topics
-from verdict.foundation.known_markers import queries_of
-from verdict.foundation.recreated_topics import recreate_topics
-from verdict.kafka.log import KafkaLog
-from verdict.kafka.log_identity import DifferentLogError
 from verdict.model.source import Source
-from verdict.processing.beginning import begin_without_marker
-from verdict.projection import position
-from verdict.projection.database import create_read_side, open_database
-from verdict.projection.letter_status import FOLLOWER
-from verdict.wire.decision import Kind
-from verdict.wire.spans import TopicPartition
+from verdict.operations.repair.recreated_topics import recreate_topics
+from verdict.operations.repair.reset_progress import begin_without_marker
+from verdict.read_side.schema.database import create_read_side, open_database
+from verdict.read_side.tables import position
+from verdict.read_side.tables.dead_letter_status import FOLLOWER
+from verdict.read_side.tables.same_log import bind_to_log
+from verdict.service.ensured_topics import ensure_topics
+from verdict.service.known_markers import queries_of
+from verdict.settings.discovery import database_url
+from verdict.streaming.event_log.skip_log import read_skips
+from verdict.streaming.event_log.skips import SkipRequest
+from verdict.streaming.exactly_once.restart import restart_from_progress
+from verdict.wire.partitions import TopicPartition
+from verdict.wire.skip_decision import Kind
 
 pytestmark = pytest.mark.kafka
 WISH = SkipRequest(who="ann", why="a script of ours", at=1_700_000_000_000)

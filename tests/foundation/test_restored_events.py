@@ -10,22 +10,22 @@ from sqlalchemy import text
 
 from tests.application import decode_event, encode_event
 from tests.audit.books import PLACE, Books, Written
+from verdict.adapters.kafka.appending import Appender, Record
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.log_identity import DifferentLogError
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.errors import VerdictError
-from verdict.event_log.decisions import read_skips
-from verdict.event_log.followed_log import bind_to_log, require_same_database
-from verdict.event_log.passing import SkipRequest
-from verdict.exactly_once.markers import readable_marker
-from verdict.exactly_once.query import DECIDER, decider_query
-from verdict.foundation import restored_events
-from verdict.foundation.restored_events import Restored, restore_events
-from verdict.kafka.access import KafkaConfig
-from verdict.kafka.appending import Appender, Record
-from verdict.kafka.log import KafkaLog
-from verdict.kafka.log_identity import DifferentLogError
-from verdict.local.broker import EmbeddedBroker
-from verdict.wire.decision import Kind
+from verdict.operations.repair import restored_events
+from verdict.operations.repair.restored_events import Restored, restore_events
+from verdict.read_side.tables.same_log import bind_to_log, require_same_database
+from verdict.streaming.event_log.skip_log import read_skips
+from verdict.streaming.event_log.skips import SkipRequest
+from verdict.streaming.exactly_once.query import DECIDER, decider_query
+from verdict.streaming.exactly_once.read_marker import readable_marker
 from verdict.wire.marker import Marker
 from verdict.wire.records import encode
+from verdict.wire.skip_decision import Kind
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(300)]
 WISH = SkipRequest(who="ann", why="the power failed", at=1_700_000_000_000)

@@ -8,15 +8,15 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
 from tests.application import APPLICATION
-from verdict.configuration.loading import settings_alone
-from verdict.configuration.settings import Settings
-from verdict.exactly_once.checkpoint import FRESH
-from verdict.exactly_once.fencing import claim_query
-from verdict.exactly_once.query import decider_query
-from verdict.foundation.foundation import KafkaRuntime, start_kafka_runtime
-from verdict.foundation.place import directory_of
-from verdict.kafka.log_identity import DifferentLogError
-from verdict.kafka.topic_differences import TopicSettingsError
+from verdict.adapters.kafka.log_identity import DifferentLogError
+from verdict.adapters.kafka.topic_drift import TopicSettingsError
+from verdict.service.bootstrap import KafkaRuntime, start_kafka_runtime
+from verdict.service.directories import directory_of
+from verdict.settings.load import settings_alone
+from verdict.settings.settings import Settings
+from verdict.streaming.exactly_once.checkpoint import FRESH
+from verdict.streaming.exactly_once.fencing import claim_query
+from verdict.streaming.exactly_once.query import decider_query
 
 pytestmark = [pytest.mark.kafka, pytest.mark.process, pytest.mark.thorough]
 

@@ -8,16 +8,16 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tests.application import APPLICATION
-from verdict.configuration.loading import load_settings
-from verdict.exactly_once.checkpoint import FRESH
-from verdict.exactly_once.fencing import claim_query, write_marker
-from verdict.exactly_once.markers import read_progress
-from verdict.exactly_once.query import decider_query
-from verdict.exactly_once.transactions import Transactions
-from verdict.foundation.ensured_topics import ensure_topics
-from verdict.kafka.access import KafkaConfig
-from verdict.kafka.log import KafkaLog
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.local.broker import EmbeddedBroker
+from verdict.service.ensured_topics import ensure_topics
+from verdict.settings.load import load_settings
+from verdict.streaming.exactly_once.checkpoint import FRESH
+from verdict.streaming.exactly_once.fencing import claim_query, write_marker
+from verdict.streaming.exactly_once.query import decider_query
+from verdict.streaming.exactly_once.read_marker import read_progress
+from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.marker import Marker
 
 

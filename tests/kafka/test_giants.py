@@ -5,14 +5,14 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.oversized import OversizedRecord, oversized_records
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.errors import VerdictError
-from verdict.kafka.access import KafkaConfig
-from verdict.kafka.giants import OversizedRecord, oversized_records
-from verdict.kafka.log import KafkaLog
-from verdict.local.broker import EmbeddedBroker
 from verdict.model.source import Source
-from verdict.wire.passed_over import SkippedRanges
-from verdict.wire.spans import OffsetRange, TopicPartition
+from verdict.wire.partitions import OffsetRange, TopicPartition
+from verdict.wire.skips import SkippedRanges
 
 TOPIC = "giants.commands"
 SECONDS = 60.0

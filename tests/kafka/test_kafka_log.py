@@ -10,12 +10,12 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tests.event_log.followable import Followable
+from verdict.adapters.kafka import reader as kafka_log
+from verdict.adapters.kafka.errors import RecordsDroppedError, TopicMissingError
+from verdict.adapters.kafka.reader import FIRST_CHUNK, KafkaLog
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.errors import UnreachableError, VerdictError
-from verdict.kafka import log as kafka_log
-from verdict.kafka.errors import RecordsDroppedError, TopicMissingError
-from verdict.kafka.log import FIRST_CHUNK, KafkaLog
-from verdict.local.broker import EmbeddedBroker
-from verdict.wire.spans import OffsetRange, TopicPartition
+from verdict.wire.partitions import OffsetRange, TopicPartition
 
 TOPIC = "read-by-position"
 FIVE, NONE, MANY = (TopicPartition(TOPIC, number) for number in range(3))

@@ -4,10 +4,10 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tests.raw_headers import put_with_header_named
-from verdict.kafka.log import KafkaLog
-from verdict.kafka.message_headers import headers_of
-from verdict.local.broker import EmbeddedBroker
-from verdict.wire.spans import OffsetRange, TopicPartition
+from verdict.adapters.kafka.message_headers import headers_of
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.local.broker import EmbeddedBroker
+from verdict.wire.partitions import OffsetRange, TopicPartition
 
 OFTEN = 100  # until Python takes short cuts there
 TOPIC = "oddly-named-headers"

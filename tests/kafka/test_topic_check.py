@@ -7,12 +7,12 @@ from confluent_kafka.cimpl import NewTopic
 
 from tests.application import APPLICATION
 from tests.topics import create_new, describe, grow
+from verdict.adapters.kafka import topics as topic_check
+from verdict.adapters.kafka.topic_drift import TopicSettingsError
+from verdict.adapters.kafka.topics import TopicAdmin
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.errors import UnreachableError
-from verdict.kafka import topic_check
-from verdict.kafka.topic_check import TopicAdmin
-from verdict.kafka.topic_differences import TopicSettingsError
-from verdict.local.broker import EmbeddedBroker
-from verdict.wire.spans import TopicPartition
+from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import Topics
 
 PATIENCE_S = 60

@@ -16,20 +16,20 @@ from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
 from tests.application import APPLICATION, encode_event
 from tests.projection.event_log import EventLog
 from tests.topics import create
-from verdict.configuration.loading import load_settings
-from verdict.event_log.passing import SkipRequest
-from verdict.exactly_once.markers import read_progress
-from verdict.exactly_once.query import lake_query
-from verdict.exactly_once.steps import OnStep, ignore_step
-from verdict.kafka.access import KafkaConfig
-from verdict.kafka.log import KafkaLog
-from verdict.kafka.offsets import ends
-from verdict.lake.running import lake
-from verdict.lake.table import NAME, LakeSpan, position
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.offsets import ends
+from verdict.adapters.kafka.reader import KafkaLog
 from verdict.model.recorded_event import RecordedEvent
-from verdict.processing.beginning import begin_without_marker
-from verdict.processing.processor import StatelessProcessor
-from verdict.spark.source import StreamContext
+from verdict.operations.repair.reset_progress import begin_without_marker
+from verdict.reactions.lake.running import lake
+from verdict.reactions.lake.table import NAME, LakeSpan, position
+from verdict.settings.load import load_settings
+from verdict.streaming.event_log.skips import SkipRequest
+from verdict.streaming.exactly_once.query import lake_query
+from verdict.streaming.exactly_once.read_marker import read_progress
+from verdict.streaming.exactly_once.steps import OnStep, ignore_step
+from verdict.streaming.queries.source import StreamContext
+from verdict.streaming.queries.stateless import StatelessProcessor
 
 PATIENCE_S = 120
 DAY_MS = 86_400_000

@@ -6,13 +6,16 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-import verdict.lake.running
+import verdict.reactions.lake.running
 from projections.outbound.invoice_line import COLUMNS
 from tests.lake.shop import PERSONAL, Shop, follow
 from tests.tiers import the_first_of
 from verdict.errors import VerdictError
-from verdict.exactly_once.errors import CheckpointMismatchError, UnreadableProgressRecordError
-from verdict.exactly_once.steps import Failpoint, OnStep
+from verdict.streaming.exactly_once.errors import (
+    CheckpointMismatchError,
+    UnreadableProgressRecordError,
+)
+from verdict.streaming.exactly_once.steps import Failpoint, OnStep
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode
 
@@ -126,7 +129,7 @@ def test_a_replay_with_another_cut_counts_every_line_once(
     if cut == "more":
         shop.sell(4)
     else:
-        monkeypatch.setattr(verdict.lake.running, "ROWS", 4)
+        monkeypatch.setattr(verdict.reactions.lake.running, "ROWS", 4)
 
     run_into(shop, Failpoint.FORMER_AWAY)  # and once more in the middle of putting it right
     assert shop.batches() == []

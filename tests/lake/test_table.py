@@ -7,7 +7,7 @@ import pytest
 from pyarrow.parquet import write_table
 
 from verdict.errors import VerdictError
-from verdict.lake.table import require_rows
+from verdict.reactions.lake.table import require_rows
 
 
 def test_files_with_all_rows_are_taken(tmp_path: Path) -> None:

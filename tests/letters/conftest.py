@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import NewDatabase
 from tests.letters.desk import Desk
 from tests.postgresql import Server
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 
 
 @pytest.fixture

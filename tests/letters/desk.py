@@ -11,17 +11,17 @@ from sqlalchemy import Engine, select
 
 from tests.application import APPLICATION
 from tests.topics import create_new
-from verdict.exactly_once.steps import ignore_step
-from verdict.kafka.access import KafkaConfig
-from verdict.kafka.log import KafkaLog
-from verdict.letters.destinations import Destinations
-from verdict.letters.dispatch import Dispatch
-from verdict.letters.intake import DeadLetterConsumer
-from verdict.letters.receiving import RetryRules
-from verdict.letters.retrying import topic_names
-from verdict.letters.steps import OnStep
-from verdict.projection.database import create_read_side, open_database
-from verdict.projection.letter import table
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.reactions.dead_letters.consume import DeadLetterConsumer
+from verdict.reactions.dead_letters.destinations import Destinations
+from verdict.reactions.dead_letters.publish import Dispatch
+from verdict.reactions.dead_letters.retrying import topic_names
+from verdict.reactions.dead_letters.row import RetryRules
+from verdict.reactions.dead_letters.steps import OnStep
+from verdict.read_side.schema.database import create_read_side, open_database
+from verdict.read_side.tables.dead_letters import table
+from verdict.streaming.exactly_once.steps import ignore_step
 from verdict.wire.letter import Pairs
 from verdict.wire.topics import Topics
 

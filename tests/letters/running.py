@@ -4,8 +4,8 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from verdict.kafka.access import KafkaConfig
-from verdict.letters.retrying import build_retry
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.reactions.dead_letters.retrying import build_retry
 from verdict.service.step_thread import StepThread, Work
 from verdict.service.supervisor import Supervisor
 from verdict.wire.topics import Topics

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.application import APPLICATION
-from verdict.letters.destinations import Destinations
+from verdict.reactions.dead_letters.destinations import Destinations
 from verdict.wire.topics import Topics
 
 TOPICS = Topics(APPLICATION, "shop", "eu.")

@@ -10,7 +10,7 @@ from tests.exactly_once.proxy import Fault, Proxy
 from tests.letters.desk import Desk, headers_of, until
 from tests.letters.running import RunningRetry
 from tests.postgresql import LET_GO, Server
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
 SHORT_S = 3.0

@@ -7,8 +7,8 @@ from sqlalchemy import Connection, select
 
 from tests.letters.desk import NOW, Desk, headers_of
 from verdict.errors import VerdictError
-from verdict.letters.parked import StoredLetter, edit, evict, letter, parked, replay
-from verdict.projection.letter import intervention
+from verdict.reactions.dead_letters.parked import StoredLetter, edit, evict, letter, parked, replay
+from verdict.read_side.tables.dead_letters import intervention
 
 LATER = NOW + 12_345
 

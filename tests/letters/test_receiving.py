@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verdict.letters.headers import as_json, from_json
-from verdict.letters.receiving import RetryRules, row_of
 from verdict.model.source import Source
+from verdict.reactions.dead_letters.headers import as_json, from_json
+from verdict.reactions.dead_letters.row import RetryRules, row_of
 from verdict.wire.cloud_events import DEAD_LETTER
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.letter import Letter, Pairs

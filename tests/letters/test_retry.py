@@ -12,19 +12,19 @@ from sqlalchemy import delete, inspect, update
 from tests.letters.desk import NOW, Desk, Given, headers_of, until
 from tests.tiers import examples
 from tests.topics import grow
-from verdict.exactly_once.transactions import Transactions
-from verdict.kafka.log import KafkaLog
-from verdict.letters import intake
-from verdict.letters.dispatch import LETTERS
-from verdict.letters.due import claim, remove
-from verdict.letters.steps import LetterStep, OnStep
+from verdict.adapters.kafka.reader import KafkaLog
 from verdict.model.source import Source
-from verdict.projection import position
-from verdict.projection.database import open_database
-from verdict.projection.layout import TABLES
-from verdict.projection.letter import table
-from verdict.projection.letter_status import FOLLOWER
-from verdict.projection.position import ConcurrentProjectionError
+from verdict.reactions.dead_letters import consume as intake
+from verdict.reactions.dead_letters.publish import LETTERS
+from verdict.reactions.dead_letters.queue import claim, remove
+from verdict.reactions.dead_letters.steps import LetterStep, OnStep
+from verdict.read_side.schema.database import open_database
+from verdict.read_side.schema.layout import TABLES
+from verdict.read_side.tables import position
+from verdict.read_side.tables.dead_letter_status import FOLLOWER
+from verdict.read_side.tables.dead_letters import table
+from verdict.read_side.tables.position import ConcurrentProjectionError
+from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.cloud_events import dead_letter_headers
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import encode

@@ -6,9 +6,9 @@ from sqlalchemy import insert, text
 from tests.letters.desk import NOW, Desk, until
 from tests.letters.running import RunningRetry
 from verdict.model.source import Source
-from verdict.projection.database import create_read_side
-from verdict.projection.layout import TABLES
-from verdict.projection.letter import table
+from verdict.read_side.schema.database import create_read_side
+from verdict.read_side.schema.layout import TABLES
+from verdict.read_side.tables.dead_letters import table
 from verdict.wire.letter import letter_id
 
 

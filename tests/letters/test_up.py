@@ -9,8 +9,8 @@ from commands.order import PlaceOrder
 from tests.application import APPLICATION
 from tests.e2e.deployment import ASK_AGAIN_S, Deployment
 from tests.letters.ailing import FIXED
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.client.client import Client
-from verdict.local.broker import EmbeddedBroker
 from verdict.wire.records import decode
 from verdict.wire.response import Response
 

@@ -13,10 +13,10 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from verdict.adapters.local import broker as broker_module
+from verdict.adapters.local.broker import EmbeddedBroker
+from verdict.adapters.local.claim import BrokerClaim
 from verdict.errors import VerdictError
-from verdict.local import broker as broker_module
-from verdict.local.broker import EmbeddedBroker
-from verdict.local.claim import BrokerClaim
 
 MIB = 1 << 20
 TURKISH = {"JAVA_TOOL_OPTIONS": "-Duser.language=tr", "LC_ALL": "tr_TR.UTF-8"}
@@ -24,7 +24,7 @@ TURKISH = {"JAVA_TOOL_OPTIONS": "-Duser.language=tr", "LC_ALL": "tr_TR.UTF-8"}
 PARENT = """
 import sys
 from pathlib import Path
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 
 broker = EmbeddedBroker(Path(sys.argv[1]))
 broker.start()

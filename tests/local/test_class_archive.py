@@ -2,13 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from verdict.local.class_archive import class_archive, recorded
+from verdict.adapters.local.class_data_sharing import class_archive, recorded
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty cache folder."""
-    monkeypatch.setattr("verdict.local.class_archive.cache_folder", lambda: tmp_path)
+    monkeypatch.setattr("verdict.adapters.local.class_data_sharing.cache_folder", lambda: tmp_path)
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from verdict.adapters.local.jars import broker_classpath, main, read_lock, spark_jars, verify
 from verdict.errors import EnvironmentIncompleteError
-from verdict.local.jars import broker_classpath, main, read_lock, spark_jars, verify
 
 JAR = b"the bytes that were tested"
 SHA256 = hashlib.sha256(JAR).hexdigest()

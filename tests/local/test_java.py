@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from verdict.adapters.local import java
 from verdict.errors import EnvironmentIncompleteError
-from verdict.local import java
 
 
 @pytest.mark.process

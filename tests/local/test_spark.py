@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 
 os.getuid = lambda: 2**31 - 9  # a user without a name, as a container may have
-from verdict.spark.session import spark_session
+from verdict.adapters.spark.session import spark_session
 from pyspark.sql.functions import udf
 
 spark = spark_session("test", 1, 1, "512m", Path(sys.argv[1]), {
@@ -173,7 +173,7 @@ def test_ctrl_c_does_not_reach_the_jvm_and_sigkill_of_its_parent_does(session: S
 def test_a_setting_that_spark_refuses_is_named(tmp_path: Path) -> None:
     refused = "{'spark.network.timeout': '20s'}"  # it looks every minute who has timed out
     script = (
-        "from pathlib import Path; from verdict.spark.session import spark_session; "
+        "from pathlib import Path; from verdict.adapters.spark.session import spark_session; "
         f"spark_session('test', 1, 1, '512m', Path({str(tmp_path)!r}), {refused})"
     )
 

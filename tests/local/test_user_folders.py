@@ -3,7 +3,7 @@
 import pytest
 
 from verdict.errors import EnvironmentIncompleteError
-from verdict.local import user_folders
+from verdict.settings import user_folders
 
 
 @pytest.mark.parametrize(

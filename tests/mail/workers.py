@@ -6,8 +6,8 @@ from projections.outbound.weekly_mail.smtp_server import parse_server
 from projections.outbound.weekly_mail.week import parse_week
 from projections.outbound.weekly_mail.worker import Delivery, send
 from tests.outbox.database import BATCH, OutboxDatabase
-from verdict.projection.database import open_database
 from verdict.projections import DeliveryCounts
+from verdict.read_side.schema.database import open_database
 
 WEEK = parse_week(BATCH)
 

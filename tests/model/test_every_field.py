@@ -15,25 +15,25 @@ from tests.conftest import NewDatabase
 from tests.model.declared import APP, KINDS, SCHEMAS, as_json, command_name, values
 from tests.projection.event_log import EventLog
 from tests.projection.read_side import ReadSide
+from verdict.adapters.sql.readers.reader import Reader
 from verdict.cli.fields import command_from
-from verdict.decision.history import fold
-from verdict.decision.recording import StoredEvent
-from verdict.decision.shown import state_json
+from verdict.http.commands import sendable
 from verdict.model.command import Command
-from verdict.model.digest import command_digest
 from verdict.model.message import Event, Message
-from verdict.page.commands import sendable
-from verdict.projection.aggregate_state import aggregate_state
-from verdict.projection.event_archive import event_archive
-from verdict.reading.reader import Reader
+from verdict.operations.inspect.state_json import state_json
+from verdict.operations.repair.blocked import parse_payload
+from verdict.read_side.projections.builtin.aggregate_state import aggregate_state
+from verdict.read_side.projections.builtin.event_archive import event_archive
 from verdict.testing.in_memory import InMemory
-from verdict.unhandled.held import parse_payload
 from verdict.wire.catalog import catalog_of
-from verdict.wire.generate import write_those_of_the_aggregates
+from verdict.wire.json import readable
 from verdict.wire.payload import payload_from, readable_command
-from verdict.wire.readable import readable
 from verdict.wire.records import decode_event
 from verdict.wire.response import Response
+from verdict.wire.schemas.write import write_those_of_the_aggregates
+from verdict.write_side.decide.digest import command_digest
+from verdict.write_side.decide.fold import fold
+from verdict.write_side.decide.record import StoredEvent
 
 every_kind = pytest.mark.parametrize("name", KINDS)
 

@@ -9,13 +9,13 @@ from pydantic import Field, create_model
 
 from verdict.model.aggregate import Aggregate, InvalidApplicationError
 from verdict.model.command import CREATING, Command
-from verdict.model.fitting import misnamed, unfit
+from verdict.model.field_types import misnamed, unfit
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import Cents, Event, Instant, Message, Name, OpenEnum, Text
 from verdict.model.personal import Personal
-from verdict.wire.avro_reader import avro_reader
-from verdict.wire.avro_schema import RecordSchema
-from verdict.wire.avro_writer import avro_writer
+from verdict.wire.avro.reader import avro_reader
+from verdict.wire.avro.writer import avro_writer
+from verdict.wire.schemas.derive import RecordSchema
 
 Held = TypeVar("Held")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from verdict.model.told import told
+from verdict.wire.error_text import told
 
 
 def failing_in(*files: str) -> Exception:

@@ -14,9 +14,9 @@ from pathlib import Path
 from random import Random
 
 from tests.operator.state_on_disk import StateOnDisk
-from verdict.operator import local_copy
-from verdict.operator.log_structured import LogStructuredState
-from verdict.operator.shard_state import StateEntry, outcome_key, snapshot_key
+from verdict.write_side.state import lmdb_cache
+from verdict.write_side.state.log_structured import LogStructuredState
+from verdict.write_side.state.shard_state import StateEntry, outcome_key, snapshot_key
 
 SNAPSHOT_BYTES, OUTCOME_BYTES = 57, 500  # an accepted outcome has 260, a rejection says more
 COMMANDS = 500  # of a batch
@@ -86,7 +86,7 @@ def main(folder: Path, beyond: int, times: int) -> None:
     found: dict[str, object] = {"cap_bytes": cap_bytes, "capped": bites(2 * beyond)}
     found["aggregates"] = aggregates = grow(folder, times * cap_bytes)
     found["right"] = right(folder, aggregates)
-    local_copy._opened.cache_clear()
+    lmdb_cache._opened.cache_clear()
     shutil.rmtree(folder / "local")
     found["right_after_rebuild"] = right(folder, aggregates)
     found["state_bytes"] = sum(StateOnDisk(folder / "store").bytes().values())

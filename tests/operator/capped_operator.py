@@ -13,18 +13,18 @@ from commands.order import ModifyOrder, PlaceOrder
 from tests.application import APPLICATION, encode_command
 from tests.bench.state_entries import NOW
 from tests.operator.capped import bites, cap
-from verdict.decision.handle import Limits
-from verdict.decision.received import CommandRecord
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.source import Source
-from verdict.operator.batch import ShardBatch
-from verdict.operator.processor import CommandProcessor
-from verdict.operator.shard_state import DictState, StateEntry, outcome_key, snapshot_key
 from verdict.wire.topics import Topics
+from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.parse import CommandRecord
+from verdict.write_side.processor.batch import ShardBatch
+from verdict.write_side.processor.processor import CommandProcessor
+from verdict.write_side.state.shard_state import DictState, StateEntry, outcome_key, snapshot_key
 
 CAP_BYTES = 384 * 2**20  # Python, pandas and Arrow take 220 of them before the first row
-ROWS_AT_A_TIME = 20_000  # about 8 MiB, as `verdict.decider.recovery.folding` writes them
+ROWS_AT_A_TIME = 20_000  # about 8 MiB, as `verdict.write_side.recovery.folding` writes them
 COLUMNS = {"key": pa.binary(), "entry": pa.binary(), "keep_ms": pa.int64()}
 # as long as may be: a large state of fewer outcomes
 FLOW, ORDER, COMMAND = "f" * 256, "o" * 100, "c" * 100

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from verdict.operator.chunk import records_in
-from verdict.operator.output import Output
+from verdict.streaming.exactly_once.chunk import records_in
+from verdict.write_side.processor.outputs import Output
 
 
 def unpacked(chunk: bytes) -> Iterator[Output]:

@@ -6,9 +6,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verdict.decision.received import CommandRecord
 from verdict.model.source import Source
-from verdict.operator.arrived import MOST, BatchArrival, LatencySampler, arrivals_of
+from verdict.write_side.decide.parse import CommandRecord
+from verdict.write_side.processor.arrived import MOST, BatchArrival, LatencySampler, arrivals_of
 
 PLACE = Source("order.commands", 0, 0)
 

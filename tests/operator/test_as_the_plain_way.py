@@ -20,17 +20,17 @@ from tests.decision.plain import outputs_of
 from tests.model import Model, Record
 from tests.traffic import START, Traffic
 from tests.wire.arbitrary import AGGREGATES, EXPECTED, INSTANTS, NO_NUL, TEXTS, commands
-from verdict.decision.handle import Limits
-from verdict.decision.received import CommandRecord
-from verdict.decision.snapshot import Snapshot
 from verdict.model.application import Application
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.refused import Refused
-from verdict.operator.batch import ShardBatch
-from verdict.operator.output import Output
-from verdict.operator.shard_state import DictState, StateEntry, snapshot_key
 from verdict.wire.catalog import catalog_of
 from verdict.wire.topics import Topics
+from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.parse import CommandRecord
+from verdict.write_side.decide.snapshot import Snapshot
+from verdict.write_side.processor.batch import ShardBatch
+from verdict.write_side.processor.outputs import Output
+from verdict.write_side.state.shard_state import DictState, StateEntry, snapshot_key
 
 LIMITS = st.sampled_from([Limits(), Limits(events_bytes=700), Limits(events_bytes=0)])
 LIFE = st.sampled_from(

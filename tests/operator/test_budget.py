@@ -14,13 +14,13 @@ import pytest
 
 from tests.application import APPLICATION
 from tests.bench.workload import ISSUED_AT, commands
-from verdict.decision.handle import Limits
-from verdict.decision.received import CommandRecord
 from verdict.model.source import Source
-from verdict.operator.batch import ShardBatch
-from verdict.operator.output import Output
-from verdict.operator.shard_state import DictState
 from verdict.wire.topics import Topics
+from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.parse import CommandRecord
+from verdict.write_side.processor.batch import ShardBatch
+from verdict.write_side.processor.outputs import Output
+from verdict.write_side.state.shard_state import DictState
 
 COMMANDS = 500
 CALLS = 170

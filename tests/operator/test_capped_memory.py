@@ -21,16 +21,16 @@ from tests.documents import ROOT
 from tests.operator import capped
 from tests.operator.capped_operator import CAP_BYTES, Asked, CappedProcessor, modified, placed, seed
 from tests.operator.outputs import unpacked
-from verdict.decision.handle import Limits
-from verdict.operator.handover import chunks_of
-from verdict.operator.log_structured import LogStructuredState
-from verdict.operator.output import Output
-from verdict.operator.seed import SEEDS_SCHEMA
-from verdict.operator.stream import decisions, shard_keys
-from verdict.spark.session import spark_session
+from verdict.adapters.spark.session import spark_session
+from verdict.streaming.exactly_once.outputs import chunks_of
 from verdict.wire.records import decode
 from verdict.wire.response import Response
 from verdict.wire.topics import Topics
+from verdict.write_side.decide.handle import Limits
+from verdict.write_side.processor.outputs import Output
+from verdict.write_side.processor.stream import decisions, shard_keys
+from verdict.write_side.state.log_structured import LogStructuredState
+from verdict.write_side.state.seed import SEEDS_SCHEMA
 
 BEYOND_MIB = 24  # of a bare interpreter
 TIMES = 4

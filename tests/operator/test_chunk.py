@@ -6,8 +6,8 @@ from struct import pack
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verdict.operator import chunk
-from verdict.operator.chunk import Record, chunks, digested, records_in
+from verdict.streaming.exactly_once import chunk
+from verdict.streaming.exactly_once.chunk import Record, chunks, digested, records_in
 
 RECORDS: st.SearchStrategy[list[Record]] = st.lists(
     st.tuples(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from verdict.operator.collector import collector_paused
+from verdict.adapters.spark.gc import collector_paused
 
 
 @pytest.fixture(autouse=True)

@@ -16,14 +16,14 @@ from tests.decision.desk import command_record
 from tests.model import Record
 from tests.operator.outputs import unpacked
 from tests.operator.test_processor import _frame, cut, log_of
-from verdict.decision.handle import Limits
-from verdict.operator import processor
-from verdict.operator.handover import Handover, chunks_of
-from verdict.operator.log_structured import LogStructuredState
-from verdict.operator.output import Output
-from verdict.operator.processor import CommandProcessor
-from verdict.operator.slices import in_slices
+from verdict.streaming.exactly_once.outputs import Handover, chunks_of
 from verdict.wire.topics import Topics
+from verdict.write_side.decide.handle import Limits
+from verdict.write_side.processor import processor
+from verdict.write_side.processor.outputs import Output
+from verdict.write_side.processor.processor import CommandProcessor
+from verdict.write_side.processor.slices import in_slices
+from verdict.write_side.state.log_structured import LogStructuredState
 
 SCHEMA = pa.schema([("outputs", pa.binary()), ("file", pa.string())])
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from verdict.operator.handover import Outputs
+from verdict.streaming.exactly_once.outputs import Outputs
 
 
 def written(outputs: Outputs) -> Path:

@@ -8,10 +8,10 @@ import pytest
 from tests.application import APPLICATION
 from tests.decision.desk import command_record
 from tests.model import Record
-from verdict.decision.handle import Limits
-from verdict.operator.batch import ShardBatch
-from verdict.operator.shard_state import DictState
 from verdict.wire.topics import LARGEST_BYTES, OUTPUT_BYTES, Topics
+from verdict.write_side.decide.handle import Limits
+from verdict.write_side.processor.batch import ShardBatch
+from verdict.write_side.state.shard_state import DictState
 
 FRAME_BYTES = 2_000  # of Kafka's around a record and its headers, and more than those
 

@@ -22,16 +22,16 @@ from tests.comparison import Published, assert_as_the_model_says
 from tests.model import Model, Record, fold
 from tests.operator.outputs import unpacked
 from tests.traffic import Traffic
-from verdict.decision.handle import Limits
 from verdict.model.application import Application
-from verdict.operator.log_structured import LogStructuredState
-from verdict.operator.output import Output
-from verdict.operator.processor import INPUT_COLUMNS, CommandProcessor
-from verdict.operator.shard_state import MapShardState
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode
 from verdict.wire.response import Response
 from verdict.wire.topics import Topics
+from verdict.write_side.decide.handle import Limits
+from verdict.write_side.processor.outputs import Output
+from verdict.write_side.processor.processor import INPUT_COLUMNS, CommandProcessor
+from verdict.write_side.state.log_structured import LogStructuredState
+from verdict.write_side.state.shard_state import MapShardState
 
 MakeState = Callable[[Any], Any]
 COMMAND_LIMIT = 64 * 1024

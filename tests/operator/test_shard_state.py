@@ -14,11 +14,11 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from tests.operator.fake_state import FakeStateStore
 from tests.tiers import examples
-from verdict.operator import local_copy, log_head, log_structured
-from verdict.operator.log_head import LogHead
-from verdict.operator.log_structured import DamagedStateError, LogStructuredState
-from verdict.operator.shard_state import FOR_EVER, Stamp, StateEntry
-from verdict.operator.stored import StoredState
+from verdict.write_side.state import lmdb_cache, log_head, log_structured
+from verdict.write_side.state.log_head import LogHead
+from verdict.write_side.state.log_structured import DamagedStateError, LogStructuredState
+from verdict.write_side.state.shard_state import FOR_EVER, Stamp, StateEntry
+from verdict.write_side.state.stored import StoredState
 
 KEYS = st.integers(0, 60).map(lambda number: f"key-{number}".encode())
 VALUES = st.binary(max_size=40)
@@ -46,7 +46,7 @@ class ShardStateMachine(RuleBasedStateMachine):
         self.backup = (self.store.copy(), dict(self.model))
 
     def teardown(self) -> None:
-        local_copy._opened.cache_clear()
+        lmdb_cache._opened.cache_clear()
         shutil.rmtree(self.folder)
 
     @rule(
@@ -72,7 +72,7 @@ class ShardStateMachine(RuleBasedStateMachine):
 
     @rule(host=st.sampled_from("ab"))
     def lose_the_local_copy(self, host):  # type: ignore[no-untyped-def]
-        local_copy._opened.cache_clear()
+        lmdb_cache._opened.cache_clear()
         shutil.rmtree(self.folder / host, ignore_errors=True)
 
     @rule()
@@ -230,7 +230,7 @@ def test_what_a_batch_laid_beside_a_copy_is_not_applied_when_the_batch_was_taken
         state = LogStructuredState(told, tmp_path / value.decode())
         state.open(0)
         state.commit({b"key-2": StateEntry(value)}, 4)
-    copies = [*(tmp_path / "taken back").rglob(local_copy.APPENDED)]
+    copies = [*(tmp_path / "taken back").rglob(lmdb_cache.APPENDED)]
     assert copies
 
     state = LogStructuredState(committed, tmp_path / "taken back")
@@ -275,7 +275,7 @@ def test_a_missing_log_entry_is_named(tmp_path: Path) -> None:
 def test_a_rebuild_that_was_interrupted_is_not_trusted(tmp_path: Path) -> None:
     store = FakeStateStore()
     _batches(store, tmp_path / "one", 3)
-    copy = local_copy.LmdbCache(tmp_path / "another", 0)
+    copy = lmdb_cache.LmdbCache(tmp_path / "another", 0)
 
     def failing() -> Iterator[bytes]:
         yield b""
@@ -291,7 +291,7 @@ def test_a_rebuild_that_was_interrupted_is_not_trusted(tmp_path: Path) -> None:
 def test_a_copy_that_is_no_database_any_more_is_made_anew(tmp_path: Path, left: bytes) -> None:
     store = FakeStateStore()
     _batches(store, tmp_path / "one", 3)
-    folder = tmp_path / "another" / local_copy.boot_id() / "0"
+    folder = tmp_path / "another" / lmdb_cache.boot_id() / "0"
     folder.mkdir(parents=True)
     (folder / "data.mdb").write_bytes(left)
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from tests.outbox.database import BATCH, LEASE_MS, NAME, OutboxDatabase
-from verdict.projection.database import open_database
 from verdict.projections import (
     DeliveryDeferredError,
     DeliveryRefusedError,
     Outbox,
     OutboxMessage,
 )
+from verdict.read_side.schema.database import open_database
 
 pytestmark = pytest.mark.both_databases
 

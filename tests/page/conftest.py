@@ -13,12 +13,10 @@ from starlette.testclient import TestClient
 
 from tests.application import APPLICATION
 from tests.page.filled import fill
-from verdict.configuration.found import DATABASE, AnnouncedService, Latency
-from verdict.configuration.loading import settings_alone
-from verdict.database.time_text import wall_clock
-from verdict.page.application import page_of
-from verdict.page.metrics import CODES
-from verdict.standing.facts import (
+from verdict.adapters.sql.time_text import wall_clock
+from verdict.http.application import page_of
+from verdict.http.metrics import CODES
+from verdict.operations.status.status import (
     CommandsStatus,
     DeadLettersStatus,
     DeciderStatus,
@@ -28,6 +26,8 @@ from verdict.standing.facts import (
     ProjectionStatus,
     StatusReport,
 )
+from verdict.settings.discovery import DATABASE, AnnouncedService, Latency
+from verdict.settings.load import settings_alone
 
 AT = wall_clock() // 60_000 * 60_000 - 10 * 60_000  # the begin of a minute of the last hours
 TOKEN = "a token of sixteen"

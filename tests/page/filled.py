@@ -4,14 +4,14 @@ from commands.invoice import RecordInvoice
 from commands.order import DeleteOrder, FillOrder, ModifyOrder, PlaceOrder
 from compose.application import app
 from schemas.invoice import DeliveryAddress, InvoiceLineItem
-from verdict.projection.applier import Applier
-from verdict.projection.batch import ProjectionBatch
-from verdict.projection.database import create_read_side, open_database
-from verdict.projection.declared import projections
-from verdict.projection.decoding import RecordDecoder
-from verdict.projection.missing_events import missing_events
+from verdict.read_side.apply.applier import Applier
+from verdict.read_side.apply.batch import ProjectionBatch
+from verdict.read_side.apply.missing_events import missing_events
+from verdict.read_side.catalog import projections
+from verdict.read_side.live.decoding import RecordDecoder
+from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.testing.in_memory import InMemory
-from verdict.wire.spans import OffsetRange, TopicPartition
+from verdict.wire.partitions import OffsetRange, TopicPartition
 
 FLOW = "till-1"
 LATE = "late"

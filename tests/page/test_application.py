@@ -10,8 +10,8 @@ from compose.application import app
 from tests.page.conftest import Opened
 from tests.page.test_pages import text
 from verdict import Application, Dispatch, Policy, RecordedEvent
-from verdict.page.causes import EventModel, causes_in
-from verdict.page.picture import Box, picture
+from verdict.http.diagram import Box, picture
+from verdict.operations.inspect.event_model import EventModel, causes_in
 
 CAUSES = causes_in(app, {})
 READ_MODELS = (

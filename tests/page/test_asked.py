@@ -2,8 +2,8 @@
 
 from typing import cast
 
-from verdict.page.asked import rows
-from verdict.reading.reader import Reader
+from verdict.adapters.sql.readers.reader import Reader
+from verdict.operations.inspect.queries import rows
 
 
 class Found:

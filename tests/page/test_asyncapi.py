@@ -7,7 +7,7 @@ import yaml  # type: ignore[import-untyped]
 
 from tests.application import APPLICATION, newest
 from tests.page.conftest import Page
-from verdict.kafka.schema_registry import every_subject
+from verdict.adapters.kafka.schema_registry import every_subject
 from verdict.wire.topics import Topics
 
 

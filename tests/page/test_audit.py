@@ -5,10 +5,10 @@ from pathlib import Path
 from tests.application import APPLICATION
 from tests.page.conftest import BEARER, TOKEN, Opened
 from tests.page.test_pages import text
-from verdict.audit.finding import CheckResult
-from verdict.audit.record import record, run_of
-from verdict.configuration.found import DATABASE
-from verdict.configuration.loading import settings_alone
+from verdict.operations.audit.finding import CheckResult
+from verdict.operations.audit.record import record, run_of
+from verdict.settings.discovery import DATABASE
+from verdict.settings.load import settings_alone
 
 FINDING = {"check": "read models", "what": "cashier is 'secret-ada'"}
 

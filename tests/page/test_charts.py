@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from tests.page.conftest import standing
-from verdict.configuration.found import Latency
+from verdict.http.charts import COUNTED, MINUTES, Chart, Window, charts_of
+from verdict.http.samples import KEPT_MS, Samples
 from verdict.model.message import epoch_millis
-from verdict.page.charts import COUNTED, MINUTES, Chart, Window, charts_of
-from verdict.page.samples import KEPT_MS, Samples
-from verdict.page.watch import StatusSampler
-from verdict.standing.facts import StatusReport
+from verdict.operations.status.sampler import StatusSampler
+from verdict.operations.status.status import StatusReport
+from verdict.settings.discovery import Latency
 
 NOW = epoch_millis("2026-11-18T13:06:20Z")
 

@@ -12,9 +12,9 @@ import httpx2
 import pytest
 
 from tests.application import APPLICATION
-from verdict.configuration.loading import settings_alone
-from verdict.page import connections
-from verdict.page.serving import Serving
+from verdict.http import connections
+from verdict.http.serving import Serving
+from verdict.settings.load import settings_alone
 
 MOST = 20
 LIVEZ = b"GET /livez HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"

@@ -12,12 +12,12 @@ from tests.application import APPLICATION
 from tests.page.conftest import BEARER, TOKEN, Opened
 from tests.page.filled import FLOW, LATE, ODD, PERSONAL, fill
 from tests.page.test_pages import text
-from verdict.page import lists
-from verdict.projection.declared import projections
-from verdict.projection.processor_tables import readable
-from verdict.projection.roles import OPERATOR
-from verdict.reading.reader import Reader
-from verdict.standing.read_side import ANSWERED
+from verdict.adapters.sql.readers.reader import Reader
+from verdict.http import lists
+from verdict.operations.status.read_side import ANSWERED
+from verdict.read_side.catalog import projections
+from verdict.read_side.tables.processor_tables import readable
+from verdict.settings.database_roles import OPERATOR
 
 JSON = [
     "/state/order/o-1?at_version=1", "/history/invoice/inv-1?_limit=1&_offset=1",

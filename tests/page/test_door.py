@@ -9,9 +9,9 @@ from starlette.testclient import TestClient
 
 from tests.page.conftest import TOKEN, Opened, Page
 from tests.page.filled import PERSONAL
-from verdict.page.door import COOKIE
-from verdict.page.pages import FOREIGN, FORM_BYTES
-from verdict.standing.facts import StatusReport
+from verdict.http.auth import COOKIE
+from verdict.http.pages import FOREIGN, FORM_BYTES
+from verdict.operations.status.status import StatusReport
 
 INVOICE = "/life?aggregate=invoice&id=inv-1"
 

@@ -14,9 +14,9 @@ from compose.application import app
 from tests.application import APPLICATION
 from tests.page.conftest import Opened
 from tests.page.filled import LATE, keep
-from verdict.configuration.found import DATABASE
-from verdict.configuration.loading import settings_alone
-from verdict.page.feeds import MOST_OPEN, Feeds, TooManyFeedsError
+from verdict.http.sse import MOST_OPEN, Feeds, TooManyFeedsError
+from verdict.settings.discovery import DATABASE
+from verdict.settings.load import settings_alone
 from verdict.testing import InMemory
 
 FEED = "/feed/us_holder_change"

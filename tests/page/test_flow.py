@@ -13,13 +13,13 @@ from commands.order import ModifyOrder
 from compose.application import app
 from tests.application import APPLICATION
 from tests.page.filled import FLOW, LATE, PLACE, keep
-from verdict.configuration.loading import settings_alone
+from verdict.adapters.sql.readers.reader import Access, Reader, open_reader
 from verdict.errors import VerdictError
-from verdict.event_log.archive import HashMismatchError
-from verdict.page.flow import flow, lacks
-from verdict.page.life import NotFoundError, history, state_at
-from verdict.page.why import why
-from verdict.reading.reader import Access, Reader, open_reader
+from verdict.operations.inspect.aggregate import NotFoundError, history, state_at
+from verdict.operations.inspect.flow import flow, lacks
+from verdict.operations.inspect.why import why
+from verdict.settings.load import settings_alone
+from verdict.streaming.event_log.archive import HashMismatchError
 from verdict.testing import InMemory
 
 

@@ -9,10 +9,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.page.conftest import Opened, Page, standing
-from verdict.configuration.found import FILE, OverdueBatch
-from verdict.page.metrics import METRICS
-from verdict.standing.facts import DATABASE, KAFKA, BlockedAggregateStatus, Problem
-from verdict.standing.problems import SILENT_S, not_running, problems_of, told_by
+from verdict.http.metrics import METRICS
+from verdict.operations.status.problems import SILENT_S, not_running, problems_of, told_by
+from verdict.operations.status.status import DATABASE, KAFKA, BlockedAggregateStatus, Problem
+from verdict.settings.discovery import FILE, OverdueBatch
 
 
 def samples(page: Page) -> dict[tuple[str, ...], float]:

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from tests.page.conftest import BEARER, TOKEN, Opened
 from tests.page.filled import ODD, PERSONAL
 from tests.page.test_pages import text
-from verdict.configuration.found import DATABASE
+from verdict.settings.discovery import DATABASE
 
 
 def table(answer: str) -> list[dict[str, str]]:

@@ -14,10 +14,10 @@ from starlette.testclient import TestClient
 
 from tests.page.conftest import BEARER, TOKEN, Opened, Page, standing
 from tests.page.filled import FLOW, LATE, ODD, PERSONAL
-from verdict.configuration.found import DATABASE
-from verdict.database.time_text import wall_clock
-from verdict.page.templating import NOTHING
-from verdict.standing.facts import BlockedAggregateStatus, Problem, VerificationStatus
+from verdict.adapters.sql.time_text import wall_clock
+from verdict.http.templating import NOTHING
+from verdict.operations.status.status import BlockedAggregateStatus, Problem, VerificationStatus
+from verdict.settings.discovery import DATABASE
 
 EVERY = [
     "/", "/live", "/rates", "/refusals", "/refusals?reason=BUSINESS_RULE", "/flow", "/sql",

@@ -6,7 +6,7 @@ import pytest
 
 from tests.application import APPLICATION, CATALOG
 from tests.page.conftest import Page
-from verdict.kafka.schema_registry import RegisteredId, every_subject
+from verdict.adapters.kafka.schema_registry import RegisteredId, every_subject
 from verdict.wire.topics import Topics
 
 

@@ -17,10 +17,10 @@ from compose.application import app
 from tests.application import decode_command
 from tests.page.conftest import BEARER, TOKEN, Opened
 from tests.page.filled import FLOW, LATE, ODD, PERSONAL, PLACE, fill, keep
-from verdict.configuration.found import DATABASE
+from verdict.http.commands import sendable, status_of
 from verdict.model.message import LARGEST
 from verdict.model.reason import Reason
-from verdict.page.commands import sendable, status_of
+from verdict.settings.discovery import DATABASE
 from verdict.testing import InMemory
 from verdict.wire.response import Response, Status
 

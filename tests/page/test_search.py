@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from tests.page.conftest import Opened, standing
 from tests.page.filled import FLOW, LATE, ODD
 from tests.page.test_pages import text
-from verdict.configuration.found import DATABASE
+from verdict.settings.discovery import DATABASE
 
 
 def led_to(browser: TestClient, q: str) -> str:

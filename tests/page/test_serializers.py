@@ -15,10 +15,10 @@ from tests.application import APPLICATION, newest, receive
 from tests.decision.desk import PLACE, command_record
 from tests.model import Record
 from tests.traffic import START, in_avro
-from verdict.configuration.loading import settings_alone
-from verdict.decision.received import ReceivedCommand
-from verdict.page.serving import Serving
-from verdict.wire.schema_files import SchemaVersion
+from verdict.http.serving import Serving
+from verdict.settings.load import settings_alone
+from verdict.wire.schemas.files import SchemaVersion
+from verdict.write_side.decide.parse import ReceivedCommand
 
 TOPIC = "order.commands"
 VALUE = SerializationContext(TOPIC, MessageField.VALUE)

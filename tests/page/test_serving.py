@@ -10,9 +10,9 @@ import pytest
 from fastapi import FastAPI
 
 from tests.application import APPLICATION
-from verdict.configuration.loading import settings_alone
-from verdict.page import serving as module
-from verdict.page.serving import Serving
+from verdict.http import serving as module
+from verdict.http.serving import Serving
+from verdict.settings.load import settings_alone
 
 
 def port_of(serving: Serving) -> int | None:

@@ -2,8 +2,8 @@
 
 from tests.application import APPLICATION
 from tests.page.conftest import Opened
-from verdict.kafka.topic_check import TopicAdmin
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.kafka.topics import TopicAdmin
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.wire.topics import Topics
 
 HTML = {"accept": "text/html"}

@@ -13,7 +13,7 @@ from tests.page.conftest import TOKEN, Opened
 from tests.page.filled import PLACE, keep
 from tests.projection.holding import Holding
 from tests.projection.test_policy_rejection import shop
-from verdict.configuration.found import DATABASE
+from verdict.settings.discovery import DATABASE
 from verdict.testing import InMemory
 
 HTML = {"accept": "text/html"}

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.page.conftest import Looked, standing
-from verdict.page.watch import StatusSample, StatusSampler
-from verdict.standing.facts import StatusReport
+from verdict.operations.status.sampler import StatusSample, StatusSampler
+from verdict.operations.status.status import StatusReport
 
 
 class Clock:

@@ -8,12 +8,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.application import APPLICATION
-from verdict.exactly_once.publisher import Publisher
-from verdict.exactly_once.query import lake_query
-from verdict.kafka.access import KafkaConfig
-from verdict.processing import processor
-from verdict.processing.processor import StatelessProcessor
-from verdict.spark.source import StreamContext
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.streaming.exactly_once.publisher import Publisher
+from verdict.streaming.exactly_once.query import lake_query
+from verdict.streaming.queries import stateless
+from verdict.streaming.queries.source import StreamContext
+from verdict.streaming.queries.stateless import StatelessProcessor
 from verdict.wire.topics import Topics
 
 
@@ -54,7 +54,7 @@ def test_what_was_published_beside_spark_is_followed_by_a_new_beginning(
         told.append(publisher)
         return published
 
-    monkeypatch.setattr(processor, "restart_from_progress", restart_from_progress)
+    monkeypatch.setattr(stateless, "restart_from_progress", restart_from_progress)
     ground = StreamContext(
         spark=cast(SparkSession, Spark()),
         kafka=KafkaConfig(settings={}),

@@ -11,7 +11,7 @@ from tests.projection.event_log import EventLog
 from tests.projection.read_side import ReadSide
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent
-from verdict.wire.spans import TopicPartition
+from verdict.wire.partitions import TopicPartition
 
 PARTITIONS = 3
 

@@ -7,13 +7,14 @@ from sqlalchemy import Connection, create_engine
 
 from tests.application import APPLICATION
 from tests.projection.read_side import ReadSide, Rows
-from verdict.projection import creation, filling, intervention
-from verdict.projection.amended import amended
-from verdict.projection.batch import Delivery, StateChange, UnreadableRecord
-from verdict.projection.builder import Rebuildable
-from verdict.projection.comparison import TableContent, content
-from verdict.projection.declared import declared
-from verdict.projection.projection import Projection
+from verdict.read_side.apply.batch import Delivery, StateChange, UnreadableRecord
+from verdict.read_side.apply.overrides import amended
+from verdict.read_side.catalog import declared
+from verdict.read_side.projections.builder import Rebuildable
+from verdict.read_side.projections.projection import Projection
+from verdict.read_side.rebuild.comparison import TableContent, content
+from verdict.read_side.schema import creation, filling
+from verdict.read_side.tables import interventions
 
 BESIDE = 2
 
@@ -51,7 +52,7 @@ def compared(
     assert isinstance(built, Rebuildable)
     engine = read_side.open() if read_side.is_postgresql else create_engine("sqlite://")
     with engine.begin() as connection, read_side.engine.connect() as reading:
-        decided = intervention.in_force(reading, name)
+        decided = interventions.in_force(reading, name)
         _build(connection, built, amended(sorted(deliveries, key=_order), decided))
         pairs = zip(live.tables, built.tables, strict=True)
         found = [Both(content(reading, one), content(connection, two)) for one, two in pairs]

@@ -24,12 +24,12 @@ from tests.application import APPLICATION
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import NOW
 from tests.projection.responses import ACCEPTED, MALFORMED, REJECTED, batch_of
-from verdict.projection.applier import Applier
-from verdict.projection.batch import ProjectionBatch
-from verdict.projection.database import open_database
-from verdict.projection.declared import projections
-from verdict.projection.missing_events import missing_events
-from verdict.wire.spans import OffsetRange
+from verdict.read_side.apply.applier import Applier
+from verdict.read_side.apply.batch import ProjectionBatch
+from verdict.read_side.apply.missing_events import missing_events
+from verdict.read_side.catalog import projections
+from verdict.read_side.schema.database import open_database
+from verdict.wire.partitions import OffsetRange
 from verdict.wire.topics import Topics
 
 COMMITTED, FINISHED, BROKEN = 10, 11, 12  # exit codes

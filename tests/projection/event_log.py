@@ -11,10 +11,10 @@ from verdict.model.application import Application
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.model.source import Source
-from verdict.projection.batch import Delivery, ProjectionBatch
+from verdict.read_side.apply.batch import Delivery, ProjectionBatch
 from verdict.wire.catalog import catalog_of
+from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.records import encode_event
-from verdict.wire.spans import OffsetRange, TopicPartition
 
 TOPIC = "position.events"
 START = 1_795_262_400_000  # 2026-11-21T12:00:00Z

@@ -12,14 +12,14 @@ from tests.projection.read_side import NOW, ReadSide, Rows
 from verdict.model.application import Application
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection.applier import Applier
-from verdict.projection.batch import ProjectionBatch
-from verdict.projection.declared import projections
-from verdict.projection.kind_tables import compile_projection
-from verdict.projection.missing_events import missing_events
-from verdict.projection.row_projection import RowProjection
-from verdict.unhandled.events import HeldAggregates
-from verdict.unhandled.operator_identity import OperatorIdentity
+from verdict.operations.repair.blocked_events import HeldAggregates
+from verdict.operations.repair.operator_identity import OperatorIdentity
+from verdict.read_side.apply.applier import Applier
+from verdict.read_side.apply.batch import ProjectionBatch
+from verdict.read_side.apply.missing_events import missing_events
+from verdict.read_side.catalog import projections
+from verdict.read_side.projections.kind_tables import compile_projection
+from verdict.read_side.projections.row_projection import RowProjection
 from verdict.wire.topics import Topics
 
 BAD = PositionTransferred(client="mallory")

@@ -16,9 +16,9 @@ from compose.application import app
 from schemas.position import PositionTransferred
 from verdict.model.application import Application
 from verdict.model.recorded_event import RecordedEvent
-from verdict.wire import schema_files as catalogue
-from verdict.wire.avro_schema import RecordSchema
-from verdict.wire.schema_files import SchemaEntry
+from verdict.wire.schemas import files as catalogue
+from verdict.wire.schemas.derive import RecordSchema
+from verdict.wire.schemas.files import SchemaEntry
 
 SUBJECT, NEWER_ID = "position_event", 9_000
 

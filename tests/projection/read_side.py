@@ -13,18 +13,18 @@ import psycopg
 from sqlalchemy import URL, Engine, MetaData, delete, make_url, select
 
 from tests.application import APPLICATION
-from verdict.database import ownership
+from verdict.adapters.sql import ownership
+from verdict.adapters.sql.readers.reader import Reader
 from verdict.model.application import Application
-from verdict.projection.applier import Applier
-from verdict.projection.creation import OWN_METADATA
-from verdict.projection.database import create_read_side, open_database
-from verdict.projection.declared import projections
-from verdict.projection.layout import TABLES
-from verdict.projection.missing_events import missing_events
-from verdict.projection.processor_tables import readable
-from verdict.projection.projection import Projection
-from verdict.projection.roles import OPERATOR
-from verdict.reading.reader import Reader
+from verdict.read_side.apply.applier import Applier
+from verdict.read_side.apply.missing_events import missing_events
+from verdict.read_side.catalog import projections
+from verdict.read_side.projections.projection import Projection
+from verdict.read_side.schema.creation import OWN_METADATA
+from verdict.read_side.schema.database import create_read_side, open_database
+from verdict.read_side.schema.layout import TABLES
+from verdict.read_side.tables.processor_tables import readable
+from verdict.settings.database_roles import OPERATOR
 from verdict.wire.topics import Topics
 
 NOW = 1_795_300_000_000

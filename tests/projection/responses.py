@@ -6,11 +6,11 @@ from verdict.model.command_envelope import Expectation
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.reason import Reason
 from verdict.model.source import Source
-from verdict.projection.answered import answered
-from verdict.projection.batch import Delivery, ProjectionBatch
+from verdict.read_side.apply.batch import Delivery, ProjectionBatch
+from verdict.read_side.projections.builtin.answered import answered
+from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.records import encode
 from verdict.wire.response import Response, Status
-from verdict.wire.spans import OffsetRange, TopicPartition
 
 TOPIC = "order.responses"
 NOON = 1_795_262_400_000  # 2026-11-21T12:00:00Z

@@ -3,8 +3,8 @@
 from zlib import crc32
 
 from schemas.share_holding import ShareHolding
-from verdict.projection.batch import Delivery, ProjectionBatch, StateChange, UnreadableRecord
-from verdict.wire.spans import OffsetRange, TopicPartition
+from verdict.read_side.apply.batch import Delivery, ProjectionBatch, StateChange, UnreadableRecord
+from verdict.wire.partitions import OffsetRange, TopicPartition
 
 TOPIC = "share-holders"
 PARTITIONS = 3

@@ -11,14 +11,14 @@ from tests.application import APPLICATION
 from tests.decision.desk import command_record
 from tests.model import Record
 from tests.projection.read_side import NOW, ReadSide
-from verdict.decision.handle import Limits
-from verdict.operator.batch import ShardBatch
-from verdict.operator.output import Output
-from verdict.operator.shard_state import DictState
-from verdict.projection.batch import ProjectionBatch
-from verdict.read_models.batches.stream import Decoder
-from verdict.wire.spans import OffsetRange, TopicPartition
+from verdict.read_side.apply.batch import ProjectionBatch
+from verdict.read_side.live.stream import Decoder
+from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
+from verdict.write_side.decide.handle import Limits
+from verdict.write_side.processor.batch import ShardBatch
+from verdict.write_side.processor.outputs import Output
+from verdict.write_side.state.shard_state import DictState
 
 TOPICS = Topics(APPLICATION)
 LARGEST = 2**63 - 1

@@ -27,17 +27,21 @@ from tests.projection.accidents import Followed, Step, follow, steps
 from tests.projection.event_log import AN_EVENT, EventLog, opened
 from tests.projection.read_side import ReadSide, Rows
 from tests.tiers import examples
+from verdict.adapters.sql.readers.reader import Reader
 from verdict.model.aggregate import Aggregate
 from verdict.model.command import CREATING, Command
 from verdict.model.message import Event, Hash, Instant, Message, iso_time
 from verdict.model.personal import Personal
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection.aggregate_state import StateEvolve, aggregate_state, state_views
-from verdict.projection.database import check_built
-from verdict.projection.described import columns_of
-from verdict.projection.event_archive import event_archive
-from verdict.projection.state_field import state_fields
-from verdict.reading.reader import Reader
+from verdict.read_side.projections.builtin.aggregate_state import (
+    StateEvolve,
+    aggregate_state,
+    state_views,
+)
+from verdict.read_side.projections.builtin.event_archive import event_archive
+from verdict.read_side.projections.described import columns_of
+from verdict.read_side.projections.state_field import state_fields
+from verdict.read_side.schema.database import check_built
 
 
 class Part(Message):

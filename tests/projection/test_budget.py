@@ -16,16 +16,16 @@ from sqlalchemy import event
 from tests.application import APPLICATION
 from tests.bench.workload import ISSUED_AT, commands
 from tests.projection.read_side import ReadSide
-from verdict.decision.handle import Limits
-from verdict.decision.received import CommandRecord
 from verdict.model.source import Source
-from verdict.operator.batch import ShardBatch
-from verdict.operator.shard_state import DictState
-from verdict.projection.batch import ProjectionBatch
-from verdict.projection.decoding import RecordDecoder
-from verdict.read_models.batches.packed import pack, unpack
-from verdict.wire.spans import OffsetRange, TopicPartition
+from verdict.read_side.apply.batch import ProjectionBatch
+from verdict.read_side.live.decoding import RecordDecoder
+from verdict.read_side.live.packed import pack, unpack
+from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
+from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.parse import CommandRecord
+from verdict.write_side.processor.batch import ShardBatch
+from verdict.write_side.state.shard_state import DictState
 
 COMMANDS = 500
 CALLS = {

@@ -14,9 +14,9 @@ from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
 from tests.projection.state_log import BAD, StateLog
 from verdict.model.message import Event
-from verdict.projection import builder
-from verdict.projection.builder import Rebuildable, RowBuilder
-from verdict.projection.declared import declared
+from verdict.read_side.catalog import declared
+from verdict.read_side.projections import builder
+from verdict.read_side.projections.builder import Rebuildable, RowBuilder
 
 pytestmark = pytest.mark.both_databases
 

@@ -13,10 +13,10 @@ from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
 from tests.projection.responses import ACCEPTED, batch_of
 from tests.tiers import examples
-from verdict.database.copying import MANY
+from verdict.adapters.sql.copy import MANY
 from verdict.model.message import Event
-from verdict.projection.applier import Applier
-from verdict.projection.batch import ProjectionBatch
+from verdict.read_side.apply.applier import Applier
+from verdict.read_side.apply.batch import ProjectionBatch
 
 pytestmark = pytest.mark.both_databases
 

@@ -15,22 +15,27 @@ from projections.us_holder import us_holder
 from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.postgresql import Server
-from verdict.database.address import parse
-from verdict.database.copying import MANY
-from verdict.database.session import SERVERS_PATIENCE
-from verdict.database.statements import put
+from verdict.adapters.sql.copy import MANY
+from verdict.adapters.sql.readers.reader import Reader
+from verdict.adapters.sql.session import SERVERS_PATIENCE
+from verdict.adapters.sql.statements import put
 from verdict.errors import UnreachableError, VerdictError
-from verdict.projection import database
-from verdict.projection.database import check_built, create_read_side, live_versions, open_database
-from verdict.projection.declared import projections
-from verdict.projection.kind_tables import compile_projection
-from verdict.projection.layout import TABLES, replace_view
-from verdict.projection.outcome import outcome
-from verdict.projection.processor_tables import readable
-from verdict.projection.reader_role import grant_readers
-from verdict.projection.roles import OPERATOR, ROLES
-from verdict.projection.row_projection import RowProjection
-from verdict.reading.reader import Reader
+from verdict.read_side.catalog import projections
+from verdict.read_side.projections.builtin.outcome import outcome
+from verdict.read_side.projections.kind_tables import compile_projection
+from verdict.read_side.projections.row_projection import RowProjection
+from verdict.read_side.schema import database
+from verdict.read_side.schema.database import (
+    check_built,
+    create_read_side,
+    live_versions,
+    open_database,
+)
+from verdict.read_side.schema.layout import TABLES, replace_view
+from verdict.read_side.schema.reader_role import grant_readers
+from verdict.read_side.tables.processor_tables import readable
+from verdict.settings.database_address import parse
+from verdict.settings.database_roles import OPERATOR, ROLES
 
 pytestmark = pytest.mark.both_databases
 TABLES_SCHEMA = {"sqlite": None, "postgresql": TABLES}

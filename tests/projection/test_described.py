@@ -5,10 +5,10 @@ from sqlalchemy import Column, Engine, MetaData, Table, Text, select, text
 
 from tests.application import APPLICATION
 from tests.postgresql import Server
-from verdict.projection.database import create_read_side, open_database
-from verdict.projection.declared import projections
-from verdict.projection.described import about_view, columns_of, described
-from verdict.projection.processor_tables import views_of
+from verdict.read_side.catalog import projections
+from verdict.read_side.projections.described import about_view, columns_of, described
+from verdict.read_side.schema.database import create_read_side, open_database
+from verdict.read_side.tables.processor_tables import views_of
 
 COMMENTS = """\
 SELECT c.relname, coalesce(a.attname, ''), d.description FROM pg_class c

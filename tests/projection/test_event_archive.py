@@ -16,10 +16,10 @@ from tests.tiers import examples
 from verdict.model.message import Event, iso_time
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
-from verdict.projection import decision
-from verdict.projection.batch import Delivery, ProjectionBatch
-from verdict.wire.decision import Decision
-from verdict.wire.spans import OffsetRange, TopicPartition
+from verdict.read_side.apply.batch import Delivery, ProjectionBatch
+from verdict.read_side.tables import skips
+from verdict.wire.partitions import OffsetRange, TopicPartition
+from verdict.wire.skip_decision import Decision
 
 HISTORY = """SELECT version, event_type FROM event_archive
     WHERE aggregate_type = 'position' AND aggregate_id = 'p-1' ORDER BY version"""
@@ -166,7 +166,7 @@ def test_one_that_people_pass_over_gives_way_to_the_other_under_its_version(
     place = Source(stray.topic, stray.partition, stray.offset)
     made = Decision(source=place, until=place.offset + 1, who="bea", why="a stray", decided_at=5)
     with read_side.engine.begin() as connection:
-        decision.copy(connection, [made])
+        skips.copy(connection, [made])
     read_side.applier("event_archive").apply(both)
 
     rows = 'SELECT global_position, version, "offset", hash FROM event_archive ORDER BY 1'

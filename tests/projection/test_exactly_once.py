@@ -11,12 +11,12 @@ from schemas.position import PositionAdjusted, PositionClosed, PositionTransferr
 from tests.postgresql import Server
 from tests.projection.event_log import TOPIC, EventLog, opened
 from tests.projection.read_side import ReadSide
-from verdict.projection import database
-from verdict.projection.applier import Applier, database_failed
-from verdict.projection.batch import UnreadableRecord
-from verdict.projection.position import ConcurrentProjectionError
-from verdict.projection.projection import Applied
-from verdict.wire.spans import TopicPartition
+from verdict.read_side.apply.applier import Applier, database_failed
+from verdict.read_side.apply.batch import UnreadableRecord
+from verdict.read_side.projections.projection import Applied
+from verdict.read_side.schema import database
+from verdict.read_side.tables.position import ConcurrentProjectionError
+from verdict.wire.partitions import TopicPartition
 
 pytestmark = pytest.mark.both_databases
 

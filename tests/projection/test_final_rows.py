@@ -10,10 +10,8 @@ from projections.us_holder_from_state import us_holder_from_state
 from tests.application import APPLICATION
 from tests.projection.event_log import EventLog
 from tests.projection.event_log import opened as position
-from verdict.projection.builder import Rebuildable
-from verdict.projection.kind_tables import compile_projection
-from verdict.read_models.batches import final_rows
-from verdict.read_models.batches.final_rows import (
+from verdict.read_side.live import final_rows
+from verdict.read_side.live.final_rows import (
     CHUNK,
     ERROR,
     GAP,
@@ -22,7 +20,9 @@ from verdict.read_models.batches.final_rows import (
     opened,
     schema_of,
 )
-from verdict.read_models.batches.stream import KAFKA_COLUMNS, Decoder
+from verdict.read_side.live.stream import KAFKA_COLUMNS, Decoder
+from verdict.read_side.projections.builder import Rebuildable
+from verdict.read_side.projections.kind_tables import compile_projection
 from verdict.wire.topics import Topics
 
 ROWS = 4

@@ -3,7 +3,7 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verdict.wire.spans import OffsetRange, TopicPartition, halves
+from verdict.wire.partitions import OffsetRange, TopicPartition, halves
 
 SPANS = st.dictionaries(
     st.builds(TopicPartition, st.sampled_from(["a", "b"]), st.integers(0, 2)),

@@ -10,16 +10,16 @@ from sqlalchemy import Column, Text
 from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.projection.read_side import ReadSide
+from verdict.adapters.sql.readers.reader import Reader
 from verdict.model.aggregate import Aggregate, InvalidApplicationError
 from verdict.model.command import CREATING, Command
 from verdict.model.message import Event, Message
-from verdict.projection.aggregate_state import aggregate_state
-from verdict.projection.event_archive import event_archive
-from verdict.projection.identifiers import MOST_COLUMNS, SYSTEM_COLUMNS, check_identifiers
-from verdict.projection.projection import Projection
-from verdict.projection.row_projection import RowProjection
-from verdict.projection.stored_rows import row_table
-from verdict.reading.reader import Reader
+from verdict.read_side.projections.builtin.aggregate_state import aggregate_state
+from verdict.read_side.projections.builtin.event_archive import event_archive
+from verdict.read_side.projections.projection import Projection
+from verdict.read_side.projections.row_projection import RowProjection
+from verdict.read_side.projections.stored_rows import row_table
+from verdict.read_side.tables.identifiers import MOST_COLUMNS, SYSTEM_COLUMNS, check_identifiers
 
 
 class Make(Command):

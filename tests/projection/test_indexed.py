@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.projection.read_side import ReadSide
-from verdict.database.address import is_sqlite
+from verdict.settings.database_address import is_sqlite
 
 A_TIME = "2026-11-21T12:00:00.000Z"
 ASKED = (

@@ -24,14 +24,14 @@ from tests.tiers import examples
 from verdict.errors import VerdictError
 from verdict.model.message import Event, iso_time
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection import creation
-from verdict.projection import missing_events as releasing
-from verdict.projection.batch import ProjectionBatch
-from verdict.projection.missing_events import ARCHIVE
-from verdict.projection.roles import ROLES
-from verdict.read_models.batches.stream import Decoder
-from verdict.unhandled.held import NothingWaitsError
-from verdict.unhandled.operator_identity import OperatorIdentity
+from verdict.operations.repair.blocked import NothingWaitsError
+from verdict.operations.repair.operator_identity import OperatorIdentity
+from verdict.read_side.apply import missing_events as releasing
+from verdict.read_side.apply.batch import ProjectionBatch
+from verdict.read_side.apply.missing_events import ARCHIVE
+from verdict.read_side.live.stream import Decoder
+from verdict.read_side.schema import creation
+from verdict.settings.database_roles import ROLES
 from verdict.wire.topics import Topics
 
 P1, P7 = "us_holder/position/p-1", "us_holder/position/p-7"

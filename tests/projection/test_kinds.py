@@ -24,10 +24,6 @@ from tests.projection.state_log import StateLog
 from verdict import Instant, InvalidApplicationError, RecordedEvent
 from verdict.model.message import Event, iso_time
 from verdict.model.projection import Declaration
-from verdict.projection.batch import ProjectionBatch
-from verdict.projection.declared import at_version
-from verdict.projection.described import about_view, columns_of
-from verdict.projection.kind_tables import compile_projection
 from verdict.projections import (
     Doc,
     EventSource,
@@ -47,6 +43,10 @@ from verdict.projections import (
     total,
     version_view,
 )
+from verdict.read_side.apply.batch import ProjectionBatch
+from verdict.read_side.catalog import at_version
+from verdict.read_side.projections.described import about_view, columns_of
+from verdict.read_side.projections.kind_tables import compile_projection
 
 pytestmark = pytest.mark.both_databases
 

@@ -29,18 +29,19 @@ from tests.conftest import NewDatabase
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide, Rows
 from tests.projection.responses import REJECTED, batch_of
-from verdict.database.address import is_sqlite
 from verdict.errors import VerdictError
 from verdict.model.reason import Reason
-from verdict.projection import creation, letter, migrations, versions
-from verdict.projection.database import create_read_side, open_database
-from verdict.projection.declared import projections
-from verdict.projection.kind_tables import compile_projection
-from verdict.projection.layout import TABLES
-from verdict.projection.migrations import MIGRATIONS, Migration, add_column, bring_forward
-from verdict.projection.own_views import OWN_VIEWS
-from verdict.projection.role import VersionState
-from verdict.projection.versions_in_one import FORMER
+from verdict.read_side.catalog import projections
+from verdict.read_side.projections.kind_tables import compile_projection
+from verdict.read_side.schema import creation, migrations
+from verdict.read_side.schema.database import create_read_side, open_database
+from verdict.read_side.schema.layout import TABLES
+from verdict.read_side.schema.migrations import MIGRATIONS, Migration, add_column, bring_forward
+from verdict.read_side.schema.system_views import OWN_VIEWS
+from verdict.read_side.tables import dead_letters, versions
+from verdict.read_side.tables.version_state import VersionState
+from verdict.read_side.tables.versions_in_one import FORMER
+from verdict.settings.database_address import is_sqlite
 
 WRITTEN = Path(__file__).parent / "before_migrations"  # by the code of commit d846179
 KEPT = (
@@ -282,7 +283,7 @@ def test_a_database_of_a_newer_version_is_refused_and_left_alone(side: ReadSide)
 
 def test_a_view_shows_what_its_table_got(side: ReadSide, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever adds a column need not think of the views."""
-    shown = select(letter.table.c.id, letter.table.c.status, literal(7).label("more"))
+    shown = select(dead_letters.table.c.id, dead_letters.table.c.status, literal(7).label("more"))
     monkeypatch.setattr(creation, "OWN_VIEWS", {**OWN_VIEWS, "letter": shown})
 
     create_read_side(side.engine, projections(APPLICATION))

@@ -14,23 +14,23 @@ from tests.decision.desk import command_record
 from tests.model import Record
 from tests.projection.event_log import EventLog
 from tests.projection.read_side import ReadSide
-from verdict.decision.received import MalformedCommand, parse_command
 from verdict.model.aggregate import Aggregate
 from verdict.model.application import Application
 from verdict.model.command import CREATING, Command
 from verdict.model.command_envelope import CommandEnvelope, Expectation
 from verdict.model.message import Event, Message
 from verdict.model.nul import nul_in, spell_out_nul_in
-from verdict.projection import migrations
-from verdict.projection.aggregate_state import aggregate_state
-from verdict.projection.decoding import RecordDecoder
-from verdict.projection.event_archive import event_archive
+from verdict.read_side.live.decoding import RecordDecoder
+from verdict.read_side.projections.builtin.aggregate_state import aggregate_state
+from verdict.read_side.projections.builtin.event_archive import event_archive
+from verdict.read_side.schema import migrations
 from verdict.wire.catalog import catalog_of
 from verdict.wire.commands import encode_command
-from verdict.wire.generate import write_those_of_the_aggregates
 from verdict.wire.payload import payload_from
 from verdict.wire.records import encode_event
+from verdict.wire.schemas.write import write_those_of_the_aggregates
 from verdict.wire.topics import Topics
+from verdict.write_side.decide.parse import MalformedCommand, parse_command
 
 NoBlank = Annotated[str, StringConstraints(pattern=r"^[^ ]+$")]  # and a NUL, as patterns go
 

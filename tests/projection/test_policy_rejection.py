@@ -16,24 +16,24 @@ from tests.page.filled import PLACE, keep
 from tests.projection.beside import compared
 from tests.projection.read_side import ReadSide
 from tests.projection.test_indexed import plan
-from verdict.database.time_text import wall_clock
+from verdict.adapters.sql.time_text import wall_clock
 from verdict.model.aggregate import Aggregate, InvalidApplicationError
 from verdict.model.application import Application
 from verdict.model.message import iso_time
 from verdict.model.policy import Dispatch, Policy, command_id
 from verdict.model.reason import Reason
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection.database import create_read_side, opened
-from verdict.projection.declared import projections
-from verdict.projection.decoding import RecordDecoder
-from verdict.standing.facts import PolicyRejections
-from verdict.standing.policy_rejections import (
+from verdict.operations.status.policy_rejections import (
     COUNTED,
     CURED,
     LISTED,
     NEWEST,
     policy_rejections,
 )
+from verdict.operations.status.status import PolicyRejections
+from verdict.read_side.catalog import projections
+from verdict.read_side.live.decoding import RecordDecoder
+from verdict.read_side.schema.database import create_read_side, opened
 from verdict.testing.in_memory import InMemory
 
 HOUR = 3_600_000

@@ -7,9 +7,9 @@ import pytest
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
 from verdict.model.source import Source
-from verdict.projection import followed_by, quarantined
-from verdict.standing.read_side import QUARANTINED
-from verdict.wire.decision import DamagedAggregate, Decision, Kind
+from verdict.operations.status.read_side import QUARANTINED
+from verdict.read_side.tables import followed_by, quarantined
+from verdict.wire.skip_decision import DamagedAggregate, Decision, Kind
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.proves("C-17")]
 

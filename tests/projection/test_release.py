@@ -17,20 +17,20 @@ from tests.projection.read_side import NOW, ReadSide, Rows
 from verdict.errors import VerdictError
 from verdict.model.message import Event, iso_time
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection import creation
-from verdict.projection import missing_events as releasing
-from verdict.projection.applier import Applier
-from verdict.projection.batch import ProjectionBatch
-from verdict.projection.declared import projections
-from verdict.projection.kind_tables import compile_projection
-from verdict.projection.missing_events import missing_events
-from verdict.read_models.read_your_writes import (
+from verdict.operations.repair.blocked_events import HeldAggregates
+from verdict.operations.repair.operator_identity import OperatorIdentity
+from verdict.read_side.apply import missing_events as releasing
+from verdict.read_side.apply.applier import Applier
+from verdict.read_side.apply.batch import ProjectionBatch
+from verdict.read_side.apply.missing_events import missing_events
+from verdict.read_side.catalog import projections
+from verdict.read_side.projections.kind_tables import compile_projection
+from verdict.read_side.query.read_your_writes import (
     ProjectionUnavailableError,
     ReadToken,
     wait_for_projection,
 )
-from verdict.unhandled.events import HeldAggregates
-from verdict.unhandled.operator_identity import OperatorIdentity
+from verdict.read_side.schema import creation
 from verdict.wire.topics import Topics
 
 HELD = """SELECT aggregate_id, version_needed, version_seen, found_at

@@ -16,12 +16,12 @@ from tests.conftest import NewDatabase
 from tests.postgresql import Server
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import NOW, ReadSide
-from verdict.configuration.loading import load_settings
+from verdict.adapters.sql.readers.reader import Access, NotAllowedError, open_reader
 from verdict.model.personal import masked, personal_paths
-from verdict.projection import letter
-from verdict.projection.intervention import table as interventions
-from verdict.reading.reader import Access, NotAllowedError, open_reader
-from verdict.wire.readable import readable
+from verdict.read_side.tables import dead_letters
+from verdict.read_side.tables.interventions import table as interventions
+from verdict.settings.load import load_settings
+from verdict.wire.json import readable
 
 RECORDED = InvoiceRecorded(
     created_time=NOW, store_id="STR1", pos_id="P1", cashier_id="OAS1", customer_type="PRIME",
@@ -57,7 +57,7 @@ def side(new_database: NewDatabase) -> Iterator[ReadSide]:
         side.applier("event_archive").apply(log.everything())
     with side.engine.begin() as connection:
         connection.execute(
-            insert(letter.table).values(
+            insert(dead_letters.table).values(
                 id="l", topic="t", partition=0, offset=0, attempt=0, attempts=0, retry_topic="r",
                 status="PARKED", headers="[]", received_at=NOW, bytes=b"1 Elm St",
             )

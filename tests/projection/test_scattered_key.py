@@ -8,10 +8,10 @@ from tests.projection.read_side import ReadSide
 from tests.projection.responses import ACCEPTED, MALFORMED, batch_of
 from tests.tiers import examples
 from verdict.model.source import Source
-from verdict.projection import decision
-from verdict.standing.read_side import SCATTERED as COMPLAINT
-from verdict.wire.decision import Decision, Kind
+from verdict.operations.status.read_side import SCATTERED as COMPLAINT
+from verdict.read_side.tables import skips
 from verdict.wire.response import Response
+from verdict.wire.skip_decision import Decision, Kind
 
 SCATTERED = "SELECT aggregate_type, aggregate_id, partitions FROM scattered_key ORDER BY 1, 2"
 
@@ -57,7 +57,7 @@ def test_where_a_person_has_accepted_more_partitions_nobody_complains_of_keys_th
         source=place, until=0, who="ada", why="more load", decided_at=5, kind=Kind.ACCEPTED
     )
     with read_side.engine.begin() as connection:
-        decision.copy(connection, [word])
+        skips.copy(connection, [word])
 
     assert read_side.select(COMPLAINT) == [(1, "position", "p", 2)]
 

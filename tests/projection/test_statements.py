@@ -27,11 +27,11 @@ from tests.conftest import NewDatabase
 from tests.postgresql import Server
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
-from verdict.database.copying import MANY
-from verdict.database.instant import InstantType
-from verdict.database.statements import add_new, append, is_any_of, put
-from verdict.projection.database import open_database
-from verdict.projection.layout import create_schema, create_tables
+from verdict.adapters.sql.copy import MANY
+from verdict.adapters.sql.instant import InstantType
+from verdict.adapters.sql.statements import add_new, append, is_any_of, put
+from verdict.read_side.schema.database import open_database
+from verdict.read_side.schema.layout import create_schema, create_tables
 
 pytestmark = pytest.mark.both_databases
 

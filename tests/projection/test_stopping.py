@@ -15,17 +15,17 @@ from tests.projection.read_side import NOW, ReadSide
 from verdict.model.message import iso_time
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
-from verdict.projection import decision, holding
-from verdict.projection.applier import Applier
-from verdict.projection.batch import Delivery, ProjectionBatch, UnreadableRecord
-from verdict.projection.declared import projections
-from verdict.projection.kind_tables import compile_projection
-from verdict.projection.missing_events import missing_events
-from verdict.projection.projection import Projection
-from verdict.read_models.running import SkippedSinceError, require_still_stopped
-from verdict.wire.decision import Decision
-from verdict.wire.passed_over import NOTHING_PASSED_OVER, SkippedRanges
-from verdict.wire.spans import OffsetRange, TopicPartition
+from verdict.read_side.apply.applier import Applier
+from verdict.read_side.apply.batch import Delivery, ProjectionBatch, UnreadableRecord
+from verdict.read_side.apply.missing_events import missing_events
+from verdict.read_side.catalog import projections
+from verdict.read_side.live.running import SkippedSinceError, require_still_stopped
+from verdict.read_side.projections.kind_tables import compile_projection
+from verdict.read_side.projections.projection import Projection
+from verdict.read_side.tables import blocked, skips
+from verdict.wire.partitions import OffsetRange, TopicPartition
+from verdict.wire.skip_decision import Decision
+from verdict.wire.skips import NOTHING_PASSED_OVER, SkippedRanges
 from verdict.wire.topics import Topics
 
 HELD = "SELECT aggregate_id, version_needed, version_seen, error FROM projection_held"
@@ -129,7 +129,7 @@ def test_after_the_bug_is_mended_it_goes_on_from_the_archive_in_order(
 def test_with_too_many_aggregates_at_fault_it_is_the_projection_that_is_stopped(
     buggy: ReadSide, log: EventLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(holding, "MOST_AT_FAULT", 2)
+    monkeypatch.setattr(blocked, "MOST_AT_FAULT", 2)
     applier = buggy.applier("us_holder")
     for name in ("p-1", "p-2"):
         log.add(name, opened("bob"), PositionAdjusted(amount=13))
@@ -299,7 +299,7 @@ def test_what_kafka_has_dropped_for_good_is_passed_over_once_that_is_decided(
             source=Source(TOPIC, 0, until - 1), until=until, who="ada", why="gone", decided_at=NOW
         )
         with read_side.engine.begin() as connection:
-            decision.copy(connection, [made])
+            skips.copy(connection, [made])
 
     assert read_side.applier("event_archive").apply(rest).applied == 1
     assert read_side.select("SELECT aggregate_id FROM event_archive") == [("p-3",)]
@@ -331,6 +331,6 @@ def test_a_decision_that_is_written_down_stays_as_it_is(read_side: ReadSide) -> 
     made = Decision(source=Source(TOPIC, 0, 3), until=4, who="ada", why="a bomb", decided_at=NOW)
     for one in (made, replace(made, who="bob", why="me too")):
         with read_side.engine.begin() as connection:
-            decision.copy(connection, [one])
+            skips.copy(connection, [one])
 
     assert read_side.select("SELECT who, why FROM decision") == [("ada", "a bomb")]

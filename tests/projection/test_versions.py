@@ -12,14 +12,15 @@ from tests.application import APPLICATION
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import NOW, ReadSide
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection import creation, versions
-from verdict.projection.applier import Applier
-from verdict.projection.batch import ProjectionBatch
-from verdict.projection.comparison import NAMED, compare, content
-from verdict.projection.kind_tables import compile_projection
-from verdict.projection.projection import Projection
-from verdict.projection.roles import ROLES
-from verdict.projection.versions import SupersededError
+from verdict.read_side.apply.applier import Applier
+from verdict.read_side.apply.batch import ProjectionBatch
+from verdict.read_side.projections.kind_tables import compile_projection
+from verdict.read_side.projections.projection import Projection
+from verdict.read_side.rebuild.comparison import NAMED, compare, content
+from verdict.read_side.schema import creation
+from verdict.read_side.tables import versions
+from verdict.read_side.tables.versions import SupersededError
+from verdict.settings.database_roles import ROLES
 from verdict.wire.topics import Topics
 
 pytestmark = pytest.mark.both_databases

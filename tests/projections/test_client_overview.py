@@ -34,11 +34,11 @@ from tests.projection.read_side import ReadSide, Rows
 from tests.tiers import examples
 from verdict.model.message import LARGEST, Event, iso_time
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection.batch import Delivery
-from verdict.projection.described import query_of
-from verdict.projection.kind_tables import compile_projection
-from verdict.read_models.as_of.filling import AsOfRecords, fold
-from verdict.wire.spans import TopicPartition
+from verdict.read_side.apply.batch import Delivery
+from verdict.read_side.as_of.filling import AsOfRecords, fold
+from verdict.read_side.projections.described import query_of
+from verdict.read_side.projections.kind_tables import compile_projection
+from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import Topics
 
 TYPES = "order", "position"

@@ -11,7 +11,7 @@ from schemas.position import (
 from tests.projection.event_log import AN_EVENT, SECOND, START, EventLog, opened
 from tests.projection.read_side import ReadSide
 from verdict.model.message import Event, iso_time
-from verdict.projection.kind_tables import compile_projection
+from verdict.read_side.projections.kind_tables import compile_projection
 
 OPEN = Position("ada", "LON", opened_at=7)
 

@@ -19,18 +19,18 @@ from tests.projection.read_side import ReadSide, Rows
 from tests.projection.state_log import BAD, TOPIC, State, StateLog
 from tests.tiers import examples
 from verdict.errors import VerdictError
-from verdict.projection import holding
-from verdict.projection.batch import ProjectionBatch, UnreadableRecord
-from verdict.projection.declared import declared
-from verdict.projection.kind_tables import compile_projection
-from verdict.read_models.read_your_writes import (
+from verdict.operations.repair.blocked import NothingWaitsError
+from verdict.operations.repair.blocked_events import HeldAggregates
+from verdict.operations.repair.operator_identity import OperatorIdentity
+from verdict.read_side.apply.batch import ProjectionBatch, UnreadableRecord
+from verdict.read_side.catalog import declared
+from verdict.read_side.projections.kind_tables import compile_projection
+from verdict.read_side.query.read_your_writes import (
     ProjectionUnavailableError,
     ReadToken,
     wait_for_projection,
 )
-from verdict.unhandled.events import HeldAggregates
-from verdict.unhandled.held import NothingWaitsError
-from verdict.unhandled.operator_identity import OperatorIdentity
+from verdict.read_side.tables import blocked
 
 NAME = "us_holder_from_state"
 HELD = (
@@ -218,7 +218,7 @@ def test_what_the_code_cannot_apply_is_held_too(new_database: NewDatabase) -> No
 def test_with_too_many_keys_at_fault_it_is_the_projection_that_is_parked(
     shown: Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(holding, "MOST_AT_FAULT", 2)
+    monkeypatch.setattr(blocked, "MOST_AT_FAULT", 2)
     shown.after(("0", ("ada", "NYSE")), ("1", BAD), ("2", BAD))
     assert {*held(shown.read_side)} == {"1", "2"}
 

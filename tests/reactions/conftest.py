@@ -6,8 +6,8 @@ import pytest
 
 from tests.application import APPLICATION
 from tests.topics import create
-from verdict.local.broker import EmbeddedBroker
-from verdict.reactions.query import reactions_added, reactions_query
+from verdict.adapters.local.broker import EmbeddedBroker
+from verdict.reactions.policies.query import reactions_added, reactions_query
 from verdict.wire.topics import Topics
 
 

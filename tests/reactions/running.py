@@ -20,19 +20,19 @@ from confluent_kafka import (
 from pyspark.sql import SparkSession
 
 from tests.application import APPLICATION
-from verdict.configuration.loading import load_settings
-from verdict.configuration.settings import Settings
-from verdict.exactly_once.markers import read_progress
-from verdict.exactly_once.query import Query
-from verdict.exactly_once.steps import Failpoint, OnStep, ignore_step
-from verdict.kafka.access import KafkaConfig
-from verdict.kafka.log import log_bounds
-from verdict.kafka.offsets import offsets_at
-from verdict.processing.processor import StatelessProcessor
-from verdict.reactions.query import reactions_of, reactions_query
-from verdict.reactions.running import start_reactions
-from verdict.spark.source import StreamContext
-from verdict.wire.spans import TopicPartition
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.offsets import offsets_at
+from verdict.adapters.kafka.reader import log_bounds
+from verdict.reactions.policies.query import reactions_of, reactions_query
+from verdict.reactions.policies.running import start_reactions
+from verdict.settings.load import load_settings
+from verdict.settings.settings import Settings
+from verdict.streaming.exactly_once.query import Query
+from verdict.streaming.exactly_once.read_marker import read_progress
+from verdict.streaming.exactly_once.steps import Failpoint, OnStep, ignore_step
+from verdict.streaming.queries.source import StreamContext
+from verdict.streaming.queries.stateless import StatelessProcessor
+from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import Topics
 
 PATIENCE_S = 120

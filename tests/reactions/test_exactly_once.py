@@ -15,22 +15,22 @@ from tests.reactions.running import Reacted
 from tests.reactions.tills import Sale, earned, sales, shipped
 from tests.reactions.tills import recorded as recorded_sales
 from tests.wire.examples import recorded
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.errors import VerdictError
-from verdict.event_log.decisions import read_skips, write_skips
-from verdict.event_log.passing import SkipRequest
-from verdict.exactly_once.batch import OutputRecord, SourceBatch
-from verdict.exactly_once.errors import CheckpointMismatchError, FencedError
-from verdict.exactly_once.restart import restart_from_progress
-from verdict.exactly_once.steps import Failpoint
-from verdict.local.broker import EmbeddedBroker
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
-from verdict.processing.beginning import begin_without_marker
-from verdict.reactions.query import reactions_of, reactions_query
+from verdict.operations.repair.reset_progress import begin_without_marker
+from verdict.reactions.policies.query import reactions_of, reactions_query
+from verdict.streaming.event_log.skip_log import read_skips, write_skips
+from verdict.streaming.event_log.skips import SkipRequest
+from verdict.streaming.exactly_once.batch import OutputRecord, SourceBatch
+from verdict.streaming.exactly_once.errors import CheckpointMismatchError, FencedError
+from verdict.streaming.exactly_once.restart import restart_from_progress
+from verdict.streaming.exactly_once.steps import Failpoint
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.decision import Decision
 from verdict.wire.letter import RETRY_ATTEMPT, RETRY_REACTION
 from verdict.wire.records import decode
+from verdict.wire.skip_decision import Decision
 from verdict.wire.topics import KEY_BYTES, Topics
 
 pytestmark = [pytest.mark.spark]

@@ -16,16 +16,16 @@ from schemas.invoice import InvoiceRecorded
 from schemas.loyalty import PointsAwarded
 from tests.application import APPLICATION, decode_command, encode_event
 from tests.wire.examples import EVENTS, recorded
-from verdict.decision.received import CommandRecord
 from verdict.model.policy import Dispatch, Policy
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
-from verdict.operator.output import Output
-from verdict.reactions.reaction import Reactions
+from verdict.reactions.policies.reaction import Reactions
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.headers import pairs
 from verdict.wire.records import decode
 from verdict.wire.topics import COMMAND_TOPIC_BYTES, KEY_BYTES, LARGEST_BYTES, OUTPUT_BYTES, Topics
+from verdict.write_side.decide.parse import CommandRecord
+from verdict.write_side.processor.outputs import Output
 
 TOPICS = Topics(APPLICATION)
 REACTIONS = Reactions(TOPICS, app.policies, app.notifications, app.inbound)

@@ -13,8 +13,8 @@ from tests.application import APPLICATION, decode_command
 from tests.reactions.running import Reacted
 from tests.reactions.tills import sale
 from tests.topics import create, grow
-from verdict.local.broker import EmbeddedBroker
-from verdict.reactions.query import reactions_added, reactions_query
+from verdict.adapters.local.broker import EmbeddedBroker
+from verdict.reactions.policies.query import reactions_added, reactions_query
 from verdict.wire.topics import Topics
 
 pytestmark = pytest.mark.spark

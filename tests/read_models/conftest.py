@@ -11,16 +11,16 @@ from sqlalchemy import Engine
 
 from tests.event_log.conftest import followable
 from tests.read_models.deployment import Deployment, some_projections
-from verdict.event_log.copied_decisions import sync_skips
-from verdict.exactly_once.markers import bounds_of
-from verdict.kafka.access import KafkaConfig
-from verdict.local.broker import EmbeddedBroker
-from verdict.projection.database import create_read_side, open_database
-from verdict.projection.projection import Projection
-from verdict.read_models.batches.source import KafkaBatches
-from verdict.read_models.batches.stream import TASK_BYTES
-from verdict.read_models.running import LiveProjections, OpenedProjection
-from verdict.spark.source import StreamContext
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.local.broker import EmbeddedBroker
+from verdict.read_side.live.running import LiveProjections, OpenedProjection
+from verdict.read_side.live.source import KafkaBatches
+from verdict.read_side.live.stream import TASK_BYTES
+from verdict.read_side.projections.projection import Projection
+from verdict.read_side.schema.database import create_read_side, open_database
+from verdict.read_side.tables.copied_skips import sync_skips
+from verdict.streaming.exactly_once.read_marker import bounds_of
+from verdict.streaming.queries.source import StreamContext
 
 __all__ = ["followable"]  # on both kinds of database, as its own tests have it
 

@@ -10,13 +10,13 @@ from confluent_kafka import Producer
 from tests.application import APPLICATION, encode_event
 from tests.projection.event_log import EventLog
 from tests.topics import create
+from verdict.adapters.sql.readers.reader import Reader
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection.declared import projections
-from verdict.projection.processor_tables import readable
-from verdict.projection.projection import Projection
-from verdict.projection.roles import OPERATOR
-from verdict.read_models.running import LiveProjections
-from verdict.reading.reader import Reader
+from verdict.read_side.catalog import projections
+from verdict.read_side.live.running import LiveProjections
+from verdict.read_side.projections.projection import Projection
+from verdict.read_side.tables.processor_tables import readable
+from verdict.settings.database_roles import OPERATOR
 from verdict.wire.topics import Topics
 
 PATIENCE_S = 120

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.application import APPLICATION
-from verdict.configuration.loading import settings_alone
 from verdict.errors import VerdictError
-from verdict.projection.database import create_read_side, open_database
-from verdict.projection.declared import projections
-from verdict.read_models.as_built import live_settings
+from verdict.read_side.catalog import projections
+from verdict.read_side.query.as_built import live_settings
+from verdict.read_side.schema.database import create_read_side, open_database
+from verdict.settings.load import settings_alone
 
 
 def test_without_a_read_side_what_is_set_counts(tmp_path: Path) -> None:

@@ -13,27 +13,28 @@ from schemas.position import PositionAdjusted, PositionClosed, PositionTransferr
 from tests.application import APPLICATION, encode_event
 from tests.event_log.followable import Followable
 from tests.projection.event_log import EventLog, opened
-from verdict.event_log.archive import Archive
-from verdict.event_log.event_log import EventLog as Log
-from verdict.event_log.event_log import EventsMissingError
-from verdict.exactly_once.steps import ignore_step
-from verdict.kafka.log import KafkaLog
+from verdict.adapters.kafka.reader import KafkaLog
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection import creation, holding, intervention, position, versions
-from verdict.projection.batch import Delivery
-from verdict.projection.builder import Rebuildable
-from verdict.projection.comparison import compare
-from verdict.projection.declared import declared
-from verdict.projection.intervention import Intervention, Kind
-from verdict.projection.kind_tables import compile_projection
-from verdict.projection.role import VersionState
-from verdict.read_models.batches.source import KafkaBatches
-from verdict.read_models.versions.beside import create_next
-from verdict.read_models.versions.building import ProjectionBuild
-from verdict.read_models.versions.errors import BuildStoppedError, ConcurrentBuildError
-from verdict.read_models.versions.folds import BuildFold, ExecutorFold, LocalFold, is_small
-from verdict.read_models.versions.steps import BuildStep, OnStep
-from verdict.read_models.versions.whole_log import WholeLog, ends_of
+from verdict.read_side.apply.batch import Delivery
+from verdict.read_side.catalog import declared
+from verdict.read_side.live.source import KafkaBatches
+from verdict.read_side.projections.builder import Rebuildable
+from verdict.read_side.projections.kind_tables import compile_projection
+from verdict.read_side.rebuild.beside import create_next
+from verdict.read_side.rebuild.building import ProjectionBuild
+from verdict.read_side.rebuild.comparison import compare
+from verdict.read_side.rebuild.errors import BuildStoppedError, ConcurrentBuildError
+from verdict.read_side.rebuild.folds import BuildFold, ExecutorFold, LocalFold, is_small
+from verdict.read_side.rebuild.steps import BuildStep, OnStep
+from verdict.read_side.rebuild.whole_log import WholeLog, ends_of
+from verdict.read_side.schema import creation
+from verdict.read_side.tables import blocked, interventions, position, versions
+from verdict.read_side.tables.interventions import Intervention, Kind
+from verdict.read_side.tables.version_state import VersionState
+from verdict.streaming.event_log.archive import Archive
+from verdict.streaming.event_log.event_log import EventLog as Log
+from verdict.streaming.event_log.event_log import EventsMissingError
+from verdict.streaming.exactly_once.steps import ignore_step
 
 pytestmark = pytest.mark.spark
 
@@ -147,7 +148,7 @@ def test_what_was_decided_about_events_is_built_in(build: Build, followable: Fol
             kind: Kind = "edit" if payload else "evict"
             made = Intervention(kind, "ada", "mistyped", 0, None, payload)
             key = event.aggregate_type, event.aggregate_id, event.version
-            intervention.record(connection, declared(APPLICATION)[NAME](1), key, made)
+            interventions.record(connection, declared(APPLICATION)[NAME](1), key, made)
     for one in log.deliveries:
         producer.produce(followable.topic, one.value, one.record.aggregate_id)  # type: ignore[union-attr]
     producer.flush(30)
@@ -177,7 +178,7 @@ def test_an_aggregate_behind_a_gap_is_held(build: Build, followable: Followable)
 
     build(followable)
 
-    held = select(holding.table.c.aggregate_id, holding.table.c.version_needed)
+    held = select(blocked.table.c.aggregate_id, blocked.table.c.version_needed)
     with followable.read_side.engine.begin() as connection:
         assert connection.execute(held).all() == [("b", 1)]
         rows = connection.execute(select(BUILT.tables[1])).all()
@@ -200,7 +201,7 @@ def test_a_key_whose_newest_state_cannot_be_read_is_held(
     for key, value in ((b"1", good), (b"1", b"{}"), (b"2", b"?"), (b"3", b"?"), (b"3", None)):
         producer.produce(topic, value, key)
     producer.flush(30)
-    monkeypatch.setattr(holding, "MOST_AT_FAULT", 1)
+    monkeypatch.setattr(blocked, "MOST_AT_FAULT", 1)
 
     with pytest.raises(BuildStoppedError, match="more than 1 aggregates cannot be applied"):
         build(followable, built)
@@ -210,7 +211,7 @@ def test_a_key_whose_newest_state_cannot_be_read_is_held(
         creation.create(connection, [built])
     build(followable, built)
 
-    held = select(holding.table.c.aggregate_type, holding.table.c.aggregate_id)
+    held = select(blocked.table.c.aggregate_type, blocked.table.c.aggregate_id)
     with engine.begin() as connection:
         assert {*map(tuple, connection.execute(held))} == {(topic, "1"), (topic, "2")}
         assert [row.client for row in connection.execute(select(built.tables[1]))] == ["ada"]

@@ -20,17 +20,17 @@ from tests.projection.read_side import ReadSide
 from tests.projection.responses import ACCEPTED
 from tests.read_models.deployment import Deployment, reaches, some_projections
 from tests.topics import drop
+from verdict.adapters.kafka.reader import log_bounds
 from verdict.errors import UnreachableError
-from verdict.kafka.log import log_bounds
-from verdict.projection import missing_events as releasing
-from verdict.projection.database import open_database
-from verdict.projection.kind_tables import compile_projection
-from verdict.projection.projection import Projection
-from verdict.read_models.batches.source import BATCHES
-from verdict.read_models.catching_up.cohorts import NAME
-from verdict.read_models.running import LiveProjections
+from verdict.read_side.apply import missing_events as releasing
+from verdict.read_side.live.cohorts import NAME
+from verdict.read_side.live.running import LiveProjections
+from verdict.read_side.live.source import BATCHES
+from verdict.read_side.projections.kind_tables import compile_projection
+from verdict.read_side.projections.projection import Projection
+from verdict.read_side.schema.database import open_database
+from verdict.wire.partitions import TopicPartition
 from verdict.wire.records import encode
-from verdict.wire.spans import TopicPartition
 
 pytestmark = pytest.mark.spark
 

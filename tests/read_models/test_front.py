@@ -8,9 +8,9 @@ import pytest
 
 from tests.projection.event_log import TOPIC
 from tests.projection.read_side import ReadSide
-from verdict.projection.applier import Applier
-from verdict.read_models.catching_up.front import Group, LiveHead
-from verdict.wire.spans import OffsetRange, TopicPartition
+from verdict.read_side.apply.applier import Applier
+from verdict.read_side.live.front import Group, LiveHead
+from verdict.wire.partitions import OffsetRange, TopicPartition
 
 PLACE = TopicPartition(TOPIC, 0)
 NEAR = 5

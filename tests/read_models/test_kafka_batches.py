@@ -8,8 +8,8 @@ from schemas.position import PositionAdjusted
 from tests.projection.event_log import opened
 from tests.read_models.deployment import Deployment
 from verdict.model.recorded_event import RecordedEvent
-from verdict.read_models.batches.source import KafkaBatches
-from verdict.wire.spans import OffsetRange, TopicPartition
+from verdict.read_side.live.source import KafkaBatches
+from verdict.wire.partitions import OffsetRange, TopicPartition
 
 PARTS = 12
 

@@ -15,26 +15,27 @@ from tests.postgresql import LET_GO, Server
 from tests.projection.event_log import opened
 from tests.projection.responses import ACCEPTED, REJECTED
 from tests.read_models.deployment import Deployment, reaches, some_projections
-from verdict.database.copying import MANY
-from verdict.database.sqlite_file import DatabaseFileChangedError
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.sql.copy import MANY
+from verdict.adapters.sql.sqlite_file import DatabaseFileChangedError
 from verdict.errors import UnreachableError, VerdictError
-from verdict.event_log.decisions import write_skips
-from verdict.kafka.log import KafkaLog
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
-from verdict.projection import creation, versions
-from verdict.projection import missing_events as releasing
-from verdict.projection.applier import Applier
-from verdict.projection.batch import ProjectionBatch
-from verdict.projection.database import create_read_side, open_database
-from verdict.projection.kind_tables import compile_projection
-from verdict.projection.versions import SupersededError
-from verdict.read_models.running import LiveProjections, SkippedSinceError
-from verdict.unhandled.held import NothingWaitsError
-from verdict.unhandled.operator_identity import OperatorIdentity
-from verdict.unhandled.records import StoppingRecords
+from verdict.operations.repair.blocked import NothingWaitsError
+from verdict.operations.repair.blocking_records import StoppingRecords
+from verdict.operations.repair.operator_identity import OperatorIdentity
+from verdict.read_side.apply import missing_events as releasing
+from verdict.read_side.apply.applier import Applier
+from verdict.read_side.apply.batch import ProjectionBatch
+from verdict.read_side.live.running import LiveProjections, SkippedSinceError
+from verdict.read_side.projections.kind_tables import compile_projection
+from verdict.read_side.schema import creation
+from verdict.read_side.schema.database import create_read_side, open_database
+from verdict.read_side.tables import versions
+from verdict.read_side.tables.versions import SupersededError
+from verdict.streaming.event_log.skip_log import write_skips
+from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.records import encode
-from verdict.wire.spans import OffsetRange, TopicPartition
 
 pytestmark = pytest.mark.spark
 
@@ -223,7 +224,7 @@ def test_a_bug_in_a_batch_is_told(
     def broken(checkpoint: Path, batch_id: int) -> None:
         raise ZeroDivisionError(f"in batch {batch_id}")
 
-    monkeypatch.setattr("verdict.spark.running.batch_of", broken)
+    monkeypatch.setattr("verdict.streaming.queries.query.batch_of", broken)
     deployment.write(*deployment.happens("p-1", opened("ada")))
 
     with pytest.raises(ZeroDivisionError, match="in batch"):

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 from pyspark.sql import SparkSession
 
-from verdict.read_models.catching_up.read_ahead import read_ahead
+from verdict.read_side.live.read_ahead import read_ahead
 
 pytestmark = pytest.mark.spark
 

@@ -10,17 +10,17 @@ from sqlalchemy import Engine
 
 from projections.us_holder import us_holder
 from tests.application import APPLICATION
-from verdict.kafka.access import KafkaConfig
-from verdict.projection import versions
-from verdict.projection.database import create_read_side, open_database
-from verdict.projection.event_archive import event_archive
-from verdict.projection.kind_tables import compile_projection
-from verdict.projection.projection import Projection
-from verdict.read_models.batches.source import KafkaBatches
-from verdict.read_models.running import LiveProjections, OpenedProjection
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.read_side.live.running import LiveProjections, OpenedProjection
+from verdict.read_side.live.source import KafkaBatches
+from verdict.read_side.projections.builtin.event_archive import event_archive
+from verdict.read_side.projections.kind_tables import compile_projection
+from verdict.read_side.projections.projection import Projection
+from verdict.read_side.schema.database import create_read_side, open_database
+from verdict.read_side.tables import versions
 from verdict.service.supervisor import Supervisor
-from verdict.spark.source import StreamContext
-from verdict.wire.spans import Spans
+from verdict.streaming.queries.source import StreamContext
+from verdict.wire.partitions import Spans
 from verdict.wire.topics import Topics
 
 READ_MODELS: Sequence[Projection] = [event_archive(APPLICATION), compile_projection(us_holder)]

@@ -13,17 +13,17 @@ from tests.conftest import NewDatabase
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
 from tests.projection.responses import ACCEPTED, REJECTED
+from verdict.adapters.sql.readers.reader import Reader
 from verdict.errors import TimedOutError
-from verdict.projection.batch import Delivery, ProjectionBatch, UnreadableRecord
-from verdict.projection.kind_tables import compile_projection
-from verdict.read_models.declared_projection import UnknownProjectionError
-from verdict.read_models.read_your_writes import (
+from verdict.read_side.apply.batch import Delivery, ProjectionBatch, UnreadableRecord
+from verdict.read_side.projections.kind_tables import compile_projection
+from verdict.read_side.query.by_name import UnknownProjectionError
+from verdict.read_side.query.read_your_writes import (
     ProjectionUnavailableError,
     ReadToken,
     wait_for_projection,
 )
-from verdict.reading.reader import Reader
-from verdict.wire.spans import OffsetRange
+from verdict.wire.partitions import OffsetRange
 
 pytestmark = pytest.mark.both_databases
 

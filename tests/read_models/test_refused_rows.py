@@ -7,16 +7,16 @@ import pyarrow as pa
 import pytest
 
 from projections.us_holder import us_holder
-from verdict.exactly_once.steps import ignore_step
-from verdict.projection import position, versions
-from verdict.projection.database import create_read_side, open_database
-from verdict.projection.kind_tables import compile_projection
-from verdict.projection.role import VersionState
-from verdict.read_models.batches.final_rows import schema_of
-from verdict.read_models.versions.beside import create_next
-from verdict.read_models.versions.building import ProjectionBuild
-from verdict.read_models.versions.errors import BuildStoppedError
-from verdict.wire.spans import TopicPartition
+from verdict.read_side.live.final_rows import schema_of
+from verdict.read_side.projections.kind_tables import compile_projection
+from verdict.read_side.rebuild.beside import create_next
+from verdict.read_side.rebuild.building import ProjectionBuild
+from verdict.read_side.rebuild.errors import BuildStoppedError
+from verdict.read_side.schema.database import create_read_side, open_database
+from verdict.read_side.tables import position, versions
+from verdict.read_side.tables.version_state import VersionState
+from verdict.streaming.exactly_once.steps import ignore_step
+from verdict.wire.partitions import TopicPartition
 
 BUILT = compile_projection(us_holder, 2)
 ROW = {

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verdict.read_models.catching_up.split import (
+from verdict.read_side.live.split import (
     Reached,
     is_passed,
     lag,
@@ -14,7 +14,7 @@ from verdict.read_models.catching_up.split import (
     split,
     split_start,
 )
-from verdict.wire.spans import OffsetRange, TopicPartition
+from verdict.wire.partitions import OffsetRange, TopicPartition
 
 TOPICS = ("a", "b", "c")
 PARTITIONS = 2

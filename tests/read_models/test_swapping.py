@@ -10,19 +10,16 @@ import pytest
 
 from projections.us_holder import us_holder
 from tests.event_log.followable import POSITIONS, CutLog, Followable
+from verdict.adapters.sql.readers.reader import Reader
 from verdict.errors import VerdictError
-from verdict.event_log.event_log import EventsMissingError
-from verdict.exactly_once.steps import ignore_step
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection import creation, versions
-from verdict.projection import missing_events as releasing
-from verdict.projection.applier import Applier
-from verdict.projection.kind_tables import compile_projection
-from verdict.projection.roles import ROLES, Roles
-from verdict.read_models.versions import beside, swapping
-from verdict.read_models.versions import level as levelling
-from verdict.read_models.versions.beside import VersionPair
-from verdict.read_models.versions.errors import (
+from verdict.read_side.apply import missing_events as releasing
+from verdict.read_side.apply.applier import Applier
+from verdict.read_side.projections.kind_tables import compile_projection
+from verdict.read_side.rebuild import beside, swapping
+from verdict.read_side.rebuild import level as levelling
+from verdict.read_side.rebuild.beside import VersionPair
+from verdict.read_side.rebuild.errors import (
     DifferentSettingsError,
     NotAlignedError,
     NotBuiltError,
@@ -30,9 +27,13 @@ from verdict.read_models.versions.errors import (
     ViewsInUseError,
     ViewsReadError,
 )
-from verdict.read_models.versions.level import AlignedVersions
-from verdict.read_models.versions.steps import BuildStep
-from verdict.reading.reader import Reader
+from verdict.read_side.rebuild.level import AlignedVersions
+from verdict.read_side.rebuild.steps import BuildStep
+from verdict.read_side.schema import creation
+from verdict.read_side.tables import versions
+from verdict.settings.database_roles import ROLES, Roles
+from verdict.streaming.event_log.event_log import EventsMissingError
+from verdict.streaming.exactly_once.steps import ignore_step
 
 DESK = Roles("desk_reader", "desk_auditor", "desk_operator")
 FIRST, SECOND = compile_projection(us_holder, 1), compile_projection(us_holder, 2)

@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 from tests.projection.event_log import opened
 from tests.read_models.deployment import Deployment, reaches
 from tests.topics import OF_SENDERS, alter, grow
-from verdict.read_models.running import LiveProjections
+from verdict.read_side.live.running import LiveProjections
 
 pytestmark = pytest.mark.spark
 

@@ -8,13 +8,13 @@ from psycopg.errors import InsufficientPrivilege, ObjectNotInPrerequisiteState
 
 from tests.application import APPLICATION
 from tests.postgresql import Server
+from verdict.adapters.sql.readers.limited import BYTES, CELL
+from verdict.adapters.sql.readers.reader import NotAllowedError, Reader
 from verdict.errors import UnreachableError, VerdictError
-from verdict.projection.database import create_read_side, open_database
-from verdict.projection.declared import projections
-from verdict.projection.processor_tables import readable
-from verdict.projection.roles import OPERATOR, Roles
-from verdict.reading.few import BYTES, CELL
-from verdict.reading.reader import NotAllowedError, Reader
+from verdict.read_side.catalog import projections
+from verdict.read_side.schema.database import create_read_side, open_database
+from verdict.read_side.tables.processor_tables import readable
+from verdict.settings.database_roles import OPERATOR, Roles
 
 VIEWS = readable(projections(APPLICATION))
 PLACE = "INSERT INTO projections.projection_position_v1 VALUES ('x', 1, 't', 0, 5)"

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.application import APPLICATION
+from verdict.adapters.sql.readers.limited import BYTES, CELL
+from verdict.adapters.sql.readers.reader import NotAllowedError, Reader
+from verdict.adapters.sql.readers.sqlite_reader import views_made_in
 from verdict.errors import UnreachableError, VerdictError
-from verdict.projection.database import create_read_side, open_database
-from verdict.projection.declared import projections
-from verdict.projection.processor_tables import readable
-from verdict.reading.few import BYTES, CELL
-from verdict.reading.reader import NotAllowedError, Reader
-from verdict.reading.sqlite_reader import views_made_in
+from verdict.read_side.catalog import projections
+from verdict.read_side.schema.database import create_read_side, open_database
+from verdict.read_side.tables.processor_tables import readable
 
 VIEWS = readable(projections(APPLICATION))
 
@@ -90,7 +90,9 @@ def test_ctrl_c_while_sqlite_asks_what_may_be_read_is_no_refusal(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as typed:
-        typed.setattr("verdict.reading.sqlite_reader._Authorizer._readable", interrupted)
+        typed.setattr(
+            "verdict.adapters.sql.readers.sqlite_reader._Authorizer._readable", interrupted
+        )
         with pytest.raises(KeyboardInterrupt):
             reader.select("SELECT count(*) FROM outcome")
     assert list(reader.select("SELECT count(*) FROM outcome").rows) == [(0,)]

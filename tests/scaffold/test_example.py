@@ -7,7 +7,7 @@ import pytest
 from compose.application import app
 from schemas.position import PositionOpened
 from verdict import Cents, Event, Instant, LifeCycle, Name, Positive
-from verdict.scaffold.example import example
+from verdict.cli.scaffold.example import example
 
 
 class Plain(Event):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from verdict.scaffold.names import (
+from verdict.cli.scaffold.names import (
     InvalidNameError,
     class_name,
     require_free_module,

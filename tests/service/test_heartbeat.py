@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from verdict.configuration.found import (
+from verdict.operations.status.problems import SILENT_S, kafka_away, told_by
+from verdict.service.heartbeat import Heartbeat
+from verdict.settings.discovery import (
     FILE,
     AnnouncedService,
     OverdueBatch,
     find_service,
     silence_s,
 )
-from verdict.service.heartbeat import Heartbeat
-from verdict.spark.under_way import batch_under_way, longer_than
-from verdict.standing.problems import SILENT_S, kafka_away, told_by
+from verdict.streaming.queries.batches_under_way import batch_under_way, longer_than
 
 SERVICE = AnnouncedService(os.getpid(), "localhost:9092", "sqlite:///x")
 

@@ -6,13 +6,13 @@ from pydantic import SecretStr
 
 from tests.application import APPLICATION
 from tests.projection.read_side import ReadSide
-from verdict.configuration.loading import load_settings
-from verdict.kafka.access import KafkaConfig
-from verdict.kafka.giants import OversizedRecord
-from verdict.kafka.topic_check import TopicAdmin
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.oversized import OversizedRecord
+from verdict.adapters.kafka.topics import TopicAdmin
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.model.source import Source
 from verdict.service import jvm_exit
+from verdict.settings.load import load_settings
 
 NOWHERE = KafkaConfig(settings={"bootstrap.servers": "127.0.0.1:1"})
 

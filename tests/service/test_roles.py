@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.application import APPLICATION
-from verdict.configuration.found import (
+from verdict.adapters.local.lock import DataDirectoryLock
+from verdict.errors import UnreachableError, VerdictError
+from verdict.operations.status.problems import killed
+from verdict.service.directories import require_whole_directory
+from verdict.service.role_set import RoleSet, all_roles, alone, with_kafka
+from verdict.settings.discovery import (
     AnnouncedService,
     announce,
     bootstrap_servers,
@@ -17,13 +22,8 @@ from verdict.configuration.found import (
     home_of,
     killed_roles,
 )
-from verdict.configuration.loading import InvalidSettingsError, load_settings
-from verdict.configuration.settings import Settings
-from verdict.errors import UnreachableError, VerdictError
-from verdict.foundation.place import require_whole_directory
-from verdict.local.lock import DataDirectoryLock
-from verdict.service.role_set import RoleSet, all_roles, alone, with_kafka
-from verdict.standing.problems import killed
+from verdict.settings.load import InvalidSettingsError, load_settings
+from verdict.settings.settings import Settings
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 from pyspark.sql import SparkSession
 
-from verdict.operator.stream import bounded
-from verdict.spark.interpreting import INTERPRETED, MOST_ROWS, CodegenSwitch
+from verdict.adapters.spark.interpreting import INTERPRETED, MOST_ROWS, CodegenSwitch
+from verdict.write_side.processor.stream import bounded
 
 KAFKA = (
     "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, "

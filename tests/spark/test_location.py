@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from verdict.spark.location import local_path
-from verdict.spark.running import SparkQuery
-from verdict.spark.session import EXECUTOR_OPTIONS, PYTHON, QUICK_COMPILER, _on_a_cluster
+from verdict.adapters.spark.location import local_path
+from verdict.adapters.spark.session import EXECUTOR_OPTIONS, PYTHON, QUICK_COMPILER, _on_a_cluster
+from verdict.streaming.queries.query import SparkQuery
 
 MASTER = "spark://host:7077"
 

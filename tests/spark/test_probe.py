@@ -10,9 +10,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.application import APPLICATION
+from verdict.adapters.spark import probe
+from verdict.adapters.spark.probe import (
+    Answer,
+    Executor,
+    Executors,
+    answer_here,
+    answer_of,
+    differing,
+)
 from verdict.errors import UnreachableError, VerdictError
-from verdict.spark import probe
-from verdict.spark.probe import Answer, Executor, Executors, answer_here, answer_of, differing
 
 WANTED = {"Python": "3.11.7", "rules": "order=1", "file": "token"}
 pytestmark = pytest.mark.usefixtures("at_once")

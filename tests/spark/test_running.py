@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from verdict.errors import UnreachableError, VerdictError
-from verdict.exactly_once.batch import SourceBatch
-from verdict.spark import running
-from verdict.spark.running import POOL, SparkQuery
+from verdict.streaming.exactly_once.batch import SourceBatch
+from verdict.streaming.queries import query as running
+from verdict.streaming.queries.query import POOL, SparkQuery
 
 # ruff: noqa: N802, N803  (names of PySpark)
 

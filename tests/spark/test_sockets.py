@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark import SparkContext
 
-from verdict.spark.session import _folder_of_sockets
+from verdict.adapters.spark.session import _folder_of_sockets
 
 
 def test_a_short_path_is_taken_as_it_is(tmp_path: Path) -> None:

@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from verdict.application_loader import ApplicationNotFoundError
+from verdict.adapters.spark.errors import query_failed
 from verdict.errors import UnreachableError, VerdictError, WorkerTimeoutError
-from verdict.exactly_once.errors import CheckpointMismatchError, DamagedCheckpointError
-from verdict.spark.errors import query_failed
+from verdict.settings.application_loader import ApplicationNotFoundError
+from verdict.streaming.exactly_once.errors import CheckpointMismatchError, DamagedCheckpointError
 
 DATA = Path("/data")
 LOG = Path("/data/run/decider/spark/spark.log")
@@ -98,7 +98,8 @@ Caused by: java.io.IOException: {}
             "give its machine less to do",
         ),
         (
-            "verdict.application_loader.ApplicationNotFoundError: the application shop:app cannot be loaded: "
+            "verdict.settings.application_loader.ApplicationNotFoundError: the application "
+            "shop:app cannot be loaded: "
             "SyntaxError: invalid syntax (parcel.py, line 64)",
             ApplicationNotFoundError,
             "(parcel.py, line 64): its files have changed since this process began",

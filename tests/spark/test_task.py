@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
-from verdict.exactly_once.spark_files import PLANNED, planned_ms
-from verdict.spark.task import planned_at
+from verdict.streaming.exactly_once.checkpoint_files import PLANNED, planned_ms
+from verdict.streaming.queries.task import planned_at
 
 # ruff: noqa: N802, N803  (names of PySpark)
 

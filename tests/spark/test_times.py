@@ -8,11 +8,11 @@ from pyspark.sql import functions as F
 from tests.application import APPLICATION
 from tests.topics import create
 from tests.traffic import START
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.model.message import END_OF_TIME
-from verdict.operator.stream import bounded
-from verdict.spark.source import stored
+from verdict.streaming.queries.source import stored
 from verdict.wire.topics import Topics
+from verdict.write_side.processor.stream import bounded
 
 BEYOND = [1_700_000_000_000_000_000, -(10**17)]  # nanoseconds, and milliseconds of no calendar
 

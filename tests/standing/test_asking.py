@@ -14,12 +14,12 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs h
 )
 
 from tests.application import APPLICATION
-from verdict.configuration.loading import settings_alone
-from verdict.kafka import log
-from verdict.kafka.topic_check import TopicAdmin
-from verdict.local.broker import EmbeddedBroker
-from verdict.standing.asking import get_status
-from verdict.standing.facts import Problem
+from verdict.adapters.kafka import reader
+from verdict.adapters.kafka.topics import TopicAdmin
+from verdict.adapters.local.broker import EmbeddedBroker
+from verdict.operations.status.collect import get_status
+from verdict.operations.status.status import Problem
+from verdict.settings.load import settings_alone
 
 
 @pytest.mark.proves("U-02")
@@ -65,7 +65,7 @@ def test_a_look_makes_few_clients(
         made.append(settings)
         return Consumer(settings)
 
-    monkeypatch.setattr(log, "Consumer", consumer)
+    monkeypatch.setattr(reader, "Consumer", consumer)
     get_status(settings)
 
     assert len(made) == 3, "what is committed, what is written, and what people decided"

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from verdict.configuration.found import AnnouncedService, Latency, OverdueBatch
-from verdict.standing.facts import (
+from verdict.operations.status.status import (
     BlockedAggregateStatus,
     CommandsStatus,
     DeadLettersStatus,
@@ -20,6 +19,7 @@ from verdict.standing.facts import (
     StatusReport,
     as_json,
 )
+from verdict.settings.discovery import AnnouncedService, Latency, OverdueBatch
 from verdict.wire.json_lines import json_line
 
 FULL = StatusReport(

@@ -7,13 +7,13 @@ from confluent_kafka import Producer
 
 from tests.application import APPLICATION
 from tests.topics import create
-from verdict.configuration.loading import settings_alone
-from verdict.foundation.transaction_watch import TransactionWatch
-from verdict.kafka.access import KafkaConfig
-from verdict.kafka.log import KafkaLog
-from verdict.local.broker import EmbeddedBroker
-from verdict.standing.log_ends import ends_and_open, ends_of, log_of
-from verdict.wire.spans import TopicPartition
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.local.broker import EmbeddedBroker
+from verdict.operations.status.log_ends import ends_and_open, ends_of, log_of
+from verdict.service.transaction_watch import TransactionWatch
+from verdict.settings.load import settings_alone
+from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import Topics
 
 TOPICS = Topics(APPLICATION, prefix="log-ends.", partitions=2)

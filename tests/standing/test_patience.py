@@ -12,14 +12,14 @@ from typer.testing import CliRunner
 
 from tests.application import APPLICATION
 from verdict.cli.main import app
-from verdict.configuration.loading import settings_alone
-from verdict.configuration.settings import Settings
 from verdict.errors import UnreachableError
-from verdict.page.application import page_of
-from verdict.standing import patience
-from verdict.standing.asking import get_status
-from verdict.standing.facts import DATABASE, Problem
-from verdict.standing.patience import Patience
+from verdict.http.application import page_of
+from verdict.operations.status import patience
+from verdict.operations.status.collect import get_status
+from verdict.operations.status.patience import Patience
+from verdict.operations.status.status import DATABASE, Problem
+from verdict.settings.load import settings_alone
+from verdict.settings.settings import Settings
 
 SAID = "the database has not answered for 0 s"
 

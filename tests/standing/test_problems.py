@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from verdict.configuration.found import AnnouncedService, announce, starting_on
-from verdict.local.lock import DataDirectoryLock
-from verdict.standing.facts import (
+from verdict.adapters.local.lock import DataDirectoryLock
+from verdict.operations.status.problems import not_running, problems_of
+from verdict.operations.status.status import (
     BlockedAggregateStatus,
     CommandsStatus,
     DeadLettersStatus,
@@ -23,7 +23,7 @@ from verdict.standing.facts import (
     StatusReport,
     total,
 )
-from verdict.standing.problems import not_running, problems_of
+from verdict.settings.discovery import AnnouncedService, announce, starting_on
 
 QUIET = StatusReport(None, Path("/data"))
 

@@ -2,11 +2,11 @@
 
 from typing import Any, cast
 
-from verdict.reading.reader import Reader
-from verdict.standing import policy_rejections, read_side
-from verdict.standing.facts import PolicyRejections
-from verdict.standing.read_side import ReadSideViews
-from verdict.wire.spans import TopicPartition
+from verdict.adapters.sql.readers.reader import Reader
+from verdict.operations.status import policy_rejections, read_side
+from verdict.operations.status.read_side import ReadSideViews
+from verdict.operations.status.status import PolicyRejections
+from verdict.wire.partitions import TopicPartition
 
 ROWS: dict[str, list[tuple[Any, ...]]] = {
     read_side.POSITIONS: [("a", 1, "t", 0, 5), ("a", 2, "t", 0, 3), ("letters", 1, "d", 0, 1)],

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.application import APPLICATION
-from verdict.configuration.loading import load_settings
 from verdict.errors import TimedOutError
-from verdict.standing import settling
-from verdict.standing.facts import (
+from verdict.operations.status import wait_until_idle as settling
+from verdict.operations.status.status import (
     CommandsStatus,
     DeadLettersStatus,
     Problem,
@@ -18,7 +17,8 @@ from verdict.standing.facts import (
     ProjectionStatus,
     StatusReport,
 )
-from verdict.standing.settling import is_settled, wait_until_idle
+from verdict.operations.status.wait_until_idle import is_settled, wait_until_idle
+from verdict.settings.load import load_settings
 
 
 def commands(end: int, lag: int) -> CommandsStatus:

@@ -1,7 +1,7 @@
 """Partitions that somebody added to many topics are one sentence, after what needs attention."""
 
-from verdict.kafka.topic_differences import MISSING, Difference, added_partitions
-from verdict.standing.asking import _added, _unlike
+from verdict.adapters.kafka.topic_drift import MISSING, Difference, added_partitions
+from verdict.operations.status.collect import _added, _unlike
 
 
 def test_topics_with_added_partitions_are_named_together() -> None:

@@ -9,11 +9,11 @@ import pytest
 
 from tests.application import APPLICATION
 from tests.storage.server import BUCKET, object_store
-from verdict.decider.generation import Generation
-from verdict.decider.manifest import DamagedSeedError
-from verdict.exactly_once.checkpoint import FRESH, checkpoint_position, remove_torn_files
-from verdict.operator.handover import Handover, Outputs
-from verdict.storage.folders import flush, in_store, located, remove, write_whole
+from verdict.adapters.storage.folders import flush, in_store, located, remove, write_whole
+from verdict.streaming.exactly_once.checkpoint import FRESH, checkpoint_position, remove_torn_files
+from verdict.streaming.exactly_once.outputs import Handover, Outputs
+from verdict.write_side.decider.generation import Generation
+from verdict.write_side.decider.manifest import DamagedSeedError
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tests.application import APPLICATION
-from verdict.projection.declared import projections
-from verdict.projection.processor_tables import readable
+from verdict.read_side.catalog import projections
+from verdict.read_side.tables.processor_tables import readable
 
 Select = Callable[[str], list[dict[str, Any]]]
 

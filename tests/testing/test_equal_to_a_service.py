@@ -26,24 +26,24 @@ from tests.testing.random_log import anything
 from tests.testing.shown_alike import Select, views
 from tests.traffic import START
 from verdict import wait_until_idle
+from verdict.adapters.local.broker import EmbeddedBroker
+from verdict.adapters.sql.readers.sqlite_reader import SqliteReader
 from verdict.cli.application import VARIABLE
-from verdict.configuration.settings import Settings
-from verdict.local.broker import EmbeddedBroker
 from verdict.model.source import Source
-from verdict.operator.output import Output
-from verdict.projection.declared import projections
-from verdict.projection.processor_tables import readable
-from verdict.reading.sqlite_reader import SqliteReader
+from verdict.read_side.catalog import projections
+from verdict.read_side.tables.processor_tables import readable
+from verdict.settings.settings import Settings
 from verdict.testing import InMemory, LogRecord, Service
 from verdict.testing.read_side import FILE
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.headers import pairs
 from verdict.wire.letter import RETRY_ATTEMPT, RETRY_REACTION, Pairs
+from verdict.wire.partitions import TopicPartition
 from verdict.wire.records import decode, encode
 from verdict.wire.reply import REPLY_TO
 from verdict.wire.response import Rejection, Response
-from verdict.wire.spans import TopicPartition
 from verdict.wire.topics import Topics
+from verdict.write_side.processor.outputs import Output
 
 pytestmark = [pytest.mark.spark, pytest.mark.process, pytest.mark.timeout(600)]
 

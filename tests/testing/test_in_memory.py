@@ -20,15 +20,15 @@ from tests.model import Expected, fold
 from tests.reactions.tills import recorded, shipped, totals
 from tests.testing.random_log import World
 from tests.testing.shown_alike import views
+from verdict.adapters.sql.readers.selected import NotAllowedError
 from verdict.client.errors import CommandTooLargeError
 from verdict.errors import VerdictError
 from verdict.model.policy import Dispatch, Policy
 from verdict.model.recorded_event import RecordedEvent
-from verdict.operator.output import Output
-from verdict.reading.selected import NotAllowedError
 from verdict.testing import InMemory, LogRecord
 from verdict.testing.log import TopicNotFoundError
 from verdict.wire.headers import pairs
+from verdict.write_side.processor.outputs import Output
 
 PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
 AWARD = AwardPoints.__name__
@@ -238,7 +238,7 @@ def test_a_policy_that_fails_is_tried_again_when_its_letter_is_due() -> None:
 
 
 def test_a_policy_that_answers_itself_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("verdict.testing.consequences.MOST", 100)
+    monkeypatch.setattr("verdict.testing.cascade.MOST", 100)
 
     def react(event: RecordedEvent) -> Iterator[Dispatch]:
         if isinstance(event.payload, OrderPlaced | OrderCancelled):

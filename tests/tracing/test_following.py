@@ -24,11 +24,11 @@ from opentelemetry.sdk.resources import Resource
 from tests.application import CATALOG, encode_event
 from tests.projection.event_log import AN_EVENT
 from tests.projection.responses import ACCEPTED
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
+from verdict.operations.tracing.following import SpanFollower
+from verdict.operations.tracing.sending import CollectorError
 from verdict.service.step_thread import StepThread
 from verdict.service.supervisor import Supervisor
-from verdict.tracing.following import SpanFollower
-from verdict.tracing.sending import CollectorError
 from verdict.wire.records import encode
 
 pytestmark = pytest.mark.kafka

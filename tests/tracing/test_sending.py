@@ -6,8 +6,8 @@ import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExportResult
 
-from verdict.tracing import sending as module
-from verdict.tracing.sending import EXPORTERS, CollectorError, export
+from verdict.operations.tracing import sending as module
+from verdict.operations.tracing.sending import EXPORTERS, CollectorError, export
 
 SPANS = [ReadableSpan(str(number)) for number in range(7)]
 

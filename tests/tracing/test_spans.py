@@ -11,7 +11,7 @@ from tests.projection.event_log import AN_EVENT as EVENT
 from tests.projection.responses import ACCEPTED
 from verdict.model.reason import Reason
 from verdict.model.source import Source
-from verdict.tracing.spans import TracedRecord, span_of_command, span_of_event
+from verdict.operations.tracing.spans import TracedRecord, span_of_command, span_of_event
 from verdict.wire.records import encode
 from verdict.wire.response import Response, Status
 

@@ -55,10 +55,10 @@ from verdict.model.reason import Reason
 from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.model.source import Source
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.decision import DamagedAggregate, Decision, Kind
 from verdict.wire.marker import Marker, ShardState
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Rejection, Response, Status
+from verdict.wire.skip_decision import DamagedAggregate, Decision, Kind
 
 NOON = 1_795_262_400_000  # 2026-11-21T12:00:00Z
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.application import CATALOG
 from tests.wire.avro_values import EMPTY, KINDS, ONE, PAIR, library, record
 from tests.wire.examples import EXAMPLES, Example
-from verdict.wire.avro_reader import avro_reader, row_reader
+from verdict.wire.avro.reader import avro_reader, row_reader
 from verdict.wire.codec import HEADER_BYTES, Codec, DecodeError, _older_reader
 
 

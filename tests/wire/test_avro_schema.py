@@ -6,9 +6,9 @@ import pytest
 
 from verdict.model.message import Event, Message
 from verdict.model.recorded_event import RecordedEvent
-from verdict.wire.avro_reader import avro_reader
-from verdict.wire.avro_schema import DuplicateNameError, RecordSchema
-from verdict.wire.avro_writer import avro_writer
+from verdict.wire.avro.reader import avro_reader
+from verdict.wire.avro.writer import avro_writer
+from verdict.wire.schemas.derive import DuplicateNameError, RecordSchema
 
 
 class Source(Message):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.wire.avro_values import COLOUR, EMPTY, KINDS, PAIR, library, record
-from verdict.wire.avro_writer import avro_writer
+from verdict.wire.avro.writer import avro_writer
 
 
 def as_object(value: Any) -> Any:

@@ -6,8 +6,8 @@ import pytest
 
 from tests.application import CATALOG
 from verdict.model.message import Message
-from verdict.wire.avro_schema import RecordSchema
-from verdict.wire.bounds import UnboundedSchemaError, require_bounded
+from verdict.wire.schemas.bounds import UnboundedSchemaError, require_bounded
+from verdict.wire.schemas.derive import RecordSchema
 
 
 class Nothing(Message):

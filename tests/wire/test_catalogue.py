@@ -13,9 +13,8 @@ import pytest
 from avro.compatibility import ReaderWriterCompatibilityChecker, SchemaCompatibilityType
 
 from tests.application import APPLICATION, CATALOG, newest
-from verdict.wire import schema_files
-from verdict.wire.generate import append, missing, wanted_of_the_engine
-from verdict.wire.schema_files import (
+from verdict.wire.schemas import files as schema_files
+from verdict.wire.schemas.files import (
     FIRST_FREE_ID,
     DamagedSchemaFileError,
     SchemaFiles,
@@ -25,6 +24,7 @@ from verdict.wire.schema_files import (
     of_the_engine,
     versions_in,
 )
+from verdict.wire.schemas.write import append, missing, wanted_of_the_engine
 
 PLACES = [Path(str(of_the_engine())), Path(str(of_the_aggregates(APPLICATION)))]
 LISTED: list[list[dict[str, Any]]] = [json.loads((p / "ids.json").read_text()) for p in PLACES]

@@ -9,7 +9,7 @@ from fastavro.utils import generate_one
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verdict.wire.evolution import gone_from, lost_in, within
+from verdict.wire.schemas.compatibility import gone_from, lost_in, within
 
 Schema = dict[str, Any]
 OPENED: Schema = {

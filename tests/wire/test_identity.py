@@ -14,12 +14,12 @@ from tests.application import APPLICATION
 from tests.wire.arbitrary import AGGREGATES, INSTANTS, commands
 from verdict.model.application import UnknownAggregateError
 from verdict.model.command import Command
-from verdict.model.digest import command_digest
 from verdict.model.message import Message, epoch_millis, iso_time
 from verdict.model.reason import Reason
 from verdict.model.recorded_event import event_id
 from verdict.model.source import Source
 from verdict.wire.topics import Topics
+from verdict.write_side.decide.digest import command_digest
 
 
 def test_the_id_of_an_event_is_fixed_for_ever() -> None:

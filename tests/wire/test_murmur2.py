@@ -3,7 +3,7 @@ from confluent_kafka import Message, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.wire.murmur2 import murmur2, partition_of
 
 # from UtilsTest.testMurmur2 of Apache Kafka

@@ -19,7 +19,7 @@ from tests.wire.examples import (
     TRACE,
     recorded,
 )
-from verdict.wire.readable import readable
+from verdict.wire.json import readable
 
 NOON = "2026-11-21T12:00:00.000Z"
 AT = {"topic": "order.commands", "partition": 3, "offset": 14}

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from verdict.cli.options import Json, settings_of
-from verdict.cli.output import show_json
-from verdict.kafka.acls import KafkaPrincipal
-from verdict.kafka.acls import acls as least
+from verdict.cli.render import show_json
+from verdict.operations.acls import KafkaPrincipal
+from verdict.operations.acls import acls as least
 
 app = typer.Typer(add_completion=False)
 

@@ -22,14 +22,14 @@ def load() -> "Application":
         ApplicationNotFoundError: There is none, or it cannot be loaded.
         InvalidApplicationError: It cannot be as it is declared.
     """
-    from verdict.application_loader import load_application  # not for who asks for help
+    from verdict.settings.application_loader import load_application  # not for who asks for help
 
     return load_application(application_path())
 
 
 def load_if_named() -> "Application | None":
     """Return the application; None where none is named, and the working directory has none."""
-    from verdict.application_loader import NoApplicationHereError
+    from verdict.settings.application_loader import NoApplicationHereError
 
     try:
         return load()
@@ -43,7 +43,10 @@ def application_path() -> str:
     Raises:
         NoApplicationHereError: None is set, and this is no checkout of one.
     """
-    from verdict.application_loader import NoApplicationHereError, is_in_the_working_directory
+    from verdict.settings.application_loader import (
+        NoApplicationHereError,
+        is_in_the_working_directory,
+    )
 
     if wanted := named():
         return wanted

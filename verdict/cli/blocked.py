@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from verdict.cli.deciding_person import Document, Who, Why, WhyIfAny, operator_identity
+from verdict.cli.operator_identity import Document, Who, Why, WhyIfAny, operator_identity
 from verdict.cli.options import Json, settings_of
-from verdict.cli.output import note, show_fields, show_items
-from verdict.unhandled.read_side import repair
+from verdict.cli.render import note, show_fields, show_items
+from verdict.operations.repair.read_side import repair
 
 app = typer.Typer(add_completion=False)
 

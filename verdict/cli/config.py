@@ -7,11 +7,11 @@ from pydantic import SecretStr
 
 from verdict.cli.connection import given
 from verdict.cli.options import Json, settings_of
-from verdict.cli.output import add_rows, show, show_json, table
-from verdict.configuration.loading import origins
-from verdict.configuration.settings import Settings
-from verdict.database.address import masked_url as shown_url
-from verdict.database.address import parse
+from verdict.cli.render import add_rows, show, show_json, table
+from verdict.settings.database_address import masked_url as shown_url
+from verdict.settings.database_address import parse
+from verdict.settings.load import origins
+from verdict.settings.settings import Settings
 
 app = typer.Typer(add_completion=False)
 

@@ -8,15 +8,15 @@ from rich.table import Table
 from rich.text import Text
 
 from verdict.cli.options import Json, known_aggregate, settings_of
-from verdict.cli.output import add_rows, note, show, show_json, table
-from verdict.configuration.settings import Settings
+from verdict.cli.render import add_rows, note, show, show_json, table
 from verdict.model.aggregate import Aggregate
 from verdict.model.command import Command
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import LARGEST, Message
 from verdict.model.personal import personal_paths
-from verdict.projection.declared import of_every_application, projections
-from verdict.projection.described import View, ViewColumn, about_view, columns_of
+from verdict.read_side.catalog import of_every_application, projections
+from verdict.read_side.projections.described import View, ViewColumn, about_view, columns_of
+from verdict.settings.settings import Settings
 from verdict.wire.topics import Topics
 
 app = typer.Typer(add_completion=False)

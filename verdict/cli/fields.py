@@ -10,7 +10,7 @@ from pydantic_core import from_json, to_json
 
 from verdict.model.application import Application
 from verdict.model.command import Command
-from verdict.model.told import problems
+from verdict.wire.error_text import problems
 
 
 def command_from(

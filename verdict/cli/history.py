@@ -6,15 +6,15 @@ from typing import Any
 import typer
 from rich.text import Text
 
+from verdict.adapters.sql.readers.reader import Reader, open_reader
 from verdict.cli.options import AggregateType, Id, Json, settings_of
-from verdict.cli.output import add_rows, note, show, show_json, table
+from verdict.cli.render import add_rows, note, show, show_json, table
 from verdict.cli.repetitions import fold_repetitions, is_repetition
 from verdict.cli.trace import listed, outcome_text
 from verdict.errors import VerdictError
-from verdict.event_log.chapters import Fields
 from verdict.model.message import LARGEST
-from verdict.page.life import history as told
-from verdict.reading.reader import Reader, open_reader
+from verdict.operations.inspect.aggregate import history as told
+from verdict.operations.inspect.history import Fields
 
 app = typer.Typer(add_completion=False)
 

@@ -5,7 +5,7 @@ A service, which has a handler of its own, keeps the tracebacks of what rules ra
 
 import logging
 
-from verdict.wire.escapes import escape_lines
+from verdict.wire.terminal import escape_lines
 
 
 class MessageAlone(logging.Formatter):

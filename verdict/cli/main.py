@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
+from verdict.cli.commands import Verbs
 from verdict.cli.connection import app_option
-from verdict.cli.leaving import silence_py4j
-from verdict.cli.verbs import Verbs
+from verdict.cli.shutdown import silence_py4j
 
 app = typer.Typer(cls=Verbs, name="verdict", no_args_is_help=True, pretty_exceptions_enable=False)
 

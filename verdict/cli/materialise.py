@@ -5,11 +5,11 @@ from typing import Annotated
 import typer
 
 from verdict.cli.options import settings_of
-from verdict.cli.output import note
 from verdict.cli.progress import show_progress
+from verdict.cli.render import note
 from verdict.model.message import A_TIME
-from verdict.read_models.as_of.materialiser import Materialiser
-from verdict.read_models.as_of.moment import AsOf, parse_as_of
+from verdict.read_side.as_of.materialiser import Materialiser
+from verdict.read_side.as_of.moment import AsOf, parse_as_of
 
 app = typer.Typer(add_completion=False)
 

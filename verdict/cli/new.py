@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from verdict.scaffold.part import ScaffoldPart
-    from verdict.scaffold.place import Target
+    from verdict.cli.scaffold.part import ScaffoldPart
+    from verdict.cli.scaffold.place import Target
 
 app = typer.Typer(add_completion=False)
 
@@ -30,7 +30,7 @@ def application(
     The package has the folders that every application on verdict has: schemas, commands,
     aggregates, projections, compose, and tests.
     """
-    from verdict.scaffold.application import application as write
+    from verdict.cli.scaffold.application import application as write
 
     _tell(write(name, aggregate))
     _say("next: `verdict schemas write`, `python -m pytest`, `verdict up`")
@@ -42,7 +42,7 @@ def aggregate(name: Name) -> None:
 
     Its events, commands, rules and tests. It prints the two lines that add it to the application.
     """
-    from verdict.scaffold.aggregate import aggregate as part_of
+    from verdict.cli.scaffold.aggregate import aggregate as part_of
 
     place = _place()
     _add(part_of(place, name), place)
@@ -67,7 +67,7 @@ def read_model(
     lines that add it to the application.
     """
     from verdict.cli.application import load
-    from verdict.scaffold.read_model import read_model as part_of
+    from verdict.cli.scaffold.read_model import read_model as part_of
 
     application = load()  # what is wrong with it is said before anything else
     place = _place()
@@ -77,13 +77,13 @@ def read_model(
 
 def _place() -> "Target":
     from verdict.cli.application import application_path
-    from verdict.scaffold.place import target_of
+    from verdict.cli.scaffold.place import target_of
 
     return target_of(application_path())
 
 
 def _add(part: "ScaffoldPart", place: "Target") -> None:
-    from verdict.scaffold.files import write
+    from verdict.cli.scaffold.files import write
 
     write(part.files)
     _tell(part.files)
@@ -97,6 +97,6 @@ def _tell(files: Iterable[Path]) -> None:
 
 
 def _say(text: str) -> None:
-    from verdict.cli.output import note
+    from verdict.cli.render import note
 
     note(text)

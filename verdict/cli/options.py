@@ -8,11 +8,11 @@ from pydantic import ValidationError
 
 from verdict.cli.application import load, load_if_named
 from verdict.cli.connection import given
-from verdict.cli.output import note
-from verdict.configuration.found import kafka_options as kafka_options
-from verdict.configuration.loading import load_settings, unknown_variables
-from verdict.configuration.settings import Settings
+from verdict.cli.render import note
 from verdict.model.command_envelope import aggregate_id_rule
+from verdict.settings.discovery import kafka_options as kafka_options
+from verdict.settings.load import load_settings, unknown_variables
+from verdict.settings.settings import Settings
 
 
 def known_aggregate(name: str | None) -> str | None:

@@ -2,9 +2,9 @@
 
 import typer
 
-from verdict.cli.leaving import StopRequest, stop_on_signals
 from verdict.cli.options import settings_of
-from verdict.page.serving import Serving
+from verdict.cli.shutdown import StopRequest, stop_on_signals
+from verdict.http.serving import Serving
 
 app = typer.Typer()
 

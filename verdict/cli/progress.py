@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.text import Text
 
-from verdict.wire.escapes import escape
+from verdict.wire.terminal import escape
 
 
 @contextmanager

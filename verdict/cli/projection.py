@@ -9,16 +9,16 @@ import typer
 from rich.text import Text
 
 from verdict.cli.options import Json, settings_of
-from verdict.cli.output import add_rows, note, show, show_json, table
 from verdict.cli.progress import show_progress
+from verdict.cli.render import add_rows, note, show, show_json, table
 from verdict.errors import VerdictError
-from verdict.projection.comparison import TableContent
-from verdict.read_models.declared_projection import UnknownProjectionError
-from verdict.read_models.versions import told
-from verdict.read_models.versions.rebuilder import Rebuilder
-from verdict.read_models.versions.swapping import ComparedVersions
-from verdict.standing.facts import ProjectionStatus, as_json
-from verdict.standing.read_side import read_side
+from verdict.operations.status.read_side import read_side
+from verdict.operations.status.status import ProjectionStatus, as_json
+from verdict.read_side.query.by_name import UnknownProjectionError
+from verdict.read_side.rebuild import told
+from verdict.read_side.rebuild.comparison import TableContent
+from verdict.read_side.rebuild.rebuilder import Rebuilder
+from verdict.read_side.rebuild.swapping import ComparedVersions
 
 app = typer.Typer(add_completion=False)
 

@@ -10,30 +10,30 @@ from typing import Annotated
 
 import typer
 
-from verdict.cli.deciding_person import Who, WhyIfAny, operator_identity
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.offsets import offsets_text
+from verdict.adapters.sql.time_text import wall_clock
+from verdict.cli.operator_identity import Who, WhyIfAny, operator_identity
 from verdict.cli.options import Json, settings_of
-from verdict.cli.output import note, show_json
 from verdict.cli.progress import show_progress
-from verdict.configuration.settings import Settings
-from verdict.database.time_text import wall_clock
-from verdict.decider.recovery.progress import RecoveredState
-from verdict.decider.recovery.recovering import OnRecoveryStep, recover
+from verdict.cli.render import note, show_json
 from verdict.errors import VerdictError
-from verdict.event_log.passing import NO_WISH, SkipRequest
-from verdict.exactly_once.query import lake_query
-from verdict.exactly_once.steps import ignore_step
-from verdict.foundation.foundation import leave, start_kafka_runtime, start_runtime
-from verdict.foundation.known_markers import require_same_log
-from verdict.foundation.place import require_whole_directory
-from verdict.foundation.recreated_topics import recreate_topics
-from verdict.foundation.restored_events import restore_events
-from verdict.kafka.access import KafkaConfig
-from verdict.kafka.offsets import offsets_text
 from verdict.model.source import Source
-from verdict.processing.beginning import begin_as_owner, begin_without_marker
-from verdict.reactions.query import reactions_of, reactions_query
-from verdict.unhandled.records import place_of
+from verdict.operations.repair.blocking_records import place_of
+from verdict.operations.repair.recreated_topics import recreate_topics
+from verdict.operations.repair.reset_progress import begin_as_owner, begin_without_marker
+from verdict.operations.repair.restored_events import restore_events
+from verdict.reactions.policies.query import reactions_of, reactions_query
+from verdict.service.bootstrap import leave, start_kafka_runtime, start_runtime
+from verdict.service.directories import require_whole_directory
+from verdict.service.known_markers import require_same_log
+from verdict.settings.settings import Settings
+from verdict.streaming.event_log.skips import NO_WISH, SkipRequest
+from verdict.streaming.exactly_once.query import lake_query
+from verdict.streaming.exactly_once.steps import ignore_step
 from verdict.wire.marker import Marker
+from verdict.write_side.recovery.progress import RecoveredState
+from verdict.write_side.recovery.recovering import OnRecoveryStep, recover
 
 app = typer.Typer()
 

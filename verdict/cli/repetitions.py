@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from verdict.event_log.chapters import Fields
+from verdict.operations.inspect.history import Fields
 
 SHOWN = 10
 OUTCOME = ("aggregate_type", "aggregate_id", "command_id", "status", "reason", "to_version")

@@ -5,17 +5,21 @@ from typing import Annotated
 
 import typer
 
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.kafka.schema_registry import RegisteredId, SchemaRegistry, every_subject
+from verdict.adapters.local.permissions import as_all_files_of_the_user
+from verdict.adapters.sql.readers.reader import open_reader
 from verdict.cli.options import Json, settings_of
-from verdict.cli.output import note, show_json
-from verdict.configuration.found import kafka_options
-from verdict.configuration.settings import Settings
+from verdict.cli.render import note, show_json
 from verdict.errors import UnreachableError, VerdictError
-from verdict.kafka.log import KafkaLog
-from verdict.kafka.schema_registry import RegisteredId, SchemaRegistry, every_subject
-from verdict.local.private import as_all_files_of_the_user
-from verdict.reading.reader import open_reader
+from verdict.settings.discovery import kafka_options
+from verdict.settings.settings import Settings
 from verdict.wire.catalog import catalog_of
-from verdict.wire.generate import missing, require_written_schemas, write_those_of_the_aggregates
+from verdict.wire.schemas.write import (
+    missing,
+    require_written_schemas,
+    write_those_of_the_aggregates,
+)
 
 app = typer.Typer(add_completion=False)
 

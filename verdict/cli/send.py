@@ -11,12 +11,14 @@ from confluent_kafka import KafkaException
 from pydantic import ValidationError
 from rich.text import Text
 
+from verdict.adapters.kafka.errors import advice, settings_refused
+from verdict.adapters.sql.readers.reader import Access, open_reader
 from verdict.cli.fields import command_from
-from verdict.cli.leaving import exiting_on_sigterm
 from verdict.cli.options import Json, kafka_options, known_aggregate, possible_id, settings_of
-from verdict.cli.output import note, show, show_json
-from verdict.cli.positions import parse_time
+from verdict.cli.render import note, show, show_json
 from verdict.cli.send_file import SendCounts, envelopes, send_all
+from verdict.cli.shutdown import exiting_on_sigterm
+from verdict.cli.start_positions import parse_time
 from verdict.client.client import Client
 from verdict.client.errors import (
     CommandTooLargeError,
@@ -25,16 +27,14 @@ from verdict.client.errors import (
     SendFailedError,
 )
 from verdict.client.pending import Pending
-from verdict.configuration.settings import Settings
 from verdict.errors import TimedOutError, UnreachableError, VerdictError
-from verdict.kafka.errors import advice, settings_refused
 from verdict.model.application import Application
 from verdict.model.command import Command
 from verdict.model.command_envelope import Expectation
-from verdict.read_models.read_your_writes import ReadToken, require_row_per_aggregate
-from verdict.read_models.read_your_writes import wait_for_projection as wait_until_shown
-from verdict.reading.reader import Access, open_reader
-from verdict.wire.readable import readable
+from verdict.read_side.query.read_your_writes import ReadToken, require_row_per_aggregate
+from verdict.read_side.query.read_your_writes import wait_for_projection as wait_until_shown
+from verdict.settings.settings import Settings
+from verdict.wire.json import readable
 from verdict.wire.response import Response
 
 app = typer.Typer(add_completion=False)

@@ -14,14 +14,14 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from verdict.cli.options import known_aggregate
-from verdict.cli.output import show_json
+from verdict.cli.render import show_json
 from verdict.client.client import Client
 from verdict.client.errors import OutcomeUnknownError
 from verdict.client.pending import Pending
 from verdict.model.command_envelope import aggregate_id_rule, command_id_rule
 from verdict.wire.codec import DecodeError
 from verdict.wire.commands import read_json_to_send
-from verdict.wire.readable import readable
+from verdict.wire.json import readable
 from verdict.wire.response import Response
 
 AWAITED_AT_ONCE = 10_000

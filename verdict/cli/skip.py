@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
-from verdict.cli.deciding_person import Who, Why, operator_identity
+from verdict.cli.operator_identity import Who, Why, operator_identity
 from verdict.cli.options import settings_of
-from verdict.cli.output import note
-from verdict.unhandled.read_side import repair
-from verdict.unhandled.records import range_of
+from verdict.cli.render import note
+from verdict.operations.repair.blocking_records import range_of
+from verdict.operations.repair.read_side import repair
 
 app = typer.Typer(add_completion=False)
 

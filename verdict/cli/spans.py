@@ -6,15 +6,15 @@ import typer
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 
-from verdict.cli.leaving import StopRequest, stop_on_signals
+from verdict.adapters.kafka.connection import kafka_of
+from verdict.adapters.kafka.monitor import KafkaMonitor
 from verdict.cli.options import kafka_options, settings_of
-from verdict.cli.output import note
-from verdict.kafka.access import kafka_of
-from verdict.kafka.reach import KafkaMonitor
+from verdict.cli.render import note
+from verdict.cli.shutdown import StopRequest, stop_on_signals
+from verdict.operations.tracing.following import SpanFollower
+from verdict.operations.tracing.sending import CollectorError
 from verdict.service.step_thread import StepThread
 from verdict.service.supervisor import Supervisor
-from verdict.tracing.following import SpanFollower
-from verdict.tracing.sending import CollectorError
 from verdict.wire.catalog import catalog_of
 
 app = typer.Typer(add_completion=False)

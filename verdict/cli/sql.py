@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
+from verdict.adapters.sql.readers.reader import Access, open_reader
 from verdict.cli.options import Json, settings_of
-from verdict.cli.output import add_rows, note, show, show_csv, show_json, show_records, table
-from verdict.configuration.settings import Settings
+from verdict.cli.render import add_rows, note, show, show_csv, show_json, show_records, table
 from verdict.errors import VerdictError
-from verdict.reading.reader import Access, open_reader
+from verdict.settings.settings import Settings
 
 app = typer.Typer(add_completion=False)
 
@@ -74,8 +74,8 @@ def _tell(settings: Settings, query: str | None, wanted: OutputFormat, role: Acc
 
 def _list_of_views(settings: Settings, sees: Access) -> Answer:
     """Return the views that somebody may select from, each with a sentence about it."""
-    from verdict.projection.described import about_view
-    from verdict.reading.views import views_for
+    from verdict.read_side.projections.described import about_view
+    from verdict.read_side.query.views import views_for
 
     views = views_for(settings, sees)
     return ("view", "about"), [(name, about_view(view)) for name, view in views.items()]
@@ -86,8 +86,8 @@ def _description(settings: Settings, sees: Access, name: str) -> Answer | None:
 
     One that says nothing of itself has types only.
     """
-    from verdict.projection.described import columns_of
-    from verdict.reading.views import views_for
+    from verdict.read_side.projections.described import columns_of
+    from verdict.read_side.query.views import views_for
 
     if (view := views_for(settings, sees).get(name)) is None:
         return None

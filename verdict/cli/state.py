@@ -7,25 +7,25 @@ from typing import Annotated, Any
 
 import typer
 
+from verdict.adapters.sql.readers.reader import Access, open_reader
+from verdict.adapters.sql.time_text import wall_clock
 from verdict.cli.options import AggregateType, Json, possible_id, settings_of
-from verdict.cli.output import add_rows, in_json, note, show, show_json, table
-from verdict.cli.positions import parse_time
-from verdict.configuration.found import kafka_options
-from verdict.configuration.settings import Settings
-from verdict.database.time_text import wall_clock
-from verdict.decision.shown import state_json
-from verdict.decision.snapshot import Snapshot
+from verdict.cli.render import add_rows, in_json, note, show, show_json, table
+from verdict.cli.start_positions import parse_time
 from verdict.errors import VerdictError
-from verdict.event_log.decided import quarantine_in_words
-from verdict.event_log.decisions import read_skips
-from verdict.event_log.folding import PointInTime, folded
-from verdict.event_log.opened import open_event_log
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import iso_time
 from verdict.model.source import Source
-from verdict.page.asked import values
-from verdict.reading.reader import Access, open_reader
-from verdict.wire.decision import Decision, active_quarantines
+from verdict.operations.inspect.fold import PointInTime, folded
+from verdict.operations.inspect.queries import values
+from verdict.operations.inspect.state_json import state_json
+from verdict.settings.discovery import kafka_options
+from verdict.settings.settings import Settings
+from verdict.streaming.event_log.decided import quarantine_in_words
+from verdict.streaming.event_log.open import open_event_log
+from verdict.streaming.event_log.skip_log import read_skips
+from verdict.wire.skip_decision import Decision, active_quarantines
+from verdict.write_side.decide.snapshot import Snapshot
 
 app = typer.Typer(add_completion=False)
 
@@ -127,8 +127,8 @@ def _show_all(settings: Settings, aggregate_type: str, json: bool) -> None:
     Raises:
         VerdictError: There is no such view, or it blocks aggregates.
     """
-    from verdict.projection.described import columns_of  # they load SQLAlchemy
-    from verdict.reading.views import views_for
+    from verdict.read_side.projections.described import columns_of  # they load SQLAlchemy
+    from verdict.read_side.query.views import views_for
 
     view = f"{aggregate_type}_state"
     if (described := views_for(settings, Access.AUDITOR).get(view)) is None:
@@ -174,8 +174,8 @@ def _show_table(aggregate_type: str, answers: Iterator[dict[str, Any]]) -> None:
 
 def _materialise(settings: Settings, aggregate_type: str, at: str) -> None:
     """Print all aggregates as of a time, as `verdict materialise` does."""
-    from verdict.read_models.as_of.materialiser import Materialiser  # it loads much
-    from verdict.read_models.as_of.moment import parse_as_of
+    from verdict.read_side.as_of.materialiser import Materialiser  # it loads much
+    from verdict.read_side.as_of.moment import parse_as_of
 
     Materialiser(settings, f"{aggregate_type}_state").run(parse_as_of(at), "-")
 

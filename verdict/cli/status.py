@@ -14,12 +14,12 @@ from rich.table import Table
 from rich.text import Text
 
 from verdict.cli.options import Json, settings_of
-from verdict.cli.output import add_rows, fit_to_width, show, show_json, table
-from verdict.configuration.found import AnnouncedService, Latency
-from verdict.configuration.settings import Settings
+from verdict.cli.render import add_rows, fit_to_width, show, show_json, table
 from verdict.errors import UnreachableError, VerdictError
-from verdict.standing.asking import get_status
-from verdict.standing.facts import (
+from verdict.operations.status.collect import get_status
+from verdict.operations.status.patience import Patience
+from verdict.operations.status.problems import NOTHING_RUNS
+from verdict.operations.status.status import (
     CommandsStatus,
     DeciderStatus,
     PolicyRejections,
@@ -29,8 +29,8 @@ from verdict.standing.facts import (
     StatusReport,
     as_json,
 )
-from verdict.standing.patience import Patience
-from verdict.standing.problems import NOTHING_RUNS
+from verdict.settings.discovery import AnnouncedService, Latency
+from verdict.settings.settings import Settings
 
 app = typer.Typer(add_completion=False)
 

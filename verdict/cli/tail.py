@@ -10,15 +10,15 @@ from rich.console import Console
 from rich.highlighter import JSONHighlighter
 from rich.text import Text
 
-from verdict.cli.decoding import OF_ALL, RecordKind, decode_record, topics_of
 from verdict.cli.options import kafka_options, known_aggregate, possible_id, settings_of
-from verdict.cli.output import show_json
-from verdict.cli.positions import parse_from, start_offsets
-from verdict.event_log.chapters import Fields
-from verdict.event_log.decisions import reader_jumping
-from verdict.wire.escapes import escape_json
+from verdict.cli.render import show_json
+from verdict.cli.start_positions import parse_from, start_offsets
+from verdict.operations.inspect.decode import OF_ALL, RecordKind, decode_record, topics_of
+from verdict.operations.inspect.history import Fields
+from verdict.streaming.event_log.skip_log import reader_jumping
 from verdict.wire.json_lines import json_line
-from verdict.wire.spans import OffsetRange, TopicPartition
+from verdict.wire.partitions import OffsetRange, TopicPartition
+from verdict.wire.terminal import escape_json
 from verdict.wire.topics import Topics
 
 app = typer.Typer(add_completion=False)

@@ -5,21 +5,21 @@ from typing import Annotated
 
 import typer
 
-from verdict.cli.deciding_person import Who, Why, operator_identity
+from verdict.adapters.kafka.connection import kafka_of
+from verdict.adapters.kafka.topic_drift import TopicSettingsError, as_begun
+from verdict.adapters.kafka.topics import TopicAdmin
+from verdict.adapters.sql.time_text import wall_clock
+from verdict.cli.operator_identity import Who, Why, operator_identity
 from verdict.cli.options import Json, kafka_options, settings_of
-from verdict.cli.output import note, show_json
-from verdict.database.time_text import wall_clock
+from verdict.cli.render import note, show_json
 from verdict.errors import VerdictError
-from verdict.event_log.decisions import accepted_partitions, read_skips, write_skips
-from verdict.foundation.ensured_topics import create_topics
-from verdict.foundation.known_markers import require_same_log
-from verdict.kafka.access import kafka_of
-from verdict.kafka.topic_check import TopicAdmin
-from verdict.kafka.topic_differences import TopicSettingsError, as_begun
 from verdict.model.source import Source
-from verdict.standing.markers import decider_progress
-from verdict.standing.topics import topic_differences
-from verdict.wire.decision import Decision, Kind
+from verdict.operations.status.markers import decider_progress
+from verdict.operations.status.topics import topic_differences
+from verdict.service.ensured_topics import create_topics
+from verdict.service.known_markers import require_same_log
+from verdict.streaming.event_log.skip_log import accepted_partitions, read_skips, write_skips
+from verdict.wire.skip_decision import Decision, Kind
 
 app = typer.Typer(add_completion=False)
 

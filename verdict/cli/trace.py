@@ -6,15 +6,15 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from verdict.adapters.sql.readers.reader import Access, open_reader
 from verdict.cli.options import Json, settings_of
-from verdict.cli.output import in_json, note, show, show_json
+from verdict.cli.render import in_json, note, show, show_json
 from verdict.cli.repetitions import fold_repetitions, is_repetition
 from verdict.errors import VerdictError
-from verdict.event_log.chapters import Fields
-from verdict.page.asked import MOST
-from verdict.page.flow import flow
-from verdict.reading.reader import Access, open_reader
-from verdict.wire.escapes import escape
+from verdict.operations.inspect.flow import flow
+from verdict.operations.inspect.history import Fields
+from verdict.operations.inspect.queries import MOST
+from verdict.wire.terminal import escape
 
 app = typer.Typer(add_completion=False)
 

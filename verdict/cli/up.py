@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 import typer
 from rich.console import Console
 
-from verdict.cli.leaving import (
+from verdict.cli.options import settings_of
+from verdict.cli.progress import show_progress
+from verdict.cli.render import note
+from verdict.cli.shutdown import (
     LEAVE_S,
     StopRequest,
     exit_quietly,
@@ -17,19 +20,16 @@ from verdict.cli.leaving import (
     silence_py4j,
     stop_on_signals,
 )
-from verdict.cli.options import settings_of
-from verdict.cli.output import note
-from verdict.cli.progress import show_progress
-from verdict.configuration.found import AnnouncedService
-from verdict.configuration.settings import Settings
-from verdict.database.address import masked_url, parse
-from verdict.exactly_once.steps import OnStep, ignore_step
 from verdict.service.role_set import RoleSet
 from verdict.service.running import ServiceProcess
-from verdict.wire.escapes import escape_lines
+from verdict.settings.database_address import masked_url, parse
+from verdict.settings.discovery import AnnouncedService
+from verdict.settings.settings import Settings
+from verdict.streaming.exactly_once.steps import OnStep, ignore_step
+from verdict.wire.terminal import escape_lines
 
 if TYPE_CHECKING:
-    from verdict.page.serving import Serving
+    from verdict.http.serving import Serving
 
 app = typer.Typer()
 
@@ -85,7 +85,7 @@ def _page(settings: Settings, parts: ExitStack) -> "Serving | None":
     if not settings.page:
         return None
     try:
-        from verdict.page.serving import Serving
+        from verdict.http.serving import Serving
     except ModuleNotFoundError as error:
         note(f"no page, as {error.name} is not installed: pip install 'verdict-cqrs[page]'")
         return None

@@ -6,16 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
-from verdict.audit.auditor import Auditor
-from verdict.audit.finding import Check, CheckResult
-from verdict.audit.record import FIRST, NotRecordedError, record, run_of
+from verdict.adapters.sql.time_text import wall_clock
 from verdict.cli.options import Json, known_aggregate, possible_id, settings_of
-from verdict.cli.output import note, show, show_json
 from verdict.cli.progress import show_progress
-from verdict.configuration.settings import Settings
-from verdict.database.time_text import wall_clock
+from verdict.cli.render import note, show, show_json
 from verdict.errors import UnreachableError, VerdictError
-from verdict.projection.verification import Verification
+from verdict.operations.audit.auditor import Auditor
+from verdict.operations.audit.finding import Check, CheckResult
+from verdict.operations.audit.record import FIRST, NotRecordedError, record, run_of
+from verdict.read_side.tables.verification import Verification
+from verdict.settings.settings import Settings
 
 app = typer.Typer()
 

@@ -3,8 +3,8 @@
 import typer
 
 from verdict.cli.options import settings_of
-from verdict.cli.output import note
 from verdict.cli.progress import show_progress
+from verdict.cli.render import note
 from verdict.service.warming import warm_up as warmed
 
 app = typer.Typer()

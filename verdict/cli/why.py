@@ -7,14 +7,14 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from verdict.adapters.sql.readers.reader import Access, open_reader
 from verdict.cli.options import Json, settings_of
-from verdict.cli.output import add_rows, note, show, show_json, table
+from verdict.cli.render import add_rows, note, show, show_json, table
 from verdict.cli.repetitions import fold_repetitions, is_repetition
 from verdict.cli.trace import FROM_COLUMNS, Role, listed, outcome_text
 from verdict.errors import VerdictError
-from verdict.event_log.chapters import Fields
-from verdict.page.why import why as told
-from verdict.reading.reader import Access, open_reader
+from verdict.operations.inspect.history import Fields
+from verdict.operations.inspect.why import why as told
 
 app = typer.Typer(add_completion=False)
 

@@ -9,8 +9,8 @@ from typing import NamedTuple, TypedDict, Unpack
 from uuid_utils import uuid7
 
 from verdict.client.errors import CommandTooLargeError, OutcomeUnknownError, require_same_process
-from verdict.client.outbox import CommandProducer
 from verdict.client.pending import Pending, PendingError
+from verdict.client.producer import CommandProducer
 from verdict.client.responses import Responses
 from verdict.client.waiting import PendingCommands
 from verdict.model.application import Application

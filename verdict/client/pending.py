@@ -97,7 +97,8 @@ class Pending:
 
         Args:
             fn: Called in a thread of the client's, which reads no outcome meanwhile: let it be
-                quick, and wait for no other command. What it raises is logged as `verdict.kafka`.
+                quick, and wait for no other command. What it raises is logged as
+                `verdict.kafka`.
         """
         self._held.add(self)
         self.when_done(lambda: self._tell(fn))

@@ -18,15 +18,15 @@ from confluent_kafka import (
     TopicPartition,
 )
 
+from verdict.adapters.kafka.listing import list_topics
 from verdict.client.errors import (
     KafkaUnavailableError,
     UnreadableResponseError,
     UnreadableResponsesError,
 )
-from verdict.client.listing import list_topics
 from verdict.client.options import LOG, consumer_options
-from verdict.client.outbox import source_of
 from verdict.client.pending import PendingError
+from verdict.client.producer import source_of
 from verdict.client.waiting import Aggregate, PendingCommands
 from verdict.wire.codec import DecodeError
 from verdict.wire.murmur2 import partition_of

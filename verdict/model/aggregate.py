@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar, cast, get_args
 
 from verdict.errors import VerdictError
 from verdict.model.command import Command
-from verdict.model.fitting import ADVICE, misnamed, unfit
+from verdict.model.field_types import ADVICE, misnamed, unfit
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import Event, Message
 

@@ -13,13 +13,13 @@ from typing import Any
 from pydantic import BaseModel
 
 from verdict.model.aggregate import Aggregate, InvalidApplicationError
-from verdict.model.carried_state import StateRecord, StateTopic
 from verdict.model.inbound import Inbound
 from verdict.model.lake_table import LakeTable
 from verdict.model.message import Message
 from verdict.model.notification import Notification
 from verdict.model.policy import Policy
 from verdict.model.projection import AnyDeclaration, Declaration
+from verdict.model.state_topic import StateRecord, StateTopic
 from verdict.model.verb import Verb
 
 

@@ -13,10 +13,10 @@ from functools import cached_property
 from typing import Any, Generic, ParamSpec, TypeVar, cast, get_origin, get_type_hints
 
 from verdict.model.aggregate import NAME, InvalidApplicationError
-from verdict.model.carried_state import StateTopic
 from verdict.model.groups import Groups
 from verdict.model.latest import PLACE, Latest
 from verdict.model.rows import Rows
+from verdict.model.state_topic import StateTopic
 
 Settings = ParamSpec("Settings")
 Kind = TypeVar("Kind", bound=Groups[Any] | Latest[Any] | Rows[Any], covariant=True)

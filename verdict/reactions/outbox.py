@@ -18,13 +18,13 @@ from uuid import UUID, uuid4, uuid5
 from pydantic_core import from_json, to_json
 from sqlalchemy import ColumnElement, Engine, func, or_, select, update
 
-from verdict.configuration.found import database_url
-from verdict.configuration.settings import Settings
-from verdict.database.statements import add_new
-from verdict.database.time_text import wall_clock
+from verdict.adapters.sql.statements import add_new
+from verdict.adapters.sql.time_text import wall_clock
 from verdict.model.nul import spell_out
-from verdict.projection.database import create_read_side, failing_in_words, opened
-from verdict.projection.outbox import batches, messages
+from verdict.read_side.schema.database import create_read_side, failing_in_words, opened
+from verdict.read_side.tables.outbox import batches, messages
+from verdict.settings.discovery import database_url
+from verdict.settings.settings import Settings
 
 DUE, SENT, FAILED = "DUE", "SENT", "FAILED"
 NAMESPACE = UUID("4fdc370b-0d68-5617-9b23-6258bd127fe6")

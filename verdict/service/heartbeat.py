@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from verdict.configuration.found import AnnouncedService, OverdueBatch, announce
-from verdict.database.time_text import wall_clock
-from verdict.decider.latency import Latencies
-from verdict.spark.under_way import BatchUnderWay, longer_than
+from verdict.adapters.sql.time_text import wall_clock
+from verdict.settings.discovery import AnnouncedService, OverdueBatch, announce
+from verdict.streaming.queries.batches_under_way import BatchUnderWay, longer_than
+from verdict.write_side.decider.latency import Latencies
 
 LOG = logging.getLogger("verdict.heartbeat")
 BEAT_S = 5.0

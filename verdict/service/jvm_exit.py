@@ -4,18 +4,18 @@ import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from verdict.configuration.settings import Settings
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.offsets import by_topic, each_partition
+from verdict.adapters.kafka.oversized import OversizedRecord, oversized_records
+from verdict.adapters.kafka.reader import KafkaLog
 from verdict.errors import UnreachableError, VerdictError
-from verdict.exactly_once.markers import read_progress
-from verdict.exactly_once.query import decider_query
-from verdict.kafka.access import KafkaConfig
-from verdict.kafka.giants import OversizedRecord, oversized_records
-from verdict.kafka.log import KafkaLog
-from verdict.kafka.offsets import by_topic, each_partition
-from verdict.projection.role import VersionState
-from verdict.reactions.query import reactions_of, reactions_query
-from verdict.standing.read_side import read_side
-from verdict.wire.spans import TopicPartition
+from verdict.operations.status.read_side import read_side
+from verdict.reactions.policies.query import reactions_of, reactions_query
+from verdict.read_side.tables.version_state import VersionState
+from verdict.settings.settings import Settings
+from verdict.streaming.exactly_once.query import decider_query
+from verdict.streaming.exactly_once.read_marker import read_progress
+from verdict.wire.partitions import TopicPartition
 
 LOG = logging.getLogger("verdict.kafka")
 OUT_OF_MEMORY = 52  # with which Spark ends itself then

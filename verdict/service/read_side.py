@@ -5,18 +5,23 @@ from functools import partial
 
 from sqlalchemy import Engine
 
-from verdict.configuration.found import database_url
-from verdict.configuration.settings import Settings
-from verdict.event_log.copied_decisions import sync_skips
-from verdict.event_log.followed_log import bind_to_log
-from verdict.exactly_once.markers import bounds_of
-from verdict.kafka.access import KafkaConfig
-from verdict.projection.database import check_built, create_read_side, live_versions, open_database
-from verdict.projection.declared import projections
-from verdict.projection.projection import Projection
-from verdict.read_models.batches.source import KafkaBatches
-from verdict.read_models.running import LiveProjections, OpenedProjection
-from verdict.spark.source import StreamContext
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.read_side.catalog import projections
+from verdict.read_side.live.running import LiveProjections, OpenedProjection
+from verdict.read_side.live.source import KafkaBatches
+from verdict.read_side.projections.projection import Projection
+from verdict.read_side.schema.database import (
+    check_built,
+    create_read_side,
+    live_versions,
+    open_database,
+)
+from verdict.read_side.tables.copied_skips import sync_skips
+from verdict.read_side.tables.same_log import bind_to_log
+from verdict.settings.discovery import database_url
+from verdict.settings.settings import Settings
+from verdict.streaming.exactly_once.read_marker import bounds_of
+from verdict.streaming.queries.source import StreamContext
 
 
 def check_tables(kafka: KafkaConfig, settings: Settings) -> None:

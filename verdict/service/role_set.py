@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from verdict.configuration.cluster import require_reachable_kafka
-from verdict.configuration.found import running_kafka
-from verdict.configuration.loading import InvalidSettingsError
-from verdict.configuration.settings import Settings
 from verdict.errors import UnreachableError
-from verdict.foundation.place import WorkingDirectory, directory_of, require_whole_directory
-from verdict.projection.declared import read_models
+from verdict.read_side.catalog import read_models
+from verdict.service.directories import WorkingDirectory, directory_of, require_whole_directory
 from verdict.service.roles import BROKER, LAKE, READ_MODELS, ROLES, Role
+from verdict.settings.cluster import require_reachable_kafka
+from verdict.settings.discovery import running_kafka
+from verdict.settings.load import InvalidSettingsError
+from verdict.settings.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,26 +7,26 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from verdict.configuration.found import database_url
-from verdict.configuration.settings import Settings
-from verdict.decider.coverage import decided_aggregates
-from verdict.decider.latency import Latencies
-from verdict.decider.recovery.progress import Tell
-from verdict.decider.recovery.recovering import recover_outdated
-from verdict.decider.running import DeciderQuery
 from verdict.errors import UnreachableError, WorkerTimeoutError
-from verdict.exactly_once.steps import OnStep
-from verdict.foundation.foundation import KafkaRuntime, Runtime
-from verdict.foundation.place import BROKER as BROKER_NAME
-from verdict.foundation.place import DECIDER
-from verdict.lake.running import lake
-from verdict.letters.retrying import build_retry
-from verdict.projection.database import open_database
-from verdict.reactions.running import start_reactions
+from verdict.reactions.dead_letters.retrying import build_retry
+from verdict.reactions.lake.running import lake
+from verdict.reactions.policies.running import start_reactions
+from verdict.read_side.schema.database import open_database
+from verdict.service.bootstrap import KafkaRuntime, Runtime
+from verdict.service.directories import BROKER as BROKER_NAME
+from verdict.service.directories import DECIDER
 from verdict.service.read_side import live_projections
 from verdict.service.rehearsal import Rehearsal
 from verdict.service.step_thread import StepThread
 from verdict.service.supervisor import Component, Supervisor
+from verdict.settings.discovery import database_url
+from verdict.settings.settings import Settings
+from verdict.streaming.exactly_once.steps import OnStep
+from verdict.write_side.decider.coverage import decided_aggregates
+from verdict.write_side.decider.latency import Latencies
+from verdict.write_side.decider.running import DeciderQuery
+from verdict.write_side.recovery.progress import Tell
+from verdict.write_side.recovery.recovering import recover_outdated
 
 DECIDER_RETRY_S = 1.0  # somebody waits for an answer
 

@@ -8,35 +8,35 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from verdict.configuration.found import AnnouncedService, database_url, withdraw
-from verdict.configuration.settings import Settings
-from verdict.decider.coverage import require_known_aggregates
-from verdict.decider.latency import Latencies
-from verdict.decider.recovery.progress import Tell
+from verdict.adapters.kafka.monitor import KafkaMonitor
+from verdict.adapters.spark.heap import Heap
+from verdict.adapters.spark.probe import Executors
+from verdict.adapters.spark.session import LOG, jvm_exit_code
 from verdict.errors import VerdictError
-from verdict.exactly_once.steps import OnStep, ignore_step
-from verdict.foundation.foundation import (
+from verdict.read_side.schema.database import check_server
+from verdict.service.bootstrap import (
     SPARK,
     KafkaRuntime,
     Runtime,
     start_kafka_runtime,
     start_runtime,
 )
-from verdict.foundation.log_watch import LogWatch
-from verdict.foundation.place import DECIDER
-from verdict.foundation.transaction_watch import TransactionWatch
-from verdict.kafka.reach import KafkaMonitor
-from verdict.projection.database import check_server
+from verdict.service.directories import DECIDER
 from verdict.service.heartbeat import Heartbeat
 from verdict.service.jvm_exit import jvm_ended
+from verdict.service.log_watch import LogWatch
 from verdict.service.read_side import check_tables
 from verdict.service.role_set import RoleSet, all_roles
 from verdict.service.roles import RoleContext
 from verdict.service.supervisor import Supervisor
-from verdict.spark.heap import Heap
-from verdict.spark.probe import Executors
-from verdict.spark.session import LOG, jvm_exit_code
-from verdict.spark.under_way import quiet_s
+from verdict.service.transaction_watch import TransactionWatch
+from verdict.settings.discovery import AnnouncedService, database_url, withdraw
+from verdict.settings.settings import Settings
+from verdict.streaming.exactly_once.steps import OnStep, ignore_step
+from verdict.streaming.queries.batches_under_way import quiet_s
+from verdict.write_side.decider.coverage import require_known_aggregates
+from verdict.write_side.decider.latency import Latencies
+from verdict.write_side.recovery.progress import Tell
 
 CHECK_S = 1.0
 DEATH_S = 2.0  # until a process that is being ended is known to have ended

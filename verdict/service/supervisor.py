@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from verdict.errors import RestartRequestedError, UnreachableError, VerdictError, WorkerTimeoutError
-from verdict.exactly_once.errors import NotPublishedError
+from verdict.streaming.exactly_once.errors import NotPublishedError
 
 LOG = logging.getLogger("verdict.supervisor")
 RETRY_S = 5.0

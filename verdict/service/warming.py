@@ -6,14 +6,14 @@ from pathlib import Path
 
 from confluent_kafka import Producer
 
-from verdict.configuration.loading import settings_alone
-from verdict.decider.recovery.progress import Tell
-from verdict.exactly_once.steps import ignore_step
-from verdict.kafka.log import KafkaLog
-from verdict.local.class_archive import recorded
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.local.class_data_sharing import recorded
+from verdict.adapters.spark.session import end_jvm
 from verdict.model.application import Application
 from verdict.service.running import ServiceProcess
-from verdict.spark.session import end_jvm
+from verdict.settings.load import settings_alone
+from verdict.streaming.exactly_once.steps import ignore_step
+from verdict.write_side.recovery.progress import Tell
 
 LOOK_S = 0.2
 

@@ -5,7 +5,7 @@ Nothing here needs a test framework: what is not as expected is an `AssertionErr
 
 from verdict.model.policy import Dispatch
 from verdict.model.reason import Reason
-from verdict.testing.consequences import EndlessCascadeError
+from verdict.testing.cascade import EndlessCascadeError
 from verdict.testing.given import Given, given
 from verdict.testing.histories import GivenHistory, happened
 from verdict.testing.in_memory import InMemory

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from verdict.decision.recording import StoredEvent
-from verdict.testing.differing import difference, told
+from verdict.testing.diff import difference, told
+from verdict.write_side.decide.record import StoredEvent
 
 Follows = TypeVar("Follows")
 

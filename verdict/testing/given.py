@@ -5,9 +5,6 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
-from verdict.decision.history import fold
-from verdict.decision.recording import StoredEvent
-from verdict.decision.snapshot import Snapshot
 from verdict.model.application import Application
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope, Expectation, Expected, meant
@@ -16,8 +13,8 @@ from verdict.model.notification import Notification
 from verdict.model.policy import Dispatch, Policy
 from verdict.model.projection import AnyDeclaration
 from verdict.model.source import Source
-from verdict.projection.declared import FIRST, at_version
-from verdict.testing.differing import difference, told
+from verdict.read_side.catalog import FIRST, at_version
+from verdict.testing.diff import difference, told
 from verdict.testing.following import GivenReactions
 from verdict.testing.histories import (
     START,
@@ -28,8 +25,11 @@ from verdict.testing.histories import (
 )
 from verdict.testing.judging import Remembered, decide_command
 from verdict.testing.outcome import CommandOutcome
-from verdict.testing.shown import ShownRows
+from verdict.testing.read_model import ShownRows
 from verdict.wire.catalog import Catalog, catalog_of
+from verdict.write_side.decide.fold import fold
+from verdict.write_side.decide.record import StoredEvent
+from verdict.write_side.decide.snapshot import Snapshot
 
 
 @dataclass(frozen=True)

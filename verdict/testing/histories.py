@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from verdict.decision.recording import StoredEvent
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.model.source import Source
 from verdict.wire.catalog import AggregateContext, Catalog
 from verdict.wire.records import decode_event, encode_event
+from verdict.write_side.decide.record import StoredEvent
 
 START = 1_767_268_800_000  # 2026-01-01T12:00:00Z, in epoch milliseconds
 STEP_MS = 1000

@@ -15,17 +15,15 @@ from pathlib import Path
 
 from uuid_utils import uuid7
 
+from verdict.adapters.sql.readers.selected import Parameters
 from verdict.client.errors import CommandTooLargeError
-from verdict.decision.handle import Limits
 from verdict.model.application import Application
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope, Expected, meant
 from verdict.model.source import Source
-from verdict.operator.output import Output
-from verdict.projection.declared import projections
-from verdict.reactions.query import reactions_added
-from verdict.reading.selected import Parameters
-from verdict.testing.consequences import Cascade
+from verdict.reactions.policies.query import reactions_added
+from verdict.read_side.catalog import projections
+from verdict.testing.cascade import Cascade
 from verdict.testing.letters import DeadLetterMemory
 from verdict.testing.log import LogRecord, MemoryLog
 from verdict.testing.read_side import ReadSide, Row
@@ -34,6 +32,8 @@ from verdict.wire.commands import encode_command
 from verdict.wire.records import decode
 from verdict.wire.response import Response
 from verdict.wire.topics import Topics
+from verdict.write_side.decide.handle import Limits
+from verdict.write_side.processor.outputs import Output
 
 COMMAND_BYTES = 64 * 1024
 

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from verdict.decision.handle import DecidedCommand, Limits, handle
-from verdict.decision.received import ReceivedCommand, parse_command, truncate_command
-from verdict.decision.snapshot import Snapshot
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.source import Source
 from verdict.wire.catalog import AggregateContext
 from verdict.wire.commands import encode_command
 from verdict.wire.response import Response
+from verdict.write_side.decide.handle import DecidedCommand, Limits, handle
+from verdict.write_side.decide.parse import ReceivedCommand, parse_command, truncate_command
+from verdict.write_side.decide.snapshot import Snapshot
 
 Remembered = Mapping[tuple[str, str, str], Response]
 

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 
 from sqlalchemy import Engine
 
-from verdict.database.statements import append
-from verdict.letters.destinations import Destinations
-from verdict.letters.due import DueRetry, claim, remove
-from verdict.letters.receiving import RetryRules, row_of
-from verdict.projection.letter import table
+from verdict.adapters.sql.statements import append
+from verdict.reactions.dead_letters.destinations import Destinations
+from verdict.reactions.dead_letters.queue import DueRetry, claim, remove
+from verdict.reactions.dead_letters.row import RetryRules, row_of
+from verdict.read_side.tables.dead_letters import table
 from verdict.testing.log import LogRecord, MemoryLog
 from verdict.wire.letter import Letter
 from verdict.wire.topics import Topics

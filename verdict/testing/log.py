@@ -6,7 +6,7 @@ from typing import NamedTuple
 from verdict.model.source import Source
 from verdict.wire.letter import Pairs
 from verdict.wire.murmur2 import partition_of
-from verdict.wire.spans import TopicPartition
+from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import Topics
 
 

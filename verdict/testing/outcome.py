@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from verdict.decision.handle import DecidedCommand
-from verdict.decision.recording import StoredEvent
 from verdict.model.message import Event
 from verdict.model.reason import Reason
-from verdict.testing.differing import difference, told
+from verdict.testing.diff import difference, told
 from verdict.wire.response import Details, Response
+from verdict.write_side.decide.handle import DecidedCommand
+from verdict.write_side.decide.record import StoredEvent
 
 After = TypeVar("After")
 

@@ -7,20 +7,20 @@ from typing import Any
 
 from sqlalchemy import event
 
-from verdict.database.address import url_of
-from verdict.projection import followed_by
-from verdict.projection.applier import Applier
-from verdict.projection.batch import NOTHING, ProjectionBatch
-from verdict.projection.database import create_read_side, open_database
-from verdict.projection.decoding import RecordDecoder
-from verdict.projection.missing_events import missing_events
-from verdict.projection.processor_tables import readable
-from verdict.projection.projection import Applied, Projection
-from verdict.reading.reader import TIMEOUT_S
-from verdict.reading.selected import Parameters
-from verdict.reading.sqlite_reader import SqliteReader
+from verdict.adapters.sql.readers.reader import TIMEOUT_S
+from verdict.adapters.sql.readers.selected import Parameters
+from verdict.adapters.sql.readers.sqlite_reader import SqliteReader
+from verdict.read_side.apply.applier import Applier
+from verdict.read_side.apply.batch import NOTHING, ProjectionBatch
+from verdict.read_side.apply.missing_events import missing_events
+from verdict.read_side.live.decoding import RecordDecoder
+from verdict.read_side.projections.projection import Applied, Projection
+from verdict.read_side.schema.database import create_read_side, open_database
+from verdict.read_side.tables import followed_by
+from verdict.read_side.tables.processor_tables import readable
+from verdict.settings.database_address import url_of
 from verdict.testing.log import MemoryLog
-from verdict.wire.spans import OffsetRange
+from verdict.wire.partitions import OffsetRange
 from verdict.wire.topics import Topics
 
 FILE = "verdict.db"

@@ -12,11 +12,11 @@ from shlex import join
 
 import psutil
 
-from verdict.application_loader import path_of
-from verdict.configuration.loading import PREFIX, settings_alone
+from verdict.adapters.local.jars import IVY_SETTINGS
 from verdict.errors import VerdictError
-from verdict.local.jars import IVY_SETTINGS
 from verdict.model.application import Application
+from verdict.settings.application_loader import path_of
+from verdict.settings.load import PREFIX, settings_alone
 
 VERDICT = str(Path(sys.executable).with_name("verdict"))
 READY = re.compile(r"ready: Kafka (\S+),")

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 
-from verdict.model.told import kind_and_text
+from verdict.wire.error_text import kind_and_text
 from verdict.wire.letter import Letter
 
 LONGEST_S = 366 * 24 * 3600.0

@@ -9,12 +9,12 @@ from verdict.model.aggregate import Aggregate
 from verdict.model.application import Application
 from verdict.model.message import Event, Message
 from verdict.model.recorded_event import RecordedEvent
-from verdict.wire.avro_reader import Reader, avro_reader
-from verdict.wire.avro_schema import RecordSchema
-from verdict.wire.avro_writer import Writer, avro_writer, field_writer
+from verdict.wire.avro.reader import Reader, avro_reader
+from verdict.wire.avro.writer import Writer, avro_writer, field_writer
 from verdict.wire.codec import Codec, prefix_of
 from verdict.wire.event_reader import event_reader
-from verdict.wire.schema_files import SchemaFiles
+from verdict.wire.schemas.derive import RecordSchema
+from verdict.wire.schemas.files import SchemaFiles
 from verdict.wire.sound_commands import SoundCommands
 
 

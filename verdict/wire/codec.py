@@ -7,9 +7,9 @@ from functools import cache
 from io import BytesIO
 from typing import Any
 
-from verdict.wire.avro_reader import Reader, avro_reader
-from verdict.wire.avro_writer import avro_writer
-from verdict.wire.schema_files import ENGINE, FIRST_FREE_ID, SchemaFiles, SchemaVersion
+from verdict.wire.avro.reader import Reader, avro_reader
+from verdict.wire.avro.writer import avro_writer
+from verdict.wire.schemas.files import ENGINE, FIRST_FREE_ID, SchemaFiles, SchemaVersion
 
 MAGIC = b"\0"
 HEADER_BYTES = 5

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
-from verdict.wire.avro_reader import row_reader
+from verdict.wire.avro.reader import row_reader
 from verdict.wire.codec import HEADER_BYTES, prefix_of
-from verdict.wire.schema_files import SchemaVersion
+from verdict.wire.schemas.files import SchemaVersion
 
 
 def event_reader(

@@ -9,7 +9,7 @@ from verdict.model.message import Event
 from verdict.model.nul import nul_in
 from verdict.wire.catalog import AggregateContext
 from verdict.wire.commands import decode_command
-from verdict.wire.readable import readable, readable_fields
+from verdict.wire.json import readable, readable_fields
 
 
 def payload_json(payload: Event) -> str:

@@ -12,14 +12,14 @@ from verdict.model.message import Event
 from verdict.model.reason import Reason
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
-from verdict.wire.avro_pieces import write_bytes
+from verdict.wire.avro.primitives import write_bytes
 from verdict.wire.catalog import AggregateContext
 from verdict.wire.codec import HEADER_BYTES, DecodeError, engine_codec, prefix_of
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.decision import DamagedAggregate, Decision, Kind
 from verdict.wire.marker import Marker, ShardState
 from verdict.wire.response import Rejection, Response, Status
-from verdict.wire.schema_files import ENGINE
+from verdict.wire.schemas.files import ENGINE
+from verdict.wire.skip_decision import DamagedAggregate, Decision, Kind
 
 Record = TypeVar("Record", Response, Rejection, DeadLetter, Decision, Marker)
 

@@ -4,10 +4,10 @@ from typing import Any
 
 from verdict.model.aggregate import Aggregate
 from verdict.model.command import Command
-from verdict.wire.avro_reader import last_field_reader
+from verdict.wire.avro.envelope import LAYOUT, SlicedEnvelope, UnsoundEnvelopeError, read_envelope
+from verdict.wire.avro.reader import last_field_reader
 from verdict.wire.codec import HEADER_BYTES, prefix_of
-from verdict.wire.schema_files import SchemaVersion
-from verdict.wire.sliced_envelope import LAYOUT, SlicedEnvelope, UnsoundEnvelopeError, read_envelope
+from verdict.wire.schemas.files import SchemaVersion
 
 
 class SoundCommands:

@@ -17,7 +17,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs h
 
 from tests.e2e.certificates import Certificate, authority, signed
 from tests.ports import HOST, free_ports
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 
 PROTOCOLS = {
     "PLAINTEXT": "PLAINTEXT",

@@ -25,8 +25,8 @@ from tests.e2e.secured.life import (
     lived,
     verdict,
 )
-from verdict.kafka.acls import Acl, KafkaPrincipal
-from verdict.kafka.topic_check import TopicAdmin
+from verdict.adapters.kafka.topics import TopicAdmin
+from verdict.operations.acls import Acl, KafkaPrincipal
 
 NAMED = {
     "VERDICT_DEPLOYMENT": TOPICS.deployment,

@@ -16,9 +16,9 @@ from tests.application import APPLICATION
 from tests.e2e.deployment import ROOT, VERDICT, await_ready, stop
 from tests.ports import free_ports
 from verdict.client.client import Client
-from verdict.configuration.kafka import librdkafka_options
-from verdict.configuration.loading import load_settings
-from verdict.kafka.acls import KafkaPrincipal
+from verdict.operations.acls import KafkaPrincipal
+from verdict.settings.kafka import librdkafka_options
+from verdict.settings.load import load_settings
 from verdict.wire.topics import Topics
 
 TOPICS = Topics(APPLICATION, "guarded", "shop-", partitions=1)

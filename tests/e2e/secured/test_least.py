@@ -23,16 +23,16 @@ from tests.e2e.secured.broker import Secured
 from tests.e2e.secured.conftest import allow, binding
 from tests.e2e.secured.life import Environment, as_role, options_of
 from tests.tiers import the_first_of
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.kafka.topics import TopicAdmin
 from verdict.client.client import Client
 from verdict.client.errors import SendFailedError
 from verdict.errors import VerdictError
-from verdict.exactly_once.call_errors import TransactionFailedError
-from verdict.exactly_once.topic_owner import claim_topics
-from verdict.exactly_once.transactions import Transactions
-from verdict.kafka.access import KafkaConfig
-from verdict.kafka.acls import Acl, KafkaPrincipal, acls
-from verdict.kafka.log import KafkaLog
-from verdict.kafka.topic_check import TopicAdmin
+from verdict.operations.acls import Acl, KafkaPrincipal, acls
+from verdict.streaming.exactly_once.call_errors import TransactionFailedError
+from verdict.streaming.exactly_once.topic_owner import claim_topics
+from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.topics import Topics
 
 pytestmark = [pytest.mark.kafka, pytest.mark.process, pytest.mark.timeout(300)]

@@ -13,8 +13,8 @@ import pytest
 from tests.application import APPLICATION
 from tests.e2e.secured.broker import Secured
 from tests.e2e.secured.life import PLANTED, READS, Environment, as_role, verdict
-from verdict.event_log.subscription import subscribe
-from verdict.kafka.acls import KafkaPrincipal
+from verdict.operations.acls import KafkaPrincipal
+from verdict.streaming.event_log.subscription import subscribe
 
 pytestmark = [
     pytest.mark.kafka,

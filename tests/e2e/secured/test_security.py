@@ -14,12 +14,12 @@ from tests.e2e.certificates import authority
 from tests.e2e.secured.broker import Secured
 from tests.e2e.secured.life import PLACE, PLANTED, TOPICS, Environment, options_of, verdict
 from tests.tiers import the_first_of
+from verdict.adapters.kafka.connection import ClientLog
+from verdict.adapters.kafka.listing import list_topics
 from verdict.client.client import Client
 from verdict.client.errors import KafkaUnavailableError
-from verdict.client.listing import list_topics
-from verdict.configuration.kafka import SCRAM
-from verdict.kafka.access import ClientLog
-from verdict.kafka.acls import KafkaPrincipal
+from verdict.operations.acls import KafkaPrincipal
+from verdict.settings.kafka import SCRAM
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600), pytest.mark.process]
 

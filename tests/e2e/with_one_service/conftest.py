@@ -11,7 +11,7 @@ import pytest
 
 from tests.e2e.deployment import Deployment
 from tests.e2e.kept import Kept, kept
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 
 TOKEN = "a token of sixteen"
 

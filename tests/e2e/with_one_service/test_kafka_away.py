@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.deployment import Deployment
 from tests.e2e.outage import outlive
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
 

@@ -14,7 +14,7 @@ from tests.e2e.deployment import Deployment
 from tests.e2e.with_one_service.conftest import TOKEN
 from tests.page.filled import INVOICE
 from tests.page.openapi.test_schemathesis import findings
-from verdict.configuration.found import find_service
+from verdict.settings.discovery import find_service
 
 pytestmark = [
     pytest.mark.kafka,

@@ -17,16 +17,16 @@ from tests.page.browser.chromium import launched
 from tests.page.conftest import TOKEN, Looked
 from tests.page.filled import ODD
 from tests.projection.holding import Holding
-from verdict.configuration.found import DATABASE
-from verdict.configuration.loading import settings_alone
-from verdict.page import serving
-from verdict.page.application import page_of
-from verdict.standing.facts import (
+from verdict.http import serving
+from verdict.http.application import page_of
+from verdict.operations.status.status import (
     BlockedAggregateStatus,
     DeadLettersStatus,
     Problem,
     ProjectionStatus,
 )
+from verdict.settings.discovery import DATABASE
+from verdict.settings.load import settings_alone
 
 LONG = "a-name-without-a-space" * 8
 FILLED, EMPTY, BROKEN = "filled", "empty", "broken"

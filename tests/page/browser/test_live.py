@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.page.browser.conftest import FILLED, NewTab, Serve
-from verdict.standing.facts import Problem, ProjectionStatus
+from verdict.operations.status.status import Problem, ProjectionStatus
 
 pytestmark = [pytest.mark.long, pytest.mark.process]
 

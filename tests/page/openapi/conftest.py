@@ -10,10 +10,10 @@ import pytest
 
 from tests.application import APPLICATION
 from tests.page.conftest import TOKEN, Looked
-from verdict.configuration.loading import settings_alone
-from verdict.page import serving
-from verdict.page.application import page_of
-from verdict.page.openapi import described
+from verdict.http import serving
+from verdict.http.application import page_of
+from verdict.http.openapi import described
+from verdict.settings.load import settings_alone
 
 
 @pytest.fixture(scope="session")

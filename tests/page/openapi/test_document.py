@@ -17,14 +17,14 @@ from tests.application import APPLICATION
 from tests.page.conftest import BEARER, TOKEN, Opened, Page
 from tests.page.filled import FLOW, LATE, ODD, PLACE, fill
 from verdict import Application
-from verdict.configuration.loading import settings_alone
-from verdict.page.application import page_of
-from verdict.page.failures import FAILED
-from verdict.page.openapi import described
-from verdict.page.problem import ERROR
-from verdict.standing.problems import not_running
+from verdict.http.application import page_of
+from verdict.http.failures import FAILED
+from verdict.http.openapi import described
+from verdict.http.problem import ERROR
+from verdict.operations.status.problems import not_running
+from verdict.settings.load import settings_alone
 from verdict.testing import InMemory
-from verdict.wire.readable import readable
+from verdict.wire.json import readable
 
 SCHEMAS = "#/components/schemas/"
 REFERRED = re.compile(rf'"{SCHEMAS}([^"]+)"')

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.read_models.as_of.world import World, deployment_name
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.local.broker import EmbeddedBroker
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 import pytest
 
-from verdict.read_models.as_of.moment import AsOf, ResolvedPosition, parse_as_of
-from verdict.wire.spans import TopicPartition
+from verdict.read_side.as_of.moment import AsOf, ResolvedPosition, parse_as_of
+from verdict.wire.partitions import TopicPartition
 
 NOON = 1_795_262_400_000
 

@@ -14,19 +14,19 @@ import pytest
 from tests.application import APPLICATION
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
+from verdict.adapters.sql.readers.reader import Reader
 from verdict.errors import VerdictError
-from verdict.projection.declared import FIRST, declared, read_models
-from verdict.read_models.as_of.content import (
+from verdict.read_side.as_of.content import (
     CompletionRecord,
     ExportContent,
     ExportRecord,
     completion_record,
 )
-from verdict.read_models.as_of.destination import FileDestination
-from verdict.read_models.as_of.moment import AsOf, ResolvedPosition
-from verdict.read_models.as_of.scratch import scratch_database
-from verdict.reading.reader import Reader
-from verdict.wire.spans import TopicPartition
+from verdict.read_side.as_of.destination import FileDestination
+from verdict.read_side.as_of.moment import AsOf, ResolvedPosition
+from verdict.read_side.as_of.scratch import scratch_database
+from verdict.read_side.catalog import FIRST, declared, read_models
+from verdict.wire.partitions import TopicPartition
 
 CLIENTS = ("zoe", "Zoe", "ada", "é", "\U0001f600", "ﬀ")
 RESOLVED = ResolvedPosition(AsOf(), {TopicPartition("position.events", 0): 6})

@@ -15,29 +15,29 @@ from tests.projection.read_side import ReadSide
 from tests.projection.responses import ACCEPTED, REJECTED
 from tests.read_models.as_of.world import World
 from tests.tiers import the_first_of
-from verdict.database.time_text import wall_clock
+from verdict.adapters.kafka.log_identity import DifferentLogError
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.sql.time_text import wall_clock
 from verdict.errors import UnreachableError, VerdictError
-from verdict.event_log.archive import PositionNotFoundError
-from verdict.event_log.event_log import EventsMissingError
-from verdict.kafka.log import KafkaLog
-from verdict.kafka.log_identity import DifferentLogError
 from verdict.model.message import iso_time
-from verdict.projection import followed, intervention
-from verdict.projection.applier import Applier
-from verdict.projection.batch import ProjectionBatch
-from verdict.projection.intervention import Intervention, Kind
-from verdict.projection.kind_tables import compile_projection
-from verdict.read_models.as_of.errors import (
+from verdict.read_side.apply.applier import Applier
+from verdict.read_side.apply.batch import ProjectionBatch
+from verdict.read_side.as_of.errors import (
     CompactedError,
     FutureTimeError,
     IncompleteExportError,
     NoPositionsError,
     UndecidedCommandsError,
 )
-from verdict.read_models.as_of.materialiser import Materialiser
-from verdict.read_models.as_of.moment import AsOf
+from verdict.read_side.as_of.materialiser import Materialiser
+from verdict.read_side.as_of.moment import AsOf
+from verdict.read_side.projections.kind_tables import compile_projection
+from verdict.read_side.tables import interventions, source_topics
+from verdict.read_side.tables.interventions import Intervention, Kind
+from verdict.streaming.event_log.archive import PositionNotFoundError
+from verdict.streaming.event_log.event_log import EventsMissingError
+from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.records import encode
-from verdict.wire.spans import OffsetRange, TopicPartition
 
 pytestmark = pytest.mark.kafka
 
@@ -278,7 +278,7 @@ def test_a_read_side_that_was_filled_from_another_kafka_tells_nothing(
     traffic(world, 1, Random(4))
     world.archive()
     with world.read_side.engine.begin() as connection:
-        followed.note(connection, "another-cluster", {world.topic: "another-id"})
+        source_topics.note(connection, "another-cluster", {world.topic: "another-id"})
 
     with pytest.raises(
         DifferentLogError, match=r"the read side belongs to another log: .*another-cluster"
@@ -391,7 +391,7 @@ def test_an_event_that_is_passed_over_or_accepted_to_wait_is_told_so(
 def decide(world: World, kind: Kind, name: str) -> None:
     with world.read_side.engine.begin() as connection:
         made = Intervention(kind, "ada", "never open", 0, None, None)
-        intervention.record(connection, compile_projection(us_holder), ("position", name, 3), made)
+        interventions.record(connection, compile_projection(us_holder), ("position", name, 3), made)
 
 
 @pytest.mark.parametrize(

@@ -13,18 +13,18 @@ from confluent_kafka.cimpl import NewTopic
 from tests.projection.event_log import opened
 from tests.read_models.as_of.world import World
 from tests.topics import create_new
+from verdict.adapters.kafka.reader import KafkaLog
 from verdict.errors import VerdictError
-from verdict.kafka.log import KafkaLog
-from verdict.read_models.as_of.content import (
+from verdict.read_side.as_of.content import (
     MARKER_KEY,
     CompletionRecord,
     ExportContent,
     ExportRecord,
     completion_record,
 )
-from verdict.read_models.as_of.materialiser import Materialiser
-from verdict.read_models.as_of.moment import AsOf, ResolvedPosition, parse_as_of
-from verdict.read_models.as_of.to_topic import KafkaTopic
+from verdict.read_side.as_of.materialiser import Materialiser
+from verdict.read_side.as_of.moment import AsOf, ResolvedPosition, parse_as_of
+from verdict.read_side.as_of.to_topic import KafkaTopic
 
 pytestmark = pytest.mark.kafka
 

@@ -13,21 +13,21 @@ from tests.application import APPLICATION
 from tests.projection.event_log import EventLog
 from tests.projection.read_side import ReadSide
 from tests.topics import create, drop
-from verdict.configuration.loading import load_settings
-from verdict.exactly_once.query import DECIDER
-from verdict.kafka.access import KafkaConfig
-from verdict.kafka.log import KafkaLog
-from verdict.local.broker import EmbeddedBroker
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.model.message import Event
-from verdict.projection.applier import Applier
-from verdict.projection.batch import Delivery, ProjectionBatch
-from verdict.read_models.as_of.materialiser import Materialiser
-from verdict.read_models.as_of.moment import parse_as_of
-from verdict.read_models.batches.stream import Decoder
+from verdict.read_side.apply.applier import Applier
+from verdict.read_side.apply.batch import Delivery, ProjectionBatch
+from verdict.read_side.as_of.materialiser import Materialiser
+from verdict.read_side.as_of.moment import parse_as_of
+from verdict.read_side.live.stream import Decoder
+from verdict.settings.load import load_settings
+from verdict.streaming.exactly_once.query import DECIDER
 from verdict.wire.marker import Marker
+from verdict.wire.partitions import OffsetRange as Offsets
+from verdict.wire.partitions import TopicPartition
 from verdict.wire.records import encode
-from verdict.wire.spans import OffsetRange as Offsets
-from verdict.wire.spans import TopicPartition
 from verdict.wire.topics import Topics
 
 PARTITIONS = 2

@@ -1,0 +1,1 @@
+"""Other systems: Kafka, Spark, SQL databases, storage and this machine; nothing of aggregates."""

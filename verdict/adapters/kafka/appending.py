@@ -1,0 +1,98 @@
+"""Records appended to named partitions, and offsets used up without a record.
+
+Kafka counts the records of an aborted transaction, and no reader of committed records sees them.
+So a partition whose end is too low continues above any offset that somebody has read up to.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from verdict.adapters.kafka.connection import ClientLog, KafkaConfig
+from verdict.adapters.kafka.errors import kafka_failed
+from verdict.wire.partitions import TopicPartition
+from verdict.wire.topics import OUTPUT_BYTES
+
+UNUSED = b"unused"  # a key, as a compacted topic refuses records without one
+AT_ONCE = 2_000  # records of a transaction
+USED_UP_AT_ONCE = 100_000  # these hold next to nothing
+
+Record = Mapping[str, Any]
+"""As `Producer.produce` takes it: `topic`, `partition`, `key`, `value`, `headers`."""
+
+
+class Appender:
+    """A transactional producer; a transaction that a killed one left open is aborted first.
+
+    Args:
+        kafka: Where the topics are.
+        transactional_id: Excludes another appender of the same name.
+
+    Raises:
+        UnreachableError: Kafka does not answer.
+        VerdictError: It refuses.
+    """
+
+    def __init__(self, kafka: KafkaConfig, transactional_id: str) -> None:
+        self._servers = str(kafka.settings.get("bootstrap.servers"))
+        self._seconds = kafka.transaction_timeout_s
+        self._refused: list[KafkaError] = []
+        settings: dict[str, Any] = {
+            **kafka.settings,
+            "transactional.id": transactional_id,
+            "transaction.timeout.ms": int(self._seconds * 1000),
+            "message.max.bytes": OUTPUT_BYTES,
+            "compression.type": "lz4",
+            "logger": ClientLog(),
+        }
+        self._producer = Producer(settings)
+        self._call(lambda: self._producer.init_transactions(self._seconds))
+
+    def use_up(self, counts: Mapping[TopicPartition, int]) -> None:
+        """Return when the end of each partition has moved on by at least so many offsets."""
+        for place, count in counts.items():
+            for start in range(0, count, USED_UP_AT_ONCE):
+                few = min(USED_UP_AT_ONCE, count - start)
+                self._write([{**place._asdict(), "key": UNUSED}] * few)
+                self._call(lambda: self._producer.abort_transaction(self._seconds))
+
+    def append(self, records: Iterable[Record]) -> int:
+        """Return how many records there were, when all of them are in Kafka, in their order."""
+        records, count = iter(records), 0
+        while some := [*islice(records, AT_ONCE)]:
+            self._write(some)
+            self._call(lambda: self._producer.commit_transaction(self._seconds))
+            count += len(some)
+        return count
+
+    def _write(self, records: Iterable[Record]) -> None:
+        self._call(self._producer.begin_transaction)
+        for record in records:
+            self._produce(record)
+        if self._producer.flush(self._seconds) and not self._refused:
+            self._refused.append(KafkaError(KafkaError._TIMED_OUT))
+        if self._refused:
+            raise self._failed(KafkaException(self._refused[0]))
+
+    def _produce(self, record: Record) -> None:
+        while True:
+            try:
+                self._producer.produce(on_delivery=self._delivered, **record)
+                return
+            except BufferError:
+                self._producer.poll(0.1)
+
+    def _delivered(self, error: KafkaError | None, _: Message) -> None:
+        if error is not None:
+            self._refused.append(error)
+
+    def _call(self, call: Callable[[], object]) -> None:
+        try:
+            call()
+        except KafkaException as error:
+            raise self._failed(error) from error
+
+    def _failed(self, error: KafkaException) -> Exception:
+        return kafka_failed("records cannot be appended", self._servers, error)

@@ -1,0 +1,166 @@
+"""Our schemas in a schema registry, under the ids that our records carry.
+
+The API is Confluent's (https://docs.confluent.io/platform/current/schema-registry/develop/api.html),
+which Redpanda, Karapace and others speak too: a subject in the mode IMPORT takes a schema together
+with its id and version.
+"""
+
+import base64
+import json
+from collections.abc import Iterable, Iterator
+from http.client import HTTPException
+from typing import Any, NamedTuple
+from urllib.error import HTTPError
+from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.request import Request, urlopen
+
+from fastavro.schema import parse_schema, to_parsing_canonical_form
+
+from verdict.errors import UnreachableError, VerdictError
+from verdict.wire.catalog import catalog_of
+from verdict.wire.schemas.files import SchemaVersion
+from verdict.wire.topics import Topics
+
+TIMEOUT_S = 30
+CONTENT = "application/vnd.schemaregistry.v1+json"
+NOT_FOUND = 404
+
+
+class RegisteredId(NamedTuple):
+    """One version of the schema of a topic's values."""
+
+    subject: str
+    schema: SchemaVersion
+
+
+class RegistryUnavailableError(VerdictError):
+    """A URL cannot be that of a schema registry."""
+
+    exit_code = 2
+
+
+class SchemaClashError(VerdictError):
+    """The registry has something else under an id or a version of ours."""
+
+    def __init__(self, what: str, placed: RegisteredId, registry: "SchemaRegistry") -> None:
+        super().__init__(
+            f"{what} at {registry} is not {placed.schema.subject} v{placed.schema.version}, which "
+            f"has the id {placed.schema.id} in every record: publish to a registry, or a context "
+            "of it, that is verdict's alone"
+        )
+
+
+def every_subject(topics: Topics) -> Iterator[RegisteredId]:
+    """Yield all versions of the schemas of all topics, a subject for each: `<topic>-value`."""
+    homes = {
+        topics.dead_letters: "dead_letter",
+        topics.markers: "marker",
+        topics.decisions: "decision",
+        topics.replies: "response",
+    }
+    for name in topics.application.aggregate_types:
+        homes[topics.commands(name)] = f"{name}_command"
+        homes[topics.events(name)] = f"{name}_event"
+        homes[topics.responses(name)] = "response"
+        homes[topics.rejected(name)] = "rejection"
+    known = catalog_of(topics.application).schemas.by_id
+    for topic, subject in sorted(homes.items()):
+        versions = (one for one in known.values() if one.subject == subject)
+        for version in sorted(versions, key=lambda one: one.version):
+            yield RegisteredId(f"{topic}-value", version)
+
+
+class SchemaRegistry:
+    """A registry at `url`, which may hold a user and a password.
+
+    Every method raises `UnreachableError` when it does not answer, and `VerdictError` with its own
+    words when it refuses.
+    """
+
+    def __init__(self, url: str) -> None:
+        split = urlsplit(url)
+        if split.scheme not in ("http", "https") or not split.hostname:
+            raise RegistryUnavailableError(
+                "a schema registry is named by an http:// or https:// URL"
+            )
+        host = split.netloc.rpartition("@")[2]
+        self._root = urlunsplit((split.scheme, host, split.path.rstrip("/"), "", ""))
+        self._headers = {"Content-Type": CONTENT, "Accept": CONTENT}
+        if split.username:
+            login = f"{split.username}:{split.password or ''}"
+            self._headers["Authorization"] = f"Basic {base64.b64encode(login.encode()).decode()}"
+
+    def __str__(self) -> str:
+        return self._root
+
+    def missing(self, wanted: Iterable[RegisteredId]) -> list[RegisteredId]:
+        """Return what is not there yet.
+
+        Raises:
+            SchemaClashError: Something else stands in its place.
+        """
+        return [placed for placed in wanted if not self._has(placed)]
+
+    def publish(self, missing: Iterable[RegisteredId]) -> None:
+        """Put schemas there under their own ids and versions, one subject after the other."""
+        by_subject: dict[str, list[SchemaVersion]] = {}
+        for placed in missing:
+            by_subject.setdefault(placed.subject, []).append(placed.schema)
+        for subject, versions in by_subject.items():
+            mode = f"/mode/{quote(subject, safe='')}"
+            self._ask("PUT", f"{mode}?force=true", {"mode": "IMPORT"})
+            try:
+                for one in versions:
+                    content = {"schema": json.dumps(one.schema), "id": one.id}
+                    self._ask(
+                        "POST", f"{_path(subject)}/versions", content | {"version": one.version}
+                    )
+            finally:
+                self._ask("DELETE", mode)
+
+    def _has(self, placed: RegisteredId) -> bool:
+        number, version = placed.schema.id, placed.schema.version
+        of_id = self._ask("GET", f"/schemas/ids/{number}")
+        if of_id is not None and not is_same(of_id["schema"], placed.schema):
+            raise SchemaClashError(f"schema id {number}", placed, self)
+        there = self._ask("GET", f"{_path(placed.subject)}/versions/{version}")
+        if there is None:
+            return False
+        if there["id"] != number:
+            raise SchemaClashError(f"version {version} of {placed.subject}", placed, self)
+        return True
+
+    def _ask(self, method: str, path: str, content: Any = None) -> Any:
+        """Return the answer; None when there is nothing of that name."""
+        body = None if content is None else json.dumps(content).encode()
+        request = Request(self._root + path, body, self._headers, method=method)
+        try:
+            with urlopen(request, timeout=TIMEOUT_S) as answer:
+                return json.load(answer)
+        except HTTPError as error:
+            with error:
+                said = error.read(500).decode(errors="replace")
+            if error.code == NOT_FOUND:
+                return None
+            raise VerdictError(f"{self} refuses {method} {path}: {error.code} {said}") from error
+        except (OSError, HTTPException, ValueError) as error:
+            raise UnreachableError(
+                f"the schema registry {self} does not answer: {error}"
+            ) from error
+
+
+def _path(subject: str) -> str:
+    return f"/subjects/{quote(subject, safe='')}"
+
+
+def is_same(text: str, schema: SchemaVersion) -> bool:
+    """Compare as readers of data do: a registry may write a schema in another way.
+
+    Raises:
+        Exception: Any, if the text is no Avro schema.
+    """
+    return _canonical(json.loads(text)) == _canonical(schema.schema)
+
+
+def _canonical(schema: Any) -> str:
+    return to_parsing_canonical_form(parse_schema(schema))

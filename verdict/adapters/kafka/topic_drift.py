@@ -1,0 +1,159 @@
+"""What is wrong with a topic, as a value, and as one message that leaves nothing out."""
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from verdict.errors import VerdictError
+from verdict.wire.partitions import TopicPartition
+from verdict.wire.topics import OWN_TIME, Topic, Topics
+
+MISSING = "topic"  # as the setting of a topic that there is not
+PARTITIONS = "partitions"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One setting of one topic that is not what it must be; `advice` says what to do.
+
+    A start refuses it if it is `fatal`, else it warns of it and goes on.
+    """
+
+    topic: str
+    setting: str
+    found: str
+    wanted: str
+    advice: str = ""
+    fatal: bool = True
+
+    def __str__(self) -> str:
+        advice = f" ({self.advice})" if self.advice else ""
+        return f"{self.topic}: {self.setting} is {self.found}, must be {self.wanted}{advice}"
+
+
+class TopicSettingsError(VerdictError):
+    """Topics are missing, or are set up in a way that would lose or move records."""
+
+    def __init__(self, differences: Sequence[Difference]) -> None:
+        self.differences = tuple(differences)
+        lines = "".join(f"\n  {difference}" for difference in differences)
+        remedy = "none of them stops verdict"
+        if any(one.fatal for one in differences):
+            remedy = (
+                "mend them, settings with kafka-configs.sh --alter, and start again; the embedded "
+                "Kafka answers while `verdict run broker` runs"
+            )
+        super().__init__(
+            f"{len(differences)} topic settings are not what they must be:{lines}\n{remedy}"
+        )
+
+
+class PartitionsAddedError(VerdictError):
+    """Somebody has added partitions to a commands topic while it was being decided."""
+
+    def __init__(self, topic: str, before: int, now: int) -> None:
+        super().__init__(
+            f"{topic} has {now} partitions, and had {before} when the service started: keys have "
+            f"moved to others, and {_moved(topic)}; nothing that lies on the new ones was decided"
+        )
+
+
+def wrong_partitions(
+    topic: Topic, found: int, accepted: Container[TopicPartition] = (), decided: int | None = None
+) -> list[Difference]:
+    """Return what is wrong with the partition count of a topic of ours.
+
+    Args:
+        topic: What it must be.
+        found: What it is.
+        accepted: Partitions that may have been added, on a person's word.
+        decided: Of a commands topic: how many had been decided from, None before the first batch.
+    """
+    wanted = decided or topic.partitions
+    added = [TopicPartition(topic.name, number) for number in range(wanted, found)]
+    if found < wanted or any(one not in accepted for one in added):
+        advice = ""
+        if decided is not None:
+            advice = (
+                f"commands were decided with {decided}: with another count keys move to other "
+                "partitions and their order is lost"
+            )
+        if added:
+            advice = "; ".join(filter(None, (advice, _moved(topic.name))))
+        return [Difference(topic.name, PARTITIONS, str(found), str(wanted), advice)]
+    first = None if decided is None else _first(topic.name, decided, accepted)
+    if first is not None and topic.partitions != first:
+        advice = (
+            f"the setting `partitions` says {topic.partitions}, but the first commands were "
+            f"decided with {first}, which is how many verdict writes to: set partitions to {first}"
+        )
+        return [Difference(topic.name, PARTITIONS, str(found), str(topic.partitions), advice)]
+    return []
+
+
+def added_partitions(
+    topic: str, found: int, written: int, accepted: Container[TopicPartition] = ()
+) -> list[Difference]:
+    """Return what is wrong with the partition count of a topic that verdict alone writes to.
+
+    Args:
+        topic: Its name.
+        found: How many it has.
+        written: To how many verdict writes.
+        accepted: Partitions that may have been added, on a person's word.
+    """
+    added = [TopicPartition(topic, number) for number in range(written, found)]
+    if found >= written and all(one in accepted for one in added):
+        return []
+    advice = (
+        f"somebody added partitions: verdict writes to the first {written} only, as before, and "
+        "goes on; when you know who did it and why, note it with `verdict topics accept "
+        f"{topic} --why …`"
+    )
+    if not added:
+        return [Difference(topic, PARTITIONS, str(found), str(written))]
+    return [Difference(topic, PARTITIONS, str(found), str(written), advice, fatal=False)]
+
+
+def as_begun(
+    topics: Topics, decided: Mapping[str, Sequence[int]], accepted: Container[TopicPartition]
+) -> Topics:
+    """Return the topics with as many partitions as they had at the first start.
+
+    Args:
+        topics: With as many as the setting says, which holds until something was decided.
+        decided: The offsets of the decider's marker.
+        accepted: Partitions of commands topics that were added since, on a person's word.
+    """
+    counts = [_first(topic, len(of), accepted) for topic, of in decided.items()]
+    return replace(topics, partitions=min(counts, default=topics.partitions))
+
+
+def _first(topic: str, decided: int, accepted: Container[TopicPartition]) -> int:
+    return next((n for n in range(1, decided) if TopicPartition(topic, n) in accepted), decided)
+
+
+def _moved(topic: str) -> str:
+    return (
+        "Kafka takes no partition away: when all that was sent before is decided and no sender "
+        f"sends to it, `verdict topics accept {topic} --why …` lets it go on with them"
+    )
+
+
+def wrong_settings(topic: Topic, found: Mapping[str, str]) -> list[Difference]:
+    """Return the settings of a topic that are not what they must be."""
+    return [
+        Difference(
+            topic.name, setting, found.get(setting, "unset"), wanted, _advice(topic, setting)
+        )
+        for setting, wanted in topic.settings.items()
+        if found.get(setting) != wanted
+    ]
+
+
+def _advice(topic: Topic, setting: str) -> str:
+    if setting not in OWN_TIME:
+        return ""
+    return (
+        "`verdict up` sets it where its user may; else kafka-configs.sh --alter --entity-type "
+        f"topics --entity-name {topic.name} --add-config {setting}={topic.settings[setting]}"
+    )

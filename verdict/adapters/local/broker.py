@@ -1,0 +1,300 @@
+"""A real Kafka for one machine: broker and controller in one JVM that ends with its parent."""
+
+import base64
+import contextlib
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from verdict.adapters.local import permissions
+from verdict.adapters.local.claim import BrokerClaim
+from verdict.adapters.local.class_data_sharing import class_archive, is_recording
+from verdict.adapters.local.jars import broker_classpath, last_lines
+from verdict.adapters.local.java import ENGLISH, LOCALE, find_java
+from verdict.errors import FULL_DISK, TimedOutError, VerdictError
+
+HERE = Path(__file__).parent
+READY_S = 60
+GRACE_S = 10
+RECORDING_S = 120  # what a JVM has loaded is written behind its end
+LISTENER = re.compile(r"^listeners=PLAINTEXT://127\.0\.0\.1:(\d+)", re.MULTILINE)
+
+JVM_OPTIONS = (
+    *ENGLISH,
+    "-Xms48m",
+    "-Xmx512m",
+    "-XX:+ExitOnOutOfMemoryError",  # else a thread of it dies, and what it served waits for ever
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",  # the better compiler would take minutes of the cores of one machine
+    "-Djava.awt.headless=true",
+)
+
+# The voters are static, so that a data directory may be reused with another port. The cleaner's
+# buffer is 128 MB by default and what runs a small heap out of memory. What has 50 partitions by
+# default has few. After a crash the broker is let in again when its old session has run out. By
+# default a controller that has nothing to say writes so down twice a second.
+PROPERTIES = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller_port}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+controller.listener.names=CONTROLLER
+inter.broker.listener.name=PLAINTEXT
+log.dirs={logs}
+log.segment.bytes=16777216
+log.cleaner.dedupe.buffer.size=2097152
+auto.create.topics.enable=false
+metadata.max.idle.interval.ms=10000
+broker.heartbeat.interval.ms=1000
+broker.session.timeout.ms=3000
+num.network.threads=2
+num.io.threads=2
+group.coordinator.threads=1
+share.coordinator.threads=1
+group.initial.rebalance.delay.ms=0
+offsets.topic.num.partitions=4
+offsets.topic.replication.factor=1
+transaction.state.log.num.partitions=4
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+share.coordinator.state.topic.num.partitions=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+"""
+
+# Kafka answers a record, and a transaction, when the operating system has it; with this, when the
+# disk has it: on every topic, its own among them.
+FLUSHED = {"log.flush.interval.messages": "1"}
+
+
+class EmbeddedBroker:
+    """Kafka on a data directory, from `start` to `stop`, also as a context manager.
+
+    The broker ends when this process ends, SIGKILL included (only a child that was forked without
+    an exec would keep it); Ctrl-C in the terminal does not reach it. What was written stays in the
+    directory and is there at the next start, with whatever port. One broker at a time runs on a
+    directory; one that outlived its parent is ended first.
+    """
+
+    def __init__(
+        self,
+        data_dir: Path,
+        port: int | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        """Name where it keeps everything, and how it is reached.
+
+        Args:
+            data_dir: Its directory.
+            port: On 127.0.0.1; None: that of the last start when it is free, else one that is.
+            properties: Of Kafka's server.properties, instead of or besides ours; `{port}` and
+                `{controller_port}` in a value stand for the ports.
+        """
+        self.data_dir = data_dir.absolute()
+        self.log = self.data_dir / "broker.log"
+        self._port = port
+        self._more = dict(properties or {})
+        self._claim: BrokerClaim | None = None
+        self._guardian: subprocess.Popen[bytes] | None = None
+        self._log_start = 0
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Return what a Kafka client needs to connect; kept over restarts of this object."""
+        if self._port is None:
+            raise VerdictError("the embedded broker has no address before its first start")
+        return f"127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        """Start the broker and return when it answers.
+
+        Raises:
+            EnvironmentIncompleteError: Java or the jars are missing.
+            TimedOutError: It does not answer within a minute.
+            VerdictError: The directory or the port is in use, or the broker died; the message
+                ends with the last lines of its log.
+        """
+        permissions.close(self.data_dir)
+        java = _java()
+        self._claim = BrokerClaim(self.data_dir / "broker.pid", mark=str(self._properties))
+        try:
+            self._port, controller_port = self._ports()
+            self._format(java, controller_port)
+            self._write_properties(self._properties, self._logs, controller_port)
+            self._launch(java, self._claim)
+            self._await_ready()
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """End the broker cleanly, by force after 10 s; nothing happens when none runs."""
+        if self._guardian is not None:
+            self._guardian.communicate()  # closes its stdin, which asks for the end
+            self._guardian = None
+        if self._claim is not None:
+            self._claim.release()
+            self._claim = None
+
+    def check(self) -> None:
+        """Return while the broker runs.
+
+        Raises:
+            VerdictError: It was started and has ended by itself, or somebody ended it.
+        """
+        if self._guardian is not None and (code := self._guardian.poll()) is not None:
+            said = self._last_lines()
+            room = f"make room in {self.data_dir}, then " if re.search(FULL_DISK, said) else ""
+            raise VerdictError(
+                f"the embedded broker ended by itself with {code}: {room}start again, what it had "
+                f"acknowledged is kept; {said}"
+            )
+
+    def kill(self) -> None:
+        """End the broker as a crash would, by SIGKILL; `start` brings it back."""
+        if self._claim is not None and (broker := self._claim.broker) is not None:
+            with contextlib.suppress(psutil.NoSuchProcess):  # it was faster
+                broker.kill()
+        self.stop()
+
+    def __enter__(self) -> "EmbeddedBroker":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _ports(self) -> tuple[int, int]:
+        """Return the port that was asked for, else the one of the last start if it is free."""
+        if self._port is None and (last := LISTENER.search(_text(self._properties))):
+            with contextlib.suppress(VerdictError):
+                return _free_ports(int(last[1]))
+        return _free_ports(self._port)
+
+    @property
+    def _properties(self) -> Path:
+        return self.data_dir / "server.properties"
+
+    @property
+    def _logs(self) -> Path:
+        return self.data_dir / "data"
+
+    def _format(self, java: list[str], controller_port: int) -> None:
+        if self._logs.is_dir():
+            return
+        # formatted aside: an interrupt leaves no half-formatted directory that looks like data
+        fresh = self.data_dir / "data.new"
+        shutil.rmtree(fresh, ignore_errors=True)
+        properties = self.data_dir / "format.properties"
+        self._write_properties(properties, fresh, controller_port)
+        tool = ["kafka.tools.StorageTool", "format", "-t", _cluster_id(), "-c", str(properties)]
+        answer = subprocess.run(
+            java + tool,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=self.data_dir,
+            env=os.environ | LOCALE,
+        )
+        if answer.returncode != 0:
+            raise VerdictError(
+                f"cannot prepare {self.data_dir} for Kafka:\n{last_lines(answer.stdout)}"
+            )
+        fresh.rename(self._logs)
+
+    def _write_properties(self, path: Path, logs: Path, controller_port: int) -> None:
+        ours = dict(line.split("=", 1) for line in PROPERTIES.splitlines())
+        text = "".join(f"{name}={value}\n" for name, value in (ours | self._more).items())
+        # relative to the folder in which the JVM runs: Java reads the file as Latin-1, and splits
+        # at each comma
+        path.write_text(
+            text.format(port=self._port, controller_port=controller_port, logs=logs.name)
+        )
+
+    def _launch(self, java: list[str], claim: BrokerClaim) -> None:
+        grace_s = RECORDING_S if is_recording() else GRACE_S
+        guardian = [sys.executable, "-I", "-S", str(HERE / "guardian.py"), str(grace_s)]
+        with self.log.open("ab") as log:
+            self._log_start = log.tell()
+            self._guardian = subprocess.Popen(
+                [*guardian, *java, "kafka.Kafka", str(self._properties)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+                cwd=self.data_dir,
+                env=os.environ | LOCALE,
+            )
+        assert self._guardian.stdout is not None
+        if pid := self._guardian.stdout.readline():
+            claim.record(int(pid))
+
+    def _await_ready(self) -> None:
+        assert self._guardian is not None
+        address = {"bootstrap.servers": self.bootstrap_servers}
+        admin = AdminClient(address | {"log_level": 0, "reconnect.backoff.max.ms": 200})
+        deadline = time.monotonic() + READY_S
+        while time.monotonic() < deadline:
+            if self._guardian.poll() is not None:
+                raise VerdictError(
+                    f"the embedded broker died at start; {self._last_lines()}; where a file of it "
+                    "is missing or damaged, bring its folder back as it was"
+                )
+            with contextlib.suppress(KafkaException):
+                if admin.list_topics(timeout=1).brokers:
+                    return
+        raise TimedOutError(
+            f"the embedded broker does not answer after {READY_S} s; {self._last_lines()}"
+        )
+
+    def _last_lines(self) -> str:
+        with self.log.open(errors="replace") as log:
+            log.seek(self._log_start)
+            return f"the end of {self.log}:\n{last_lines(log.read())}"
+
+
+def _java() -> list[str]:
+    java, class_path = find_java(), broker_classpath()
+    logging = f"-Dlog4j2.configurationFile={(HERE / 'quiet.log4j2.xml').as_uri()}"
+    archive = class_archive("broker", java, [Path(class_path).parent])
+    return [str(java), *JVM_OPTIONS, *archive, logging, "-cp", class_path]
+
+
+def _cluster_id() -> str:
+    """Return a new id as Kafka writes them; one with a dash first would be taken for an option."""
+    while (found := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()).startswith("-"):
+        pass
+    return found.rstrip("=")
+
+
+def _text(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+def _free_ports(wanted: int | None) -> tuple[int, int]:
+    """Return two different ports that are free now, the first as `wanted` if that is given."""
+    try:
+        # both are held at once, and let go just before Kafka takes them
+        with (
+            socket.create_server(("127.0.0.1", wanted or 0)) as first,
+            socket.create_server(("127.0.0.1", 0)) as second,
+        ):
+            return first.getsockname()[1], second.getsockname()[1]
+    except OSError as error:
+        raise VerdictError(
+            f"port {wanted} cannot be used for Kafka ({error.strerror}): "
+            "stop what uses it, or choose another one"
+        ) from error

@@ -1,0 +1,191 @@
+"""The jars that pip cannot bring: Kafka's broker, and Spark's Kafka connector.
+
+The Ivy that pyspark ships fetches them, `jars.lock` says byte for byte what they must be. They
+lie in the user's cache and are checked on every use (hashing all of them takes 0.1 s), so what
+runs is what was tested.
+"""
+
+import argparse
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from verdict.adapters.local.java import find_java
+from verdict.errors import EnvironmentIncompleteError
+from verdict.settings.user_folders import cache_folder
+
+HERE = Path(__file__).parent
+LOCK = HERE / "jars.lock"
+OF_S3 = HERE / "s3.lock"  # fetched by who has an object store only
+# by lock; never on one class path: broker and Spark each have their own kafka-clients
+FOLDERS = {LOCK: ("broker", "spark"), OF_S3: ("s3",)}
+IVY_SETTINGS = "VERDICT_IVY_SETTINGS"
+
+
+def broker_classpath() -> str:
+    """Return the class path that Kafka's broker and its tools run with, logging included.
+
+    Raises:
+        EnvironmentIncompleteError: The jars cannot be fetched, or are not what the lock says.
+    """
+    return str(fetched() / "broker" / "*")
+
+
+def spark_jars() -> list[Path]:
+    """Return the jars that make Spark read and write Kafka; raises as `broker_classpath` does."""
+    return sorted((fetched() / "spark").iterdir())
+
+
+def s3_jars() -> list[Path]:
+    """Return the jars that make Spark keep files in an object store; raises as the others do."""
+    return sorted((fetched(lock=OF_S3) / "s3").iterdir())
+
+
+def fetched(ivy_settings: Path | None = None, lock: Path = LOCK) -> Path:
+    """Return the checked cache folder, one sub-folder per class path; fetch it when it is missing.
+
+    Args:
+        ivy_settings: An ivysettings.xml that names the repositories of a closed network;
+            without it the variable VERDICT_IVY_SETTINGS, else Ivy's own default.
+        lock: Which of `FOLDERS`.
+
+    Raises:
+        EnvironmentIncompleteError: The jars cannot be fetched, or are not what the lock says.
+    """
+    cache = cache_folder()
+    # one folder per lock: two checkouts of different versions do not disturb each other
+    folder = cache / f"jars-{hashlib.sha256(lock.read_bytes()).hexdigest()[:16]}"
+    if folder.is_dir():
+        verify(folder, lock)
+        return folder
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache, prefix="fetching-") as scratch:
+        staged = Path(scratch, "jars")
+        retrieve(staged, ivy_settings, lock)
+        verify(staged, lock)
+        _move_into_place(staged, folder)
+    return folder
+
+
+def verify(folder: Path, lock: Path) -> None:
+    """Return when `folder` holds exactly the jars that `lock` demands.
+
+    Raises:
+        EnvironmentIncompleteError: Some jar is missing, unexpected or altered; the message names
+            each.
+    """
+    found, wanted = digests(folder), read_lock(lock)
+    differing = sorted(
+        jar for jar in found.keys() | wanted.keys() if found.get(jar) != wanted.get(jar)
+    )
+    if differing:
+        lines = [
+            f"  {jar}: found {found.get(jar, 'nothing')}, wanted {wanted.get(jar, 'nothing')}"
+            for jar in differing
+        ]
+        raise EnvironmentIncompleteError(
+            f"the jars in {folder} are not those of {lock.name} (SHA-256):\n"
+            + "\n".join(lines)
+            + "\ndelete that folder, if it still exists, to have them fetched again"
+        )
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of every file below `folder`, keyed by its relative path."""
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def read_lock(lock: Path = LOCK) -> dict[str, str]:
+    """Return what a lock demands: "folder/name" to SHA-256."""
+    lines = (line.split() for line in lock.read_text().splitlines())
+    return {f"{folder}/{name}": sha256 for folder, name, sha256 in lines}
+
+
+def write_lock(ivy_settings: Path | None = None, lock: Path = LOCK) -> None:
+    """Fetch what the ivy files ask for, and lock to it."""
+    with tempfile.TemporaryDirectory() as scratch:
+        staged = Path(scratch, "jars")
+        retrieve(staged, ivy_settings, lock)
+        found = digests(staged)
+    lock.write_text("".join(f"{jar.replace('/', ' ')} {found[jar]}\n" for jar in found))
+
+
+def retrieve(target: Path, ivy_settings: Path | None = None, lock: Path = LOCK) -> None:
+    """Let Ivy put the jars of each folder below `target`; unchecked, see `verify`.
+
+    Raises:
+        EnvironmentIncompleteError: Ivy did not get them; the message holds what it said.
+    """
+    named = ivy_settings or os.environ.get(IVY_SETTINGS)
+    settings = ["-settings", str(named)] if named else []
+    for folder in FOLDERS[lock]:
+        command = [str(find_java()), "-jar", str(_ivy()), *settings]
+        command += ["-cache", str(target.with_name("ivy-cache"))]
+        command += ["-ivy", str(HERE / f"{folder}.ivy.xml")]
+        command += ["-retrieve", str(target / folder / "[artifact]-[revision].[ext]")]
+        ivy = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if ivy.returncode != 0:
+            raise EnvironmentIncompleteError(
+                f"the {folder} jars could not be fetched; Ivy's last lines:\n"
+                f"{last_lines(ivy.stdout)}\n"
+                f"without access to Maven Central, name an ivysettings.xml in {IVY_SETTINGS}"
+            )
+
+
+def last_lines(text: str) -> str:
+    """Return the end of what a program said, to be shown below a message."""
+    return "\n".join(f"  {line}" for line in text.splitlines()[-20:])
+
+
+def _ivy() -> Path:
+    # found, not imported: importing pyspark takes longer than all of this
+    pyspark = find_spec("pyspark")
+    folders = pyspark.submodule_search_locations if pyspark else None
+    for folder in folders or ():
+        for jar in Path(folder, "jars").glob("ivy-*.jar"):
+            return jar
+    raise EnvironmentIncompleteError(
+        "pyspark, or the ivy jar in it, is not installed: run make setup"
+    )
+
+
+def _move_into_place(staged: Path, folder: Path) -> None:
+    try:
+        staged.rename(folder)
+    except OSError:
+        # another process was faster; what it moved there was checked as well
+        if not folder.is_dir():
+            raise
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Fetch the jars, or with `--lock` rewrite the lock files (for maintainers)."""
+    parser = argparse.ArgumentParser(
+        prog="python -m verdict.adapters.local.jars", description=main.__doc__
+    )
+    parser.add_argument("--lock", action="store_true", help="rewrite the locks from the ivy files")
+    parser.add_argument("--ivy-settings", type=Path, help=f"instead of {IVY_SETTINGS}")
+    options = parser.parse_args(arguments)
+    try:
+        if options.lock:
+            for lock in FOLDERS:
+                write_lock(options.ivy_settings, lock)
+        else:
+            fetched(options.ivy_settings)
+    except EnvironmentIncompleteError as incomplete:
+        print(f"verdict: {incomplete}", file=sys.stderr)
+        return incomplete.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,307 @@
+"""A Spark session with every setting that verdict's streams rely on: here, or on a cluster."""
+
+import atexit
+import logging
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+import uuid
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark import SparkConf, SparkContext, accumulators
+from pyspark.errors import PySparkRuntimeError
+from pyspark.find_spark_home import _find_spark_home
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from verdict.adapters.local import permissions
+from verdict.adapters.local.class_data_sharing import class_archive
+from verdict.adapters.local.jars import spark_jars
+from verdict.adapters.local.java import ENGLISH, LOCALE, find_java
+from verdict.adapters.spark.location import local_path
+from verdict.adapters.spark.user import ensure_user_name, java_home_of_the_user
+from verdict.errors import VerdictError
+from verdict.settings.cluster import SECRET
+
+LOG4J = Path(permissions.__file__).with_name("quiet.log4j2.xml")
+LOG = "spark.log"
+STATE_STORE = "spark.sql.streaming.stateStore"
+
+# The better compiler works for minutes; on few cores it takes them from what it is to make faster.
+QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
+FEW_CORES = 2
+LOOPBACK = "127.0.0.1"
+
+PYTHON = "spark.pyspark.python"
+EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
+
+SOCKET_PATH_BYTES = 100  # macOS takes 103, Linux 107
+
+STREAMING = {
+    f"{STATE_STORE}.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    f"{STATE_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
+    f"{STATE_STORE}.rocksdb.trackTotalNumberOfRows": "false",  # costs a read per write
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(32 * 2**20),  # else 50,000 of any size
+    # Sorting a batch of many bytes takes all that it may before it goes to the disk, and beside it
+    # the state of a slice is held several times.
+    "spark.memory.fraction": "0.3",
+    "spark.sql.streaming.metricsEnabled": "true",
+    # between pools; within the one that all share who choose none, first come, first served
+    "spark.scheduler.mode": "FAIR",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # else INT96, which is deprecated
+    "spark.hadoop.fs.permissions.umask-mode": "077",  # Hadoop's own, whatever the process has
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing"
+        ".FileSystemBasedCheckpointFileManager"
+    ),
+    # plans show the options of a source; by default only those that look like secrets are masked
+    "spark.sql.redaction.options.regex": r"(?i)url|^kafka[.](?!bootstrap[.]servers$)",
+}
+
+
+def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
+    app_name: str,
+    cores: int,
+    shuffle_partitions: int,
+    driver_memory: str,
+    local_dir: Path,
+    extra: Mapping[str, str] | None = None,
+    keep_open: Sequence[int] = (),
+    master: str | None = None,
+    more_jars: Sequence[Path] = (),
+) -> SparkSession:
+    """Return a session; the JVM of this process is started when it has none yet.
+
+    The JVM ends with this process, SIGKILL included, and Ctrl-C in the terminal does not reach it:
+    stop the session, then leave. A later session of the same process runs in the same JVM, so
+    `driver_memory` and `local_dir` stay as they were.
+
+    Args:
+        app_name: Shown in the UI and in metrics.
+        cores: How many tasks run at a time in local mode.
+        shuffle_partitions: The number of shards; a checkpoint holds on to its own.
+        driver_memory: The JVM's heap, such as "1g"; executors share it in local mode.
+        local_dir: Takes shuffle and state files, native libraries, and `spark.log`, where
+            everything goes that Spark, its JVM and the Python workers say. All but that log is
+            removed first: a process that was killed leaves its files behind.
+        extra: Further settings of Spark; they win over the ones given here.
+        keep_open: File descriptors that the JVM inherits, such as that of a lock.
+        master: Of a cluster, whose executors are in other JVMs; None: local mode.
+        more_jars: Besides those of Kafka.
+
+    Raises:
+        EnvironmentIncompleteError: Java or the jars are missing.
+        VerdictError: The JVM does not start, for example for want of memory; names its log.
+    """
+    local_dir = local_dir.absolute()
+    temporary = local_dir / "tmp"
+    if SparkContext._gateway is None:  # else what lies there may be the running JVM's
+        _clear(local_dir)
+    permissions.keep_to_ourselves()
+    temporary.mkdir(parents=True, exist_ok=True)
+    _prepare_environment()
+    _leave_a_death_to_who_looks_for_it()
+    jars, sockets = [*spark_jars(), *more_jars], _folder_of_sockets(temporary)
+    java_tmp = temporary if master is None else sockets  # where each JVM has them of itself
+    settings = {
+        **STREAMING,
+        "spark.app.name": app_name,
+        "spark.sql.shuffle.partitions": str(shuffle_partitions),
+        "spark.driver.memory": driver_memory,
+        "spark.driver.extraJavaOptions": shlex.join(_java_options(java_tmp, cores, jars)),
+        "spark.local.dir": str(local_dir),
+        "spark.sql.warehouse.dir": local_path(local_dir / "warehouse"),
+        # on the class path, from where Hadoop loads classes too: "spark.jars" would copy each one
+        "spark.driver.extraClassPath": ":".join(map(str, jars)),
+        "spark.ui.showConsoleProgress": "false",
+        "spark.ui.enabled": "false",
+        **(_on_this_machine(cores, sockets) if master is None else {}),
+        **(extra or {}),
+        **({} if master is None else _on_a_cluster(master, jars, extra or {})),
+    }
+    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    gateway = _gateway(conf, local_dir / LOG, keep_open)
+    ensure_user_name(gateway)
+    try:
+        context = SparkContext(conf=conf, gateway=gateway)
+    except Py4JJavaError as error:
+        raise VerdictError(
+            f"Spark does not start as it is set: {error.java_exception.getMessage()} (spark_master "
+            f"and the table `spark`); {local_dir / LOG} has all of it"
+        ) from error
+    session = SparkSession(context)
+    _without_checksums(session)
+    return session
+
+
+def _on_this_machine(cores: int, sockets: Path) -> dict[str, str]:
+    """Return what is right where all is in one JVM and nobody else may come in."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers take the first python3 on PATH
+    os.environ["SPARK_LOCAL_IP"] = LOOPBACK
+    return {
+        "spark.master": f"local[{cores}]",
+        "spark.driver.bindAddress": LOOPBACK,
+        "spark.driver.host": LOOPBACK,
+        "spark.authenticate": "true",  # with a secret of this run, between the parts in the JVM
+        # over TCP anybody on this machine could be the first to speak to the state of a task
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.python.unix.domain.socket.dir": str(sockets),
+        # Hadoop without its native library, which pyspark has not, starts a `chmod` for every file
+        # that it writes: with ten files to a batch that was most of a lonely command's wait
+        "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
+    }
+
+
+def _on_a_cluster(master: str, jars: Sequence[Path], chosen: Mapping[str, str]) -> dict[str, str]:
+    """Return what executors on other machines need, and what was chosen for it."""
+    # PySpark asks the environment alone; unset, executors have the image that this process has
+    python = chosen.get(PYTHON) or os.environ.get("PYSPARK_PYTHON") or sys.executable
+    os.environ["PYSPARK_PYTHON"] = python
+    ours = _options_of_executors(int(chosen.get("spark.executor.cores", FEW_CORES + 1)))
+    theirs = chosen.get(EXECUTOR_OPTIONS, "")  # of two alike Java takes the last
+    return {
+        "spark.master": master,
+        EXECUTOR_OPTIONS: f"{shlex.join(ours)} {theirs}".strip(),
+        "spark.jars": ",".join(jar.as_uri() for jar in jars),
+        "spark.python.unix.domain.socket.enabled": "true",
+        **{f"spark.executorEnv.{name}": value for name, value in LOCALE.items()},
+        # Spark copies a snapshot of a state by what only a LocalFileSystem is, so that `.crc` files
+        # come with it: `_without_checksums` does not reach executors
+        "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
+        # until a machine that vanished is known to be gone, and its tasks move to others
+        "spark.network.timeout": "20s",
+        "spark.network.timeoutInterval": "5s",
+        "spark.executor.heartbeatInterval": "5s",
+        **{name: value for name, value in chosen.items() if name != EXECUTOR_OPTIONS},
+    }
+
+
+def _clear(local_dir: Path) -> None:
+    for left in local_dir.iterdir() if local_dir.is_dir() else ():
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left)
+        elif left.name != LOG:
+            left.unlink()
+
+
+def _without_checksums(session: SparkSession) -> None:
+    """Let this JVM write no `.crc` beside local files, as Spark writes its checkpoints by default.
+
+    A file and its `.crc` are put in place one after the other: a kill in between would leave a
+    checkpoint that cannot be read.
+    """
+    jvm = session.sparkContext._jvm
+    assert jvm is not None
+    configuration = session.sparkContext._jsc.hadoopConfiguration()
+    # Hadoop keeps one instance for all who ask
+    files = jvm.org.apache.hadoop.fs.FileSystem.getLocal(configuration)
+    files.setWriteChecksum(False)
+    files.setVerifyChecksum(False)
+
+
+def jvm_exit_code(session: SparkSession) -> int | None:
+    """Return with what the JVM of `session` ended; None while it runs.
+
+    Nothing of the session can be asked any more once it has ended, `stop` included.
+    """
+    code: int | None = session.sparkContext._gateway.proc.poll()  # type: ignore[union-attr]
+    return code
+
+
+def end_jvm() -> None:
+    """End Spark's JVM, whose session is stopped; return when it has written all that it writes."""
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait()
+    SparkContext._gateway = SparkContext._jvm = None
+
+
+def _java_options(temporary: Path, cores: int, jars: Sequence[Path]) -> list[str]:
+    options = [*ENGLISH, f"-Djava.io.tmpdir={temporary}", *java_home_of_the_user(temporary)]
+    options.append(f"-Dlog4j2.configurationFile={LOG4J.as_uri()}")
+    of_spark = Path(_find_spark_home(), "jars")
+    options += class_archive("spark", find_java(), [*jars, of_spark])
+    return [*options, QUICK_COMPILER] if cores <= FEW_CORES else options
+
+
+def _options_of_executors(cores: int) -> list[str]:
+    options = [f"-Dlog4j2.configurationFile={LOG4J.as_uri()}", *ENGLISH]
+    return [*options, QUICK_COMPILER] if cores <= FEW_CORES else options
+
+
+def _folder_of_sockets(temporary: Path) -> Path:
+    """Return where sockets can lie that nobody else can enter."""
+    if _fits_sockets(temporary):
+        return temporary
+    # always the same one for a data directory, so that what was killed leaves one and not many
+    name = blake2b(os.fsencode(temporary), digest_size=8).hexdigest()
+    folder = Path("/tmp", f"verdict-{os.getuid()}-{name}")  # $TMPDIR may have capitals too
+    if SparkContext._gateway is None:  # else what lies there may be the running JVM's
+        shutil.rmtree(folder, ignore_errors=True)
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:  # or it is somebody else's
+        folder = Path(tempfile.mkdtemp(prefix="verdict-", dir="/tmp"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _fits_sockets(folder: Path) -> bool:
+    """Whether Unix domain sockets, which are faster than TCP, can lie in `folder`.
+
+    A Python worker of PySpark 4.2.1 lower-cases the path that it is told (`EvalConf` in
+    `pyspark/worker.py`), and systems take little more than 100 characters.
+    """
+    path = str(folder / f".{uuid.UUID(int=0)}.sock")
+    return path == path.lower() and len(path.encode()) <= SOCKET_PATH_BYTES
+
+
+def _gateway(conf: SparkConf, log: Path, keep_open: Sequence[int]) -> object:
+    if SparkContext._gateway is not None:
+        return SparkContext._gateway
+    # what is on its command line everybody on this machine can read; SparkContext tells it the rest
+    seen = [(name, value) for name, value in conf.getAll() if not SECRET.search(name)]
+    shown = SparkConf(loadDefaults=False).setAll(seen)
+    # launched here, as SparkContext would leave the JVM's stderr on the terminal
+    with log.open("ab") as said:
+        try:
+            gateway: object = launch_gateway(  # type: ignore[no-untyped-call]
+                shown, {"stdout": said, "stderr": said, "pass_fds": tuple(keep_open)}
+            )
+        except PySparkRuntimeError as error:
+            raise VerdictError(f"the JVM of Spark did not start; it says why in {log}") from error
+    return gateway
+
+
+def _leave_a_death_to_who_looks_for_it() -> None:
+    """Let PySpark print no traceback when the JVM is gone, which `jvm_exit_code` tells."""
+
+    def unsaid(server: object, request: object, client_address: object) -> None:
+        logging.getLogger("verdict.adapters.spark").debug("Spark is cut off", exc_info=True)
+
+    for server in (accumulators.AccumulatorTCPServer, accumulators.AccumulatorUnixServer):
+        server.handle_error = unsaid  # type: ignore[assignment,method-assign]
+
+
+def _prepare_environment() -> None:
+    os.environ.update(LOCALE)
+    # workers import the application from where this process does
+    former = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(Path.cwd()), *former]))
+    java = find_java()
+    if java.parent.parent != Path(os.environ.get("JAVA_HOME", "")):
+        # JAVA_HOME is unset or too old, and spark-submit would prefer it to the one on PATH
+        os.environ.pop("JAVA_HOME", None)

@@ -1,0 +1,36 @@
+"""A column type for times: epoch milliseconds in Python, what people can read in the database."""
+
+from typing import Any
+
+from sqlalchemy import TIMESTAMP, Dialect, Text
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+from verdict.adapters.sql.time_text import EPOCH, MILLISECOND, text_of, time_of
+
+
+class InstantType(TypeDecorator[int]):
+    """Epoch milliseconds as TIMESTAMPTZ on PostgreSQL, else as ISO 8601 text in UTC.
+
+    The text always has milliseconds and a Z (`2026-11-21T12:00:00.123Z`), so that texts sort as
+    the times do, and `min` and `max` of a column are right.
+    """
+
+    impl = Text
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """Return the type that the database knows."""
+        known = TIMESTAMP(timezone=True) if dialect.name == "postgresql" else Text()
+        return dialect.type_descriptor(known)
+
+    def process_bind_param(self, value: int | None, dialect: Dialect) -> Any:
+        """Return `value` as the database takes it."""
+        if value is None:
+            return None
+        if dialect.name == "postgresql":
+            return EPOCH + value * MILLISECOND
+        return text_of(value)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> int | None:
+        """Return what the database gave as epoch milliseconds."""
+        return None if value is None else time_of(value)

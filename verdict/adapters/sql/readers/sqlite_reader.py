@@ -1,0 +1,308 @@
+"""Reads the views of a SQLite file, guarded by its authorizer, as SQLite has no roles."""
+
+import re
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from verdict.adapters.sql.masked_columns import is_masked
+from verdict.adapters.sql.readers.selected import NotAllowedError, Parameters, Selected, SqlError
+from verdict.adapters.sql.sqlite_file import A_SOUND_COPY, is_damaged
+from verdict.errors import UnreachableError, VerdictError
+
+ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE}
+REFUSED_FUNCTIONS = {"load_extension"}
+TABLE_FUNCTIONS = {"json_each", "json_tree"}
+OF_SQLITE = ("sqlite_", "pragma_")
+SCHEMA = "sqlite_master"
+STATEMENTS = {
+    sqlite3.SQLITE_ATTACH: "ATTACH",
+    sqlite3.SQLITE_DETACH: "DETACH",
+    sqlite3.SQLITE_PRAGMA: "PRAGMA",
+    sqlite3.SQLITE_INSERT: "INSERT",
+    sqlite3.SQLITE_UPDATE: "UPDATE",
+    sqlite3.SQLITE_DELETE: "DELETE",
+    sqlite3.SQLITE_TRANSACTION: "a transaction",
+}
+THERE = "SELECT type, name FROM sqlite_master WHERE type IN ('table', 'view')"
+MODULES = "PRAGMA module_list"
+WIDEST = """\
+SELECT coalesce(max(n), 0) FROM (
+  SELECT count(*) AS n FROM sqlite_master AS made, pragma_table_info(made.name)
+  WHERE made.type IN ('table', 'view') GROUP BY made.name)"""
+MADE = """\
+SELECT made.name FROM verdict_relation_v1 AS made JOIN sqlite_master AS there
+ON there.type = 'view' AND lower(there.name) = made.name AND there.sql = made.identity
+ORDER BY made.name"""
+COLUMNS = 64  # of a confined query; more where a view of ours has more
+# nothing ends a call of a function before it is done, so none may have much to do: a search for one
+# value in another takes up to the square of their length, LIKE its length times the pattern's
+LIMITS = {
+    sqlite3.SQLITE_LIMIT_LENGTH: 200_000,  # of a value, and of a row
+    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 200,
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 200,
+    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 100,
+    sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 16,
+}
+# `%.*c` counts up to two billion, whatever the limits; json_patch looks for each name in all
+# others, and trim for each character in all that it shall take away
+UNBOUNDED = {"printf", "format", "json_patch", "trim", "ltrim", "rtrim"}
+CONFINED_STEPS = 2  # each may be a call that takes a second
+STEPS = 10_000  # of SQLite's machine, between two looks at the clock: some 0.1 ms
+
+
+class SqliteReader:
+    """A read-only connection for one thread."""
+
+    def __init__(self, path: Path, views: Sequence[str], timeout_s: float, masked: bool) -> None:
+        """Open the file at `path` for reading `views`.
+
+        Args:
+            path: Of the file.
+            views: All others are refused.
+            timeout_s: How long a query may take, with all of its rows.
+            masked: Whether to hide what is personal in events.
+
+        Raises:
+            UnreachableError: There is no such database.
+        """
+        self._gate = _Authorizer(views, masked)
+        self._watch = _QueryTimeout(timeout_s)
+        with _reading(path) as connection:
+            self._connection = connection
+            connection.set_progress_handler(self._watch.look, STEPS)
+            self._gate.learn(connection)
+
+    def select(self, statement: str, parameters: Parameters) -> Selected:
+        """Run one SELECT.
+
+        Raises:
+            NotAllowedError: It touches more than the views.
+            VerdictError: It is no SQL, names what does not exist, or takes too long.
+            KeyboardInterrupt: Ctrl-C, at once.
+        """
+        while True:
+            self._watch.begin()
+            schema = self._schema()
+            self._gate.learn(self._connection)  # a view may show another version meanwhile
+            try:
+                with self._gate.raising():
+                    cursor = self._connection.execute(statement, parameters)
+                self._gate.require_views_only(statement)
+                break
+            except (sqlite3.Error, sqlite3.Warning) as error:
+                self._watch.explain(error)
+                if self._schema() != schema:
+                    continue  # a view was put on other tables right behind the gate's back
+                if self._gate.refused:
+                    raise NotAllowedError(self._gate.refused) from error
+                raise SqlError(str(error), self._gate.views) from error
+        columns = tuple(column[0] for column in cursor.description or ())
+        return Selected(columns, self._rows(cursor))
+
+    def confined(self, statement: str, most: int) -> Selected:
+        """Run one SELECT that makes no large values, which would lie in this process."""
+        limits = {**LIMITS, sqlite3.SQLITE_LIMIT_COLUMN: max(COLUMNS, self._widest())}
+        for limit, value in limits.items():
+            self._connection.setlimit(limit, value)
+        self._gate.refused_functions = REFUSED_FUNCTIONS | UNBOUNDED
+        self._connection.set_progress_handler(self._watch.look, CONFINED_STEPS)
+        return self.select(statement, ())
+
+    def _widest(self) -> int:
+        """Return how many columns the widest table or view has: SQLite refuses to read more."""
+        self._connection.set_authorizer(None)
+        (columns,) = self._connection.execute(WIDEST).fetchone()
+        return int(columns)
+
+    def _rows(self, cursor: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
+        try:
+            for row in cursor:  # noqa: UP028  (it would close the cursor, after the connection too)
+                yield row
+        except sqlite3.Error as error:
+            self._watch.explain(error)
+            raise VerdictError(str(error)) from error
+
+    def _schema(self) -> int:
+        """Return a number that changes whenever a table or view does."""
+        self._connection.set_authorizer(None)
+        (number,) = self._connection.execute("PRAGMA schema_version").fetchone()
+        return int(number)
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self._connection.close()
+
+
+def views_made_in(path: Path) -> list[str]:
+    """Return the names of the views that verdict made in a file, sorted; nobody else's are among.
+
+    Raises:
+        UnreachableError: There is no such database.
+    """
+    with _reading(path) as connection, closing(connection):
+        return [name for (name,) in connection.execute(MADE)]
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """Give a connection that reads a file; it is for the caller to close."""
+    try:
+        yield sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)
+    except sqlite3.DatabaseError as error:
+        # SQLite says so of a full disk, too, on which it cannot share what is written
+        io_failed = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR
+        advice = (
+            "see that its disk works, and has room"
+            if io_failed
+            else "is it the right data directory, and did `verdict up` start once?"
+        )
+        raise UnreachableError(f"no read side can be read at {path} ({error}): {advice}") from error
+
+
+class _QueryTimeout:
+    """Asked by SQLite, while a query runs, whether it may go on.
+
+    The driver tells nobody what is raised there, so it is kept, and raised behind the query.
+    """
+
+    def __init__(self, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self.begin()
+
+    def begin(self) -> None:
+        """Count the time from now on."""
+        self._until = time.monotonic() + self._timeout_s
+        self._late = False
+
+    def look(self) -> bool:
+        """Return whether to end the query."""
+        self._late = time.monotonic() > self._until
+        return self._late
+
+    def explain(self, error: sqlite3.Error | sqlite3.Warning) -> None:
+        """Raise why a query was ended, if it was, or cannot be answered at all."""
+        if is_damaged(error):
+            raise VerdictError(f"the database is damaged ({error}): {A_SOUND_COPY}") from error
+        if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_INTERRUPT:
+            return
+        if self._late:
+            raise VerdictError(
+                f"the query was ended after {self._timeout_s:g} s: ask for less of it, or raise "
+                "the setting sql_timeout_s"
+            ) from error
+        raise KeyboardInterrupt from error
+
+
+class _Authorizer:
+    """Asked by SQLite about everything that a statement would touch, before it runs.
+
+    SQLite names the view through which a table is read, but takes a CTE of that name for it too.
+    So no statement may name a table at all; what is read of tables is then read by views.
+    """
+
+    def __init__(self, views: Sequence[str], masked: bool) -> None:
+        self.views = tuple(views)
+        self._masked = masked
+        self.refused_functions = REFUSED_FUNCTIONS
+        self.refused = ""
+        self._raised: BaseException | None = None
+        self._behind: set[tuple[str | None, str | None]] = set()
+        self._tables: set[str] = set()
+        self._closed: set[str] = set()
+
+    def learn(self, connection: sqlite3.Connection) -> None:
+        """Find out what the views read, and guard `connection` from then on.
+
+        A view may be missing: the service has not started since a projection was added.
+
+        Raises:
+            DatabaseError: None is there.
+        """
+        connection.set_authorizer(None)
+        there = [*connection.execute(THERE)]
+        views = {name for kind, name in there if kind == "view"}
+        self._tables = {name for kind, name in there if kind == "table"}
+        modules = {name for (name,) in connection.execute(MODULES)} - TABLE_FUNCTIONS
+        self._closed = {*self._tables, *views.difference(self.views), *modules}
+        self._behind.clear()
+        connection.set_authorizer(self._kept(self._note))
+        with self.raising():
+            for view in views.intersection(self.views) or self.views[:1]:
+                connection.execute(f'SELECT * FROM "{view}" LIMIT 0').close()
+        self.refused = ""
+        connection.set_authorizer(self._kept(self._decide))
+
+    @contextmanager
+    def raising(self) -> Iterator[None]:
+        """Raise what was raised while SQLite asked, such as Ctrl-C: to the driver it is a no."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raised, self._raised = self._raised, None
+            if raised is not None:
+                raise raised from error
+            raise
+
+    def _kept(self, ask: Callable[..., int]) -> Callable[..., int]:
+        def asked(*about: Any) -> int:
+            try:
+                return ask(*about)
+            except BaseException as error:
+                self._raised = error
+                return sqlite3.SQLITE_DENY
+
+        return asked
+
+    def require_views_only(self, statement: str) -> None:
+        """Return when a statement names views only.
+
+        Raises:
+            NotAllowedError: It names a table, be it in a text.
+        """
+        words = {*re.findall(r"\w+", statement.lower())}
+        for table in self._tables:
+            if table.lower() in words:
+                raise NotAllowedError(f"table {table}")
+
+    def _note(self, action: int, first: Any, second: Any, database: Any, through: Any) -> int:
+        if action == sqlite3.SQLITE_READ and through in self.views:
+            self._behind |= {(first, second), (first, "")}  # counting rows names no column
+        return sqlite3.SQLITE_OK
+
+    def _decide(self, action: int, first: Any, second: Any, database: Any, through: Any) -> int:
+        if (
+            action in ALLOWED
+            or (action == sqlite3.SQLITE_FUNCTION and second not in self.refused_functions)
+            or (action == sqlite3.SQLITE_READ and self._readable(first, second))
+            # so SQLite says that a table function is declared; the file is open for reading only
+            or (action == sqlite3.SQLITE_UPDATE and first == SCHEMA)
+        ):
+            return (
+                sqlite3.SQLITE_IGNORE if self._hides(action, first, second) else sqlite3.SQLITE_OK
+            )
+        self.refused = self.refused or _named(action, first, second)
+        return sqlite3.SQLITE_DENY
+
+    def _hides(self, action: int, relation: Any, column: Any) -> bool:
+        """Tell whether a column is NULL instead; views go by that."""
+        reads = action == sqlite3.SQLITE_READ
+        return self._masked and reads and is_masked(str(relation), str(column))
+
+    def _readable(self, relation: str, column: str) -> bool:
+        """Tell whether a view reads this, or it is made in the statement itself."""
+        if (relation, column) in self._behind or (relation, column) == (SCHEMA, "ROWID"):
+            return True
+        return relation not in self._closed and not relation.startswith(OF_SQLITE)
+
+
+def _named(action: int, first: Any, second: Any) -> str:
+    if action == sqlite3.SQLITE_READ:
+        return f"table {first}"
+    if action == sqlite3.SQLITE_FUNCTION:
+        return f"function {second}"
+    return f"{STATEMENTS.get(action, 'more than SELECT')} {first or ''}".rstrip()

@@ -1,0 +1,49 @@
+"""Who decides something that is kept for ever, and why: options of the verbs that do."""
+
+from getpass import getuser
+from typing import Annotated
+
+import typer
+
+from verdict.operations.repair.operator_identity import OperatorIdentity
+
+Who = Annotated[
+    str | None, typer.Option("--by", help="Who does it.", show_default="the name of the user")
+]
+Why = Annotated[str, typer.Option("--why", help="The reason; it is kept for ever.")]
+WhyIfAny = Annotated[str | None, typer.Option("--why", help="The reason, if there is one to keep.")]
+Document = Annotated[
+    typer.FileBinaryRead,
+    typer.Option("--file", metavar="FILE|-", help="The payload as JSON, as `show` prints it."),
+]
+
+MOST_CHARACTERS = 1_000
+
+
+def operator_identity(who: str | None, why: str | None) -> OperatorIdentity:
+    """Return the person, and the reason on one line.
+
+    Raises:
+        BadParameter: The reason is blank, or nobody can tell who it is; or one of the two is no
+            text, or too long to be shown wherever it counts.
+    """
+    if why is not None and not (why := _kept(why, "--why")):
+        raise typer.BadParameter("say why", param_hint="--why")
+    try:
+        return OperatorIdentity(_kept(who or getuser(), "--by"), why)
+    except (KeyError, OSError) as error:  # a container may run as a user without a name
+        raise typer.BadParameter("this user has no name: say who", param_hint="--by") from error
+
+
+def _kept(said: str, option: str) -> str:
+    try:
+        said.encode()
+    except UnicodeEncodeError as error:  # a shell passes any bytes on
+        raise typer.BadParameter(f"{said!r} is no text in UTF-8", param_hint=option) from error
+    if len(said) > MOST_CHARACTERS:
+        raise typer.BadParameter(
+            f"has {len(said):,} characters, and {MOST_CHARACTERS:,} are kept: say it shorter, or "
+            "where the whole is written",
+            param_hint=option,
+        )
+    return " ".join(said.split())

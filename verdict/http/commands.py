@@ -1,0 +1,205 @@
+"""`POST /commands/…`: sends a command and answers with its outcome.
+
+It is checked here that the decider can read the command, and that the record has a key. The decider
+answers everything else: what it refuses is on the topic of rejections and in the views, and what is
+refused here is nowhere.
+"""
+
+import json
+from asyncio import Lock
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Query, Request, Response, Security
+from pydantic import ValidationError
+from uuid_utils import uuid7
+
+from verdict.client.async_client import AsyncClient
+from verdict.client.errors import (
+    CommandTooLargeError,
+    NotDeliveredError,
+    OutcomeUnknownError,
+    SendFailedError,
+)
+from verdict.http.answers import JsonAnswer
+from verdict.http.auth import TOKEN, read, require_write_access
+from verdict.http.bodies import CommandResponse, NoOutcome
+from verdict.http.problem import error_type, problem, problems
+from verdict.model.command_envelope import aggregate_id_rule, command_id_rule
+from verdict.model.reason import Reason
+from verdict.settings.discovery import kafka_options
+from verdict.settings.settings import Settings
+from verdict.wire.commands import read_json_to_send
+from verdict.wire.json import readable
+from verdict.wire.response import Response as Outcome
+
+WAIT_S, MOST_WAIT_S = 10.0, 120.0
+UNPROCESSABLE = 422
+STATUS = {
+    None: HTTPStatus.OK,
+    Reason.VERSION_CONFLICT: HTTPStatus.CONFLICT,
+    Reason.ALREADY_EXISTS: HTTPStatus.CONFLICT,
+    Reason.COMMAND_ID_REUSED: HTTPStatus.CONFLICT,
+    Reason.QUARANTINED: HTTPStatus.CONFLICT,
+    Reason.NOT_FOUND: HTTPStatus.NOT_FOUND,
+    Reason.DELETED: HTTPStatus.GONE,
+    Reason.TOO_LARGE: 413,
+    Reason.HANDLER_ERROR: HTTPStatus.INTERNAL_SERVER_ERROR,
+}
+OUTCOMES = {  # answered with the outcome
+    200: "Accepted.",
+    201: "Accepted, and the aggregate exists since then.",
+    404: "NOT_FOUND.",
+    409: "VERSION_CONFLICT, ALREADY_EXISTS (see `actual_version`), COMMAND_ID_REUSED, QUARANTINED.",
+    410: "DELETED.",
+    413: "TOO_LARGE; or, as a problem: the command has too many bytes.",
+    422: "BUSINESS_RULE, INVALID_COMMAND and others; or, as a problem: it has no command's form.",
+    500: "HANDLER_ERROR: a bug in the rules.",
+}
+PROBLEMS = problems(401, 413, 422, 503)
+ANSWERS: dict[int | str, dict[str, Any]] = PROBLEMS | {
+    202: {"model": NoOutcome, "description": "No outcome in time: send it again with its id."},
+    **{
+        status: PROBLEMS.get(status, {}) | {"model": CommandResponse, "description": meaning}
+        for status, meaning in OUTCOMES.items()
+    },
+}
+
+Wait = Annotated[float, Query(ge=0, le=MOST_WAIT_S, description="Seconds for the outcome.")]
+
+
+class Commands:
+    """Sends for all who ask, by one client of the Kafka that there is."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.application = settings.application
+        self._client: AsyncClient | None = None
+        self._moving = Lock()
+        self._options: dict[str, Any] = {}
+
+    @asynccontextmanager
+    async def open(self, page: FastAPI) -> AsyncIterator[None]:
+        """Close the client at the end of the page."""
+        yield
+        await self._leave()
+
+    def sending_to(self, kind: str) -> Callable[..., Any]:
+        """Return what answers a request with a command to an aggregate of this type."""
+
+        async def send(request: Request, wait_s: Wait = WAIT_S) -> Response:
+            require_write_access(request, self._settings)
+            body = await read(request, self._settings.command_limit_bytes)
+            if body is None:
+                limit = self._settings.command_limit_bytes
+                return problem(413, f"a command has {limit} bytes at most")
+            try:
+                aggregate_id, command_id, value = sendable(body)
+            except ValueError as error:
+                return problem(UNPROCESSABLE, str(error))
+            return await self._answer(kind, aggregate_id, command_id, value, wait_s)
+
+        return send
+
+    async def _answer(
+        self, kind: str, aggregate_id: str, command_id: str, value: bytes, wait_s: float
+    ) -> Response:
+        client = await self._connected()
+        try:
+            outcome = await client.send_encoded(
+                kind, aggregate_id, command_id, value, timeout_s=wait_s
+            )
+        except NotDeliveredError as error:
+            return _not_sent(503, error, command_id)
+        except OutcomeUnknownError as error:
+            unknown = {"command_id": command_id, "status": "UNKNOWN", "message": str(error)}
+            return JsonAnswer(unknown, 202)
+        except CommandTooLargeError as error:
+            return _not_sent(413, error, command_id)
+        except SendFailedError as error:
+            return _not_sent(503, error, command_id)
+        return JsonAnswer(readable(outcome), status_of(outcome))
+
+    async def _connected(self) -> AsyncClient:
+        """Return a client of the Kafka that there is now: an embedded one moves.
+
+        Raises:
+            UnreachableError: No service says where it is.
+        """
+        options = dict(kafka_options(self._settings))
+        async with self._moving:  # else two would make one each, while the former one ends
+            if self._client is None or options != self._options:
+                await self._leave()
+                self._options = dict(options)
+                servers = options.pop("bootstrap.servers")
+                limit = self._settings.command_limit_bytes
+                self._client = AsyncClient(
+                    self.application, servers, self._settings.topics, options, limit
+                )
+            return self._client
+
+    async def _leave(self) -> None:
+        former, self._client = self._client, None
+        if former is not None:
+            with suppress(NotDeliveredError):  # who sent it was told so
+                await former.close()
+
+
+def _not_sent(status: int, error: Exception, command_id: str) -> Response:
+    return problem(status, str(error), error_type(error), {"command_id": command_id})
+
+
+def add_commands(page: FastAPI, commands: Commands) -> None:
+    """Let programs send."""
+    for kind in commands.application.aggregate_types:
+        page.add_api_route(
+            command_path(kind),
+            commands.sending_to(kind),
+            methods=["POST"],
+            summary=f"Send a command to an aggregate of type {kind}; with a token.",
+            operation_id=f"send_{kind}_command",
+            tags=["commands"],
+            dependencies=[Security(TOKEN)],
+            responses=ANSWERS,
+        )
+
+
+def command_path(kind: str) -> str:
+    """Return where commands to aggregates of a type are sent."""
+    return f"/commands/{kind}"
+
+
+def status_of(outcome: Outcome) -> int:
+    """Return how HTTP says what became of a command."""
+    if outcome.reason is None and outcome.from_version == 0 and outcome.to_version:
+        return HTTPStatus.CREATED
+    return STATUS.get(outcome.reason, UNPROCESSABLE)
+
+
+def sendable(body: bytes) -> tuple[str, str, bytes]:
+    """Return an envelope's aggregate id and command id, and its bytes with the latter in them.
+
+    Raises:
+        ValueError: It has no envelope's shape; says what is missing.
+    """
+    body = body.strip()
+    sent = read_json_to_send(body)
+    if not isinstance(sent.get("payload"), dict):
+        raise ValueError("send an object with aggregate_id, expected_version and payload")
+    try:
+        aggregate_id = aggregate_id_rule.validate_python(sent.get("aggregate_id"), strict=True)
+        if sent.get("command_id") is not None:
+            command_id = command_id_rule.validate_python(sent["command_id"])
+            return aggregate_id, command_id, body
+    except ValidationError as error:
+        [first, *_] = error.errors(include_url=False)
+        raise ValueError(f"aggregate_id or command_id: {first['msg']}") from None
+    command_id = str(uuid7())
+    return aggregate_id, command_id, _as_sent(sent | {"command_id": command_id})
+
+
+def _as_sent(envelope: dict[str, Any]) -> bytes:
+    """Return an envelope as JSON in UTF-8, which is no longer than what came."""
+    return json.dumps(envelope, ensure_ascii=False).encode()

@@ -1,0 +1,169 @@
+"""Who causes what, laid out in five columns: who asks, commands, aggregates, events, who follows.
+
+A policy stands in the first column and in the last one, so every arrow goes to the right.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from statistics import fmean
+from typing import NamedTuple
+
+from verdict.operations.inspect.event_model import EventModel
+
+CHAR, LINE = 7.3, 17  # of the letters that page.css gives it
+PAD, BETWEEN, GAP = 9, 14, 56
+TOP = 34  # below the headings
+HEADINGS = ("asked for by", "commands", "aggregate", "events", "followed by")
+
+
+Point = tuple[float, float]
+Lines = list[tuple[str, ...]]  # of each box of a column
+
+
+class Box(NamedTuple):
+    """A box with its lines, the first one dark if it is a name."""
+
+    x: float
+    y: float
+    width: float
+    lines: tuple[str, ...]
+    named: bool = False
+
+    @property
+    def height(self) -> float:
+        """How tall it is."""
+        return _height(self.lines)
+
+    @property
+    def left(self) -> Point:
+        """Where arrows end."""
+        return self.x, self.y + self.height / 2
+
+    @property
+    def right(self) -> Point:
+        """Where they begin."""
+        return self.x + self.width, self.y + self.height / 2
+
+    def at(self, line: int) -> Point:
+        """Return where the letters of a line begin."""
+        return self.x + PAD, self.y + PAD + LINE * (line + 0.75)
+
+    def beside(self, line: str | None) -> Point:
+        """Return where an arrow to a line ends; without one, to the box."""
+        if line is None:
+            return self.left
+        return self.x, self.y + PAD + LINE * (self.lines.index(line) + 0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagram:
+    """Boxes, and the paths of arrows between them."""
+
+    width: float
+    height: float
+    headings: tuple[tuple[float, str], ...]
+    boxes: tuple[Box, ...]
+    paths: tuple[str, ...]
+
+
+def picture(causes: EventModel) -> Diagram:
+    """Lay it out; what belongs together stands side by side."""
+    askers: Lines = [(one.name, one.what) for one in causes.askers]
+    followers: Lines = [(one.name, one.what) for one in causes.followers]
+    columns: list[Lines] = [
+        askers,
+        [one.commands for one in causes.aggregates],
+        [(one.name,) for one in causes.aggregates],
+        [*(one.events for one in causes.aggregates), *_topics(causes)],
+        followers,
+    ]
+    widths = [_width(heading, each) for heading, each in zip(HEADINGS, columns, strict=True)]
+    xs = [sum(widths[:place]) + GAP * place for place in range(len(widths))]
+    bands = _bands(columns[1:4], xs[1:4], widths[1:4])
+    ends, begins = _ends(causes, bands[0]), _begins(causes, bands[2])
+    first = _beside(askers, ends, xs[0], widths[0])
+    last = _beside(followers, begins, xs[4], widths[4])
+    arrows = [
+        *((box.right, end) for box, to in zip(first, ends, strict=True) for end in to),
+        *(
+            (one.right, two.left)
+            for pair in pairwise(bands)
+            for one, two in zip(*pair, strict=False)
+        ),
+        *((begin, box.left) for box, of in zip(last, begins, strict=True) for begin in of),
+    ]
+    boxes = (*first, *chain(*bands), *last)
+    return Diagram(
+        width=xs[-1] + widths[-1] + 2,
+        height=max((one.y + one.height for one in boxes), default=TOP) + 2,
+        headings=(*zip(xs, HEADINGS, strict=True),),
+        boxes=boxes,
+        paths=(*map(_path, arrows),),
+    )
+
+
+def _ends(causes: EventModel, commands: Sequence[Box]) -> list[list[Point]]:
+    """Return, of each who asks, where the arrows to what is asked end."""
+    asked = {one.name: box for one, box in zip(causes.aggregates, commands, strict=True)}
+    return [[asked[kind].beside(name) for kind, name in one.asks] for one in causes.askers]
+
+
+def _begins(causes: EventModel, events: Sequence[Box]) -> list[list[Point]]:
+    """Return, of each who follows, where the arrows from what is followed begin."""
+    names = [*(one.name for one in causes.aggregates), *causes.states]
+    followed = dict(zip(names, events, strict=True))
+    return [[followed[name].right for name in one.follows] for one in causes.followers]
+
+
+def _topics(causes: EventModel) -> Lines:
+    return [(name, "topic of states") for name in causes.states]
+
+
+def _height(lines: Sequence[str]) -> float:
+    return 2 * PAD + LINE * len(lines)
+
+
+def _width(heading: str, boxes: Iterable[Sequence[str]]) -> float:
+    texts = [heading, *(line for lines in boxes for line in lines)]
+    return round(CHAR * max(map(len, texts)) + 2 * PAD)
+
+
+def _bands(
+    columns: Sequence[Lines], xs: Sequence[float], widths: Sequence[float]
+) -> list[list[Box]]:
+    """Return the three boxes of each aggregate at one height; topics of others below."""
+    placed: list[list[Box]] = [[] for _ in columns]
+    y: float = TOP
+    for row in range(max(map(len, columns), default=0)):
+        tall = max(_height(column[row]) for column in columns if row < len(column))
+        for place, column in enumerate(columns):
+            if row < len(column):
+                middle = y + (tall - _height(column[row])) / 2
+                named = place == 1 or row >= len(columns[0])
+                placed[place].append(Box(xs[place], middle, widths[place], column[row], named))
+        y += tall + BETWEEN
+    return placed
+
+
+def _beside(
+    boxes: Lines,
+    others: Sequence[Sequence[Point]],
+    x: float,
+    width: float,
+) -> list[Box]:
+    """Return boxes as near to the others as they find room, from the top; in the given order."""
+    wanted = [fmean([y for _, y in ends]) if ends else 0 for ends in others]
+    placed: dict[int, Box] = {}
+    free: float = TOP
+    for place in sorted(range(len(boxes)), key=wanted.__getitem__):
+        y = max(free, wanted[place] - _height(boxes[place]) / 2)
+        placed[place] = Box(x, y, width, boxes[place], named=True)
+        free = y + _height(boxes[place]) + BETWEEN
+    return [placed[place] for place in range(len(boxes))]
+
+
+def _path(arrow: tuple[Point, Point]) -> str:
+    (x1, y1), (x2, y2) = arrow
+    bent = (x2 - x1) / 2
+    return f"M{x1:g} {y1:g}C{x1 + bent:g} {y1:g} {x2 - bent:g} {y2:g} {x2:g} {y2:g}"

@@ -1,0 +1,236 @@
+"""Lists that people browse page by page: commands, events, and aggregates of a type."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from tempfile import SpooledTemporaryFile
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import StreamingResponse
+from starlette.background import BackgroundTask
+
+from verdict.adapters.sql.readers.reader import Reader, open_reader
+from verdict.adapters.sql.time_text import text_of
+from verdict.errors import VerdictError
+from verdict.http.auth import sees
+from verdict.http.pages import Pages
+from verdict.model.application import Application
+from verdict.model.message import epoch_millis
+from verdict.operations.inspect.history import Fields
+from verdict.operations.inspect.queries import EVENT, event, response, some
+from verdict.read_side.projections.builtin.event_archive import CORRELATION
+from verdict.settings.settings import Settings
+from verdict.streaming.event_log.archive import HashMismatchError
+
+ROWS = 50  # of a page
+CSV_ROWS = 100_000
+CHUNK = 64_000  # characters of a download that are sent at once
+IN_MEMORY = 1_000_000  # bytes of a download; more lies in a file meanwhile
+TIMES = ("since", "until")
+STARTS_FORMULA = tuple("=+-@\t\r")  # to a spreadsheet
+
+# the first cannot use the index of aggregates, which would sort all rows of a type
+OF_TYPE = "aggregate_type || '' = :aggregate_type"
+BETWEEN = {"since": "decided_at >= :since", "until": "decided_at <= :until"}
+EXPORTED = """\
+SELECT global_position, decided_at, aggregate_type, aggregate_id, version, event_type, event_id,
+metadata ->> 'actor' AS actor, metadata ->> 'command_id' AS command_id, correlation_id, payload,
+hash, topic, "partition", "offset" FROM event_archive"""
+ARCHIVED_OF_TYPE = """\
+SELECT aggregate_id AS id, max(version) AS version, max(decided_at) AS decided_at
+FROM event_archive WHERE aggregate_type = :aggregate_type AND aggregate_id >= :start
+GROUP BY aggregate_id ORDER BY aggregate_id LIMIT :most"""
+
+
+class Listing(NamedTuple):
+    """What is listed, the newest first: a SELECT, conditions by filter, and what orders rows."""
+
+    selected: str
+    filters: Mapping[str, str]
+    order: Sequence[str]
+
+    def query(self, asked: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
+        """Return the SELECT of the rows that are asked for, from `start` on, and its parameters.
+
+        Raises:
+            VerdictError: A filter or `start` is not what it must be.
+        """
+        given = {name: text for name in self.filters if (text := asked.get(name, "").strip())}
+        values: dict[str, Any] = {name: _value(name, text) for name, text in given.items()}
+        conditions = [self.filters[name] for name in given]
+        if start := asked.get("start"):
+            values |= self._start(start)
+            names = ", ".join(f":start_{number}" for number in range(len(self.order)))
+            conditions += ["decided_at <= :start_0", f"({', '.join(self.order)}) <= ({names})"]
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        order = ", ".join(f"{name} DESC" for name in self.order)
+        return f"{self.selected}{where} ORDER BY {order} LIMIT :most", values
+
+    def _start(self, start: str) -> dict[str, Any]:
+        parts = start.split("/")
+        if len(parts) != len(self.order):
+            raise VerdictError(f"{start!r} is not where a page starts: follow the links of pages")
+        numbers = [int(one) if one.isdecimal() else one for one in parts]
+        return {f"start_{number}": one for number, one in enumerate(numbers)}
+
+    def page(self, reader: Reader, asked: Mapping[str, str]) -> tuple[list[Fields], str | None]:
+        """Return the rows of a page, and where the next one starts; None: nowhere."""
+        statement, values = self.query(asked)
+        found, _ = some(reader, statement, ROWS + 1, **values)
+        rest = found[ROWS:]
+        names = [name.strip('"') for name in self.order]
+        return found[:ROWS], "/".join(str(rest[0][name]) for name in names) if rest else None
+
+
+OF_ID = "aggregate_id = :aggregate_id AND aggregate_type IN ({types})"
+
+
+def _commands(application: Application) -> Listing:
+    filters = {
+        "aggregate_type": OF_TYPE,
+        "aggregate_id": OF_ID.format(types=types(application)),
+        "command_type": "command_type = :command_type",
+        "outcome": "coalesce(reason, status) = :outcome",
+        "rule_code": "rule_code = :rule_code",
+        "actor": "actor = :actor",
+        "correlation_id": "correlation_id = :correlation_id",
+    }
+    order = ("decided_at", "topic", '"partition"', '"offset"')
+    return Listing("SELECT * FROM outcome", filters | BETWEEN, order)
+
+
+def _events(application: Application, selected: str = EVENT) -> Listing:
+    filters = {
+        "aggregate_type": OF_TYPE,
+        "aggregate_id": OF_ID.format(types=types(application)),
+        "event_type": "event_type = :event_type",
+        "actor": "metadata ->> 'actor' = :actor",
+        "correlation_id": "correlation_id = :correlation_id",
+    }
+    return Listing(selected, filters | BETWEEN, ("decided_at", "global_position"))
+
+
+def types(application: Application) -> str:
+    """Return the types of aggregates as SQL, with which an index that begins with them is used."""
+    return ", ".join(f"'{name}'" for name in application.aggregate_types)
+
+
+def _value(name: str, text: str) -> str:
+    """Return what a filter is compared with; times as the databases compare them."""
+    if name not in TIMES:
+        return text
+    try:
+        given = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise VerdictError(f"{name} is no time: {text!r}; write it as 2026-11-21T12:00") from error
+    zoned = given if given.tzinfo else given.replace(tzinfo=UTC)
+    return text_of(epoch_millis(zoned.isoformat()))
+
+
+def add_lists(page: FastAPI, settings: Settings, pages: Pages) -> None:
+    """Let people browse."""
+    application = settings.application
+
+    def commands(request: Request) -> Response:
+        with pages.reader(request) as reader:
+            found, following = _commands(application).page(reader, request.query_params)
+        told = {"found": [response(one) for one in found]}
+        return pages.shown(
+            request, "commands", told | _about(request, _commands(application), following)
+        )
+
+    def events(request: Request) -> Response:
+        with pages.reader(request) as reader:
+            found, following = _events(application).page(reader, request.query_params)
+        told = {"found": [_shown(application, one) for one in found], "most": CSV_ROWS}
+        return pages.shown(
+            request, "events", told | _about(request, _events(application), following)
+        )
+
+    def download(request: Request) -> Response:
+        statement, values = _events(application, EXPORTED).query(request.query_params)
+        with open_reader(settings, sees(request, settings)) as reader:
+            file = _written(reader, statement, values | {"most": CSV_ROWS})
+        return StreamingResponse(
+            iter(partial(file.read, CHUNK), ""),
+            media_type="text/csv",
+            headers={"content-disposition": 'attachment; filename="events.csv"'},
+            background=BackgroundTask(file.close),
+        )
+
+    def aggregates(request: Request, type: str = "", start: str = "") -> Response:
+        kind = type if type in application.aggregate_types else application.aggregate_types[0]
+        with pages.reader(request) as reader:
+            found, _ = some(reader, _of_type(reader, kind), ROWS + 1, **_bounds(kind, start))
+        rest = found[ROWS:]
+        following = _link("/aggregates", {"type": kind, "start": rest[0]["id"]}) if rest else None
+        told = {"kind": kind, "start": start, "found": found[:ROWS], "next": following}
+        return pages.shown(request, "aggregates", told)
+
+    page.add_api_route("/commands", commands, include_in_schema=False)
+    page.add_api_route("/events", events, include_in_schema=False)
+    page.add_api_route("/events.csv", download, include_in_schema=False)
+    page.add_api_route("/aggregates", aggregates, include_in_schema=False)
+
+
+def _about(request: Request, listing: Listing, following: str | None) -> Fields:
+    """Return what was asked for, and the addresses of the next page and of a download."""
+    given = {name: request.query_params.get(name, "") for name in listing.filters}
+    filters = {name: text for name, text in given.items() if text}
+    here = request.url.path
+    return {
+        "asked": given,
+        "filtered": bool(filters),
+        "first": _link(here, filters) if request.query_params.get("start") else None,
+        "next": _link(here, filters | {"start": following}) if following else None,
+        "csv": _link(f"{here}.csv", filters),
+    }
+
+
+def _link(path: str, asked: Mapping[str, str]) -> str:
+    return f"{path}?{urlencode(asked)}" if asked else path
+
+
+def _shown(application: Application, row: Fields) -> Fields:
+    """Return an event; one that was altered is shown as its row has it, with the reason."""
+    about = {"correlation_id": row["metadata"][CORRELATION], "altered": None}
+    try:
+        return event(application, row) | about
+    except HashMismatchError as error:
+        return event(application, row | {"value": None}) | about | {"altered": str(error)}
+
+
+def _of_type(reader: Reader, kind: str) -> str:
+    """Return the SELECT of the aggregates of a type: with their life cycle, if a view has it."""
+    view = f"{kind}_state"
+    if view not in reader.views:
+        return ARCHIVED_OF_TYPE
+    return (
+        f'SELECT id, version, life_cycle, decided_at FROM "{view}" WHERE id >= :start '
+        "ORDER BY id LIMIT :most"
+    )
+
+
+def _bounds(kind: str, start: str) -> dict[str, str]:
+    return {"aggregate_type": kind, "start": start}
+
+
+def _written(reader: Reader, statement: str, values: Fields) -> SpooledTemporaryFile[str]:
+    """Return a file with the rows of a query as CSV, at its beginning; the answer closes it."""
+    file = SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", newline="")  # noqa: SIM115
+    found = reader.select(statement, values)
+    writer = csv.writer(file)
+    writer.writerow(found.columns)
+    writer.writerows([_cell(value) for value in row] for row in found.rows)
+    file.seek(0)
+    return file
+
+
+def _cell(value: Any) -> Any:
+    """Return a value that a spreadsheet shows, and does not run."""
+    if isinstance(value, str) and value.startswith(STARTS_FORMULA):
+        return f"'{value}"
+    return value

@@ -1,0 +1,188 @@
+"""`/openapi.json`: what programs may ask and send, and what they are answered with.
+
+FastAPI describes what is alike in every application, by `verdict.http.bodies`. What differs is
+added here, by the classes of the application: its commands, states and events, and its views.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from functools import reduce
+from importlib.metadata import version
+from operator import or_
+from typing import Any, Literal, cast
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel, create_model
+
+from verdict.http.bodies import CommandResponse
+from verdict.http.commands import command_path
+from verdict.http.problem import REFERENCE, NotLive, NotReady, Problem
+from verdict.http.view_schemas import INTEGER, NULL, Schema, describe_views, reference, set_choices
+from verdict.model.application import Application
+from verdict.model.command_envelope import CommandEnvelope, CommandId, Expectation
+from verdict.model.message import Message
+from verdict.model.personal import personal_paths
+from verdict.settings.settings import Settings
+
+ABOUT = """\
+Send commands, and read what became of them. Reading needs no token, but personal fields are null
+without it. Errors are problem details (RFC 9457), except those of the schema registry."""
+EXPECTED: Schema = {
+    "anyOf": [{**INTEGER, "minimum": 0}, {"type": "string", "enum": [*Expectation]}]
+}
+
+
+def described_as_json(page: FastAPI, settings: Settings) -> bytes:
+    """Return the OpenAPI document of a page as JSON; it takes a second, and never changes."""
+    return json.dumps(described(page, settings)).encode()
+
+
+def described(page: FastAPI, settings: Settings) -> Schema:
+    """Return the OpenAPI document of a page."""
+    document = get_openapi(
+        title=page.title,
+        version=version("verdict-cqrs"),
+        description=ABOUT,
+        routes=page.routes,
+    )
+    paths, schemas = document["paths"], document["components"]["schemas"]
+    models: list[type[BaseModel]] = [Problem, NotLive, NotReady, CommandResponse]
+    for kind in models:
+        schemas |= _schemas_of(kind)
+    application = settings.application
+    _describe_commands(application, paths, schemas)
+    _describe_states(application, schemas)
+    _describe_events(application, schemas)
+    describe_views(paths, schemas, settings)
+    for path in ("/state/{aggregate}/{id}", "/history/{aggregate}/{id}"):
+        set_choices(paths[path]["get"], "aggregate", application.aggregate_types)
+    _drop_titles([paths, schemas])
+    return document
+
+
+def _schemas_of(kind: type[BaseModel], name: str = "", prefix: str = "") -> dict[str, Schema]:
+    """Return the schemas of what is answered with a class, and of what it refers to, by name."""
+    template = f"{REFERENCE}{prefix}{{model}}"
+    schema = kind.model_json_schema(mode="serialization", ref_template=template)
+    parts = schema.pop("$defs", {})
+    return {f"{prefix}{part}": found for part, found in parts.items()} | {
+        name or f"{prefix}{kind.__name__}": schema
+    }
+
+
+def _describe_commands(application: Application, paths: Schema, schemas: dict[str, Schema]) -> None:
+    for kind in application.aggregate_types:
+        prefix = f"{kind}_command"
+        envelope = _envelope(application, kind).model_json_schema(
+            ref_template=f"{REFERENCE}{prefix}.{{model}}"
+        )
+        schemas |= {f"{prefix}.{name}": one for name, one in envelope.pop("$defs", {}).items()}
+        envelope["properties"]["expected_version"] = EXPECTED
+        schemas[prefix] = envelope
+        content = {"application/json": {"schema": reference(prefix)}}
+        paths[command_path(kind)]["post"]["requestBody"] = {"required": True, "content": content}
+
+
+def _envelope(application: Application, kind: str) -> type[BaseModel]:
+    """Return the envelope of commands with the payloads of one aggregate type."""
+    named = _with_type(application.aggregate(kind).command_types)
+    payload: Any = reduce(or_, named)
+    return create_model(
+        "Command",
+        __base__=CommandEnvelope,
+        __doc__=f"A command to an aggregate of type {kind}; without a `command_id` it gets one.",
+        payload=(payload, ...),
+        command_id=(CommandId | None, None),
+    )
+
+
+def _with_type(classes: Mapping[str, type[Message]]) -> list[type[Message]]:
+    """Return classes whose JSON has the name of the class as its `type`."""
+    return [
+        create_model(
+            name, __base__=kind, __doc__=kind.__doc__, type=(cast(Any, Literal[name]), ...)
+        )
+        for name, kind in sorted(classes.items())
+    ]
+
+
+def _describe_states(application: Application, schemas: dict[str, Schema]) -> None:
+    """Describe a state by the class that the rules use, told apart by the aggregate type."""
+    about, mapping = schemas["State"], {}
+    for kind in application.aggregate_types:
+        state: type[Message] = application.aggregate(kind).state
+        prefix = f"{kind}_state"
+        schemas |= _schemas_of(state, f"{prefix}.{state.__name__}", f"{prefix}.")
+        _require_all(schemas, prefix)
+        for path in personal_paths(state):
+            _allow_null(schemas, schemas[f"{prefix}.{state.__name__}"], path)
+        schemas[prefix] = deepcopy(about)
+        schemas[prefix]["properties"] |= {
+            "aggregate_type": {"type": "string", "const": kind},
+            "state": {"anyOf": [reference(f"{prefix}.{state.__name__}"), NULL]},
+        }
+        mapping[kind] = f"{REFERENCE}{prefix}"
+    if mapping:
+        schemas["State"] = {
+            "oneOf": [{"$ref": one} for one in mapping.values()],
+            "discriminator": {"propertyName": "aggregate_type", "mapping": mapping},
+        }
+
+
+def _require_all(schemas: dict[str, Schema], prefix: str) -> None:
+    """Let what is answered with always have all of its fields: defaults are written, too."""
+    for name, schema in schemas.items():
+        if name.startswith(f"{prefix}.") and (properties := schema.get("properties")):
+            schema["required"] = [*properties]
+
+
+def _allow_null(schemas: dict[str, Schema], schema: Schema, path: tuple[str, ...]) -> None:
+    """Let a personal field be null: a reader without the token gets that."""
+    first, *rest = path
+    properties = schema.get("properties", {})
+    if not rest and first in properties:
+        properties[first] = {"anyOf": [properties[first], NULL]}
+    for name in _referred(properties.get(first)) if rest else ():
+        _allow_null(schemas, schemas[name], tuple(rest))
+
+
+def _referred(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        if "$ref" in schema:
+            yield schema["$ref"].removeprefix(REFERENCE)
+        for part in schema.values():
+            yield from _referred(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from _referred(part)
+
+
+def _describe_events(application: Application, schemas: dict[str, Schema]) -> None:
+    """Describe the payload of an event by the classes of all events."""
+    found: list[str] = []
+    for kind in application.aggregate_types:
+        for event in _with_type(application.aggregate(kind).event_types):
+            name = f"{kind}_event.{event.__name__}"
+            schemas |= _schemas_of(event, name, f"{kind}_event.")
+            found.append(name)
+    if found:
+        about = schemas["EventPayload"]["description"]
+        payloads = {"anyOf": [reference(name) for name in found]}
+        schemas["EventPayload"] = {"description": about, **payloads}
+
+
+def _drop_titles(document: Any) -> None:
+    """Drop what generators would take for names of classes, and name base64 as OpenAPI does."""
+    if isinstance(document, dict):
+        if isinstance(document.get("title"), str):
+            del document["title"]
+        if document.get("format") == "base64url":  # pydantic's word for each form of base64
+            document["format"] = "byte"
+        for name, part in document.items():
+            if name not in ("default", "example", "examples", "const", "enum"):
+                _drop_titles(part)
+    elif isinstance(document, list):
+        for part in document:
+            _drop_titles(part)

@@ -1,0 +1,151 @@
+"""What needs attention, and the form by which an operator retries, replays or skips it."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Annotated, NamedTuple
+from urllib.parse import parse_qs
+
+from fastapi import FastAPI, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from verdict.adapters.sql.readers.reader import Access, open_reader
+from verdict.errors import VerdictError
+from verdict.http.auth import TOKEN_UNSET, TokenRequiredError, has_token, read, sees
+from verdict.http.pages import Pages
+from verdict.http.templating import as_text
+from verdict.model.message import LARGEST
+from verdict.operations.inspect.queries import some
+from verdict.operations.repair.blocked import NothingWaitsError
+from verdict.operations.repair.blocked_events import HeldAggregates
+from verdict.operations.repair.blocking_records import StoppingRecords, place_of
+from verdict.operations.repair.operator_identity import OperatorIdentity
+from verdict.operations.repair.parked_letters import ParkedLetters
+from verdict.operations.repair.read_side import Repair, repair
+from verdict.operations.status.policy_rejections import LISTED, since
+from verdict.settings.settings import Settings
+
+HERE = "/letters"
+SHOWN = 50  # rejected commands of policies on a page
+FORM_BYTES = 8_192
+PERSONAL = ("payload", "replacement", "interventions")
+
+Address = Annotated[str, Query(max_length=2_000)]
+Offset = Annotated[int, Query(ge=0, le=LARGEST)]
+Form = dict[str, str]
+Act = Callable[[Repair, str, Form, OperatorIdentity], str]
+
+
+class InvalidFormError(VerdictError):
+    """A form does not say what to do, who does it, or why."""
+
+
+class ItemKind(NamedTuple):
+    """Things that need attention: where one is shown, by which verb, and what can be done."""
+
+    path: str
+    verb: str
+    known: Callable[[Repair], HeldAggregates | StoppingRecords | ParkedLetters]
+    actions: Mapping[str, Act]
+
+
+def _skip_record(on: Repair, id: str, form: Form, by: OperatorIdentity) -> str:
+    if (place := place_of(id)) is None:
+        raise NothingWaitsError(id)
+    return on.records.skip(place, None, by)
+
+
+KINDS = (
+    ItemKind(
+        "/blocked",
+        "blocked",
+        lambda on: on.blocked,
+        {
+            "retry": lambda on, id, form, by: on.blocked.retry(id, by),
+            "skip": lambda on, id, form, by: on.blocked.skip(id, by, "all" in form),
+        },
+    ),
+    ItemKind("/record", "skip", lambda on: on.records, {"skip": _skip_record}),
+    ItemKind(
+        "/dead-letter",
+        "dead-letters",
+        lambda on: on.dead_letters,
+        {
+            "replay": lambda on, id, form, by: on.dead_letters.replay(id, by),
+            "skip": lambda on, id, form, by: on.dead_letters.skip(id, by),
+        },
+    ),
+)
+
+
+def add_waiting(page: FastAPI, settings: Settings, pages: Pages) -> None:
+    """Let people see what needs attention, and those with the token act."""
+
+    def listed(request: Request, said: str, offset: int = 0) -> Response:
+        with repair(settings) as on:
+            found = [
+                item | {"path": kind.path} for kind in KINDS for item in kind.known(on).listed()
+            ]
+        with open_reader(settings, sees(request, settings)) as reader:
+            rejected, more = some(reader, LISTED, SHOWN, since=since(), offset=offset)
+        waiting = {"found": found, "rejected": rejected, "said": said}
+        paging = {"before": max(offset - SHOWN, 0), "offset": offset, "next": offset + SHOWN}
+        return pages.shown(request, "attention", waiting | paging | {"more": more})
+
+    def attention(request: Request, offset: Offset = 0) -> Response:
+        return listed(request, "", offset)
+
+    def one(kind: ItemKind, request: Request, id: Address) -> Response:
+        with repair(settings) as on:
+            facts = kind.known(on).shown(id)
+        hidden = PERSONAL if sees(request, settings) is Access.READER else ()
+        plain = {name: value for name, value in facts.items() if name not in PERSONAL}
+        payload = None if hidden else facts.get("payload")
+        told = {
+            "id": id,
+            "kind": kind,
+            "facts": plain,
+            "payload": None if payload is None else as_text(payload),
+            "done": [] if hidden else facts.get("interventions") or [],
+        }
+        return pages.shown(request, "waiting", told)
+
+    async def act(kind: ItemKind, request: Request, id: Address) -> Response:
+        form = await filled_in(request, settings)
+        said = await run_in_threadpool(_acted, settings, kind, id, form)
+        return await run_in_threadpool(listed, request, said)
+
+    page.add_api_route(HERE, attention, include_in_schema=False)
+    for kind in KINDS:
+        page.add_api_route(kind.path, partial(one, kind), include_in_schema=False)
+        page.add_api_route(kind.path, partial(act, kind), methods=["POST"], include_in_schema=False)
+
+
+async def filled_in(request: Request, settings: Settings) -> Form:
+    """Return a form that brings the token with it.
+
+    A cookie goes to each port of a host, so it is not enough to write.
+
+    Raises:
+        TokenRequiredError: The token is missing or another one, or none is set.
+        InvalidFormError: The form is longer than any form of the page.
+    """
+    body = await read(request, FORM_BYTES)
+    if body is None:
+        raise InvalidFormError(f"nothing was done: a form has at most {FORM_BYTES} bytes")
+    form = {name: values[-1] for name, values in parse_qs(body.decode(errors="replace")).items()}
+    if settings.page_token is None:
+        raise TokenRequiredError(TOKEN_UNSET)
+    if not has_token(form.get("token", "").encode(), settings):
+        raise TokenRequiredError("nothing was done: that is not the setting page_token")
+    return form
+
+
+def _acted(settings: Settings, kind: ItemKind, id: str, form: Form) -> str:
+    name = form.get("action", "")
+    if name not in kind.actions:
+        raise InvalidFormError(f"nothing was done: {name!r} is none of {', '.join(kind.actions)}")
+    who, why = form.get("who", "").strip(), form.get("why", "").strip()
+    if not who or (name == "skip" and not why):
+        raise InvalidFormError("nothing was done: say who decides, and why; both are recorded")
+    with repair(settings) as on:
+        return kind.actions[name](on, id, form, OperatorIdentity(who, why or None))

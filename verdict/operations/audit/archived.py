@@ -1,0 +1,153 @@
+"""The archive against Kafka, record by record; pure."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
+from heapq import merge
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from verdict.model.message import iso_time
+from verdict.model.source import Source
+from verdict.operations.audit.finding import Check, Finding
+from verdict.read_side.apply.batch import Delivery
+from verdict.read_side.projections.builtin.archived_event import archived_event
+from verdict.streaming.event_log.record import PositionedEvent, RawRecord, event_in
+from verdict.wire.catalog import AggregateContext
+from verdict.wire.codec import schema_id_of
+from verdict.wire.schemas.compatibility import within
+from verdict.write_side.decide.record import StoredEvent
+
+Whole = Mapping[str, Any]  # a row of `event_archive`, all of its columns
+
+
+class ArchivedCopies(NamedTuple):
+    """One event as the archive has it, and as Kafka has it."""
+
+    row: Whole | None
+    record: RawRecord | None
+
+
+def side_by_side(rows: Iterable[Whole], records: Iterable[RawRecord]) -> Iterator[ArchivedCopies]:
+    """Yield both copies of each record of a partition, in the order of the offsets."""
+    both = merge(
+        ((row["offset"], True, row) for row in rows),
+        ((record.offset, False, record) for record in records),
+        key=lambda one: one[0],
+    )
+    for _, found in groupby(both, key=lambda one: one[0]):
+        copies = {archived: one for _, archived, one in found}
+        yield ArchivedCopies(copies.get(True), copies.get(False))  # type: ignore[arg-type]
+
+
+def event_of(context: AggregateContext, copies: ArchivedCopies) -> PositionedEvent:
+    """Return the event, from Kafka if it is there."""
+    row, record = copies
+    if record is not None:
+        name, value = (record.key or b"").decode(errors="backslashreplace"), record.value or b""
+        place = Source(record.topic, record.partition, record.offset)
+    else:
+        assert row is not None
+        name, value = row["aggregate_id"], bytes(row["value"])
+        place = Source(row["topic"], row["partition"], row["offset"])
+    content = event_in(context, name, value)
+    version = content.event.version if isinstance(content, StoredEvent) else 0
+    return PositionedEvent(place, name, version, content)
+
+
+def differences(
+    context: AggregateContext,
+    copies: ArchivedCopies,
+    placed: PositionedEvent,
+    reached: int,
+    earliest: int,
+) -> Iterator[Finding]:
+    """Yield what the archive holds otherwise than Kafka, or than its own bytes say.
+
+    Args:
+        context: Of the aggregate type.
+        copies: Of one record.
+        placed: The event in it.
+        reached: The offset up to which all is archived.
+        earliest: The first offset that Kafka has.
+    """
+    row, record = copies
+    if row is None:
+        if placed.place.offset < reached:
+            yield _finding(placed, "Kafka has it, and its row in event_archive is missing")
+        return
+    if record is None and placed.place.offset >= earliest:
+        yield _finding(placed, "event_archive has it, and in Kafka there is nothing at its place")
+    if record is not None and bytes(row["value"]) != record.value:
+        what = "its value is not that of Kafka's record"
+        yield _finding(placed, f"{_row(row)} was altered: {what}", row)
+    elif record is None and sha256(bytes(row["value"])).hexdigest() != row["hash"]:
+        what = "its hash is not that of its value, and Kafka has dropped the record"
+        yield _finding(placed, f"{_row(row)} was altered: {what}", row)
+    if altered := sorted(_altered(context, row, placed)):
+        yield _finding(placed, f"{_row(row)} was altered: {', '.join(altered)} not as archived")
+
+
+def _altered(context: AggregateContext, row: Whole, placed: PositionedEvent) -> Iterator[str]:
+    """Yield the columns that are not what follows from the event."""
+    if isinstance(placed.content, str):
+        return
+    expected = archived_event(
+        Delivery(
+            placed.place.topic,
+            placed.place.partition,
+            placed.place.offset,
+            placed.content.event,
+            placed.content.value,
+        )
+    )
+    for column, value in expected._asdict().items():
+        found, wanted = _plain(column, row[column]), _plain(column, value)
+        if column == "value" or found == wanted:
+            continue
+        if column == "payload" and _told_by(context, placed.content, found, wanted):
+            continue
+        yield column
+
+
+def _told_by(context: AggregateContext, content: StoredEvent, found: Any, wanted: Any) -> bool:
+    """Tell whether payloads differ only in defaults, of any day, for what their record lacks."""
+    subject, name = f"{context.name}_event", type(content.event.payload).__name__
+    written = context.schemas.versions_of(subject)[schema_id_of(content.value)]
+    now = context.schemas.newest(subject)
+    if written == now:
+        return False
+    for one in (written, now):
+        found, wanted = within(one.schema, name, found), within(one.schema, name, wanted)
+    return bool(found == wanted)
+
+
+def _plain(column: str, value: Any) -> Any:
+    """Return a value as both databases and the event give it."""
+    if column in ("payload", "metadata") and isinstance(value, str):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    if column == "decided_at" and isinstance(value, int):
+        return iso_time(value)
+    return value
+
+
+def _row(row: Whole) -> str:
+    return f"row {row['global_position']} of event_archive"
+
+
+def _finding(placed: PositionedEvent, what: str, row: Whole | None = None) -> Finding:
+    content = placed.content
+    known = content.event.aggregate_type if isinstance(content, StoredEvent) else None
+    if known is None and row is not None:
+        known = row["aggregate_type"]
+    return Finding(
+        check=Check.ARCHIVE,
+        what=what,
+        aggregate_type=known,
+        aggregate_id=placed.aggregate_id,
+        version=placed.version or (row["version"] if row else None),
+        place=placed.place,
+    )

@@ -1,0 +1,174 @@
+"""The whole audit: log, archive, outcomes, state and read models, beside a service that runs."""
+
+from collections.abc import Callable, Container, Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from verdict.adapters.kafka.connection import kafka_of
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.sql.readers.reader import open_reader
+from verdict.errors import UnreachableError
+from verdict.operations.audit.cut import Cut, cut
+from verdict.operations.audit.finding import Check, CheckResult, Finding
+from verdict.operations.audit.log import LogAudit
+from verdict.operations.audit.read_models import ProjectionAudit
+from verdict.operations.audit.state import StateAudit, copies_in
+from verdict.read_side.as_of.filling import AsOfRecords
+from verdict.read_side.as_of.scratch import scratch_database
+from verdict.read_side.schema.database import opened
+from verdict.read_side.tables.same_topics import require_same_read_side
+from verdict.settings.discovery import DeploymentNotFoundError, database_url, kafka_options
+from verdict.settings.settings import Settings
+from verdict.streaming.event_log.archive import Archive
+from verdict.streaming.event_log.decided import quarantine_in_words
+from verdict.streaming.event_log.event_log import EventLog, EventsMissingError
+from verdict.streaming.event_log.open import open_event_log
+from verdict.streaming.event_log.skip_log import accepted_in, reader_skipping
+from verdict.streaming.exactly_once.query import decider_query
+from verdict.streaming.exactly_once.read_marker import read_progress_now
+from verdict.wire.catalog import catalog_of
+from verdict.wire.skip_decision import Quarantines, active_quarantines
+
+STATE = "state"
+
+
+class Auditor:
+    """Looks at everything, at one aggregate type, or at one aggregate; changes nothing.
+
+    Args:
+        settings: Of the deployment.
+        aggregate_type: The only type to look at; None for all.
+        aggregate_id: The only aggregate of that type; None for all.
+        tell: Told how far it has come.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        aggregate_type: str | None = None,
+        aggregate_id: str | None = None,
+        tell: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self._settings = settings
+        every = settings.application.aggregate_types
+        self._types = every if aggregate_type is None else (aggregate_type,)
+        self._only = aggregate_id
+        self._tell = tell
+        self.looked = CheckResult()
+        self._kafka = kafka_of(settings)
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield what is not as it was written; all of it was decided when this began.
+
+        Raises:
+            UnreachableError: Kafka does not answer; or the read side, when all else is looked at.
+            VerdictError: A topic is missing.
+        """
+        with ExitStack() as parts:
+            folder = parts.enter_context(scratch_database(self._settings.data_dir))
+            options = kafka_options(self._settings)
+            log = parts.enter_context(reader_skipping(options, self._settings.topics))
+            every = [one for spans in log.passed_over.spans.values() for one in spans]
+            if places := sum(one.end > one.start for one in every):  # the others pass over nothing
+                self.looked.not_checked.append(f"{places} places that people decided to pass over")
+            if self._only is not None:
+                self.looked.not_checked.append(
+                    f"partitions that are not those of the key {self._only!r}: what somebody put "
+                    f"there under it is found by `verdict verify {self._types[0]}`"
+                )
+            archive, away = self._archive(parts)
+            self._require_deployment(log)
+            settled = cut(self._kafka, log, self._settings.topics)
+            audit = LogAudit(
+                self._settings.topics, log, archive, settled, self._only, self.looked, self._tell
+            )
+            yield from audit.findings(self._types)
+            quarantines = active_quarantines(accepted_in(log, self._settings.topics))
+            yield from self._quarantined(quarantines)
+            events = open_event_log(self._settings, parts, log, self._tell)
+            yield from self._state(events, settled, quarantines)
+            if away is not None:
+                raise UnreachableError(
+                    f"archive and read models were not looked at: {away}"
+                ) from away
+            records = AsOfRecords(
+                events, self._settings.topics, partial(open_reader, self._settings)
+            )
+            for one in self._read_models(records, parts, folder):
+                if (one.aggregate_type, one.aggregate_id) not in quarantines:
+                    yield one  # else no fold can tell what the row must be
+
+    def _quarantined(self, quarantines: Quarantines) -> Iterator[Finding]:
+        for (aggregate_type, name), one in quarantines.items():
+            if aggregate_type in self._types and self._only in (None, name):
+                assert one.aggregate is not None
+                yield Finding(
+                    check=Check.VERSIONS,
+                    what=quarantine_in_words(one),
+                    aggregate_type=aggregate_type,
+                    aggregate_id=name,
+                    version=one.aggregate.version,
+                    place=one.source,
+                )
+
+    def _require_deployment(self, log: KafkaLog) -> None:
+        if not log.exists(self._settings.topics.markers):
+            raise DeploymentNotFoundError(
+                f"Kafka has nothing of a deployment {self._settings.deployment!r}: name another "
+                "one with --deployment, or start `verdict up`"
+            )
+
+    def _archive(self, parts: ExitStack) -> tuple[Archive | None, UnreachableError | None]:
+        try:
+            return Archive(parts.enter_context(open_reader(self._settings))), None
+        except UnreachableError as error:
+            return None, error
+
+    def _state(
+        self, events: EventLog, settled: Cut, incomplete: Container[tuple[str, str]]
+    ) -> Iterator[Finding]:
+        marker = read_progress_now(self._kafka, decider_query(self._settings.topics, 1))
+        shards = () if marker is None else marker.shard_states
+        # an empty log tells nothing: any copy that was just begun stands at its end
+        heads = frozenset((one.sequence, one.digest) for one in shards if one.sequence)
+        copies = copies_in(self._settings.data_dir.absolute() / STATE, heads)
+        if not copies.copies:
+            self.looked.not_checked.append(
+                "the operator's state: no copy of it lies here; run this where the service runs"
+            )
+            return
+        state = StateAudit(copies, settled.decided, self.looked)
+        try:
+            for aggregate_type in self._types:
+                self._tell(f"state of {aggregate_type}")
+                context = catalog_of(self._settings.application)[aggregate_type]
+                histories = (
+                    events.every(aggregate_type)
+                    if self._only is None
+                    else [(self._only, events.history(aggregate_type, self._only))]
+                )
+                for name, history in histories:
+                    if (aggregate_type, name) in incomplete:
+                        continue  # no fold can tell what is stored
+                    yield from state.findings(context, name, history)
+        except EventsMissingError as gone:
+            self.looked.unavailable.append(f"the operator's state: {gone}")
+        finally:
+            copies.close()
+        if state.unseen:
+            self.looked.not_checked.append(
+                f"the operator's state of {state.unseen:,} aggregates: the copies here take them "
+                "in with the next commands of their shards"
+            )
+
+    def _read_models(
+        self, records: AsOfRecords, parts: ExitStack, folder: Path
+    ) -> Iterator[Finding]:
+        require_same_read_side(self._settings, self._kafka)
+        engine = parts.enter_context(opened(database_url(self._settings)))
+        only = None if self._only is None else (self._types[0], self._only)
+        models = ProjectionAudit(
+            self._settings, engine, records, folder, only, self.looked, self._tell
+        )
+        yield from models.findings(self._types)

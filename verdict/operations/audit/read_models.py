@@ -1,0 +1,276 @@
+"""Each read model against a fold of its own, at the position at which it stands."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Engine, Table, and_, select, true
+from sqlalchemy.exc import DBAPIError
+
+from verdict.adapters.sql import sequence
+from verdict.errors import UnreachableError, VerdictError
+from verdict.model.recorded_event import RecordedEvent
+from verdict.operations.audit.feed import AnnouncedChanges, faults
+from verdict.operations.audit.finding import Check, CheckResult, Finding
+from verdict.operations.audit.views import altered
+from verdict.read_side.apply.applier import database_failed
+from verdict.read_side.apply.batch import Delivery, StateChange
+from verdict.read_side.as_of.filling import AsOfRecords, fold
+from verdict.read_side.catalog import FIRST, declared
+from verdict.read_side.projections.builtin.answered import OutcomeRow
+from verdict.read_side.projections.builtin.rejected_command import RejectedCommand
+from verdict.read_side.projections.described import View
+from verdict.read_side.projections.projection import Projection
+from verdict.read_side.query.as_built import with_live_settings
+from verdict.read_side.query.by_name import projection_by_name
+from verdict.read_side.rebuild.comparison import content, row_of, shown
+from verdict.read_side.schema.database import opened, snapshot
+from verdict.read_side.schema.system_views import OWN_VIEWS
+from verdict.read_side.tables import position, processor_tables, versions
+from verdict.read_side.tables.versions import SettingsChangedError
+from verdict.settings.database_address import one_line_error, url_of
+from verdict.settings.settings import Settings
+from verdict.streaming.event_log.archive import HashMismatchError
+from verdict.streaming.event_log.event_log import EventsMissingError
+
+Identity = tuple[str, str]
+LACKING = ("no such column", "no such table")  # as SQLite says it, by the class for what went away
+NO_FUNCTION_OF_THE_LOG = (
+    "letters, the outbox, interventions and who is held: no log tells what must be there",
+    "which events are named behind the changes of a feed: it depends on how batches were cut",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionAudit:
+    """Compares the tables of what readers see with those of a fold in a database of its own.
+
+    Args:
+        settings: Of the deployment.
+        engine: Of the read side.
+        records: All there are.
+        folder: Empty, for the other database.
+        only: The one aggregate to look at, and then only at rows of its own; None for all.
+        looked: Is told what was looked at.
+        tell: Told how far it has come.
+    """
+
+    settings: Settings
+    engine: Engine
+    records: AsOfRecords
+    folder: Path
+    only: Identity | None
+    looked: CheckResult
+    tell: Callable[[str], None]
+
+    def findings(self, aggregate_types: Collection[str]) -> Iterator[Finding]:
+        """Yield the rows that are not what follows from the records, of who follows these types."""
+        topics = self.records.topics
+        kinds = (topics.events, topics.responses, topics.rejected)
+        ours = {of(name) for name in aggregate_types for of in kinds}
+        states = (one for one in self.settings.application.states if one.about in aggregate_types)
+        ours |= {topics.named(one.topic) for one in states}  # which others write
+        for name, at_version in declared(self.settings.application).items():
+            if not ours.intersection(at_version(FIRST).topics(topics)):
+                continue
+            self.tell(f"read model {name}")
+            with snapshot(self.engine) as connection:
+                if (projection := self._live(connection, name)) is not None:
+                    yield from self._of_live(connection, name, projection)
+        self.looked.not_checked += NO_FUNCTION_OF_THE_LOG
+        with snapshot(self.engine) as connection:
+            yield from self._views(connection, {**OWN_VIEWS, **processor_tables.VIEWS})
+
+    def _of_live(
+        self, connection: Connection, name: str, projection: Projection
+    ) -> Iterator[Finding]:
+        try:
+            versions.check_settings(connection, projection)
+            yield from self._views(connection, projection.views)
+            yield from self._of_one(connection, name, projection)
+        except SettingsChangedError as otherwise:  # and so are its views
+            self.looked.unavailable.append(f"{name}: {otherwise}")
+        except EventsMissingError as gone:
+            self._untold(connection, projection, gone)
+        except HashMismatchError as unknown:
+            self.looked.unavailable.append(f"{name}: {unknown}")
+        except DBAPIError as error:
+            if database_failed(error) and not one_line_error(error.orig).startswith(LACKING):
+                raise
+            yield _unlike(name, error)
+
+    def _untold(
+        self, connection: Connection, projection: Projection, gone: EventsMissingError
+    ) -> None:
+        """Say that rows cannot be compared: a fault, but not of responses and rejections.
+
+        Nobody archives these, as Kafka keeps them; what was read before it dropped them is right as
+        far as anybody can tell.
+        """
+        read = position.load(connection, projection).get(gone.place, 0)
+        topics, types = self.records.topics, self.settings.application.aggregate_types
+        kept = {of(name) for name in types for of in (topics.responses, topics.rejected)}
+        if gone.place.topic in kept and read >= gone.earliest:
+            self.looked.not_checked.append(
+                f"{projection.name}: of {gone.place} Kafka has dropped what lies before offset "
+                f"{gone.earliest}; it was read, and is nowhere else"
+            )
+        else:
+            self.looked.unavailable.append(f"{projection.name}: {gone}")
+
+    def _views(self, connection: Connection, views: Mapping[str, View]) -> Iterator[Finding]:
+        if self.only is not None:
+            return
+        try:
+            yield from altered(connection, views, self.looked)
+        except DBAPIError as error:  # a copy of the database, say, that may only be read
+            said = f"what views show: {one_line_error(error.orig)}"
+            self.looked.not_checked += [said] if said not in self.looked.not_checked else []
+
+    def _of_one(
+        self, connection: Connection, name: str, projection: Projection
+    ) -> Iterator[Finding]:
+        if (stopped := versions.of(connection, projection).error) is not None:
+            self.looked.unavailable.append(f"{name}, behind where it is stopped: {stopped}")
+        if self.only is None:
+            yield from self._announced(connection, projection)
+        if not projection.tables:
+            return
+        ends = position.load(connection, projection)
+        of_type = self._only_type(projection)
+        with self._beside(projection) as other:
+            try:
+                fold(other, projection, self.records, ends, self._wanted)
+            except (EventsMissingError, HashMismatchError, UnreachableError):
+                raise
+            except VerdictError as error:
+                yield Finding(check=Check.READ_MODELS, what=f"{name} cannot be folded: {error}")
+                return
+            with other.connect() as folded:
+                for table in projection.tables:
+                    for finding in self._compared(connection, folded, name, table):
+                        yield replace(finding, aggregate_type=finding.aggregate_type or of_type)
+
+    def _live(self, connection: Connection, name: str) -> Projection | None:
+        """Return what readers see, as it was built; None where they see none of that name."""
+        version = versions.live(connection, name)
+        if version is None:
+            self.looked.unavailable.append(
+                f"{name}: the read side has none; start `verdict up` once"
+            )
+            return None
+        as_set = declared(self.settings.application)[name](version)
+        built = versions.of(connection, as_set).settings
+        settings = with_live_settings(self.settings, name, built)
+        return projection_by_name(settings, name)(version)
+
+    def _only_type(self, projection: Projection) -> str | None:
+        """Return whose events a projection follows, if those of one type alone."""
+        followed, topics = {*projection.topics(self.records.topics)}, self.records.topics
+        types = [
+            name
+            for name in self.settings.application.aggregate_types
+            if topics.events(name) in followed
+        ]
+        return types[0] if len(types) == 1 else None
+
+    def _announced(self, connection: Connection, projection: Projection) -> Iterator[Finding]:
+        """Yield what is wrong with the feed of who begins to be shown, and who ceases to."""
+        feed = projection.feed
+        if feed is None:
+            return
+        changes = select(feed.table.c.seq, feed.table.c[feed.key], feed.table.c.kind)
+        rows = connection.execute(changes.order_by(feed.table.c.seq)).all()
+        shown = {*connection.execute(select(feed.groups.c[feed.key])).scalars()}
+        last = sequence.last_number(connection, feed.table.name)
+        self.looked.at[f"changes of {projection.name}"] += len(rows)
+        for what in faults(map(AnnouncedChanges._make, rows), last, shown):
+            yield Finding(check=Check.READ_MODELS, what=f"{feed.table.name}: {what}")
+
+    @contextmanager
+    def _beside(self, projection: Projection) -> Iterator[Engine]:
+        file = self.folder / f"{projection.name}.db"
+        try:
+            with opened(url_of(file)) as engine:
+                yield engine
+        finally:
+            for left in self.folder.glob(f"{file.name}*"):
+                left.unlink()
+
+    def _compared(
+        self, live: Connection, folded: Connection, name: str, table: Table
+    ) -> Iterator[Finding]:
+        which = self._rows_of(table)
+        if which is None:
+            return
+        contents = content(live, table, where=which), content(folded, table, where=which)
+        self.looked.at[f"rows of {table.name.rpartition('_v')[0]}"] += contents[0].rows
+        if contents[0] == contents[1]:
+            return
+        statement = select(table).where(which)
+        for row in live.execute(statement, execution_options={"yield_per": 1000}):
+            key = _key(table, row._mapping)
+            found, expected = shown(table, row._mapping), row_of(folded, table, table.c.keys(), key)
+            if found != expected:
+                yield _differs(name, table, found, expected)
+        for row in folded.execute(statement, execution_options={"yield_per": 1000}):
+            key = _key(table, row._mapping)
+            if row_of(live, table, table.c.keys(), key) is None:
+                yield _differs(name, table, None, shown(table, row._mapping))
+
+    def _rows_of(self, table: Table) -> ColumnElement[bool] | None:
+        """Return which rows count; None: the table has none that are of one aggregate alone."""
+        if self.only is None:
+            return true()
+        if "aggregate_id" not in table.c:
+            return None
+        ours = [table.c.aggregate_id == self.only[1]]
+        if "aggregate_type" in table.c:
+            ours.append(table.c.aggregate_type == self.only[0])
+        return and_(*ours)
+
+    def _wanted(self, delivery: Delivery) -> bool:
+        record = delivery.record
+        if self.only is None:
+            return True
+        if isinstance(record, RecordedEvent | OutcomeRow | RejectedCommand):
+            return (record.aggregate_type, record.aggregate_id) == self.only
+        return isinstance(record, StateChange) and record.key == self.only[1]
+
+
+def _unlike(name: str, error: DBAPIError) -> Finding:
+    return Finding(
+        check=Check.READ_MODELS,
+        what=f"{name} cannot be read as it was made ({one_line_error(error.orig)}): somebody has "
+        f"changed its tables; `verdict projection rebuild {name}` makes them anew, `swap` shows "
+        "them",
+    )
+
+
+def _key(table: Table, row: Any) -> tuple[Any, ...]:
+    return tuple(row[column.name] for column in table.primary_key)
+
+
+def _differs(
+    name: str,
+    table: Table,
+    live: dict[str, Any] | None,
+    folded: dict[str, Any] | None,
+) -> Finding:
+    row = live or folded or {}
+    if live is None:
+        what = "the row is missing"
+    elif folded is None:
+        what = "nothing in the log makes this row"
+    else:
+        differ = (column for column in live if live[column] != folded[column])
+        what = "; ".join(f"{one} is {live[one]!r}, by the log {folded[one]!r}" for one in differ)
+    return Finding(
+        check=Check.READ_MODELS,
+        what=f"{name}, {table.name} {', '.join(map(str, _key(table, row)))}: {what}",
+        aggregate_type=row.get("aggregate_type"),
+        aggregate_id=row.get("aggregate_id"),
+        version=row.get("version"),
+    )

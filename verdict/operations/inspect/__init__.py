@@ -1,0 +1,1 @@
+"""What happened: histories, flows and states, for the command line and the page."""

@@ -1,0 +1,166 @@
+"""One aggregate: its commands and events, and its state at any version."""
+
+import logging
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from verdict.adapters.sql.readers.reader import Access, Reader, open_reader
+from verdict.errors import VerdictError
+from verdict.model.application import Application
+from verdict.model.message import LARGEST, Message
+from verdict.model.personal import personal_paths
+from verdict.operations.inspect.fold import PointInTime, folded
+from verdict.operations.inspect.history import Fields, command_history, missing
+from verdict.operations.inspect.queries import (
+    EVENTS_BETWEEN,
+    MOST,
+    PAGE_OF_AGGREGATE,
+    VERSION_BEFORE,
+    event,
+    response,
+    rows,
+    some,
+)
+from verdict.operations.inspect.state_json import state_json
+from verdict.settings.settings import Settings
+from verdict.streaming.event_log.archive import Archive, HashMismatchError
+from verdict.wire.catalog import catalog_of
+
+QUARANTINE = """\
+SELECT version, error, operator, reason FROM aggregate_quarantined
+WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id"""
+MOST_EVENTS = 10_000  # of a page; more is some fault's doing
+LOG = logging.getLogger("verdict.http")
+
+
+class NotFoundError(VerdictError):
+    """Nothing is known of an aggregate, or of a version of it, as far as the archive goes."""
+
+
+class AggregateHistory(NamedTuple):
+    """Commands to one aggregate, the oldest first, each with its `response` and its `events`.
+
+    `more` tells whether there are older ones. `missing` says what is lost, altered or not archived
+    yet; only a `complete` history is all that there is.
+    """
+
+    commands: list[Fields]
+    more: bool
+    missing: tuple[str, ...]
+    complete: bool
+
+
+def history(
+    application: Application,
+    reader: Reader,
+    aggregate_type: str,
+    aggregate_id: str,
+    most: int = MOST,
+    offset: int = 0,
+) -> AggregateHistory:
+    """Return the newest commands to an aggregate with their events, each checked with its hash.
+
+    Each event is on one page, also when the outcome of its command is missing.
+
+    Args:
+        application: Whose aggregate it is.
+        reader: Of the read side; what it masks is not checked.
+        aggregate_type: Of the aggregate.
+        aggregate_id: Its id.
+        most: How many commands.
+        offset: How many newer ones are on other pages.
+    """
+    about = {"aggregate_type": aggregate_type, "aggregate_id": aggregate_id}
+
+    def version(offset: int) -> int:
+        """Return the last version that the commands from there on know of."""
+        [known] = rows(reader, VERSION_BEFORE, LARGEST, offset=offset, **about)
+        return known["version"] or 0
+
+    newest, more = some(reader, PAGE_OF_AGGREGATE, most, offset=offset, **about)
+    span = {
+        "after": version(min(offset + most, LARGEST)),
+        "version": version(offset) if offset else LARGEST,
+    }
+    found, cut = some(reader, EVENTS_BETWEEN, max(most, MOST_EVENTS), **about, **span)
+    events, altered = _checked(application, found)
+    commands = [*command_history(map(response, reversed(newest)), events)]
+    is_whole = not (more or offset or cut)
+    lacking = missing(commands, altered) if is_whole else ()
+    said = (*altered.values(), *lacking, *_quarantine(reader, aggregate_type, aggregate_id))
+    return AggregateHistory(commands, more, said, is_whole and not said)
+
+
+def _quarantine(reader: Reader, aggregate_type: str, aggregate_id: str) -> Iterable[str]:
+    about = {"aggregate_type": aggregate_type, "aggregate_id": aggregate_id}
+    return (
+        f"{aggregate_type} {aggregate_id!r} is quarantined: its history is damaged from version "
+        f"{one['version']} on ({one['error']}); {one['operator']} decided so ({one['reason']})"
+        for one in rows(reader, QUARANTINE, **about)
+    )
+
+
+def _checked(
+    application: Application, found: Iterable[Fields]
+) -> tuple[list[Fields], dict[int, str]]:
+    """Return the events, and by version what is wrong with those that were altered."""
+    events: list[Fields] = []
+    altered: dict[int, str] = {}
+    for row in found:
+        try:
+            events.append(event(application, row))
+        except HashMismatchError as error:
+            altered[row["version"]] = str(error)
+    return events, altered
+
+
+def state_at(
+    settings: Settings,
+    sees: Access,
+    aggregate_type: str,
+    aggregate_id: str,
+    version: int | None = None,
+    until: int | None = None,
+) -> Fields:
+    """Return what an aggregate was after a version, else after its last one that is archived.
+
+    Args:
+        settings: Of the deployment.
+        sees: Who only reads finds null in the place of what is personal.
+        aggregate_type: Of the aggregate.
+        aggregate_id: Its id.
+        version: 0: before its first event.
+        until: Count what was decided then or before, in epoch milliseconds.
+
+    Raises:
+        NotFoundError: The archive has no such version, or nothing of the aggregate.
+        VerdictError: Its history is damaged.
+        UnreachableError: The read side cannot be asked.
+    """
+    about = f"{aggregate_type} {aggregate_id!r}"
+    if aggregate_type not in settings.application.aggregate_types:
+        raise NotFoundError(f"there is no {about}: no aggregate has this type")
+    with open_reader(settings, Access.AUDITOR) as reader:
+        archive = Archive(reader)
+        context = catalog_of(settings.application)[aggregate_type]
+        placed = [*archive.history(context, aggregate_id)]
+    places, snapshot = folded(context.aggregate, about, placed, PointInTime(version, until))
+    if not placed:
+        raise NotFoundError(f"there is no {about}: the archive has no event of it")
+    if snapshot.version < (version or 0):
+        when = "archived up to" if until is None else "at that time at"
+        raise NotFoundError(f"{about} is {when} version {snapshot.version}, not {version}")
+    told = state_json(aggregate_type, aggregate_id, snapshot, places.get(snapshot.version))
+    state: Message | None = snapshot.state
+    if sees is Access.READER and state is not None:
+        for path in personal_paths(type(state)):
+            _hide(told["state"], path)
+    return told
+
+
+def _hide(shown: Any, path: tuple[str, ...]) -> None:
+    first, *rest = path
+    if rest and isinstance(shown.get(first), dict):
+        _hide(shown[first], tuple(rest))
+    elif first in shown:
+        shown[first] = None

@@ -1,0 +1,60 @@
+"""Opens the read side of a deployment for repairs."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from sqlalchemy.exc import DBAPIError
+
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.errors import UnreachableError, VerdictError
+from verdict.operations.repair.blocked_events import HeldAggregates
+from verdict.operations.repair.blocking_records import StoppingRecords
+from verdict.operations.repair.parked_letters import ParkedLetters
+from verdict.read_side.apply.applier import database_failed
+from verdict.read_side.catalog import declared
+from verdict.read_side.schema.database import opened
+from verdict.settings.database_address import file_of, masked_url, one_line_error
+from verdict.settings.discovery import database_url, kafka_options
+from verdict.settings.settings import Settings
+from verdict.streaming.event_log.skip_log import write_skips
+from verdict.wire.skip_decision import Decision
+
+
+class Repair(NamedTuple):
+    """What operators can repair on the read side."""
+
+    blocked: HeldAggregates
+    records: StoppingRecords
+    dead_letters: ParkedLetters
+
+
+@contextmanager
+def repair(settings: Settings) -> Iterator[Repair]:
+    """Open the read side that is set, or that of the running service.
+
+    Raises:
+        UnreachableError: There is none, or it does not answer.
+    """
+
+    def decide(made: Sequence[Decision]) -> None:
+        write_skips(kafka_options(settings), settings.topics, made)
+
+    url = database_url(settings)
+    if (file := file_of(url)) is not None and not file.is_file():
+        raise UnreachableError(
+            f"there is no read side at {file}: is it the right data directory, and did `verdict "
+            "up` start once?"
+        )
+    with opened(url) as engine:
+        try:
+            yield Repair(
+                HeldAggregates(
+                    settings.application, engine, declared(settings.application, settings.chosen)
+                ),
+                StoppingRecords(engine, lambda: KafkaLog(kafka_options(settings)), decide),
+                ParkedLetters(engine, settings.topics),
+            )
+        except DBAPIError as error:
+            problem = f"{masked_url(engine.url)}: {one_line_error(error.orig)}"
+            raise (UnreachableError if database_failed(error) else VerdictError)(problem) from error

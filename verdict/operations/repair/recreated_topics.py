@@ -1,0 +1,181 @@
+"""A topic that somebody deleted is created again, if nothing is made from what was on it.
+
+The new topic continues above the offsets that anybody has read of the former one. So every position
+stays true and no offset stands for two records. What only the former topic held is lost: commands
+that were not decided, dead letters that the database has not stored.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from verdict.adapters.kafka.appending import Appender
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.log_identity import Identities, Identity
+from verdict.adapters.kafka.message_headers import headers_of
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.kafka.topics import TopicAdmin
+from verdict.errors import VerdictError
+from verdict.model.source import Source
+from verdict.operations.repair.read_positions import ReadPositions, read_positions
+from verdict.read_side.tables.same_log import rebind_to_log
+from verdict.settings.settings import Settings
+from verdict.streaming.event_log.skip_log import write_skips
+from verdict.streaming.event_log.skips import SkipRequest
+from verdict.streaming.exactly_once.fencing import claim
+from verdict.streaming.exactly_once.query import DECIDER, Query, decider_query
+from verdict.streaming.exactly_once.read_marker import readable_marker
+from verdict.streaming.exactly_once.topic_owner import check_topics_owner
+from verdict.wire.marker import Marker
+from verdict.wire.partitions import OffsetRange, Spans, TopicPartition
+from verdict.wire.skip_decision import Decision, Kind
+from verdict.wire.topics import Topics
+
+LOG = logging.getLogger("verdict.recovery")
+
+
+def recreate_topics(settings: Settings, kafka: KafkaConfig, wish: SkipRequest) -> list[str]:
+    """Create the topics again that are gone, and let all that knew the former ones know these.
+
+    An interrupted run can be repeated.
+
+    Args:
+        settings: Of the deployment, which must not run.
+        kafka: Where the topics were.
+        wish: Who decides it, and why.
+
+    Returns:
+        Their names; none, as nearly always, if no topic is gone.
+
+    Raises:
+        VerdictError: One of them cannot be created again, or nobody knows how far it was read.
+        OtherOwnerError: The topics are another deployment's.
+        NotPublishedError: Somebody starts the deployment at the same time.
+        UnreachableError: Kafka or the database does not answer.
+    """
+    positions = read_positions(settings, kafka)
+    gone = _gone(positions, kafka, {topic.name for topic in settings.topics.all()})
+    if not gone:
+        return []
+    check_topics_owner(settings.topics, kafka)
+    if all(query.name != DECIDER for query, _ in positions.markers):
+        raise VerdictError(
+            f"{', '.join(gone)} {_is_are(gone)} gone, and so is the progress record that says how "
+            "far they were read: restore the broker's files from a backup"
+        )
+    _check_recreatable(gone, settings.topics)
+    begins = _begins(positions, settings.topics, gone)
+    _make(kafka, settings.topics, begins)
+    _continue(kafka, settings, begins)
+    _record(kafka, settings.topics, gone, wish)
+    found = Identities(kafka).identity(gone)
+    for query, _ in positions.markers:
+        if not query.topics.isdisjoint(gone):
+            claim(query, kafka, partial(_with_new_ids, query, kafka, found)).close()
+    rebind_to_log(settings, found)
+    LOG.warning("created again: %s", ", ".join(gone))
+    return gone
+
+
+def _gone(positions: ReadPositions, kafka: KafkaConfig, declared: Collection[str]) -> list[str]:
+    """Return the topics of this cluster that are missing, or have another id now."""
+    cluster = Identities(kafka).identity(()).cluster_id
+    known = positions.topic_ids(cluster)
+    found = Identities(kafka).identity(known).topic_ids
+    return sorted(
+        name for name, ids in known.items() if name in declared and ids != {found.get(name)}
+    )
+
+
+def _check_recreatable(gone: Collection[str], topics: Topics) -> None:
+    types = topics.application.aggregate_types
+    needed = {*map(topics.events, types), *map(topics.responses, types), *topics.states}
+    if lost := sorted({*needed, topics.decisions} & {*gone}):
+        raise VerdictError(
+            f"{', '.join(lost)} {_is_are(lost)} deleted, and an empty topic cannot take its place: "
+            "the state is made from what was on it. Restore it from a backup: stop Kafka and bring "
+            "back the files of its brokers (of the embedded Kafka: `broker` in the data directory)"
+        )
+
+
+def _begins(
+    positions: ReadPositions, topics: Topics, gone: Collection[str]
+) -> dict[TopicPartition, int]:
+    """Return where each partition continues: those that there must be, and those that were read."""
+    first = {
+        TopicPartition(topic.name, number): 0
+        for topic in topics.all()
+        if topic.name in gone
+        for number in range(topic.partitions)
+    }
+    reached = positions.reached().items()
+    return first | {place: offset for place, offset in reached if place.topic in gone}
+
+
+def _make(kafka: KafkaConfig, topics: Topics, begins: Collection[TopicPartition]) -> None:
+    counts = Counter(place.topic for place in begins)
+    wanted = [
+        replace(topic, partitions=counts[topic.name])
+        for topic in topics.all()
+        if topic.name in counts
+    ]
+    TopicAdmin(kafka.settings, topics).make(wanted)
+
+
+def _continue(kafka: KafkaConfig, settings: Settings, begins: Mapping[TopicPartition, int]) -> None:
+    """Return when no record has an offset below `begins` that a reader still has to see.
+
+    What others have written there meanwhile, as a sender may to a topic of that name, is appended
+    again. After an interruption some of it may come twice.
+    """
+    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
+        kept = log.bounds(begins)
+        below = {
+            place: OffsetRange(of.start, min(of.end, begins[place])) for place, of in kept.items()
+        }
+        appender = Appender(kafka, decider_query(settings.topics, 1).transactional_id)
+        appender.use_up({place: begins[place] - of.end for place, of in kept.items()})
+        if count := appender.append(_copies(log, below)):
+            LOG.warning("%s records that others have written were appended again", count)
+
+
+def _copies(log: KafkaLog, below: Spans) -> Iterator[Mapping[str, Any]]:
+    for message in log.read({place: one for place, one in below.items() if one.end > one.start}):
+        yield {
+            "topic": message.topic(),
+            "partition": message.partition(),
+            "key": message.key(),
+            "value": message.value(),
+            "headers": [*(headers_of(message) or ())],
+        }
+
+
+def _record(kafka: KafkaConfig, topics: Topics, gone: Sequence[str], wish: SkipRequest) -> None:
+    decisions = [
+        Decision(
+            kind=Kind.ACCEPTED,
+            source=Source(name, 0, 0),
+            until=0,
+            who=wish.who,
+            why=f"{name} was deleted and is created again: {wish.why}",
+            decided_at=wish.at,
+        )
+        for name in gone
+    ]
+    write_skips(kafka.settings, topics, decisions)
+
+
+def _with_new_ids(query: Query, kafka: KafkaConfig, found: Identity) -> Marker:
+    """Return the query's progress record, now that nobody else can write it, with the new ids."""
+    marker = readable_marker(kafka, query, wait=True)
+    if marker is None:
+        raise VerdictError(f"the progress record of {query.name} was deleted meanwhile: try again")
+    ids = {name: one for name, one in found.topic_ids.items() if name in query.topics}
+    return replace(marker, topic_ids={**marker.topic_ids, **ids})
+
+
+def _is_are(names: Collection[str]) -> str:
+    return "is" if len(names) == 1 else "are"

@@ -1,0 +1,91 @@
+"""A query without state that has lost its marker begins anew, on a person's word.
+
+Nothing says what its outputs follow from. Whoever sends to others begins at the ends: nothing is
+sent twice, and what had no consequence yet gets none. Files can be written again, all of them.
+"""
+
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.offsets import Offsets, ends, offsets_text, starts
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.model.source import Source
+from verdict.streaming.event_log.skips import SkipRequest
+from verdict.streaming.exactly_once.batch import OutputRecord
+from verdict.streaming.exactly_once.fencing import genesis, write_marker
+from verdict.streaming.exactly_once.log_identity import log_identity
+from verdict.streaming.exactly_once.query import OWNER, Query
+from verdict.streaming.exactly_once.read_marker import readable_marker
+from verdict.streaming.exactly_once.topic_owner import claim_topics
+from verdict.streaming.exactly_once.transactions import Transactions
+from verdict.wire.marker import Marker
+from verdict.wire.records import encode
+from verdict.wire.skip_decision import Decision, Kind
+from verdict.wire.topics import Topics
+
+
+def begin_without_marker(
+    query: Query, kafka: KafkaConfig, topics: Topics, wish: SkipRequest, *, at_the_ends: bool
+) -> Marker:
+    """Fence whoever runs; write the marker and, in the same transaction, who decided that.
+
+    The decision's place is that of the new marker, on the topic of markers.
+
+    Args:
+        query: Whose marker it is.
+        kafka: Where it runs.
+        topics: Of the deployment.
+        wish: Who decides it, and why.
+        at_the_ends: Whether it begins there, or at the first records that Kafka holds.
+
+    Returns:
+        The marker; the next start goes on there.
+
+    Raises:
+        DifferentLogError: The marker that is there is of another cluster, or of topics that are no
+            more.
+        NotPublishedError: Somebody else started meanwhile; nothing was changed.
+        UnreachableError, VerdictError: Kafka does not answer, or refuses.
+    """
+    transactions = Transactions(kafka, query.transactional_id)
+    try:
+        former = readable_marker(kafka, query, wait=True)
+        new = genesis(query, former, _offsets(query, kafka, at_the_ends), query.first_shards)
+        new = log_identity(new, query, kafka)
+        why = f"{query.name} begins anew at {offsets_text(new.offsets)}: {wish.why}"
+        decided = encode(_decision(kafka, query.markers, why, wish))
+        record = OutputRecord(topics.decisions, query.key, decided)
+        transactions = write_marker(transactions, query, kafka, new, beside=[record])
+    finally:
+        transactions.close()
+    return new
+
+
+def begin_as_owner(kafka: KafkaConfig, topics: Topics, wish: SkipRequest) -> None:
+    """Write down that the topics are this deployment's and, with it, who decided that.
+
+    Raises:
+        OtherOwnerError, NotPublishedError, UnreachableError, VerdictError: As for `claim_topics`.
+    """
+    why = f"the topics are those of {topics.deployment}: {wish.why}"
+    decided = encode(_decision(kafka, topics.owners, why, wish))
+    claim_topics(topics, kafka, [OutputRecord(topics.decisions, OWNER.encode(), decided)])
+
+
+def _offsets(query: Query, kafka: KafkaConfig, at_the_ends: bool) -> Offsets:
+    with KafkaLog(kafka.settings, 2 * kafka.transaction_timeout_s) as log:
+        places = log.places(query.inputs)
+        log.await_settled(places, f"{query.name} cannot begin anew")
+        kept = log.bounds(places)
+    return ends(kept) if at_the_ends else starts(kept)
+
+
+def _decision(kafka: KafkaConfig, markers: str, why: str, wish: SkipRequest) -> Decision:
+    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
+        [(place, end)] = log.written(log.places([markers])[:1]).items()
+    return Decision(
+        source=Source(*place, end),
+        until=end + 1,
+        who=wish.who,
+        why=why,
+        decided_at=wish.at,
+        kind=Kind.ACCEPTED,
+    )

@@ -1,0 +1,100 @@
+"""The letters that wait, in the order in which they are due."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sqlalchemy import Connection, delete, func, select, update
+
+from verdict.adapters.sql.statements import is_any_of
+from verdict.model.nul import spell_out
+from verdict.reactions.dead_letters.headers import from_json
+from verdict.read_side.tables.dead_letter_status import PARKED, WAITING
+from verdict.read_side.tables.dead_letters import table
+from verdict.wire.letter import RETRY_ATTEMPT, RETRY_ATTEMPTS, RETRY_ID, RETRY_TOPIC, Pairs
+
+BATCH_BYTES = 16 * 2**20
+PLACE = (table.c.topic, table.c.partition, table.c.offset)
+
+
+class DueRetry(NamedTuple):
+    """What goes out for a letter."""
+
+    id: str
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: Pairs
+
+
+def claim(connection: Connection, now: int, most: int) -> list[DueRetry]:
+    """Return letters that are due, in the order of their places; of too many the longest due.
+
+    On PostgreSQL nobody else gets them before the transaction has ended, and those that somebody
+    else has are passed over.
+
+    Args:
+        connection: Inside a transaction.
+        now: Epoch milliseconds.
+        most: How many at most; fewer when they have many bytes together.
+    """
+    size = func.coalesce(func.length(table.c.bytes), 0)
+    due = (
+        select(table.c.id, size)
+        .where(table.c.status == WAITING, table.c.due_at <= now)
+        .order_by(table.c.due_at, *PLACE)
+        .limit(most)
+        .with_for_update(skip_locked=True)
+    )
+    chosen = _fitting([(str(row[0]), int(row[1])) for row in connection.execute(due)])
+    if not chosen:
+        return []
+    rows = connection.execute(
+        select(table)
+        .where(is_any_of(connection, table.c.id, chosen))
+        .order_by(*PLACE)  # letters of one key lie on one partition, in the order of what happened
+    )
+    return [_retry(row) for row in rows]
+
+
+def remove(connection: Connection, retries: Sequence[DueRetry]) -> None:
+    """Remove letters that are sent."""
+    ids = [retry.id for retry in retries]
+    connection.execute(delete(table).where(is_any_of(connection, table.c.id, ids)))
+
+
+def park(connection: Connection, retry: DueRetry, error: str) -> None:
+    """Let a letter wait for a person instead."""
+    changed = {"status": PARKED, "due_at": None, "error": spell_out(error)}
+    connection.execute(update(table).where(table.c.id == retry.id).values(changed))
+
+
+def first_due(connection: Connection) -> int | None:
+    """Return when the next letter is due, in epoch milliseconds; None when none waits."""
+    first = select(func.min(table.c.due_at)).where(table.c.status == WAITING)
+    found: int | None = connection.execute(first).scalar()
+    return found
+
+
+def _fitting(sized: Sequence[tuple[str, int]]) -> list[str]:
+    room, chosen = BATCH_BYTES, list[str]()
+    for identity, size in sized:
+        if chosen and size > room:
+            break
+        room -= size
+        chosen.append(identity)
+    return chosen
+
+
+def _retry(row: object) -> DueRetry:
+    stored = row._mapping  # type: ignore[attr-defined]
+    ours = {
+        RETRY_ATTEMPT: stored["attempt"] + 1,
+        RETRY_ATTEMPTS: stored["attempts"],
+        RETRY_TOPIC: stored["retry_topic"],
+        RETRY_ID: stored["id"],
+    }
+    headers = (
+        *from_json(stored["headers"]),
+        *((name, str(value).encode()) for name, value in ours.items()),
+    )
+    return DueRetry(stored["id"], stored["retry_topic"], stored["key"], stored["bytes"], headers)

@@ -1,0 +1,191 @@
+"""From a record on `dead-letters` to a row: when it is tried again, or why it is parked.
+
+The same record gives the same row, whenever it is read, but for its due time: a letter waits from
+when it is taken in, as the time that a broker or a service stamped on it may be years off.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from verdict.model.message import END_OF_TIME
+from verdict.model.nul import spell_out
+from verdict.reactions.dead_letters.headers import as_json
+from verdict.read_side.tables.dead_letter_status import PARKED, WAITING
+from verdict.wire.backoff import Declared, InvalidBackoffError, back_off, wait_ms
+from verdict.wire.cloud_events import DEAD_LETTER
+from verdict.wire.codec import DecodeError
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.letter import (
+    MOST_ATTEMPTS,
+    RETRY_ATTEMPT,
+    RETRY_ATTEMPTS,
+    RETRY_BACKOFF,
+    RETRY_ID,
+    RETRY_REACTION,
+    RETRY_TOPIC,
+    Letter,
+    letter_id,
+)
+from verdict.wire.records import decode
+
+REPLACED = frozenset({RETRY_ATTEMPT, RETRY_ATTEMPTS, RETRY_TOPIC, RETRY_ID})
+ERROR_CHARS = 2000
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryRules:
+    """What holds for letters that do not say it themselves, and where letters may go.
+
+    Args:
+        attempts: Retries at most.
+        backoff: How long to wait before each, as `backoff.back_off` takes it.
+        retry_topic: Where to.
+        problem_with: Says why no letter may go to a topic; None when it may.
+        now: Says what time it is, in epoch milliseconds; see
+            `verdict.reactions.dead_letters.clock`.
+        declared: The back-offs of the application, by name.
+    """
+
+    attempts: int
+    backoff: str
+    retry_topic: str
+    problem_with: Callable[[str], str | None]
+    now: Callable[[], int]
+    declared: Declared = field(default_factory=dict)
+
+
+def row_of(letter: Letter, rules: RetryRules) -> Row:
+    """Return the row of a letter, whatever is in it; of its fields `attempt` is not looked at.
+
+    A letter of the decider stands for the command in it: what is tried again, edited and evicted
+    are the command's own bytes, under its own key.
+    """
+    own, error = _own(letter)
+    kept = letter if own is None else replace(letter, key=own.key, value=own.bytes)
+    rules = rules if own is None else _for_own(letter, own, rules)
+    row: Row = {
+        "id": letter_id(letter.source),
+        "topic": letter.source.topic,
+        "partition": letter.source.partition,
+        "offset": letter.source.offset,
+        "attempt": 0,
+        "attempts": 0,
+        "retry_topic": rules.retry_topic,
+        "due_at": None,
+        "status": PARKED,
+        "error": error,
+        "key": kept.key,
+        "bytes": kept.value,
+        "headers": as_json(_passed_on(letter, own)),
+        "received_at": _time(letter),
+        "who": None,
+        "why": None,
+    }
+    try:
+        row |= _plan(kept, rules)
+        if kept.unfit is not None:
+            raise InvalidBackoffError(kept.unfit)
+        if own is not None:
+            _check_whole(own)
+    except InvalidBackoffError as problem:
+        row |= {"status": PARKED, "due_at": None, "error": _joined(error, str(problem))}
+    else:
+        row["error"] = _joined(error, _given_up(row)) or None
+    return row
+
+
+def _own(letter: Letter) -> tuple[DeadLetter | None, str | None]:
+    """Return the decider's own letter in `letter`, if it is one, and its error."""
+    if letter.header("ce_type") != DEAD_LETTER.encode() or letter.value is None:
+        return None, None
+    try:
+        own = decode(DeadLetter, letter.value)
+    except DecodeError as error:
+        return None, _clean(f"ce_type says {DEAD_LETTER}, and it is none: {error}")
+    return own, _clean(f"{own.source}: {own.error}")
+
+
+def _for_own(letter: Letter, own: DeadLetter, rules: RetryRules) -> RetryRules:
+    """Return the rules for a letter of the decider: only what it sends back is tried again."""
+    attempts = 0 if letter.header(RETRY_TOPIC) is None else rules.attempts
+    return replace(rules, attempts=attempts, retry_topic=own.source.topic)
+
+
+def _check_whole(own: DeadLetter) -> None:
+    if own.key_length is not None:
+        raise InvalidBackoffError(
+            f"only {len(own.key or b'')} of {own.key_length} bytes of its key are kept, and no "
+            "aggregate has such an id: send it again under its own id and skip this"
+        )
+    kept = len(own.bytes or b"")
+    if own.length != kept:
+        raise InvalidBackoffError(
+            f"only {kept} of {own.length} bytes are kept, so it cannot be sent as it was: edit it, "
+            "or send the whole command again and skip this"
+        )
+
+
+def _given_up(row: Row) -> str | None:
+    if row["status"] == WAITING:
+        return None
+    if not row["attempts"]:
+        return "it is not to be tried again by itself"
+    return f"{row['attempt']} of {row['attempts']} retries failed"
+
+
+def _passed_on(letter: Letter, own: DeadLetter | None) -> Any:
+    if own is not None:  # they describe the letter, not what is in it
+        return tuple(pair for pair in letter.headers if pair[0] == RETRY_REACTION)
+    return tuple(pair for pair in letter.headers if pair[0] not in REPLACED)
+
+
+def _plan(letter: Letter, rules: RetryRules) -> Row:
+    """Return what the headers say: attempts, where to, and when or why not."""
+    attempt = _count(letter, RETRY_ATTEMPT, 0)
+    attempts = _count(letter, RETRY_ATTEMPTS, rules.attempts)
+    wait = back_off(rules.declared, _text(letter, RETRY_BACKOFF, rules.backoff))
+    topic = _text(letter, RETRY_TOPIC, rules.retry_topic)
+    if problem := rules.problem_with(topic):
+        raise InvalidBackoffError(f"{RETRY_TOPIC} is {topic[:249]!r}: {problem}")
+    plan: Row = {"attempt": attempt, "attempts": attempts, "retry_topic": topic}
+    if attempt >= attempts:
+        return plan
+    waits = wait_ms(wait, replace(letter, attempt=attempt))
+    due_at = min(rules.now() + waits, END_OF_TIME)
+    return plan | {"status": WAITING, "due_at": due_at}
+
+
+def _count(letter: Letter, name: str, default: int) -> int:
+    text = _text(letter, name, str(default))
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(MOST_ATTEMPTS))):
+        raise InvalidBackoffError(
+            f"{name} is {text[:100]!r} and must be a whole number from 0 to {MOST_ATTEMPTS}: "
+            "mend the service that wrote it, then replay the letter"
+        )
+    return int(text)
+
+
+def _text(letter: Letter, name: str, default: str) -> str:
+    value = letter.header(name)
+    try:
+        return default if value is None else value.decode()
+    except UnicodeDecodeError:
+        raise InvalidBackoffError(
+            f"{name} is {value!r:.100}, which is no text in UTF-8: mend the service that wrote it, "
+            "then replay the letter"
+        ) from None
+
+
+def _time(letter: Letter) -> int:
+    return min(max(letter.timestamp, 0), END_OF_TIME)
+
+
+def _joined(*errors: str | None) -> str:
+    return "; ".join(_clean(error) for error in errors if error)
+
+
+def _clean(error: str) -> str:
+    return spell_out(error)[:ERROR_CHARS]

@@ -1,0 +1,90 @@
+"""Kafka's records in, rows of the lake out: a function from DataFrame to DataFrame."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from verdict.adapters.spark.gc import spare_imports
+from verdict.model.lake_table import LakeTable
+from verdict.streaming.queries.records import records_in
+from verdict.wire.catalog import AggregateContext
+from verdict.wire.error_text import told
+from verdict.wire.records import decode_event, encode
+from verdict.wire.topics import OUTPUT_BYTES
+from verdict.write_side.decide.parse import CommandRecord, dead_letter
+from verdict.write_side.processor.stream import bounded
+
+LETTER = "letter"
+ROWS_AT_ONCE = 5_000
+
+ARROW = {
+    "STRING": pa.string(),
+    "INT": pa.int32(),
+    "BIGINT": pa.int64(),
+    "DATE": pa.date32(),
+    "TIMESTAMP": pa.timestamp("us", "UTC"),
+}
+
+
+def lines(records: DataFrame, table: LakeTable, context: AggregateContext) -> DataFrame:
+    """Return the rows of the lake.
+
+    Args:
+        records: Kafka's columns, with `timestamp TIMESTAMP`, of the events that the table follows.
+        table: What the rows are.
+        context: Of the aggregate that the table follows.
+
+    Returns:
+        `schema(table)`: a row of its columns, or in `LETTER` the dead letter, encoded, of a record
+        of which no row can be made.
+    """
+    # a task for each of Kafka's partitions would make as many files of every day
+    tasks = records.sparkSession.sparkContext.defaultParallelism
+    few = bounded(records, OUTPUT_BYTES).coalesce(tasks)
+    return few.mapInArrow(LakeRows(table, context), schema(table))
+
+
+def schema(table: LakeTable) -> str:
+    """Return the columns of a table, and the letter's, in Spark's SQL."""
+    columns = (f"{one.name} {one.type} COMMENT '{one.holds}'" for one in table.columns)
+    return ", ".join([*columns, f"{LETTER} BINARY"])
+
+
+def layout(table: LakeTable) -> pa.Schema:
+    """Return the same for Arrow."""
+    columns = ((one.name, ARROW[one.type]) for one in table.columns)
+    return pa.schema([*columns, (LETTER, pa.binary())])
+
+
+@dataclass(frozen=True)
+class LakeRows:
+    """Makes rows of the records of one task."""
+
+    table: LakeTable
+    context: AggregateContext
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield rows of `layout` for batches whose columns are `INPUT_COLUMNS`."""
+        spare_imports()
+        columns = layout(self.table)
+        made = (rows_of(one, self.table, self.context) for one in records_in(batches))
+        rows = chain.from_iterable(made)
+        while some := list(islice(rows, ROWS_AT_ONCE)):
+            yield pa.RecordBatch.from_pylist(some, columns)
+
+
+def rows_of(
+    record: CommandRecord, table: LakeTable, context: AggregateContext
+) -> Iterable[Mapping[str, Any]]:
+    """Return the rows of one record: all that are made of it, or one with a letter."""
+    try:
+        if record.value is None or record.cut:
+            raise ValueError("it has no value, or one that was cut")
+        return list(table.rows(decode_event(context, record.value), record.source))
+    except Exception as error:  # a bug or tampering: the letter says where, the others go on
+        problem = f"no row for the lake: {told(error)}"
+        return [{LETTER: encode(dead_letter(record, problem))}]

@@ -1,0 +1,127 @@
+"""A table of files: a folder of batches, each of which is there whole, once, or not at all.
+
+A batch's folder says from which position in Kafka to which it goes. A position is a sum of offsets:
+it only ever grows, so within one life of the table it is a position's name, however many
+partitions there are.
+"""
+
+import re
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from shutil import rmtree
+from typing import NamedTuple
+
+from pyarrow.parquet import read_metadata
+
+from verdict.adapters.kafka.offsets import AnyOffsets
+from verdict.adapters.storage.folders import flush
+from verdict.errors import VerdictError
+from verdict.streaming.exactly_once.errors import CheckpointMismatchError
+
+NAME = re.compile(r"batch=(\d+)-(\d+)")
+
+
+class LakeSpan(NamedTuple):
+    """Where a batch begins, and where the next one does."""
+
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"batch={self.start:012}-{self.end:012}"
+
+
+def position(offsets: AnyOffsets) -> int:
+    """Return the position of these next offsets, by partition, by topic."""
+    return sum(map(sum, offsets.values()))
+
+
+class LakeFolder:
+    """The folder that readers are given, and one beside it for what is not ready.
+
+    Args:
+        folder: Of the table; who writes to it holds a lock.
+        staging: On the same file system; it is emptied.
+    """
+
+    def __init__(self, folder: Path, staging: Path) -> None:
+        self.folder = folder
+        self._staging = staging
+        rmtree(staging, ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        staging.mkdir(parents=True)
+
+    def check(self, marker: int | None, first: int, remedy: str) -> None:
+        """Return if the table is as far as its marker says.
+
+        A batch that begins where the marker ends may be there too: a process was killed between
+        the two, and `put` will replace it.
+
+        Args:
+            marker: The position of the marker; None if there is none.
+            first: That of the first record that Kafka has.
+            remedy: What to do when they do not fit.
+
+        Raises:
+            CheckpointMismatchError: The table lacks rows, or has rows of which nobody knows.
+        """
+        spans = sorted(self._spans())
+        if marker is None:
+            if spans:
+                raise CheckpointMismatchError(
+                    f"{self.folder} holds batches up to {spans[-1].end}, and no marker says so: "
+                    f"writing from the beginning would count every row twice; {remedy}"
+                )
+            return
+        settled = [span for span in spans if span.start != marker]
+        reached = settled[-1].end if settled else first
+        if reached != marker:
+            raise CheckpointMismatchError(
+                f"{self.folder} ends at {reached}, its marker at {marker} (sums of offsets): rows "
+                f"would be missing, or counted twice; {remedy}"
+            )
+
+    def staged(self) -> Path:
+        """Return a path for the files of a batch, at which there is nothing yet."""
+        return self._staging / str(uuid.uuid4())
+
+    def put(self, staged: Path, span: LakeSpan, on_former_away: Callable[[], None]) -> None:
+        """Put a batch in place of whatever began where it begins.
+
+        Args:
+            staged: A path of `staged`; if there is nothing, the batch is empty.
+            span: From where to where it goes.
+            on_former_away: Called when what was there before is not seen any more, if anything was.
+        """
+        staged.mkdir(exist_ok=True)
+        flush((*staged.rglob("*"), staged))  # before Kafka says that it is there
+        for former in [one for one in self._spans() if one.start == span.start]:
+            away = self.staged()
+            (self.folder / str(former)).rename(away)
+            on_former_away()
+            rmtree(away)
+        staged.rename(self.folder / str(span))
+        flush([self.folder])
+
+    def _spans(self) -> Iterator[LakeSpan]:
+        for path in self.folder.iterdir():
+            if found := NAME.fullmatch(path.name):
+                yield LakeSpan(int(found[1]), int(found[2]))
+
+
+def require_rows(staged: Path, wanted: int) -> None:
+    """Return if the files of a batch hold as many rows as were handed over.
+
+    Executors of other machines may write into a folder of the same name that is their own.
+
+    Raises:
+        VerdictError: They do not.
+    """
+    found = sum(read_metadata(file).num_rows for file in staged.rglob("*.parquet"))
+    if found != wanted:
+        raise VerdictError(
+            f"{wanted} rows were handed over to be written to {staged}, and {found} are there: let "
+            "all executors see the same folder (lake_dir, else shared_dir), then start again; "
+            "nothing is lost"
+        )

@@ -1,0 +1,208 @@
+"""One record in, what follows from it out: pure, on Spark's executors."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+
+from verdict.model.inbound import Inbound, NoCommandError
+from verdict.model.notification import Notification
+from verdict.model.policy import Addressed, Policy, commands_of
+from verdict.model.recorded_event import RecordedEvent
+from verdict.wire.catalog import Catalog, catalog_of
+from verdict.wire.cloud_events import dead_letter_headers, event_headers
+from verdict.wire.codec import HEADER_BYTES
+from verdict.wire.commands import encode_command
+from verdict.wire.error_text import told
+from verdict.wire.exact_json import exact_json
+from verdict.wire.headers import Headers, joined
+from verdict.wire.letter import RETRY_ATTEMPT, RETRY_ATTEMPTS, RETRY_REACTION, RETRY_TOPIC
+from verdict.wire.records import decode_event, encode
+from verdict.wire.topics import COMMAND_TOPIC_BYTES, OUTPUT_BYTES, Topics
+from verdict.write_side.decide.parse import CommandRecord, dead_letter
+from verdict.write_side.processor.outputs import Output
+
+JSON = "application/json"
+
+NAME_CHARS = 256  # of a reaction's name that are told
+
+FRAME_BYTES = 2_000  # of what Kafka puts around a record, and its headers around their texts
+
+Reaction = Callable[[], Iterator[Output]]
+
+
+class OutputTooLargeError(ValueError):
+    """What a reaction wants to send is more than its topic takes."""
+
+
+@dataclass(frozen=True)
+class Reactions:
+    """All that this deployment does because of a record.
+
+    Args:
+        topics: Of the deployment.
+        policies: event → commands.
+        notifications: event → a message for others.
+        inbound: What another system writes → a command.
+    """
+
+    topics: Topics
+    policies: Sequence[Policy]
+    notifications: Sequence[Notification]
+    inbound: Sequence[Inbound] = ()
+
+    @property
+    def names(self) -> set[str]:
+        """What a record on the topic `retry` may ask for by name."""
+        return {*(one.name for one in self.policies), *(one.name for one in self.notifications)}
+
+    @property
+    def inputs(self) -> list[str]:
+        """The topics to read, sorted."""
+        followed = chain.from_iterable(
+            [*(one.follows for one in self.policies), *(one.follows for one in self.notifications)]
+        )
+        sent = {*self._inbound, self.topics.retry}
+        return sorted(sent | {*map(self.topics.events, followed)})
+
+    @property
+    def outputs(self) -> list[str]:
+        """The topics that nobody else writes to, sorted."""
+        return sorted({self.topics.named(each.topic) for each in self.notifications})
+
+    def of(self, record: CommandRecord, retried: str | None = None) -> Iterator[Output]:
+        """Yield what follows from a record, the same whenever it is asked.
+
+        What cannot be read is a dead letter. So is a reaction that fails because of a bug: it is
+        tried again by itself later, and the other reactions to the same record do their part.
+
+        Args:
+            record: Of one of the inputs.
+            retried: On the topic `retry`, the name of the reaction that is to be tried again, which
+                may be any text; None there is another service's affair.
+        """
+        topic = record.source.topic
+        if (inbound := self._inbound.get(topic)) is not None:
+            yield from self._guarded(record, inbound.name, partial(self._sent, record, inbound))
+        elif topic != self.topics.retry:
+            yield from self._because(record, self.topics.aggregate_of(topic), None)
+        elif retried in self.names:
+            yield from self._because(record, self._aggregate_type(record.value), retried)
+        elif retried is not None:
+            known = ", ".join(sorted(self.names))
+            error = f"no reaction is named {retried[:NAME_CHARS]!r}: there are {known}"
+            # it may have had one, and get it back: then a person sends the letter to it
+            nameable = retried.isprintable() and len(retried) <= NAME_CHARS
+            yield self._letter(record, error, self._back(record, retried) if nameable else None)
+
+    @property
+    def _catalog(self) -> Catalog:
+        return catalog_of(self.topics.application)
+
+    def _aggregate_type(self, value: bytes | None) -> str:
+        """Return whose event this is, by the schema that it was written with."""
+        subjects = self._catalog.schemas.subjects
+        written = subjects.get(int.from_bytes((value or b"")[1:HEADER_BYTES], "big"))
+        return written.removesuffix("_event") if written else "unknown"
+
+    def _because(
+        self, record: CommandRecord, aggregate_type: str, only: str | None
+    ) -> Iterator[Output]:
+        back = None if only is None else self._back(record, only)
+        if record.value is None or record.cut:
+            yield self._letter(record, "no event: it has no value, or one that was cut", back)
+            return
+        try:
+            event = decode_event(self._catalog[aggregate_type], record.value)
+        except (ValueError, LookupError) as error:
+            yield self._letter(record, f"no {aggregate_type} event: {error}", back)
+            return
+        for policy in self.policies:
+            if aggregate_type in policy.follows and only in (None, policy.name):
+                yield from self._guarded(record, policy.name, partial(self._asked, event, policy))
+        for one in self.notifications:
+            if aggregate_type in one.follows and only in (None, one.name):
+                yield from self._guarded(record, one.name, partial(self._told, event, one))
+
+    def _guarded(self, record: CommandRecord, name: str, reaction: Reaction) -> Iterator[Output]:
+        """Yield all of a reaction or, if it fails, none of it and a letter."""
+        try:
+            yield from list(map(self._fitting, reaction()))
+        except NoCommandError as error:
+            yield self._letter(record, str(error))
+        except Exception as error:
+            problem = f"{name} failed: {told(error)}"
+            yield self._letter(record, problem, self._back(record, name), tried_again=True)
+
+    @property
+    def _inbound(self) -> dict[str, Inbound]:
+        return {self.topics.named(one.topic): one for one in self.inbound}
+
+    def _sent(self, record: CommandRecord, inbound: Inbound) -> Iterator[Output]:
+        what = inbound.aggregate_type
+        if record.value is None:
+            raise NoCommandError(f"no {what}: it has no value")
+        if record.cut:
+            raise NoCommandError(
+                f"no {what}: it has {record.length} bytes, more than a command may have"
+            )
+        envelope, payload = inbound.command_of(record.value, record.source)
+        yield self._command(Addressed(what, envelope, payload))
+
+    def _asked(self, event: RecordedEvent, policy: Policy) -> Iterator[Output]:
+        yield from map(
+            self._command, commands_of(policy, event, self.topics.application.aggregate_of)
+        )
+
+    def _told(self, event: RecordedEvent, notification: Notification) -> Iterator[Output]:
+        if (told := notification.tell(event)) is not None:
+            flow = {"correlationid": event.correlation_id}  # the value is of somebody's own making
+            headers = {**event_headers(event), "content-type": JSON, **flow}
+            topic = self.topics.named(notification.topic)
+            yield Output(
+                topic, event.aggregate_id.encode(), exact_json(told), joined(headers), True
+            )
+
+    def _command(self, asked: Addressed) -> Output:
+        return Output(
+            self.topics.commands(asked.aggregate_type),
+            asked.envelope.aggregate_id.encode(),
+            encode_command(self._catalog[asked.aggregate_type], asked.envelope, asked.payload),
+            "",
+            True,
+        )
+
+    def _fitting(self, output: Output) -> Output:
+        """Return an output that its topic takes.
+
+        Raises:
+            OutputTooLargeError: It would be refused, and with it the whole batch, at every start
+                again.
+        """
+        limit = OUTPUT_BYTES if output.topic in self.outputs else COMMAND_TOPIC_BYTES
+        size = len(output.key or b"") + len(output.value) + len(output.headers.encode())
+        if size > limit - FRAME_BYTES:
+            raise OutputTooLargeError(
+                f"a record of {size} bytes for {output.topic}, which takes {limit - FRAME_BYTES}"
+            )
+        return output
+
+    def _back(self, record: CommandRecord, name: str) -> Headers:
+        """Return where a letter goes back to, whoever sends it: to the one reaction that failed."""
+        if record.source.topic in self._inbound:
+            return {RETRY_TOPIC: record.source.topic}
+        return {RETRY_TOPIC: self.topics.retry, RETRY_REACTION: name}
+
+    def _letter(
+        self,
+        record: CommandRecord,
+        error: str,
+        back: Headers | None = None,
+        tried_again: bool = False,
+    ) -> Output:
+        letter = dead_letter(record, error)
+        headers = dead_letter_headers(letter) | (back or {})
+        if tried_again:
+            del headers[RETRY_ATTEMPTS]  # which says that it never helps by itself
+            headers[RETRY_ATTEMPT] = str(record.attempt)
+        return Output(self.topics.dead_letters, letter.key, encode(letter), joined(headers), False)

@@ -1,0 +1,74 @@
+"""The reactions, running: one Kafka transaction per batch."""
+
+import logging
+from collections.abc import Collection
+from functools import partial
+
+from pyspark.sql import DataFrame
+
+from verdict.adapters.spark.record_times import is_time_overflow, read_without_spark
+from verdict.reactions.policies.passing_over import note_skipped
+from verdict.reactions.policies.query import reactions_of, reactions_query
+from verdict.reactions.policies.stream import followed
+from verdict.settings.settings import Settings
+from verdict.streaming.exactly_once.batch import EncodedOutputs, SourceBatch
+from verdict.streaming.exactly_once.outputs import Outputs, chunks_of
+from verdict.streaming.exactly_once.publisher import Publisher
+from verdict.streaming.exactly_once.steps import OnStep, ignore_step
+from verdict.streaming.queries.source import StreamContext
+from verdict.streaming.queries.stateless import StatelessProcessor
+
+LOG = logging.getLogger("verdict.streaming.queries")
+ROWS = 2_000  # at a time: each may become several records, of which a transaction must hold all
+
+
+def start_reactions(
+    ground: StreamContext,
+    settings: Settings,
+    on_step: OnStep = ignore_step,
+    with_history: Collection[str] = (),
+) -> StatelessProcessor:
+    """Return the one processor for everything that follows, not started.
+
+    Args:
+        ground: What it stands on.
+        settings: Names, limits and sizes.
+        on_step: Called at each step of publishing.
+        with_history: Topics of events that were there before this start: from what they hold
+            nothing follows, if nothing has so far.
+    """
+    reactions = reactions_of(settings)
+    outputs = Outputs(settings.durable_dir / "reactions")
+
+    follow = partial(
+        followed,
+        reactions=reactions,
+        command_limit_bytes=settings.command_limit_bytes,
+        folder=outputs.folder,
+    )
+
+    def publish(frame: DataFrame, batch: SourceBatch, publisher: Publisher) -> None:
+        try:
+            table = frame.toArrow()  # once: every evaluation reads Kafka again
+        except Exception as error:
+            if not is_time_overflow(error):
+                raise
+            LOG.warning("a record of another system has a time that Spark cannot hold: %s", batch)
+            records = read_without_spark(ground.spark, ground.kafka, batch.spans)
+            table = follow(records).toArrow()
+        publisher.publish(batch, EncodedOutputs(partial(chunks_of, table)))
+        outputs.clear()  # those of a batch that was killed, too
+
+    return StatelessProcessor(
+        ground=ground,
+        query=reactions_query(reactions),
+        follow=follow,
+        take=publish,
+        rows=ROWS,
+        trigger_ms=settings.reaction_trigger_ms,
+        data=settings.data_dir,
+        headers=True,
+        with_history=with_history,
+        begun=partial(note_skipped, ground.kafka, settings),
+        on_step=on_step,
+    )

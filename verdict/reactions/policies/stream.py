@@ -1,0 +1,79 @@
+"""Kafka's records in, outputs to publish out: a function from DataFrame to DataFrame."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from verdict.adapters.spark.gc import spare_imports
+from verdict.reactions.policies.reaction import Reactions
+from verdict.streaming.exactly_once.chunk import chunks
+from verdict.streaming.exactly_once.outputs import Handover
+from verdict.streaming.queries.records import records_in
+from verdict.wire.letter import RETRY_REACTION
+from verdict.wire.topics import KEY_BYTES, OUTPUT_BYTES
+from verdict.write_side.processor.outputs import OUTPUT_SCHEMA
+from verdict.write_side.processor.stream import bounded, header
+
+REACTION = "reaction"
+
+
+def followed(
+    records: DataFrame, reactions: Reactions, command_limit_bytes: int, folder: Path
+) -> DataFrame:
+    """Return what follows from every record, in the records' order.
+
+    Args:
+        records: Kafka's columns, with `timestamp TIMESTAMP` and `headers`, of the topics in
+            `reactions.inputs`.
+        reactions: What to do.
+        command_limit_bytes: What others send is cut here if it is longer.
+        folder: On the local disk, for what is too many bytes for memory.
+
+    Returns:
+        `OUTPUT_SCHEMA`, for `handover.chunks_of`.
+    """
+    sent = F.col("topic").isin(reactions.topics.inbound)
+    limit = F.when(sent, command_limit_bytes).otherwise(OUTPUT_BYTES)
+    # a task for each of Kafka's partitions would cost more than most batches do
+    tasks = records.sparkSession.sparkContext.defaultParallelism
+    return (
+        bounded(records, limit, F.substring(header(RETRY_REACTION), 1, KEY_BYTES).alias(REACTION))
+        .coalesce(tasks)
+        .mapInArrow(ReactionTask(reactions, folder), OUTPUT_SCHEMA)
+    )
+
+
+@dataclass(frozen=True)
+class ReactionTask:
+    """Reacts to the records of one task."""
+
+    reactions: Reactions
+    folder: Path
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield rows of `OUTPUT_SCHEMA` for batches of `INPUT_COLUMNS` and `REACTION`."""
+        spare_imports()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        handover = Handover(self.folder)
+        outputs = (
+            output
+            for batch in batches
+            for record, retried in zip(
+                records_in(iter([batch])), batch.column(REACTION).to_pylist(), strict=True
+            )
+            for output in self.reactions.of(record, _text(retried))
+        )
+        for chunk in chunks(outputs):
+            yield pa.RecordBatch.from_pandas(handover.frame(chunk), LAYOUT, preserve_index=False)
+
+
+def _text(name: bytes | None) -> str | None:
+    """Return a name that anybody may have written, also one that is no text in UTF-8."""
+    return None if name is None else name.decode(errors="backslashreplace")
+
+
+LAYOUT = pa.schema([("outputs", pa.binary()), ("file", pa.string())])

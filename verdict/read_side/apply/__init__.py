@@ -1,0 +1,1 @@
+"""Applies batches of events to the tables of a projection, exactly once."""

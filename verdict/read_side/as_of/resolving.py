@@ -1,0 +1,154 @@
+"""From what is asked for to a position: the next offset of every partition that is followed."""
+
+from collections.abc import Callable, Mapping
+
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.sql.time_text import wall_clock
+from verdict.errors import UnreachableError
+from verdict.model.recorded_event import RecordedEvent
+from verdict.read_side.as_of.decided import DecidedUpTo
+from verdict.read_side.as_of.errors import CompactedError, FutureTimeError, NoPositionsError
+from verdict.read_side.as_of.moment import AsOf, ResolvedPosition
+from verdict.read_side.live.decoding import RecordDecoder
+from verdict.read_side.projections.projection import Projection
+from verdict.streaming.event_log.event_log import EventLog
+from verdict.wire.partitions import OffsetRange, TopicPartition
+from verdict.wire.topics import Topics
+
+Ends = dict[TopicPartition, int]
+
+
+class PositionResolver:
+    """Finds positions for one projection.
+
+    Args:
+        projection: Whose topics are asked about.
+        topics: Of the deployment.
+        log: Of Kafka.
+        events: Archived, or of the same Kafka.
+        decided: Knows how far the decider has come.
+        clock: Epoch milliseconds.
+    """
+
+    def __init__(
+        self,
+        projection: Projection,
+        topics: Topics,
+        log: KafkaLog,
+        events: EventLog,
+        decided: DecidedUpTo,
+        clock: Callable[[], int] = wall_clock,
+    ) -> None:
+        self._name = projection.name
+        self._followed = list(projection.topics(topics))
+        self._topics = topics
+        self._log = log
+        self._events = events
+        self._decided = decided
+        self._clock = clock
+
+    def resolve(self, as_of: AsOf) -> ResolvedPosition:
+        """Return the position; the same again for the same time or global position.
+
+        Raises:
+            FutureTimeError, UndecidedCommandsError: More may come to be before the time that was
+                asked for.
+            PositionNotFoundError, NoPositionsError: There is no such global position, or none
+                helps here.
+            CompactedError: Kafka does not hold any more what was known at that time.
+            EventsMissingError: Kafka has dropped events that are not archived; they may be of that
+                time.
+            RecordsDroppedError: Kafka dropped what was to be read next.
+            UnreachableError: Kafka does not answer, or the archive, where a global position needs
+                it; or a transaction stays open, and what is in it could still count.
+        """
+        if as_of.global_position is not None:
+            return ResolvedPosition(as_of, self._at_position(as_of.global_position))
+        if as_of.millis is not None:
+            return ResolvedPosition(as_of, self._at_time(as_of.millis), until=as_of.millis)
+        kept = self._log.bounds(self._places())
+        return ResolvedPosition(as_of, {place: span.end for place, span in kept.items()})
+
+    def _at_position(self, position: int) -> Ends:
+        if others := [topic for topic in self._followed if not self._holds_events(topic)]:
+            raise NoPositionsError(self._name, others)
+        archive = self._events.archive()
+        archive.require_position(position)
+        return {place: archive.end_at_position(place, position) for place in self._places()}
+
+    def _at_time(self, millis: int) -> Ends:
+        now = self._clock()
+        if millis >= now:
+            raise FutureTimeError(millis, now)
+        self._decided.require_decided_until(millis, self._commands())
+        self._decided.await_settled(self._followed)
+        # only now, as more was published meanwhile
+        places = self._places()
+        events = [place for place in places if self._holds_events(place.topic)]
+        others = [place for place in places if place not in events]
+        return self._events_until(events, millis) | {
+            place: self._records_until(place, millis) for place in others
+        }
+
+    def _events_until(self, places: list[TopicPartition], millis: int) -> Ends:
+        """Return the offsets behind the last event that was decided by then."""
+        ends, reached = self._archived_until(places, millis)
+        kept = self._log.bounds(places)
+        decoder = RecordDecoder(self._topics)
+        for found in self._events.read(reached, {place: span.end for place, span in kept.items()}):
+            record = decoder.delivery(*found).record
+            if isinstance(record, RecordedEvent) and record.decided_at <= millis:
+                place = TopicPartition.of(found)
+                ends[place] = max(ends[place], found.offset + 1)
+        return ends
+
+    def _archived_until(
+        self, places: list[TopicPartition], millis: int
+    ) -> tuple[Ends, Mapping[TopicPartition, int]]:
+        """Return the same as far as the archive knows, and up to where that is."""
+        if not places:
+            return {}, {}
+        try:
+            archive = self._events.archive()
+            reached, _ = archive.standing()
+            return {place: archive.end_at_time(place, millis) for place in places}, reached
+        except UnreachableError:
+            if any(kept.start > 0 for kept in self._log.bounds(places).values()):
+                raise
+            return dict.fromkeys(places, 0), {}  # all of it is in Kafka too, and takes longer
+
+    def _records_until(self, place: TopicPartition, millis: int) -> int:
+        """Return the offset behind the last record before the first that Kafka has of later."""
+        kept = self._log.bounds([place])[place]
+        end = min(kept.end, self._log.first_since([place], millis + 1)[place])
+        until = OffsetRange(min(kept.start, end), end)
+        if place.topic in self._topics.states:
+            held = sum(1 for _ in self._log.read({place: until}))
+            if held < end:
+                raise CompactedError(self._name, place, end - held, end)
+        # Kafka's own records take offsets, and more of them may come
+        last = self._log.last(place, until, lambda message: True)
+        return until.start if last is None else (last.offset() or 0) + 1
+
+    def _places(self) -> list[TopicPartition]:
+        return self._log.places(self._followed)
+
+    def _commands(self) -> list[str]:
+        """Return the topics of the commands that what is followed came of."""
+        kinds = {name: self._of(name) for name in self._topics.application.aggregate_types}
+        return [
+            self._topics.commands(name)
+            for name, outputs in kinds.items()
+            if outputs & {*self._followed}
+        ]
+
+    def _of(self, aggregate_type: str) -> set[str]:
+        topics = self._topics
+        return {
+            topics.events(aggregate_type),
+            topics.responses(aggregate_type),
+            topics.rejected(aggregate_type),
+        }
+
+    def _holds_events(self, topic: str) -> bool:
+        return topic in map(self._topics.events, self._topics.application.aggregate_types)

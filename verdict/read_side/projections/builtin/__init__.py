@@ -1,0 +1,1 @@
+"""The projections that each application has: archive, outcomes, states, rejections."""

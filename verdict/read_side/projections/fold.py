@@ -1,0 +1,167 @@
+"""Events onto rows, in memory: what is skipped, applied, or waits for a missing event; pure."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from verdict.model.recorded_event import RecordedEvent
+from verdict.read_side.apply.batch import Delivery
+from verdict.read_side.apply.placeholder import SkippedEvent
+from verdict.read_side.projections.projection import Applied, CannotApplyError, Gap
+from verdict.wire.error_text import told
+
+Row = TypeVar("Row", bound=tuple[Any, ...])
+
+Evolve = Callable[[Row | None, RecordedEvent], Row | None]
+Group = Callable[[Row], str | None]
+Remains = Callable[[Row, RecordedEvent], Row]
+
+Key = tuple[str, str]
+"""Of an aggregate: type and id; of a carried state: topic and key."""
+
+
+class FoldedRow(NamedTuple, Generic[Row]):
+    """What is kept of an aggregate: its version, its row if it has one, and that row's group."""
+
+    version: int = 0
+    row: Row | None = None
+    group: str | None = None
+
+
+NOTHING: FoldedRow[Any] = FoldedRow()
+
+new = tuple.__new__  # of a named tuple, whose own takes longer than all else here
+
+
+class RowChange(Generic[Row]):
+    """An aggregate that a batch touches: as it was kept, and as it is after the events so far.
+
+    `departure` is the event by which it left the group it was kept in, `arrival` the one by which
+    it came to the group it is in; they mean something only when those groups differ. `remains` is
+    what it left behind in the groups on its way, each with the version that it left with.
+    """
+
+    __slots__ = ("after", "arrival", "before", "departure", "remains")
+
+    def __init__(self, before: FoldedRow[Row]) -> None:
+        self.before = self.after = before
+        self.departure: RecordedEvent | None = None
+        self.arrival: RecordedEvent | None = None
+        self.remains: list[FoldedRow[Row]] = []
+
+    def advance(self, event: RecordedEvent, row: Row | None, group: str | None) -> None:
+        """Take over what `event` made of the aggregate."""
+        was = self.after.group
+        if group != was:
+            if was == self.before.group:
+                self.departure = event
+            self.arrival = event
+        self.after = new(FoldedRow, (event.version, row, group))
+
+
+@dataclass(slots=True)
+class RowFold(Generic[Row]):
+    """What a batch does to the rows of aggregates.
+
+    Args:
+        evolve: Row and event to row; None is no row.
+        group: The group that a row belongs to, None for none.
+        remains: What a row leaves behind in a group that it leaves, by an event; None for nothing.
+    """
+
+    evolve: Evolve[Row]
+    group: Group[Row]
+    remains: Remains[Row] | None = None
+    changes: dict[Key, RowChange[Row]] = field(default_factory=dict)
+    _applied: int = 0
+    _skipped: int = 0
+    _early: dict[Key, dict[int, Delivery]] = field(default_factory=dict)
+    _faults: dict[Key, CannotApplyError] = field(default_factory=dict)
+
+    def run(self, kept: Mapping[Key, FoldedRow[Row]], deliveries: Iterable[Delivery]) -> Applied:
+        """Apply each event that is the next one of its aggregate.
+
+        An aggregate at one of whose events `evolve` or `group` raises stays as it was before that
+        event, and so do its later events; the other aggregates go on.
+
+        Args:
+            kept: What is stored; an aggregate that is missing has version 0.
+            deliveries: Events. One that lies before those that it follows waits for them, as long
+                as they are in here too.
+
+        Returns:
+            What became of the events; `changes` has the touched aggregates.
+        """
+        changes, early = self.changes, self._early
+        for delivery in deliveries:
+            event = delivery.record
+            assert isinstance(event, RecordedEvent)
+            key = event.aggregate_type, event.aggregate_id
+            change = changes.get(key)
+            if change is None:
+                change = changes[key] = RowChange(kept.get(key, NOTHING))
+            if event.version != change.after.version + 1 or (early and key in early):
+                self._place(key, change, event, delivery)
+            elif not self._apply(key, change, event, delivery):
+                early[key] = {event.version: delivery}
+        return self._report()
+
+    def _place(
+        self, key: Key, change: RowChange[Row], event: RecordedEvent, delivery: Delivery
+    ) -> None:
+        early = self._early.get(key, {})
+        if event.version <= change.after.version or event.version in early:
+            self._skipped += 1
+        elif event.version > change.after.version + 1:
+            self._early.setdefault(key, {})[event.version] = delivery
+        elif self._apply(key, change, event, delivery):
+            self._apply_early(key, change, early)
+        else:
+            self._early.setdefault(key, {})[event.version] = delivery
+
+    def _apply_early(self, key: Key, change: RowChange[Row], early: dict[int, Delivery]) -> None:
+        """Apply what came before the event that it follows."""
+        while following := early.get(change.after.version + 1):
+            assert isinstance(following.record, RecordedEvent)
+            if not self._apply(key, change, following.record, following):
+                break
+            del early[change.after.version]
+
+    def _apply(
+        self, key: Key, change: RowChange[Row], event: RecordedEvent, delivery: Delivery
+    ) -> bool:
+        """Apply an aggregate's next event, or note why that cannot be done."""
+        _, row, group = before = change.after
+        kind = event.payload.__class__
+        try:
+            if kind is not SkippedEvent:
+                row = self.evolve(row, event)
+                group = None if row is None else self.group(row)
+            if group != before.group:
+                change.remains += self._left(before, event)
+        except Exception as error:
+            fault = self._faults[key] = CannotApplyError(
+                delivery,
+                f"{kind.__name__}, version {event.version} of {event.aggregate_type} "
+                f"{event.aggregate_id!r}: {told(error)}",
+            )
+            fault.__cause__ = error
+            return False
+        change.advance(event, row, group)
+        self._applied += 1
+        return True
+
+    def _left(self, before: FoldedRow[Row], event: RecordedEvent) -> Sequence[FoldedRow[Row]]:
+        """Return what an aggregate leaves behind in the group that it leaves by `event`."""
+        if self.remains is None or before.row is None or before.group is None:
+            return ()
+        return [FoldedRow(event.version, self.remains(before.row, event), before.group)]
+
+    def _report(self) -> Applied:
+        reached = {key: change.after.version for key, change in self.changes.items()}
+        gaps = [
+            Gap(*key, reached[key] + 1, max(early), self._faults.get(key))
+            for key, early in self._early.items()
+            if early
+        ]
+        return Applied(self._applied, self._skipped, gaps, reached)

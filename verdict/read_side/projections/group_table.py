@@ -1,0 +1,241 @@
+"""The table of `Groups`: one row per group that has members, kept by what a batch changes.
+
+What can be added up is: a batch adds the difference between the rows before and after. A minimum or
+maximum is read again from the members, for the groups that changed; it has an index for that.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, Generic
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ColumnElement,
+    Connection,
+    Index,
+    MetaData,
+    Table,
+    Text,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    select,
+)
+
+from verdict.adapters.sql.bulk import BulkRows
+from verdict.adapters.sql.statements import is_any_of, put
+from verdict.model.groups import AnyOf, Count, Counted, Groups, Total
+from verdict.model.rows import row_fields
+from verdict.read_side.projections.change_feed import Turns
+from verdict.read_side.projections.described import View, described
+from verdict.read_side.projections.fold import FoldedRow, Row, RowChange
+from verdict.read_side.projections.stored_rows import SQL_TYPES
+
+Counts = tuple[int, ...]
+Counter = Callable[[Any], Counts]
+
+
+@dataclass(frozen=True)
+class GroupTable(Generic[Row]):
+    """The groups of a projection, and how a batch changes them.
+
+    Args:
+        groups: As they are declared.
+        table: From `group_table`.
+        members: The table of the rows, with the indexes of `index_extremes`.
+    """
+
+    groups: Groups[Row]
+    table: Table
+    members: Table
+
+    def update(self, connection: Connection, changes: Collection[RowChange[Row]]) -> Turns:
+        """Take what members were out of the groups, and put what they are and left into them.
+
+        A group whose members only change is never removed in between.
+
+        Args:
+            connection: In the transaction that has written the members already.
+            changes: Of the aggregates that the batch touches, changed or not.
+
+        Returns:
+            The groups that begin and end by it.
+        """
+        by = self._differences(changes)
+        if not by:
+            return {}
+        before = dict.fromkeys(by, (0,) * len(self.groups.counted)) | self._found(connection, by)
+        after = {
+            group: tuple([old + more for old, more in zip(before[group], by[group], strict=True)])
+            for group in by
+        }
+        at = self._members_at
+        self._drop(connection, [group for group, counts in after.items() if not counts[at]])
+        self._put(connection, {group: counts for group, counts in after.items() if counts[at]})
+        return {
+            group: "entered" if counts[at] else "left"
+            for group, counts in after.items()
+            if bool(counts[at]) != bool(before[group][at])
+        }
+
+    def fill(self, connection: Connection) -> None:
+        """Count the members of every group, in the empty table."""
+        counted, extremes = self.groups.counted, self._extremes
+        of_group = self.members.c.group_key
+        counts = [_counted_in_sql(one, self.members) for one in counted.values()]
+        made = select(of_group, *counts, *extremes.values())
+        columns = [self.groups.key, *counted, *extremes]
+        made = made.where(of_group.is_not(None)).group_by(of_group)
+        connection.execute(insert(self.table).from_select(columns, made))
+
+    def view(self, about: str) -> View:
+        """Return what readers see of the groups.
+
+        Args:
+            about: A sentence about it.
+        """
+        shown = [
+            (self.table.c[name] > 0).label(name) if isinstance(one, AnyOf) else self.table.c[name]
+            for name, one in self.groups.columns.items()
+        ]
+        comments = {name: one.about for name, one in self.groups.columns.items()}
+        return described(select(*shown), about, **comments)
+
+    def _differences(self, changes: Iterable[RowChange[Row]]) -> Mapping[str, Counts]:
+        """Return what a batch adds to the counts of each group that it changes; it may be 0."""
+        by: dict[str, Counts] = {}
+        counted, matters = _counter(self.groups), _what_matters(self.groups)
+        for change in changes:
+            before, after = change.before, change.after
+            if before.row is after.row and not change.remains:
+                continue
+            if before.group == after.group and not change.remains:
+                old, new = before.row, after.row
+                if old is not None and new is not None and matters(old) == matters(new):
+                    continue
+            _add(by, before, counted, -1)
+            for kept in (after, *change.remains):
+                _add(by, kept, counted, 1)
+        return by
+
+    @property
+    def _members_at(self) -> int:
+        """Which of the counts is that of all members."""
+        counted = self.groups.counted.values()
+        return next(
+            at for at, one in enumerate(counted) if isinstance(one, Count) and not one.where
+        )
+
+    @property
+    def _key(self) -> Column[str]:
+        return self.table.c[self.groups.key]
+
+    @property
+    def _extremes(self) -> Mapping[str, ColumnElement[Any]]:
+        return {
+            name: (func.max if one.greatest else func.min)(self.members.c[one.field])
+            for name, one in self.groups.extremes.items()
+        }
+
+    def _found(self, connection: Connection, groups: Iterable[str]) -> dict[str, Counts]:
+        columns = (self.table.c[name] for name in self.groups.counted)
+        statement = select(self._key, *columns).where(is_any_of(connection, self._key, groups))
+        return {group: tuple(counts) for group, *counts in connection.execute(statement)}
+
+    def _drop(self, connection: Connection, groups: Collection[str]) -> None:
+        if groups:
+            gone = is_any_of(connection, self._key, groups)
+            connection.execute(delete(self.table).where(gone))
+
+    def _put(self, connection: Connection, counts: Mapping[str, Counts]) -> None:
+        this_group = self.members.c.group_key == bindparam("group")
+        again = {
+            name: select(value).where(this_group).scalar_subquery()
+            for name, value in self._extremes.items()
+        }
+        names = (self._key.name, *self.groups.counted, *(["group"] if again else ()))
+        rows = [
+            (group, *numbers, group) if again else (group, *numbers)
+            for group, numbers in counts.items()
+        ]
+        put(connection, self.table, BulkRows(names, rows), again)
+
+
+def group_table(name: str, metadata: MetaData, groups: Groups[Any]) -> Table:
+    """Return the table of groups: the declared columns, then the hidden ones."""
+    fields = row_fields(groups.row)
+    made: dict[str, Column[Any]] = {groups.key: Column(groups.key, Text, primary_key=True)}
+    for column, extreme in groups.extremes.items():
+        field = fields[extreme.field]
+        made[column] = Column(column, SQL_TYPES[field.type], nullable=field.optional)
+    for column in groups.counted:
+        made[column] = Column(column, BigInteger, nullable=False)
+    hidden = [column for column in made if column not in groups.columns]
+    return Table(name, metadata, *(made[column] for column in (*groups.columns, *hidden)))
+
+
+def index_extremes(members: Table, groups: Groups[Any]) -> None:
+    """Declare the indexes from which minima and maxima are read."""
+    for field in sorted({one.field for one in groups.extremes.values()}):
+        Index(f"{members.name}_{field}", members.c.group_key, members.c[field])
+
+
+def _what_matters(groups: Groups[Any]) -> Callable[[Any], Any]:
+    """Return what of a row can change its group: the fields that columns are made of."""
+    fields = {one.field for one in groups.extremes.values()}
+    for one in groups.counted.values():
+        fields.update(one.where if isinstance(one, Count) else (one.field,))
+    at = [groups.row._fields.index(name) for name in sorted(fields)]
+    return itemgetter(*at) if at else bool
+
+
+def _counter(groups: Groups[Any]) -> Counter:
+    """Return what tells how much a row adds to each count."""
+    each = [_counted(one, groups.row._fields) for one in groups.counted.values()]
+    return lambda row: tuple([count(row) for count in each])
+
+
+def _counted(one: Counted, fields: tuple[str, ...]) -> Callable[[Any], int]:
+    match one:
+        case Total(field=field):
+            return itemgetter(fields.index(field))
+        case AnyOf(field=field):
+            at = fields.index(field)
+            return lambda row: int(row[at] > 0)
+        case Count(where=where):
+            if not where:
+                return lambda row: 1
+            values = itemgetter(*map(fields.index, where))
+            wanted: Any = tuple(where.values()) if len(where) > 1 else next(iter(where.values()))
+            return lambda row: int(values(row) == wanted)
+
+
+def _counted_in_sql(one: Counted, members: Table) -> ColumnElement[int]:
+    """Return the sum of `_counted` over the rows of a group."""
+    if isinstance(one, Total):
+        return func.sum(members.c[one.field])
+    if isinstance(one, AnyOf):
+        column = members.c[one.field]
+        is_one = column if isinstance(column.type, Boolean) else column > 0
+        return func.sum(case((is_one, 1), else_=0))
+    if not one.where:
+        return func.count()
+    conditions = [members.c[name].is_not_distinct_from(value) for name, value in one.where.items()]
+    return func.sum(case((and_(*conditions), 1), else_=0))
+
+
+def _add(by: dict[str, Counts], kept: FoldedRow[Any], counted: Counter, sign: int) -> None:
+    _, row, group = kept
+    if row is None or group is None:
+        return
+    so_far, more = by.get(group), counted(row)
+    if so_far is None:
+        by[group] = more if sign == 1 else tuple([-n for n in more])
+    else:
+        by[group] = tuple([was + sign * n for was, n in zip(so_far, more, strict=True)])

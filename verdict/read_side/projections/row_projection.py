@@ -1,0 +1,163 @@
+"""One row per aggregate, folded from what its topics say; optionally with a table over groups.
+
+The aggregates may be of several types: a group then has rows of each, such as a client with orders
+and positions. What an event is about decides which row it changes, and that row which group.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic
+
+from sqlalchemy import ColumnElement, Connection, Table, Text, literal_column, select
+
+from verdict.model.rows import Evolve
+from verdict.read_side.apply.batch import Delivery
+from verdict.read_side.projections.builder import RowBuilder
+from verdict.read_side.projections.change_feed import ChangeFeed
+from verdict.read_side.projections.described import described
+from verdict.read_side.projections.fold import FoldedRow, Group, Key, Remains, Row, RowChange
+from verdict.read_side.projections.group_table import GroupTable
+from verdict.read_side.projections.latest_table import LatestTable
+from verdict.read_side.projections.projection import Applied, Projection, View
+from verdict.read_side.projections.row_source import EventSource, StateSource
+from verdict.read_side.projections.stored_rows import RowForm, StoredRows, is_of_types, unchanged
+from verdict.wire.topics import Topics
+
+
+def no_group(row: tuple[Any, ...]) -> None:
+    """Put a row in no group."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowProjection(Generic[Row]):
+    """A projection with one row per aggregate.
+
+    Args:
+        name: Of the projection.
+        version: Part of every table's name; another version is built beside this one.
+        source: What it follows.
+        row: The named tuple that `evolve` deals in; its fields are the declared columns.
+        table: From `row_table`; with several types or with `remains` from one `of_types`.
+        evolve: (row or None, event) → row or None; pure, and it never sees an event twice.
+        group: Row → the group it belongs to, or None; pure.
+        remains: (row, event) → the row that stays in the group which `row` leaves by `event`, for
+            good; pure. None: nothing stays.
+        shows: What readers see of the groups, None for nothing.
+        feed: Where the groups that begin and end are written down, None for nowhere.
+        views: View name → what it selects.
+        settings: What these functions depend on besides the events.
+    """
+
+    name: str
+    version: int
+    source: EventSource | StateSource
+    row: type[Row]
+    table: Table
+    evolve: Evolve[Row]
+    group: Group[Row] = no_group
+    remains: Remains[Row] | None = None
+    shows: GroupTable[Row] | LatestTable[Row] | None = None
+    feed: ChangeFeed | None = None
+    views: Mapping[str, View]
+    settings: str = ""
+
+    @property
+    def waits_for_events(self) -> bool:
+        """Whether what it holds waits for events."""
+        return self.source.waits_for_events
+
+    @property
+    def aggregate_types(self) -> tuple[str, ...]:
+        """The types of the aggregates that have a version here."""
+        return self.source.types
+
+    @property
+    def sequences(self) -> Sequence[str]:
+        """The sequence of the feed."""
+        return () if self.feed is None else (self.feed.table.name,)
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """The rows, and the groups that are shown of them."""
+        return [self.table, *(() if self.shows is None else (self.shows.table,))]
+
+    def topics(self, topics: Topics) -> Sequence[str]:
+        """Return the topics that it follows."""
+        return self.source.topics(topics)
+
+    def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
+        """Load the touched rows, fold, write what changed, then update the groups."""
+        rows = StoredRows(self.table, self.row)
+        kept = rows.load(connection, {*map(self.source.key, deliveries)})
+        fold = self.source.fold(self.evolve, self.group, self.remains)
+        applied = fold.run(kept, deliveries)
+        changes = fold.changes
+        self._write(connection, rows, kept, changes)
+        if self.shows is not None:
+            turns = self.shows.update(connection, changes.values())
+            if self.feed is not None:
+                self.feed.append(connection, turns, changes.values())
+        return applied
+
+    @property
+    def builder(self) -> RowBuilder[Row]:
+        """Folds whole histories."""
+        form = RowForm(self.row, is_of_types(self.table))
+        return RowBuilder(self.source, self.evolve, self.group, form, self.remains)
+
+    def complete(self, connection: Connection) -> None:
+        """Make the groups from the rows."""
+        if self.shows is not None:
+            self.shows.fill(connection)
+
+    def _write(
+        self,
+        connection: Connection,
+        rows: StoredRows[Row],
+        kept: Mapping[Key, FoldedRow[Row]],
+        changes: Mapping[Key, RowChange[Row]],
+    ) -> None:
+        new = {key: one.after for key, one in changes.items() if one.after is not one.before}
+        if not self.source.waits_for_events:
+            gone = [key for key, one in new.items() if not self.source.keeps(one)]
+            rows.remove(connection, gone)
+            for key in gone:
+                del new[key]
+        left = [(key, one) for key, change in changes.items() for one in change.remains]
+        rows.put(connection, new, kept, left)
+
+
+def without_feed(projection: Projection) -> Projection:
+    """Return the same projection, which leaves the feed alone that readers follow."""
+    if isinstance(projection, RowProjection):
+        return replace(projection, feed=None)
+    return projection
+
+
+def version_view(name: str, aggregate_type: str | None, table: Table) -> dict[str, View]:
+    """Return the view of how far each aggregate has come in the projection `name`.
+
+    Who has the response to a command finds out there whether the projection shows it yet.
+
+    Args:
+        name: Of the projection.
+        aggregate_type: Whose events it follows; None where the table says it of each row.
+        table: Of the rows.
+    """
+    kind: ColumnElement[str] = (
+        table.c.aggregate_type
+        if aggregate_type is None
+        else literal_column(f"'{aggregate_type}'", Text).label("aggregate_type")
+    )
+    selected = select(kind, table.c.aggregate_id, table.c.version)
+    if is_of_types(table):
+        selected = selected.where(unchanged(table))
+    shown = described(
+        selected,
+        f"How far each {aggregate_type or 'aggregate'} has come in {name}: whether it shows a "
+        "command yet.",
+        aggregate_type="Type of the aggregate.",
+        aggregate_id="Id of the aggregate, be it deleted or not.",
+        version="Its version after the last event that is applied.",
+    )
+    return {f"{name}_version": shown}

@@ -1,0 +1,131 @@
+"""Fields of an aggregate's state as columns of a table, and back."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, get_origin, get_type_hints
+
+from pydantic import ConfigDict, TypeAdapter
+from pydantic.fields import FieldInfo
+from pydantic_core import to_json
+from sqlalchemy import BigInteger, Boolean, LargeBinary, Text
+from sqlalchemy.types import TypeEngine
+
+from verdict.adapters.sql.instant import InstantType
+from verdict.adapters.sql.masked_columns import PERSONAL
+from verdict.model.annotation import unwrapped
+from verdict.model.message import Message, TimestampMillis
+from verdict.model.personal import personal_paths
+from verdict.read_side.tables.identifiers import SYSTEM_COLUMNS
+from verdict.wire.json import as_it_is, show_of
+
+ENGINES = {"aggregate_id", "version", "present", "group_key", "life_cycle", "decided_at"}
+SHOWN = {"id", "global_position"}
+BYTES = ConfigDict(val_json_bytes=Message.model_config["val_json_bytes"])
+
+Convert = Callable[[Any], Any]
+
+SCALARS: dict[type, type[TypeEngine[Any]]] = {
+    bool: Boolean, int: BigInteger, str: Text, bytes: LargeBinary,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class StateField:
+    """A field of a state, and its column.
+
+    Args:
+        name: Of the field.
+        shown: Its name in the view: that of the field, unless the view has one of that name.
+        column: Its name in the table, which says whether it is personal.
+        type: Of the column.
+        about: A sentence about it.
+        kept: Value of the field → value of the column.
+        state: Value of the column → value of the field.
+    """
+
+    name: str
+    shown: str
+    column: str
+    type: TypeEngine[Any]
+    about: str
+    kept: Convert
+    state: Convert
+
+    @property
+    def is_as_it_is(self) -> bool:
+        """Whether the column holds what the field does; else it is the text of a JSON value."""
+        return self.kept is _same
+
+    @property
+    def form(self) -> str:
+        """How the column holds values: a table with another form has to be built again."""
+        return "readable JSON" if isinstance(self.kept, partial) else repr(self.type)
+
+    @property
+    def is_personal(self) -> bool:
+        """Whether it holds something personal, anywhere in it."""
+        return self.column.startswith(PERSONAL)
+
+
+def state_fields(state: type[Message]) -> tuple[StateField, ...]:
+    """Return the fields of a state, in their order.
+
+    Raises:
+        TypeError: A field has a type that no column can hold.
+    """
+    hints = get_type_hints(state, include_extras=True)
+    personal = {path[0] for path in personal_paths(state)}
+    return tuple(
+        _field(name, _shown(name, state), hints[name], info, name in personal)
+        for name, info in state.model_fields.items()
+    )
+
+
+def _shown(name: str, state: type[Message]) -> str:
+    """Return the name of a field in the view: its own, unless that has another meaning there."""
+    shown, others = name, {one.lower() for one in state.model_fields if one != name}
+    while shown.lower() in ENGINES | SHOWN | SYSTEM_COLUMNS | others or shown.lower().startswith(
+        PERSONAL
+    ):
+        shown = f"state_{shown}"
+    return shown
+
+
+def _field(
+    name: str, shown: str, annotation: Any, info: FieldInfo, is_personal: bool
+) -> StateField:
+    column = PERSONAL + shown if is_personal else shown
+    about = info.description or f"`{name}` of the state that the rules keep."
+    return StateField(name, shown, column, *_held(annotation, about))
+
+
+def _held(annotation: Any, about: str) -> tuple[TypeEngine[Any], str, Convert, Convert]:
+    """Return how a column holds values of a type: plain ones as they are, others as JSON."""
+    plain, marks = unwrapped(annotation)
+    if any(isinstance(mark, TimestampMillis) for mark in marks):
+        return InstantType(), about, _same, _same
+    if get_origin(plain) is Literal:
+        plain = str
+    if plain in SCALARS:
+        return SCALARS[plain](), about, _same, _same
+    show, is_message = show_of(annotation), isinstance(annotation, type)
+    kept = _as_json if show is as_it_is else partial(_as_readable_json, show)
+    read = TypeAdapter(annotation, config=None if is_message else BYTES).validate_json
+    return Text(), about, kept, partial(_from_json, read)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _as_json(value: Any) -> str | None:
+    return None if value is None else to_json(value).decode()
+
+
+def _as_readable_json(show: Convert, value: Any) -> str | None:
+    return _as_json(show(value))
+
+
+def _from_json(read: Convert, text: str | None) -> Any:
+    return None if text is None else read(text)

@@ -1,0 +1,225 @@
+"""The table of a projection's rows, as the fold takes them and gives them back."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, Generic
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ColumnElement,
+    Connection,
+    MetaData,
+    Table,
+    Text,
+    delete,
+    literal,
+    select,
+    true,
+)
+from sqlalchemy.types import TypeEngine
+
+from verdict.adapters.sql.bulk import BulkRows
+from verdict.adapters.sql.instant import InstantType
+from verdict.adapters.sql.statements import is_any_of, put
+from verdict.model.rows import FieldType, row_fields
+from verdict.read_side.projections.fold import FoldedRow, Key, Row
+
+Stored = tuple[Any, ...]  # what a table holds of an aggregate, key first
+
+SQL_TYPES: Mapping[FieldType, type[TypeEngine[Any]]] = {
+    "text": Text, "integer": BigInteger, "boolean": Boolean, "time": InstantType,
+}  # fmt: skip
+AS_IT_IS = 0  # in `left_with`, as no event has this version
+
+
+def row_table(
+    name: str, metadata: MetaData, *columns: Column[Any], of_types: bool = False
+) -> Table:
+    """Return a table of one row per aggregate: the engine's columns, then the declared ones.
+
+    A row that was removed stays with `present` false and nothing in the declared columns, so that
+    its `version` still tells old events from new ones. `group_key` is the group that the row
+    counts in.
+
+    Args:
+        name: Of the table.
+        metadata: That of the projection.
+        *columns: The declared ones.
+        of_types: For several aggregate types, as an id may be in each. There is also room for what
+            aggregates leave behind in groups: `left_with` is the version with which the aggregate
+            of such a row went elsewhere, and 0 in its row as it is.
+    """
+    for column in columns:
+        column.nullable = True  # for what remains of a removed row
+    key: list[Column[Any]] = [Column("aggregate_id", Text, primary_key=True)]
+    if of_types:  # behind the id, as rows are looked up by that
+        key.append(Column("aggregate_type", Text, primary_key=True))
+        key.append(Column("left_with", BigInteger, primary_key=True, autoincrement=False))
+    return Table(
+        name,
+        metadata,
+        *key,
+        Column("version", BigInteger, nullable=False),
+        Column("present", Boolean, nullable=False),
+        Column("group_key", Text),
+        *columns,
+    )
+
+
+def columns_of(row: type[Any]) -> list[Column[Any]]:
+    """Return the columns of a row that is declared with types."""
+    return [Column(field.name, SQL_TYPES[field.type]) for field in row_fields(row).values()]
+
+
+def is_of_types(table: Table) -> bool:
+    """Tell whether a table of rows is for several aggregate types."""
+    return "aggregate_type" in table.c
+
+
+def unchanged(table: Table) -> ColumnElement[bool]:
+    """Return whether a row is that of an aggregate as it is, and not what it left behind."""
+    return table.c.left_with == AS_IT_IS if is_of_types(table) else true()
+
+
+@dataclass(frozen=True)
+class RowForm(Generic[Row]):
+    """How a table holds rows.
+
+    Args:
+        row: The named tuple of the declared columns.
+        of_types: Whether the table is from `row_table` for several types.
+    """
+
+    row: type[Row]
+    of_types: bool
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The names of what `values` returns."""
+        key = (
+            ("aggregate_id", "aggregate_type", "left_with") if self.of_types else ("aggregate_id",)
+        )
+        return (*key, "version", "present", "group_key", *fields_of(self.row))
+
+    def values(self, key: Key, kept: FoldedRow[Row], left_with: int = AS_IT_IS) -> Stored:
+        """Return what the table holds of an aggregate.
+
+        Args:
+            key: Of the aggregate.
+            kept: What is kept of it.
+            left_with: The version with which it left this behind; 0: this is how it is.
+        """
+        version, row, group = kept
+        present = row is not None
+        declared = (None,) * len(fields_of(self.row)) if row is None else row
+        if self.of_types:
+            return (key[1], key[0], left_with, version, present, group, *declared)
+        return (key[1], version, present, group, *declared)
+
+
+@dataclass(frozen=True)
+class StoredRows(Generic[Row]):
+    """Reads and writes rows in bulk.
+
+    Args:
+        table: From `row_table`; one that is not `of_types` takes keys of one type only.
+        row: The named tuple of the declared columns.
+    """
+
+    table: Table
+    row: type[Row]
+
+    def load(self, connection: Connection, keys: Set[Key]) -> dict[Key, FoldedRow[Row]]:
+        """Return what is kept of these aggregates; nothing is kept of those that are missing."""
+        if not keys:
+            return {}
+        columns = self.table.c
+        declared = (columns[name] for name in fields_of(self.row))
+        asked = is_any_of(connection, columns.aggregate_id, {name for _, name in keys})
+        statement = select(
+            self._type(keys),
+            columns.aggregate_id,
+            columns.version,
+            columns.group_key,
+            columns.present,
+            *declared,
+        ).where(asked, unchanged(self.table))
+        make = self.row._make  # type: ignore[attr-defined]  # a named tuple
+        return {
+            (row[0], row[1]): FoldedRow(row[2], make(row[5:]) if row[4] else None, row[3])
+            for row in connection.execute(statement).all()
+        }
+
+    def put(
+        self,
+        connection: Connection,
+        kept: Mapping[Key, FoldedRow[Row]],
+        before: Mapping[Key, FoldedRow[Row]],
+        remains: Iterable[tuple[Key, FoldedRow[Row]]] = (),
+    ) -> None:
+        """Write what is kept of these aggregates now, and what aggregates left behind.
+
+        Where no index has to change none is touched, which would be most of what a row costs.
+
+        Args:
+            connection: In the transaction that has read `before`.
+            kept: What is kept now; or nothing changes.
+            before: What was there.
+            remains: What is new besides.
+        """
+        form, indexed = self.form, _indexed(self.table)
+        leaves_alone = self._leaves_alone(indexed)
+        rest = [form.values(key, one, one.version) for key, one in remains]
+        moved = list[Stored]()
+        for key, one in kept.items():
+            stays = key not in before or leaves_alone(before[key], one)
+            (rest if stays else moved).append(form.values(key, one))
+        # in the order of their keys, neighbours are on one page
+        put(connection, self.table, BulkRows(form.columns, sorted(rest)), but=indexed)
+        put(connection, self.table, BulkRows(form.columns, sorted(moved)))
+
+    def remove(self, connection: Connection, keys: Iterable[Key]) -> None:
+        """Delete the rows of these aggregates, all of one type, and their versions with them."""
+        if names := [name for _, name in keys]:
+            gone = is_any_of(connection, self.table.c.aggregate_id, names)
+            connection.execute(delete(self.table).where(gone))
+
+    @property
+    def form(self) -> RowForm[Row]:
+        """How the table holds rows."""
+        return RowForm(self.row, is_of_types(self.table))
+
+    def _leaves_alone(
+        self, indexed: Collection[str]
+    ) -> Callable[[FoldedRow[Row], FoldedRow[Row]], bool]:
+        """Return what tells whether nothing in indexes changes, from one to the other."""
+        at = [number for number, name in enumerate(fields_of(self.row)) if name in indexed]
+        of: Callable[[Row], Any] = itemgetter(*at) if at else bool
+
+        def leaves_alone(before: FoldedRow[Row], after: FoldedRow[Row]) -> bool:
+            old, new = before.row, after.row
+            if before.group != after.group or old is None or new is None:
+                return False
+            return bool(of(old) == of(new))
+
+        return leaves_alone
+
+    def _type(self, keys: Set[Key]) -> ColumnElement[str]:
+        if is_of_types(self.table):
+            return self.table.c.aggregate_type
+        (kind,) = {kind for kind, _ in keys}
+        return literal(kind, Text)
+
+
+def _indexed(table: Table) -> set[str]:
+    """Return the columns that indexes of a table are of."""
+    return {column.name for index in table.indexes for column in index.columns}
+
+
+def fields_of(row: type[Row]) -> tuple[str, ...]:
+    """Return the names in a named tuple."""
+    fields: tuple[str, ...] = row._fields  # type: ignore[attr-defined]
+    return fields

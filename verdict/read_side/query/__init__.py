@@ -1,0 +1,1 @@
+"""Which views there are, and how a reader waits for one."""

@@ -1,0 +1,95 @@
+"""The versions of one projection in the database: the one that readers see, and those beside it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Engine
+
+from verdict.errors import VerdictError
+from verdict.read_side.catalog import AtVersion
+from verdict.read_side.projections.projection import Projection
+from verdict.read_side.rebuild.errors import NotBuiltError
+from verdict.read_side.schema import creation
+from verdict.read_side.tables import versions
+from verdict.read_side.tables.position import exclude_others
+from verdict.read_side.tables.version_state import UNSEEN, VersionState
+from verdict.read_side.tables.versions import Version
+
+
+@dataclass(frozen=True, slots=True)
+class VersionPair:
+    """A projection's versions: `live` is seen, `other` is built beside it or kept of before.
+
+    `at_version` declares any of them.
+    """
+
+    live: Projection
+    other: Projection
+    at_version: AtVersion
+
+
+def create_next(engine: Engine, name: str, at_version: AtVersion) -> VersionPair:
+    """Make the empty tables of the next version; what was built and never seen is dropped.
+
+    Args:
+        engine: Of the read side.
+        name: Of the projection.
+        at_version: Declares a version of it.
+
+    Raises:
+        VerdictError: The read side does not have this projection.
+    """
+    with engine.begin() as connection:
+        live, known = _known(connection, name)
+        unseen = {number for number, one in known.items() if one.role in UNSEEN}
+        for dropped in map(at_version, unseen):
+            exclude_others(connection, dropped)  # who fills it on another host
+            creation.drop(connection, dropped)
+        other = at_version(max(known.keys() - unseen) + 1)
+        creation.create(connection, [other])
+        versions.build(connection, other)
+    return VersionPair(at_version(live), other, at_version)
+
+
+def built_version(engine: Engine, name: str, at_version: AtVersion) -> VersionPair:
+    """Return the live version and the newest one, which was built after it.
+
+    Raises:
+        NotBuiltError: There is none, or its build was interrupted.
+    """
+    with engine.begin() as connection:
+        live, known = _known(connection, name)
+    newest = max(known)
+    if newest <= live or known[newest].role == VersionState.BUILDING:
+        raise NotBuiltError(name, live)
+    return VersionPair(at_version(live), at_version(newest), at_version)
+
+
+def previous_version(engine: Engine, name: str, at_version: AtVersion) -> VersionPair:
+    """Return the live version and the one that readers saw before it.
+
+    Raises:
+        VerdictError: None is kept, or readers see it again already.
+    """
+    with engine.begin() as connection:
+        live, known = _known(connection, name)
+    kept = next((number for number, one in known.items() if one.role == VersionState.KEPT), None)
+    if kept is None:
+        raise VerdictError(f"projection {name} v{live} has no version before it to go back to")
+    if kept > live:
+        raise VerdictError(
+            f"projection {name} was rolled back from v{kept} to v{live} already, and no earlier "
+            f"version is kept: `verdict projection swap {name}` shows v{kept} again"
+        )
+    return VersionPair(at_version(live), at_version(kept), at_version)
+
+
+def _known(connection: Connection, name: str) -> tuple[int, Mapping[int, Version]]:
+    """Return which version is live, and all that there are."""
+    live = versions.all_live(connection)
+    if name not in live:
+        raise VerdictError(
+            f"the read side has no projection {name!r}: it has {', '.join(sorted(live)) or 'none'}"
+            "; start `verdict up` once"
+        )
+    return live[name], versions.every(connection, name)

@@ -1,0 +1,1 @@
+"""Creates the schema of a database, and brings an older one up to date."""

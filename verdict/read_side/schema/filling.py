@@ -1,0 +1,45 @@
+"""Rows in bulk into a table that nobody reads yet: no row is looked for, no index kept up."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, Table, insert
+from sqlalchemy.sql.compiler import SQLCompiler
+
+from verdict.adapters.sql.copy import as_driver_takes, copy_into
+
+Columns = Mapping[str, list[Any]]
+
+
+def drop_indexes(connection: Connection, table: Table) -> None:
+    """Remove the indexes, as one that is made of all rows at the end costs less."""
+    for index in table.indexes:
+        index.drop(connection, checkfirst=True)
+
+
+def create_indexes(connection: Connection, table: Table) -> None:
+    """Make the indexes."""
+    for index in table.indexes:
+        index.create(connection)
+
+
+def fill_tables(connection: Connection, table: Table, columns: Columns) -> None:
+    """Append rows.
+
+    Args:
+        connection: Inside a transaction.
+        table: Where none of the rows is.
+        columns: By name, the values of all rows; each as its column's type takes it.
+    """
+    if not any(columns.values()):
+        return
+    if connection.dialect.name == "postgresql":
+        copy_into(connection, table, columns)
+        return
+    # prepared column by column: `Connection.execute` would do so row by row
+    compiled = insert(table).compile(dialect=connection.dialect, column_keys=[*columns])
+    dialect = connection.dialect
+    assert isinstance(compiled, SQLCompiler)
+    names = compiled.positiontup or []
+    values = [as_driver_takes(dialect, table.c[name].type, columns[name]) for name in names]
+    connection.exec_driver_sql(str(compiled), [*zip(*values, strict=True)])

@@ -1,0 +1,89 @@
+"""Creates the roles on PostgreSQL that can select from views and do nothing else.
+
+Nobody logs in as one. Whoever shall read is made a member: `GRANT verdict_reader TO ada`.
+
+Each role owns a function as well, for people whom nobody knows, whose SQL cannot put it off. What
+`SET ROLE` says a query unsays: `SELECT set_config('role', 'none', true)`, and then reads what the
+service's own login may. Inside a function that runs as its owner the server refuses that. It lies
+with the tables, where readers find nothing, and only we may call it.
+"""
+
+from collections.abc import Collection, Sequence
+
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
+
+from verdict.read_side.schema.layout import TABLES, VIEWS, views_schema
+from verdict.settings.database_roles import Roles
+
+EXISTS = f"SELECT to_regprocedure('{TABLES}.{{role}}(text)')"
+MAKE = f"""\
+GRANT USAGE, CREATE ON SCHEMA {TABLES} TO {{role}};
+CREATE FUNCTION {TABLES}.{{role}}(query text) RETURNS SETOF record LANGUAGE plpgsql
+SECURITY DEFINER SET search_path TO {VIEWS}, pg_temp AS 'BEGIN RETURN QUERY EXECUTE query; END';
+REVOKE ALL ON FUNCTION {TABLES}.{{role}} FROM PUBLIC;
+ALTER FUNCTION {TABLES}.{{role}} OWNER TO {{role}};
+GRANT EXECUTE ON FUNCTION {TABLES}.{{role}} TO CURRENT_USER;
+REVOKE USAGE, CREATE ON SCHEMA {TABLES} FROM {{role}}"""
+
+
+def grant_readers(connection: Connection, roles: Roles, views: Sequence[str]) -> str | None:
+    """Create the roles that are missing, become a member of them, let them select from `views`.
+
+    A view that is dropped and created again needs it anew. Does nothing on SQLite.
+
+    Args:
+        connection: Inside a transaction, which goes on whatever comes of this.
+        roles: Each gets what is open to it, and what is closed to it is taken away.
+        views: That exist.
+
+    Returns:
+        None, or the SQL that an administrator has to run first, as this user may not.
+    """
+    if views_schema(connection) is None:
+        return None
+    missing = [_let_in(connection, role, views, closed) for role, closed in roles.each()]
+    return "; ".join(said for said in missing if said) or None
+
+
+def _let_in(
+    connection: Connection, role: str, views: Sequence[str], closed: Collection[str]
+) -> str | None:
+    quote = connection.dialect.identifier_preparer.quote
+    user = str(connection.scalar(text("SELECT current_user")))
+    create, join = f"CREATE ROLE {quote(role)} NOLOGIN", f"GRANT {quote(role)} TO {quote(user)}"
+    look = f"GRANT USAGE ON SCHEMA {VIEWS} TO {quote(role)}"
+    exists = connection.scalar(
+        text("SELECT count(*) FROM pg_roles WHERE rolname = :role"), {"role": role}
+    )
+    if not exists and not _done(connection, create):
+        return f"{create}; {join}"
+    if not _is_member(connection, role) and not _done(connection, join):
+        return join
+    for view in views:
+        change = "REVOKE ALL ON {} FROM {}" if view in closed else "GRANT SELECT ON {} TO {}"
+        connection.execute(text(change.format(f"{VIEWS}.{quote(view)}", quote(role))))
+    if connection.exec_driver_sql(EXISTS.format(role=quote(role))).scalar() is None:
+        _done(connection, MAKE.format(role=quote(role)))  # if not, who asks by it is told
+    sees = text(f"SELECT has_schema_privilege(:role, '{VIEWS}', 'USAGE')")
+    if not connection.scalar(sees, {"role": role}) and not _done(connection, look):
+        return look
+    return None
+
+
+def _is_member(connection: Connection, role: str) -> bool:
+    """Tell whether this user may take the role on, which membership alone does not say."""
+    quoted = connection.dialect.identifier_preparer.quote(role)
+    return _done(connection, f"SET LOCAL ROLE {quoted}; RESET ROLE")
+
+
+def _done(connection: Connection, statement: str) -> bool:
+    """Run `statement`; when it is refused, the transaction is as it was before."""
+    try:
+        with connection.begin_nested():
+            connection.exec_driver_sql(statement)
+    except DBAPIError:
+        if connection.invalidated:
+            raise
+        return False
+    return True

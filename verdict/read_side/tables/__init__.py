@@ -1,0 +1,1 @@
+"""The tables that the engine keeps next to those of projections."""

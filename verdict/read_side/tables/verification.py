@@ -1,0 +1,102 @@
+"""What each run of `verdict verify` found, for auditors; nothing removes it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Connection,
+    MetaData,
+    Table,
+    Text,
+    cast,
+    insert,
+    select,
+)
+
+from verdict.adapters.sql import ownership, sequence
+from verdict.adapters.sql.instant import InstantType
+from verdict.adapters.sql.json_type import JsonType
+from verdict.read_side.projections.described import View, described
+from verdict.read_side.projections.masking import unless_allowed
+from verdict.read_side.schema.layout import tables_schema
+
+metadata = MetaData()
+table = Table(
+    "verification_v1",
+    metadata,
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("started_at", InstantType, nullable=False),
+    Column("ended_at", InstantType, nullable=False),
+    Column("aggregate_type", Text),
+    Column("aggregate_id", Text),
+    Column("clean", Boolean, nullable=False),
+    Column("findings", BigInteger, nullable=False),
+    Column("looked_at", Text, nullable=False),
+    Column("unavailable", Text, nullable=False),
+    Column("not_checked", Text, nullable=False),
+    Column("masked_first_findings", Text, nullable=False),  # they quote rows
+)
+SEQUENCE = table.name
+JSON = ("looked_at", "unavailable", "not_checked", "first_findings")
+
+
+class Verification(NamedTuple):
+    """One run: when it was (epoch milliseconds), what of, and what came of it.
+
+    Without an `aggregate_type` it was of all types, without an `aggregate_id` of all aggregates.
+    """
+
+    started_at: int
+    ended_at: int
+    aggregate_type: str | None
+    aggregate_id: str | None
+    clean: bool
+    findings: int
+    looked_at: Mapping[str, int]
+    unavailable: Sequence[str]
+    not_checked: Sequence[str]
+    first_findings: Sequence[Mapping[str, Any]]
+
+
+def exists(connection: Connection) -> bool:
+    """Return whether a start of `verdict up` has made the table already."""
+    return ownership.exists(connection, tables_schema(connection), table.name)
+
+
+def record(connection: Connection, run: Verification) -> None:
+    """Write a run down."""
+    (seq,) = sequence.take_numbers(connection, SEQUENCE, 1)
+    texts = {name: json.dumps(getattr(run, name), ensure_ascii=False) for name in JSON}
+    row = run._asdict() | texts | {"seq": seq}
+    row["masked_first_findings"] = row.pop("first_findings")
+    connection.execute(insert(table).values(row))
+
+
+def _view() -> View:
+    columns = table.c
+    shown = {name: cast(columns[name], JsonType).label(name) for name in JSON[:-1]}
+    masked = columns.masked_first_findings
+    first = unless_allowed(cast(masked, JsonType), masked).label(JSON[-1])
+    plain = [column for column in columns if column is not masked]
+    return described(
+        select(*(shown.get(one.name, one) for one in plain), first),
+        "Runs of `verdict verify`, and what each found; nothing removes it.",
+        seq="Counts the runs, without gaps.",
+        started_at="When it started: what was decided until then is verified.",
+        ended_at="When it ended.",
+        aggregate_type="The only type of aggregate that was verified; none: all.",
+        aggregate_id="The only aggregate of it that was verified; none: all.",
+        clean="Whether it found nothing, and nothing was unavailable.",
+        findings="How many findings there were.",
+        looked_at="What was looked at, and how many of each, as JSON.",
+        unavailable="What should be there and could not be looked at, as a JSON list.",
+        not_checked="What was left out, and why, as a JSON list.",
+        first_findings="The first findings, as JSON; none unless you may see what is personal.",
+    )
+
+
+VIEWS: Mapping[str, View] = {"verification": _view()}

@@ -1,0 +1,230 @@
+"""What every process of a deployment stands on: locked folders, Kafka, its topics, Spark."""
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.log_identity import DifferentLogError
+from verdict.adapters.kafka.topic_drift import TopicSettingsError
+from verdict.adapters.kafka.topics import TopicAdmin
+from verdict.adapters.local import permissions
+from verdict.adapters.local.broker import FLUSHED, EmbeddedBroker
+from verdict.adapters.local.jars import s3_jars
+from verdict.adapters.local.lock import DataDirectoryLock
+from verdict.adapters.spark.kafka_access import require_spark_access
+from verdict.adapters.spark.probe import Executors
+from verdict.adapters.spark.session import jvm_exit_code, spark_session
+from verdict.service.directories import BROKER, WorkingDirectory, require_whole_directory
+from verdict.service.ensured_topics import ensure_topics
+from verdict.settings.batch_size import check_batch_size, transaction_timeout_s
+from verdict.settings.cluster import cluster_options, require_reachable_kafka
+from verdict.settings.discovery import running_kafka, withdraw
+from verdict.settings.kafka import java_options, librdkafka_options, spark_options
+from verdict.settings.load import InvalidSettingsError
+from verdict.settings.settings import Settings
+from verdict.streaming.queries.source import StreamContext
+from verdict.wire.marker import Marker
+from verdict.wire.schemas.write import require_written_schemas
+
+LOG = logging.getLogger("verdict.service")
+SPARK = "spark"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime(StreamContext):
+    """What runs, and how to reach it.
+
+    `marker` is the decider's, as far as it could be read without waiting for anybody; `broker` is
+    the embedded one, if that is used; `executors` are those of a cluster.
+    """
+
+    servers: str
+    marker: Marker | None
+    broker: EmbeddedBroker | None
+    executors: Executors | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaRuntime:
+    """The same for who needs no Spark."""
+
+    kafka: KafkaConfig
+    servers: str
+    broker: EmbeddedBroker | None
+
+
+def leave(settings: Settings, kafka: KafkaConfig) -> None:
+    """Leave the topics as they are."""
+
+
+def start_runtime(
+    settings: Settings,
+    parts: ExitStack,
+    place: WorkingDirectory | None = None,
+    mend: Callable[[Settings, KafkaConfig], None] = leave,
+) -> Runtime:
+    """Lock a place, start Spark and, unless there is one, Kafka; check the topics.
+
+    Args:
+        settings: All that can be chosen.
+        parts: Takes what must be stopped, in reverse order.
+        place: Whose; unset: the whole data directory.
+        mend: Brings back what the topics lack, before they are checked.
+
+    Raises:
+        VerdictError: Something is missing, in use, or does not fit.
+    """
+    place = place or require_whole_directory(settings.data_dir)
+    locks = _locked(settings, parts, place)
+    check_batch_size(settings)
+    _require_store(settings)
+    _require_kafka_access(settings)
+    with ThreadPoolExecutor(1) as beside:  # two JVMs start in the time of one
+        broker = beside.submit(_broker, settings, parts, place)
+        spark = _spark(settings, place, locks)
+        parts.callback(_stop, spark)
+        servers, embedded = broker.result()
+    executors = _executors(settings, spark)
+    if settings.kafka_security_protocol != "PLAINTEXT" or settings.spark_kafka:
+        require_spark_access(spark, java_options(settings) | {"bootstrap.servers": servers})
+    kafka = _kafka(settings, servers)
+    mend(settings, kafka)
+    return Runtime(
+        spark=spark,
+        kafka=kafka,
+        source=spark_options(settings) | {"kafka.bootstrap.servers": servers},
+        partitions=settings.partitions,
+        scratch=place.home / SPARK,
+        servers=servers,
+        marker=ensure_topics(settings, kafka),
+        counts=TopicAdmin(kafka.settings, settings.topics).counts(),
+        broker=embedded,
+        executors=executors,
+    )
+
+
+def start_kafka_runtime(
+    settings: Settings, parts: ExitStack, place: WorkingDirectory, *, owned: bool = True
+) -> KafkaRuntime:
+    """Do what `start_runtime` does, but for Spark; of topics nothing, if they are not `owned`.
+
+    Whoever brings the only broker along goes on where topics differ, or are gone: else nobody could
+    mend them.
+    """
+    _locked(settings, parts, place)
+    _require_kafka_access(settings)
+    servers, embedded = _broker(settings, parts, place)
+    kafka = _kafka(settings, servers)
+    if owned:
+        try:
+            ensure_topics(settings, kafka)
+        except (TopicSettingsError, DifferentLogError) as error:
+            if embedded is None:
+                raise
+            LOG.warning("%s", error)
+    return KafkaRuntime(kafka=kafka, servers=servers, broker=embedded)
+
+
+def _locked(
+    settings: Settings, parts: ExitStack, place: WorkingDirectory
+) -> list[DataDirectoryLock]:
+    """Take the place, and see that this application can be run before anything is started."""
+    require_written_schemas(settings.application)
+    locks = [
+        parts.enter_context(DataDirectoryLock(folder, kind))
+        for folder, kind in place.locked.items()
+    ]
+    permissions.close(settings.data_dir)
+    for folder in place.locked:
+        withdraw(folder)  # that of a process that was killed
+    return locks
+
+
+def _kafka(settings: Settings, servers: str) -> KafkaConfig:
+    return KafkaConfig(
+        settings=librdkafka_options(settings) | {"bootstrap.servers": servers},
+        transaction_timeout_s=transaction_timeout_s(settings),
+        outputs=settings.topics.outputs(),
+    )
+
+
+def _require_kafka_access(settings: Settings) -> None:
+    """Fail before Spark is started for nothing; and Spark's own client would try for ever."""
+    require_reachable_kafka(settings)
+    if settings.bootstrap_servers is not None:
+        servers = {"bootstrap.servers": settings.bootstrap_servers}
+        TopicAdmin(librdkafka_options(settings) | servers, settings.topics).reach()
+    elif settings.kafka_security_protocol != "PLAINTEXT":
+        raise InvalidSettingsError(
+            f"kafka_security_protocol is {settings.kafka_security_protocol} and bootstrap_servers "
+            "is not set: the embedded broker is for this machine and knows PLAINTEXT only; name "
+            "your Kafka, or unset the kafka_ settings"
+        )
+
+
+def _broker(
+    settings: Settings, parts: ExitStack, place: WorkingDirectory
+) -> tuple[str, EmbeddedBroker | None]:
+    """Return where Kafka is, and our own if nobody else's is known."""
+    if settings.bootstrap_servers is not None:
+        return settings.bootstrap_servers, None
+    # others wait for a broker of ours, and may still name where it was
+    if place.role != BROKER and (servers := running_kafka(settings.data_dir)) is not None:
+        return servers, None
+    properties = FLUSHED if settings.broker_flush else {}
+    embedded = parts.enter_context(
+        EmbeddedBroker(settings.data_dir / "broker", properties=properties)
+    )
+    return embedded.bootstrap_servers, embedded
+
+
+def _require_store(settings: Settings) -> None:
+    if settings.in_object_store:
+        from verdict.adapters.storage.object_store import require_store  # as below
+
+        require_store(settings.durable_dir)
+
+
+def _store_options(settings: Settings) -> dict[str, str]:
+    if not settings.in_object_store:
+        return {}
+    from verdict.adapters.storage.object_store import (
+        hadoop_options,  # what it takes not everybody has
+    )
+
+    return hadoop_options(os.environ)
+
+
+def _executors(settings: Settings, spark: SparkSession) -> Executors | None:
+    if settings.spark_master is None:
+        return None
+    executors = Executors(spark, settings.durable_dir, settings.application)
+    executors.await_fitting()
+    return executors
+
+
+def _stop(spark: SparkSession) -> None:
+    if jvm_exit_code(spark) is None:
+        spark.stop()
+
+
+def _spark(
+    settings: Settings, place: WorkingDirectory, locks: Sequence[DataDirectoryLock]
+) -> SparkSession:
+    return spark_session(
+        " ".join(filter(None, ("verdict", settings.deployment, place.role))),
+        settings.cores or os.cpu_count() or 1,
+        settings.shards,
+        settings.driver_memory,
+        place.home / SPARK,
+        extra=_store_options(settings) | cluster_options(settings),
+        more_jars=s3_jars() if settings.in_object_store else (),
+        master=settings.spark_master,
+        keep_open=[lock.fileno() for lock in locks],  # the JVM writes there too, may outlive us
+    )

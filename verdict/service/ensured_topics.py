@@ -1,0 +1,59 @@
+"""The topics of a deployment, before anything runs: made once, and never in place of others."""
+
+import logging
+
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.topics import TopicAdmin
+from verdict.read_side.tables.same_log import require_same_database
+from verdict.service.known_markers import require_same_log
+from verdict.settings.settings import Settings
+from verdict.streaming.event_log.skip_log import accepted_partitions, read_skips
+from verdict.streaming.exactly_once.query import decider_query
+from verdict.streaming.exactly_once.read_marker import readable_marker
+from verdict.streaming.exactly_once.topic_owner import check_topics_owner, claim_topics
+from verdict.wire.marker import Marker
+
+LOG = logging.getLogger("verdict.service")
+FRAGILE = (
+    "one of your brokers can take with it what Kafka has acknowledged, on {} topics with one copy, "
+    "or with min.insync.replicas=1: {}; give them three copies (kafka-reassign-partitions.sh) and "
+    "min.insync.replicas=2 (kafka-configs.sh --alter)"
+)
+
+
+def create_topics(settings: Settings, kafka: KafkaConfig) -> list[str]:
+    """Create the topics that are missing, and no marker knows; return their names.
+
+    Raises:
+        DifferentLogError: A marker or the read side is of another cluster, or of other topics;
+            nothing was created.
+        OtherOwnerError: The topics are another deployment's; nothing was created.
+        UnreachableError, TimedOutError, VerdictError: As for `TopicAdmin.create_missing`.
+    """
+    require_same_log(settings, kafka)
+    check_topics_owner(settings.topics, kafka)
+    require_same_database(settings, kafka)
+    return TopicAdmin(kafka.settings, settings.topics).create_missing()
+
+
+def ensure_topics(settings: Settings, kafka: KafkaConfig) -> Marker | None:
+    """Create as `create_topics` does, own and check everything against settings and marker.
+
+    Returns:
+        The decider's marker, as far as it can be read without waiting for anybody.
+
+    Raises:
+        TopicSettingsError: Lists every difference.
+        DifferentLogError, OtherOwnerError, UnreachableError, TimedOutError, VerdictError: As for
+            `create_topics` and `claim_topics`.
+    """
+    create_topics(settings, kafka)
+    claim_topics(settings.topics, kafka)
+    marker = readable_marker(kafka, decider_query(settings.topics, settings.shards))
+    accepted = accepted_partitions(read_skips(kafka.settings, settings.topics))
+    offsets = None if marker is None else marker.offsets
+    admin = TopicAdmin(kafka.settings, settings.topics)
+    admin.ensure(offsets, accepted)
+    if fragile := admin.fragile():
+        LOG.warning("%s", FRAGILE.format(len(fragile), ", ".join(fragile)))
+    return marker

@@ -1,0 +1,125 @@
+"""Applications by name, `MODULE:NAME`: what the command line is given, and what workers are sent.
+
+An application holds functions, which no pickle carries. Importing this module lets an application
+travel as its name, and an `AggregateContext` as that and its own. In a worker process the module
+and the catalog are made once, so its tasks do not compile codecs again.
+"""
+
+import copyreg
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from verdict.errors import VerdictError
+from verdict.model.application import Application
+from verdict.wire.catalog import AggregateContext, catalog_of
+from verdict.wire.error_text import told
+
+
+class ApplicationNotFoundError(VerdictError):
+    """There is no application where this process looks for one, or it cannot be loaded."""
+
+    exit_code = 2
+
+
+class UnknownApplicationError(ApplicationNotFoundError):
+    """The given name is not that of an application."""
+
+
+class NoApplicationHereError(ApplicationNotFoundError):
+    """No application is named, and the working directory has none."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"there is no application: {Path.cwd()} has no compose/application.py; name yours as "
+            "MODULE:NAME with --app, VERDICT_APP or `app` in verdict.toml, or write one with "
+            "`verdict new application NAME`"
+        )
+
+
+_paths: dict[Application, str] = {}  # of what was loaded here
+
+
+def load_application(path: str) -> Application:
+    """Import an application, from the working directory too.
+
+    Args:
+        path: `MODULE:NAME`.
+
+    Raises:
+        ApplicationNotFoundError: There is none at `path`, or it cannot be loaded; says where it
+            fails.
+        InvalidApplicationError: It cannot be as it is declared.
+    """
+    module, colon, name = path.partition(":")
+    if not (module and colon and name) or not all(map(str.isidentifier, module.split("."))):
+        raise UnknownApplicationError(f"{path!r} names no application: write it as MODULE:NAME")
+    look_in_the_working_directory()
+    try:
+        found = getattr(import_module(module), name, None)
+    except VerdictError:
+        raise
+    except Exception as error:  # somebody else's code
+        is_missing = isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(
+            f"{error.name}."
+        )
+        kind = UnknownApplicationError if is_missing else ApplicationNotFoundError
+        raise kind(f"the application {path} cannot be loaded: {told(error)}") from error
+    if not isinstance(found, Application):
+        what = "is not there" if found is None else f"is a {type(found).__name__}"
+        raise UnknownApplicationError(f"{path} {what}: it must be a verdict.Application")
+    _paths[found] = path
+    return found
+
+
+def load_context(path: str, aggregate_type: str) -> AggregateContext:
+    """Return what `path` declares of an aggregate, with its codecs, compiled once per process."""
+    return catalog_of(load_application(path))[aggregate_type]
+
+
+def path_of(application: Application) -> str:
+    """Return the name, `MODULE:NAME`, under which another process imports an application.
+
+    Raises:
+        ApplicationNotFoundError: It has none.
+    """
+    if (known := _paths.get(application)) is not None:
+        return known
+    module = application.module
+    for name, value in vars(sys.modules.get(module, object)).items():
+        if value is application and module != "__main__":
+            return f"{module}:{name}"
+    raise ApplicationNotFoundError(
+        f"the application {application.name!r} cannot be imported by another process: assign it "
+        f"to a name at the top level of the module that makes it (it was made in {module})"
+    )
+
+
+def is_in_the_working_directory(module: str) -> bool:
+    """Tell whether the working directory has a module; one that is installed may have its name."""
+    look_in_the_working_directory()
+    try:
+        spec = find_spec(module)
+    except ModuleNotFoundError:  # not even its package
+        return False
+    return bool(spec and spec.origin and Path(spec.origin).is_relative_to(Path.cwd()))
+
+
+def look_in_the_working_directory() -> None:
+    """Let modules be found in the working directory, as for `python -m`."""
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
+
+
+def _reduce_application(application: Application) -> tuple[Any, ...]:
+    return load_application, (path_of(application),)
+
+
+def _reduce_context(context: AggregateContext) -> tuple[Any, ...]:
+    return load_context, (path_of(context.application), context.name)
+
+
+copyreg.pickle(Application, _reduce_application)
+copyreg.pickle(AggregateContext, _reduce_context)

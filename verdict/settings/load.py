@@ -1,0 +1,144 @@
+"""From flags, environment and files to the settings of a process; errors name the place."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from tomllib import TOMLDecodeError
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_settings import (
+    DotEnvSettingsSource,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+    TomlConfigSettingsSource,
+)
+
+from verdict.adapters.local.jars import IVY_SETTINGS
+from verdict.errors import VerdictError
+from verdict.model.aggregate import InvalidApplicationError
+from verdict.model.application import Application
+from verdict.settings.settings import TOML, Settings
+from verdict.wire.backoff import InvalidBackoffError, is_valid
+
+PREFIX = Settings.model_config["env_prefix"]
+ENVIRONMENT = "environment"
+NO_SETTINGS = {IVY_SETTINGS}  # read where there are no settings yet
+
+
+class InvalidSettingsError(VerdictError):
+    """A setting is unknown or has a value that cannot be."""
+
+    exit_code = 2
+
+
+def settings_class(application: Application | None) -> type[Settings]:
+    """Return what can be chosen: of the engine alone, unless the application adds to it.
+
+    Raises:
+        InvalidApplicationError: The application's settings are of another kind.
+    """
+    if application is None or application.settings is None:
+        return Settings
+    if not issubclass(application.settings, Settings):
+        raise InvalidApplicationError(
+            f"the settings of {application.name} must be a subclass of Settings"
+        )
+    return application.settings
+
+
+def load_settings(application: Application | None, /, **flags: Any) -> Settings:
+    """Return the settings that hold here; a flag that is None was not given.
+
+    Args:
+        application: Whose; None: what needs an application says that there is none.
+        **flags: Settings by name, which come before all other sources.
+
+    Raises:
+        InvalidSettingsError: Names each wrong setting, and what is wrong with it.
+    """
+    try:
+        return _of(application, settings_class(application)(**_given(flags)))
+    except InvalidBackoffError as error:
+        place = _place(application, "retry_backoff", flags)
+        raise InvalidSettingsError(f"setting 'retry_backoff'{place}: {error}") from None
+    except ValidationError as error:
+        problems = [
+            _problem(application, problem, flags) for problem in error.errors(include_input=False)
+        ]
+        raise InvalidSettingsError("; ".join(problems)) from None  # the cause shows values
+    except TOMLDecodeError as error:
+        raise InvalidSettingsError(f"{TOML} is no TOML: {error}") from None
+    except SettingsError as error:
+        raise InvalidSettingsError(f"settings cannot be read: {error}") from None
+
+
+def settings_alone(application: Application | None, /, **given: Any) -> Settings:
+    """Return what is given, and the default of all else, whatever environment and files say.
+
+    Raises:
+        ValidationError, InvalidBackoffError: A value cannot be.
+    """
+    kind = settings_class(application)
+
+    class Alone(kind):  # type: ignore[misc, valid-type]
+        model_config = SettingsConfigDict(toml_file=None, env_file=None)
+
+        @classmethod
+        def settings_customise_sources(cls, *_: Any, **sources: Any) -> tuple[Any, ...]:
+            return (sources["init_settings"],)
+
+    return _of(application, Alone(**given))
+
+
+def _of(application: Application | None, settings: Settings) -> Settings:
+    """Return the settings with their application, whose back-offs they may name."""
+    is_valid({} if application is None else application.backoffs, settings.retry_backoff)
+    settings._application = application
+    return settings
+
+
+def unknown_variables(application: Application | None, environment: Iterable[str]) -> Iterator[str]:
+    """Yield a warning for each variable that looks like a setting of ours and is none."""
+    known = {
+        f"{PREFIX}{name.upper()}" for name in settings_class(application).model_fields
+    } | NO_SETTINGS
+    for name in sorted(environment):
+        if name.upper().startswith(PREFIX) and name.upper() not in known:
+            near = get_close_matches(name.upper(), known, 1)
+            hint = f"did you mean {near[0]}?" if near else "see `verdict config show`"
+            yield f"the variable {name} is none of ours and has no effect: {hint}"
+
+
+def origins(application: Application | None, /, **flags: Any) -> dict[str, str]:
+    """Return setting → where its value comes from; what is not listed has its default."""
+    kind = settings_class(application)
+    sources: dict[str, PydanticBaseSettingsSource] = {
+        TOML: TomlConfigSettingsSource(kind),
+        ".env": DotEnvSettingsSource(kind),
+        ENVIRONMENT: EnvSettingsSource(kind),
+    }
+    found = {name: label for label, source in sources.items() for name in source()}
+    return found | dict.fromkeys(_given(flags), "flag")
+
+
+def _given(flags: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in flags.items() if value is not None}
+
+
+def _problem(application: Application | None, problem: Any, flags: Mapping[str, Any]) -> str:
+    name = ".".join(str(part) for part in problem["loc"])
+    place = _place(application, name, flags)
+    if problem["type"] == "extra_forbidden":
+        known = settings_class(application).model_fields
+        near = get_close_matches(name.removeprefix("verdict_"), known, 1)
+        hint = f"did you mean {near[0]!r}?" if near else "`verdict config show` lists what there is"
+        return f"unknown setting {name!r}{place}: {hint}"
+    message = problem["msg"].removeprefix("Value error, ")
+    return f"setting {name!r}{place}: {message}" if name else message
+
+
+def _place(application: Application | None, name: str, flags: Mapping[str, Any]) -> str:
+    place = origins(application, **flags).get(name.split(".")[0])
+    return f" (from {place})" if place else ""

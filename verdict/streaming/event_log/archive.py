@@ -1,0 +1,268 @@
+"""The archive of events, as readers may ask it; no row is believed that its hash does not fit."""
+
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from verdict.adapters.sql.readers.reader import Reader
+from verdict.errors import VerdictError
+from verdict.model.message import iso_time
+from verdict.model.source import Source
+from verdict.streaming.event_log.record import PositionedEvent, RawRecord, event_in
+from verdict.wire.catalog import AggregateContext
+from verdict.wire.partitions import TopicPartition
+from verdict.write_side.decide.record import StoredEvent
+
+COLUMNS = """\
+global_position, aggregate_type, aggregate_id, version, topic, "partition", "offset", value, hash"""
+
+HISTORY = f"""\
+SELECT {COLUMNS} FROM event_archive
+WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id ORDER BY version"""
+
+# one statement, so that what is archived later is neither counted nor passed over
+STANDING = """\
+SELECT p.topic, p."partition", p.next_offset, (SELECT max(global_position) FROM event_archive)
+FROM projection_position p JOIN projection_live l
+ON l.projection = p.projection AND l.version = p.version
+WHERE p.projection = 'event_archive'"""
+
+FIRST = """\
+SELECT min(global_position) FROM event_archive
+WHERE topic = :topic AND "partition" = :partition AND "offset" >= :offset"""
+
+# an index lists a partition's offsets, and those that were asked for are mostly the newest
+UP_TO = """\
+SELECT "offset" FROM event_archive
+WHERE topic = :topic AND "partition" = :partition AND {condition}
+ORDER BY "offset" DESC LIMIT 1"""
+UP_TO_POSITION = UP_TO.format(condition="global_position <= :limit")
+UP_TO_TIME = UP_TO.format(condition="decided_at <= :limit")
+
+PAGE = 1000  # events that are asked for at a time: a query on PostgreSQL may take a minute
+
+EVERY = f"""\
+SELECT {COLUMNS} FROM event_archive
+WHERE aggregate_type = :aggregate_type AND (aggregate_id, version) > (:aggregate_id, :version)
+AND global_position <= :last
+ORDER BY aggregate_id, version LIMIT :page"""
+
+WHOLE = """\
+SELECT * FROM event_archive
+WHERE topic = :topic AND "partition" = :partition AND "offset" >= :start AND "offset" < :end
+ORDER BY "offset" LIMIT :page"""
+
+WHOLE_OF = """\
+SELECT * FROM event_archive
+WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id ORDER BY "offset\""""
+
+LAID = f"""\
+SELECT {COLUMNS} FROM event_archive
+WHERE topic = :topic AND "partition" = :partition AND "offset" >= :start AND "offset" < :end
+ORDER BY "offset" LIMIT :page"""
+
+OUTCOMES = """\
+SELECT topic, "partition", "offset", aggregate_id, status, duplicate FROM outcome
+WHERE topic = :topic AND "partition" = :partition AND "offset" >= :start
+ORDER BY "offset" LIMIT :page"""
+
+ANSWERED = """\
+SELECT coalesce(max(to_version), 0) FROM outcome
+WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id"""
+
+FROM_POSITION = f"""\
+SELECT {COLUMNS} FROM event_archive
+WHERE global_position > :after AND global_position <= :last
+ORDER BY global_position LIMIT :page"""
+
+
+class HashMismatchError(VerdictError):
+    """A row of the archive does not hold any more what was archived."""
+
+
+class PositionNotFoundError(VerdictError):
+    """The archive has not come that far."""
+
+    def __init__(self, asked: int, last: int) -> None:
+        super().__init__(
+            f"there is no global position {asked} yet, the archive ends at {last}: ask for one up "
+            "to that, or see in `verdict status` how far event_archive is behind"
+        )
+
+
+class ArchivePosition(NamedTuple):
+    """How far the archive has come.
+
+    `reached` has, of each partition, the offset up to which all is archived, in the events up to
+    the global position `last`.
+    """
+
+    reached: Mapping[TopicPartition, int]
+    last: int
+
+
+class ArchiveRow(NamedTuple):
+    """A row of the archive as far as it is read again."""
+
+    global_position: int
+    aggregate_type: str
+    aggregate_id: str
+    version: int
+    topic: str
+    partition: int
+    offset: int
+    value: bytes
+    hash: str
+
+    @property
+    def fault(self) -> str | None:
+        """Why the row is not to be believed; None: the value is what was archived."""
+        found = sha256(self.value).hexdigest()
+        if found == self.hash:
+            return None
+        return (
+            f"row {self.global_position} of event_archive, version {self.version} of "
+            f"{self.aggregate_type} {self.aggregate_id!r}, was altered: its value has the SHA-256 "
+            f"{found[:16]}…, its hash says {self.hash[:16]}…; see `verdict verify "
+            f"{self.aggregate_type}`, and restore the row"
+        )
+
+    def laid(self) -> RawRecord:
+        """Return the record that was archived.
+
+        Raises:
+            HashMismatchError: The row is not what was archived.
+        """
+        if (fault := self.fault) is not None:
+            raise HashMismatchError(fault)
+        key = self.aggregate_id.encode()
+        return RawRecord(self.topic, self.partition, self.offset, key, self.value)
+
+    def placed(self, context: AggregateContext) -> PositionedEvent:
+        """Return the event that was archived, or what is wrong with it."""
+        fault = self.fault
+        place = Source(self.topic, self.partition, self.offset)
+        content = fault or event_in(context, self.aggregate_id, self.value)
+        if isinstance(content, StoredEvent) and content.event.version != self.version:
+            content = (
+                f"row {self.global_position} of event_archive says version {self.version}, its "
+                f"event is version {content.event.version}: the row was altered"
+            )
+        return PositionedEvent(place, self.aggregate_id, self.version, content)
+
+
+class Archive:
+    """Asks the view `event_archive`."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def answered(self, aggregate_type: str, aggregate_id: str) -> int:
+        """Return the last version of an aggregate that an outcome tells of; 0: none does."""
+        asked = {"aggregate_type": aggregate_type, "aggregate_id": aggregate_id}
+        [(version,)] = self._reader.select(ANSWERED, asked).rows
+        return int(version)
+
+    def history(self, context: AggregateContext, aggregate_id: str) -> Iterator[PositionedEvent]:
+        """Yield an aggregate's events in the order of their versions, as they are asked for."""
+        asked: dict[str, object] = {"aggregate_type": context.name}
+        for row in self._rows(HISTORY, asked | {"aggregate_id": aggregate_id}):
+            yield row.placed(context)
+
+    def standing(self) -> ArchivePosition:
+        """Return how far it has come; of a partition with which it has not begun, nothing."""
+        rows = [*self._reader.select(STANDING).rows]
+        reached = {TopicPartition(topic, number): int(offset) for topic, number, offset, _ in rows}
+        return ArchivePosition(reached, max((int(last or 0) for *_, last in rows), default=0))
+
+    def require_position(self, position: int) -> None:
+        """Return when that many events are archived.
+
+        Raises:
+            PositionNotFoundError: They are not.
+        """
+        if position > (last := self.standing().last):
+            raise PositionNotFoundError(position, last)
+
+    def end_at_position(self, place: TopicPartition, position: int) -> int:
+        """Return the offset behind the last event of a partition up to a global position."""
+        return self._behind(UP_TO_POSITION, place, position)
+
+    def end_at_time(self, place: TopicPartition, millis: int) -> int:
+        """Return the offset behind the last event that was decided at that time or before."""
+        return self._behind(UP_TO_TIME, place, iso_time(millis))
+
+    def first_from(self, place: TopicPartition, offset: int) -> int | None:
+        """Return the global position of the first event of a partition from an offset on."""
+        [(first,)] = self._reader.select(FIRST, {**place._asdict(), "offset": offset}).rows
+        return None if first is None else int(first)
+
+    def every(self, context: AggregateContext, last: int) -> Iterator[PositionedEvent]:
+        """Yield all events of a type, by aggregate id and version, as they are asked for.
+
+        Args:
+            context: Of the aggregates; their ids are in the order of their code points.
+            last: The greatest global position that counts.
+        """
+        asked = {"aggregate_type": context.name, "last": last}
+        after: tuple[str, int] = "", 0
+        while page := self._page(EVERY, asked | {"aggregate_id": after[0], "version": after[1]}):
+            for row in page:
+                yield row.placed(context)
+            after = page[-1].aggregate_id, page[-1].version
+
+    def rows(self, topic: str, partition: int, start: int, end: int) -> Iterator[ArchiveRow]:
+        """Yield what is archived of a partition from an offset up to another, in their order."""
+        place = {"topic": topic, "partition": partition, "end": end}
+        while page := self._page(LAID, place | {"start": start}):
+            yield from page
+            start = page[-1].offset + 1
+
+    def whole(self, topic: str, partition: int, end: int) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a partition up to an offset, all columns, in their order."""
+        place = {"topic": topic, "partition": partition, "end": end, "page": PAGE}
+        start = 0
+        while page := self._whole(WHOLE, {**place, "start": start}):
+            yield from page
+            start = page[-1]["offset"] + 1
+
+    def whole_of(self, aggregate_type: str, aggregate_id: str) -> Iterator[dict[str, Any]]:
+        """Yield the rows of an aggregate, all columns, in the order of their offsets."""
+        asked = {"aggregate_type": aggregate_type, "aggregate_id": aggregate_id}
+        yield from self._whole(WHOLE_OF, asked)
+
+    def positions(self, after: int, last: int) -> Iterator[ArchiveRow]:
+        """Yield the rows behind a global position up to another, in their order."""
+        while after < last:
+            page = self._page(FROM_POSITION, {"after": after, "last": last})
+            yield from page
+            after = page[-1].global_position if page else last
+
+    def outcomes(self, topic: str, partition: int) -> Iterator[tuple[Source, str, str, bool]]:
+        """Yield command, aggregate id, status and whether it is a duplicate, of the view `outcome`.
+
+        Args:
+            topic: Of the commands.
+            partition: Of the topic.
+        """
+        asked: dict[str, object] = {"topic": topic, "partition": partition, "page": PAGE}
+        start = 0
+        while page := [*self._reader.select(OUTCOMES, asked | {"start": start}).rows]:
+            for *place, name, status, duplicate in page:
+                yield Source(*place), name, status, bool(duplicate)
+            start = page[-1][2] + 1
+
+    def _whole(self, statement: str, asked: Mapping[str, object]) -> list[dict[str, Any]]:
+        found = self._reader.select(statement, {**asked})
+        return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+
+    def _behind(self, statement: str, place: TopicPartition, limit: int | str) -> int:
+        found = self._reader.select(statement, {**place._asdict(), "limit": limit}).rows
+        return max((int(offset) + 1 for (offset,) in found), default=0)
+
+    def _page(self, statement: str, asked: Mapping[str, object]) -> list[ArchiveRow]:
+        return [*self._rows(statement, {**asked, "page": PAGE})]
+
+    def _rows(self, statement: str, asked: dict[str, object]) -> Iterator[ArchiveRow]:
+        for *columns, value, digest in self._reader.select(statement, asked).rows:
+            yield ArchiveRow._make([*columns, bytes(value), digest])

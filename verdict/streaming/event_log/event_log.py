@@ -1,0 +1,226 @@
+"""Everything that there ever was: the archive as far as it goes, then Kafka.
+
+Nothing lies between the two: how far the archive has come is asked for before it is read. When
+Kafka drops records before they are read, the archive is asked again; what neither has is named.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from heapq import merge
+from itertools import groupby
+from typing import NamedTuple
+
+from verdict.adapters.kafka.errors import RecordsDroppedError, TopicMissingError
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.errors import UnreachableError, VerdictError
+from verdict.streaming.event_log.archive import Archive, ArchivePosition
+from verdict.streaming.event_log.key_places import record_of_key
+from verdict.streaming.event_log.record import (
+    PositionedEvent,
+    RawRecord,
+    positioned_event,
+    raw_record,
+)
+from verdict.wire.catalog import catalog_of
+from verdict.wire.partitions import OffsetRange, TopicPartition
+from verdict.wire.topics import Topics
+
+LOG = logging.getLogger("verdict.streaming.event_log")
+
+Places = Mapping[TopicPartition, int]
+
+
+class EventsMissingError(VerdictError):
+    """Records of `place` before the offset `earliest` are neither in Kafka nor archived."""
+
+    def __init__(
+        self,
+        place: TopicPartition,
+        reached: int,
+        earliest: int,
+        without: UnreachableError | None = None,
+    ) -> None:
+        self.place, self.earliest = place, earliest
+        archive = f" (there is no archive: {without})" if without else ""
+        super().__init__(
+            f"records of {place} are archived up to offset {reached}"
+            f"{archive} and Kafka has them from {earliest} only, so some could be missing: name "
+            "the read side whose archive has them with --database-url; else what is between is "
+            "lost, so give the topic unlimited retention, or more than the archive is ever behind"
+        )
+
+
+class LogParts(NamedTuple):
+    """What of some partitions is read from the archive, and what from Kafka."""
+
+    archived: dict[TopicPartition, OffsetRange]
+    kept: dict[TopicPartition, OffsetRange]
+
+
+class EventLog:
+    """Events, and what else lies on topics of which Kafka drops nothing.
+
+    Args:
+        topics: Of the deployment.
+        log: Gives the way to Kafka, when it is needed first; it reads one thing at a time.
+        archive: Gives the archive, or raises UnreachableError.
+        tell: Told when there is no archive, and why.
+    """
+
+    def __init__(
+        self,
+        topics: Topics,
+        log: Callable[[], KafkaLog],
+        archive: Callable[[], Archive],
+        tell: Callable[[str], None] = LOG.warning,
+    ) -> None:
+        self._topics = topics
+        self._catalog = catalog_of(topics.application)
+        self._log = log
+        self.archive = archive
+        self._tell = tell
+        self._without: UnreachableError | None = None
+
+    def answered(self, aggregate_type: str, aggregate_id: str) -> int:
+        """Return the last version of an aggregate that an outcome tells of, as far as SQL has it.
+
+        Events of that version and those before it are there, as they came in one transaction.
+        """
+        archive = self._archive()
+        return 0 if archive is None else archive.answered(aggregate_type, aggregate_id)
+
+    def read(self, starts: Places, ends: Places) -> Iterator[RawRecord]:
+        """Yield the records from some offsets (else 0) up to others, each partition's in order.
+
+        Raises:
+            EventsMissingError: Neither Kafka nor the archive has some of them any more.
+            HashMismatchError: A row of the archive is not what was archived.
+            UnreachableError: Kafka does not answer.
+        """
+        reached = dict(starts)
+        while True:
+            try:
+                for laid in self._read(self.parts(reached, ends)):
+                    yield laid
+                    reached[TopicPartition.of(laid)] = laid.offset + 1
+                return
+            except RecordsDroppedError:
+                continue  # those are archived, or they are gone
+
+    def parts(self, starts: Places, ends: Places) -> LogParts:
+        """Return what is archived only, of what lies between offsets, and what Kafka has.
+
+        States are not archived: others decide how long Kafka keeps them.
+
+        Raises:
+            EventsMissingError: Some of it is nowhere.
+            UnreachableError: Kafka does not answer.
+        """
+        parts = LogParts({}, {})
+        for place, kept in self._log().bounds(ends).items():
+            end = ends[place]
+            start = min(starts.get(place, 0), end)
+            first = min(max(kept.start, start), end)
+            if start < first and place.topic not in self._topics.states:
+                self.require_archived(place, first)
+                parts.archived[place] = OffsetRange(start, first)
+            parts.kept[place] = OffsetRange(first, end)
+        return parts
+
+    def history(self, aggregate_type: str, aggregate_id: str) -> Iterator[PositionedEvent]:
+        """Yield an aggregate's events in order, some perhaps twice; Kafka is asked for the last.
+
+        Raises:
+            EventsMissingError: Kafka has dropped what is not archived, which could be events of it.
+            TopicMissingError: More is archived than Kafka ever had: it is another one than before.
+            UnreachableError: Kafka does not answer.
+        """
+        topic, key = self._topics.events(aggregate_type), aggregate_id.encode()
+        context = self._catalog[aggregate_type]
+        while True:
+            archive, standing = self._standing()
+            if archive is not None:
+                yield from archive.history(context, aggregate_id)
+            place = record_of_key(self._log(), self._topics, topic, key)
+            try:
+                for found in self.behind({place: standing.reached.get(place, 0)}):
+                    if found.key == key:
+                        yield positioned_event(context, found)
+                return
+            except RecordsDroppedError as dropped:
+                self.require_archived(place, dropped.earliest)
+
+    def every(self, aggregate_type: str) -> Iterator[tuple[str, Iterator[PositionedEvent]]]:
+        """Yield each aggregate's id and events in order, some perhaps twice, sorted by id.
+
+        The archive is read page by page. What it lacks is read from Kafka first and kept in memory:
+        little while the archive follows, all of it where there is no archive.
+
+        Raises:
+            EventsMissingError, TopicMissingError, UnreachableError: As `history`.
+        """
+        topic, context = self._topics.events(aggregate_type), self._catalog[aggregate_type]
+        places = self._log().places([topic])
+        while True:
+            archive, standing = self._standing()
+            found = self.behind({place: standing.reached.get(place, 0) for place in places})
+            try:
+                behind = [positioned_event(context, record) for record in found]
+                break
+            except RecordsDroppedError as dropped:
+                self.require_archived(dropped.place, dropped.earliest)
+        archived = iter(()) if archive is None else archive.every(context, standing.last)
+        both = merge(archived, sorted(behind, key=_order), key=_order)
+        yield from groupby(both, key=lambda found: found.aggregate_id)
+
+    def behind(self, starts: Places, follow: bool = False) -> Iterator[RawRecord]:
+        """Yield what Kafka has from some offsets on, as of now or for ever.
+
+        Raises:
+            RecordsDroppedError: Kafka has dropped some of it.
+            TopicMissingError: An offset is behind the end of its partition.
+            UnreachableError: Kafka does not answer.
+        """
+        spans = {}
+        for place, kept in self._log().bounds(starts).items():
+            spans[place] = OffsetRange(starts[place], kept.end)
+            if starts[place] < kept.start:
+                raise RecordsDroppedError(*place, starts[place], kept.start)
+            if starts[place] > kept.end:
+                raise TopicMissingError(*place, starts[place], kept.end)
+        yield from map(raw_record, self._log().read(spans, follow))
+
+    def require_archived(self, place: TopicPartition, earliest: int) -> None:
+        """Return if all of a partition before an offset is archived.
+
+        Raises:
+            EventsMissingError: It is not.
+        """
+        _, standing = self._standing()
+        if (reached := standing.reached.get(place, 0)) < earliest:
+            raise EventsMissingError(place, reached, earliest, self._without)
+
+    def _read(self, parts: LogParts) -> Iterator[RawRecord]:
+        archive = self._archive() if parts.archived else None
+        for place, span in parts.archived.items():
+            assert archive is not None
+            rows = archive.rows(*place, span.start, span.end)
+            yield from (row.laid() for row in rows)
+        yield from map(raw_record, self._log().read(parts.kept))
+
+    def _standing(self) -> tuple[Archive | None, ArchivePosition]:
+        archive = self._archive()
+        return archive, ArchivePosition({}, 0) if archive is None else archive.standing()
+
+    def _archive(self) -> Archive | None:
+        if self._without is None:
+            try:
+                return self.archive()
+            except UnreachableError as error:
+                self._without = error
+                self._tell(f"reading from Kafka only, without an archive: {error}")
+        return None
+
+
+def _order(found: PositionedEvent) -> tuple[str, int]:
+    return found.aggregate_id, found.version

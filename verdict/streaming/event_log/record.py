@@ -1,0 +1,75 @@
+"""A record of Kafka's and an event as values, wherever they were read."""
+
+from typing import NamedTuple
+
+from confluent_kafka import Message
+
+from verdict.model.source import Source
+from verdict.wire.catalog import AggregateContext
+from verdict.wire.records import decode_event
+from verdict.write_side.decide.fold import InvalidHistoryError
+from verdict.write_side.decide.record import StoredEvent
+
+
+class RawRecord(NamedTuple):
+    """A record as it lies in a partition of Kafka, or lay."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+
+    @property
+    def source(self) -> Source:
+        """Its place."""
+        return Source(self.topic, self.partition, self.offset)
+
+
+class PositionedEvent(NamedTuple):
+    """An event and where it lies in Kafka, or lay; or why there is none to be believed there."""
+
+    place: Source
+    aggregate_id: str
+    version: int
+    content: StoredEvent | str
+
+    @property
+    def stored(self) -> StoredEvent:
+        """The event.
+
+        Raises:
+            InvalidHistoryError: There is none.
+        """
+        if isinstance(self.content, str):
+            raise InvalidHistoryError(self.content)
+        return self.content
+
+
+def event_in(context: AggregateContext, aggregate_id: str, value: bytes) -> StoredEvent | str:
+    """Return the event in a record of an aggregate, or why there is none."""
+    aggregate_type = context.name
+    try:
+        event = decode_event(context, value)
+    except ValueError as error:  # undecodable, or against the rules that its class states today
+        return f"a record of {aggregate_type} {aggregate_id!r} cannot be read: {error}"
+    if (event.aggregate_type, event.aggregate_id) != (aggregate_type, aggregate_id):
+        found = f"{event.aggregate_type} {event.aggregate_id!r}"
+        return f"a record of {aggregate_type} {aggregate_id!r} holds an event of {found}"
+    return StoredEvent(event, value)
+
+
+def positioned_event(context: AggregateContext, found: RawRecord) -> PositionedEvent:
+    """Return the event in a record, or what is wrong with it; it is its key's in any case."""
+    aggregate_id = (found.key or b"").decode(errors="backslashreplace")
+    content = event_in(context, aggregate_id, found.value or b"")
+    if isinstance(content, str):
+        return PositionedEvent(found.source, aggregate_id, 0, f"{found.source}: {content}")
+    return PositionedEvent(found.source, aggregate_id, content.event.version, content)
+
+
+def raw_record(message: Message) -> RawRecord:
+    """Return a record of Kafka's as a value."""
+    key, value = message.key(), message.value()
+    place = str(message.topic()), message.partition() or 0, message.offset() or 0
+    return RawRecord(*place, key, value)

@@ -1,0 +1,111 @@
+"""What people decided to pass over, on a topic of the deployment; read whenever one starts."""
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from verdict.adapters.kafka.reader import KafkaLog, Options
+from verdict.adapters.kafka.write import write_all
+from verdict.streaming.event_log.record import RawRecord, raw_record
+from verdict.wire.codec import DecodeError
+from verdict.wire.partitions import TopicPartition
+from verdict.wire.records import decode, encode
+from verdict.wire.skip_decision import Decision, Kind
+from verdict.wire.skips import SkippedRanges
+from verdict.wire.topics import Topics
+
+LOG = logging.getLogger("verdict.decisions")
+
+
+def read_skips(options: Options, topics: Topics) -> list[Decision]:
+    """Return what was decided so far, in that order; nothing where there is no such topic yet.
+
+    Raises:
+        UnreachableError: Kafka does not answer.
+    """
+    with KafkaLog(options) as log:
+        return accepted_in(log, topics)
+
+
+def skips_in(records: Iterable[RawRecord]) -> Iterator[Decision]:
+    """Yield what the records of the topic decide; somebody else's are left out, and logged.
+
+    Whoever leaves one out passes over less, which is safe; to stop there would let a single stray
+    record stop all that reads the topic, for ever.
+    """
+    strange = []
+    for record in records:
+        try:
+            yield decode(Decision, record.value or b"")
+        except DecodeError as error:
+            strange.append(f"{record.source}: {error}")
+    if strange:
+        LOG.error(
+            "%s records are no decisions and are left out, the first: %s", len(strange), strange[0]
+        )
+
+
+def accepted_in(log: KafkaLog, topics: Topics) -> list[Decision]:
+    """Return what was decided so far, for who has a reader already; raises as above."""
+    if not log.exists(topics.decisions):
+        return []
+    place = log.places([topics.decisions])[0]  # none is ever written to one that was added
+    messages = log.read(log.bounds([place]))
+    return [*skips_in(map(raw_record, messages))]
+
+
+@contextmanager
+def reader_skipping(options: Options, topics: Topics) -> Iterator[KafkaLog]:
+    """Give a reader that leaves out what people decided to pass over.
+
+    Raises:
+        UnreachableError: Kafka does not answer.
+    """
+    with KafkaLog(options) as log:
+        log.passed_over = skipped_ranges(accepted_in(log, topics))
+        yield log
+
+
+@contextmanager
+def reader_jumping(options: Options, topics: Topics) -> Iterator[KafkaLog]:
+    """Give a reader that leaves out only what was passed over and would end it; as above."""
+    with reader_skipping(options, topics) as log:
+        log.shows_passed_over = True
+        yield log
+
+
+def skipped_ranges(decisions: Iterable[Decision]) -> SkippedRanges:
+    """Return the places that these decisions skip."""
+    return SkippedRanges.of(
+        (one.source.topic, one.source.partition, one.source.offset, one.until)
+        for one in decisions
+        if one.kind is Kind.SKIPPED
+    )
+
+
+def accepted_partitions(decisions: Iterable[Decision]) -> frozenset[TopicPartition]:
+    """Return the partitions that may have been added, as an operator accepted.
+
+    The decision is about their first place.
+    """
+    return frozenset(
+        TopicPartition.of(one.source)
+        for one in decisions
+        if one.kind is Kind.ACCEPTED and one.source.offset == one.until == 0
+    )
+
+
+def write_skips(options: Options, topics: Topics, decisions: Sequence[Decision]) -> None:
+    """Return when all of `decisions` are in Kafka.
+
+    Raises:
+        UnreachableError: Kafka does not answer.
+        VerdictError: It refuses.
+    """
+    if not decisions:
+        return
+    records = (
+        {"topic": topics.decisions, "partition": 0, "value": encode(one), "key": str(one.source)}
+        for one in decisions
+    )
+    write_all(options, records, f"the decision could not be written to {topics.decisions}")

@@ -1,0 +1,202 @@
+"""Follows events from any position: the archive as far as it goes, then Kafka, each event once.
+
+The archive moves its position in the transaction that appends the events, so one query tells both:
+which rows there are, and from which offsets on Kafka has to be read. It does not matter what Kafka
+has dropped before those; when it drops more before that is read, the archive is asked again.
+"""
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from verdict.adapters.kafka.errors import RecordsDroppedError
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.sql.readers.reader import Reader, open_reader
+from verdict.errors import VerdictError
+from verdict.model.application import Application
+from verdict.model.recorded_event import RecordedEvent
+from verdict.settings.discovery import kafka_options
+from verdict.settings.load import load_settings
+from verdict.settings.settings import Settings
+from verdict.streaming.event_log.archive import Archive
+from verdict.streaming.event_log.event_log import EventLog
+from verdict.streaming.event_log.record import RawRecord
+from verdict.streaming.event_log.skip_log import reader_skipping
+from verdict.wire.catalog import catalog_of
+from verdict.wire.partitions import TopicPartition
+from verdict.wire.records import decode_event
+from verdict.wire.topics import Topics
+
+Place = TopicPartition
+Places = Mapping[Place, int]
+"""The next offset of each partition of a topic of events.
+
+JSON has no such keys: keep `[[*place, offset] for place, offset in places.items()]`, and read
+`{Place(topic, number): offset for topic, number, offset in kept}`.
+"""
+
+
+class SubscribedEvent(NamedTuple):
+    """An event and where it lies; `position` is None while it is not archived."""
+
+    event: RecordedEvent
+    place: Place
+    offset: int
+    position: int | None
+
+
+@contextmanager
+def subscribe(
+    application: Application,
+    category: str | None = None,
+    from_position: int | Places = 0,
+    settings: Settings | None = None,
+) -> Iterator["Subscription"]:
+    """Give a subscription to the deployment that settings name, as the command line finds it.
+
+    Args:
+        application: Whose events.
+        category: An aggregate type, None for all.
+        from_position: After this global position; or from `places`, as they were kept.
+        settings: From `load_settings`; None: those of the environment, `.env` and `verdict.toml`.
+
+    Raises:
+        UnreachableError: Kafka or the database does not answer, or nothing says where they are.
+        VerdictError: A setting is wrong, or there is no such category.
+    """
+    known = settings or load_settings(application)
+    options = kafka_options(known)
+    with open_reader(known) as reader, reader_skipping(options, known.topics) as log:
+        yield Subscription(reader, log, known.topics, category, from_position)
+
+
+class Subscription:
+    """The events of one category, or of all, in the order of each partition.
+
+    An aggregate's events are in the order of their versions. To go on later, keep `places`, in the
+    transaction that keeps what you made of the events.
+
+    Args:
+        reader: Of the read side.
+        log: Of Kafka.
+        topics: Of the deployment.
+        category: An aggregate type, None for all.
+        from_position: After this global position; or from `places`, as they were kept.
+
+    Raises:
+        UnreachableError: The database does not answer.
+        VerdictError: There is no such category.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        log: KafkaLog,
+        topics: Topics,
+        category: str | None = None,
+        from_position: int | Places = 0,
+    ) -> None:
+        self._archive = Archive(reader)
+        self._log = log
+        self._events = EventLog(topics, lambda: log, lambda: self._archive)
+        self._followed = {topics.events(name): name for name in _followed(topics, category)}
+        self._catalog = catalog_of(topics.application)
+        self._from = from_position
+        self._places: dict[Place, int] = (
+            self._behind(from_position) if isinstance(from_position, int) else dict(from_position)
+        )
+
+    @property
+    def places(self) -> Places:
+        """The next offset of each partition, behind what has been yielded or was not asked for."""
+        return dict(self._places)
+
+    def events(self, follow: bool = True) -> Iterator[SubscribedEvent]:
+        """Yield the events; with `follow` for ever, else up to what Kafka has at the hand-over.
+
+        Raises:
+            UnreachableError: Kafka or the database does not answer.
+            EventsMissingError: Kafka has dropped what is not archived.
+            HashMismatchError: A row of the archive is not what was archived.
+            VerdictError: Kafka ends before what has been read: it is another one than before.
+        """
+        after = self._from if isinstance(self._from, int) else self._first_after()
+        while True:
+            ends = yield from self._all_archived(after)
+            try:
+                yield from self._from_kafka(ends, follow)
+                return
+            except RecordsDroppedError as dropped:
+                self._events.require_archived(dropped.place, dropped.earliest)
+                after = self._first_after()
+
+    def _all_archived(self, after: int) -> Generator[SubscribedEvent, None, Places]:
+        """Yield what is archived, and return from where on Kafka must be read."""
+        while True:
+            ends, last = self._archive.standing()
+            if after >= last:
+                return ends
+            yield from self._archived(after, last)
+            after = last
+
+    def _behind(self, position: int) -> dict[Place, int]:
+        """Return the next offset of each followed partition after a global position."""
+        if position <= 0:
+            return {}
+        ends, _ = self._archive.standing()
+        behind = {
+            place: self._archive.end_at_position(place, position)
+            for place in self._of_followed(ends)
+        }
+        return {place: offset for place, offset in behind.items() if offset > 0}
+
+    def _of_followed(self, places: Iterable[Place]) -> Iterator[Place]:
+        return (place for place in places if place.topic in self._followed)
+
+    def _first_after(self) -> int:
+        """Return the position behind which lies all that `places` have not seen."""
+        ends, last = self._archive.standing()
+        found = [
+            self._archive.first_from(place, self._places.get(place, 0))
+            for place in self._of_followed({*ends, *self._places})
+        ]
+        return min((first for first in found if first is not None), default=last + 1) - 1
+
+    def _archived(self, after: int, last: int) -> Iterator[SubscribedEvent]:
+        for row in self._archive.positions(after, last):
+            place = Place(row.topic, row.partition)
+            if row.topic in self._followed and row.offset >= self._places.get(place, 0):
+                value = row.laid().value or b""
+                self._places[place] = row.offset + 1
+                event = decode_event(self._catalog[row.aggregate_type], value)
+                yield SubscribedEvent(event, place, row.offset, row.global_position)
+
+    def _from_kafka(self, ends: Places, follow: bool) -> Iterator[SubscribedEvent]:
+        starts = {
+            place: max(ends.get(place, 0), self._places.get(place, 0))
+            for place in self._log.places(self._followed)
+        }
+        for found in self._events.behind(starts, follow):
+            place, event = Place(found.topic, found.partition), self._event(found)
+            self._places[place] = found.offset + 1
+            yield SubscribedEvent(event, place, found.offset, None)
+
+    def _event(self, found: RawRecord) -> RecordedEvent:
+        try:
+            return decode_event(self._catalog[self._followed[found.topic]], found.value or b"")
+        except ValueError as error:
+            place = found.source
+            raise VerdictError(
+                f"{place} cannot be read as an event ({error}): look at it with `verdict tail "
+                f"events --from {place.partition}:{place.offset}`; if it is none, skip it with "
+                f"`verdict skip {place} --why …`, and subscribe again from the same places"
+            ) from error
+
+
+def _followed(topics: Topics, category: str | None) -> Sequence[str]:
+    known = topics.application.aggregate_types
+    if category is None:
+        return known
+    if category not in known:
+        raise VerdictError(f"there is no category {category!r}: there are {', '.join(known)}")
+    return [category]

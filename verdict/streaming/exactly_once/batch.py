@@ -1,0 +1,113 @@
+"""What a query hands over to be published: a batch, and its output record by record."""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import NamedTuple
+
+from verdict.adapters.kafka.offsets import Offsets, each_partition, offsets_at, offsets_text
+from verdict.streaming.exactly_once.chunk import Record, chunks, digested, records_in
+from verdict.wire.marker import ShardState
+from verdict.wire.partitions import OffsetRange, Spans
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceBatch:
+    """One micro-batch as Spark's checkpoint planned it.
+
+    `start` and `end` are the next offsets by partition, by topic, before and after the batch.
+    `moves` tells of the states behind it, of those that told.
+    """
+
+    query_id: str
+    batch_id: int
+    start: Offsets
+    end: Offsets
+    moves: tuple["StateMove", ...] = ()
+
+    @property
+    def size(self) -> int:
+        """How many offsets it takes; some may hold no record."""
+        begun = sum(sum(offsets) for offsets in self.start.values())
+        return sum(sum(offsets) for offsets in self.end.values()) - begun
+
+    @property
+    def spans(self) -> Spans:
+        """What it takes of each partition; one that was added since it began starts at 0."""
+        return {
+            place: OffsetRange(offsets_at(self.start, place), offset)
+            for place, offset in each_partition(self.end)
+        }
+
+    def __str__(self) -> str:
+        return (
+            f"batch {self.batch_id} of Spark query {self.query_id} "
+            f"from ({offsets_text(self.start)}) to ({offsets_text(self.end)})"
+        )
+
+
+class StateMove(NamedTuple):
+    """Where the state of a shard stood when a batch began with it, and where the batch left it."""
+
+    shard: int
+    before: ShardState
+    after: ShardState
+
+
+class OutputRecord(NamedTuple):
+    """One Kafka record to be published.
+
+    `headers` is a text of `verdict.wire.headers`. `replayable` is False when a replay may word
+    `value` differently (the message of a bug): then the value stays outside the digest, all else
+    is in it.
+    """
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: str = ""
+    replayable: bool = True
+
+
+class EncodedOutputs:
+    """The output of a batch as workers packed it; whoever reads it again unpacks it again.
+
+    Args:
+        chunks: Begins to yield them, of `verdict.streaming.exactly_once.chunk`, in the order of
+            the records.
+    """
+
+    def __init__(self, chunks: Callable[[], Iterator[bytes]]) -> None:
+        self.chunks = chunks
+
+
+Outputs = Collection[OutputRecord] | EncodedOutputs
+
+
+class Digest:
+    """SHA-256 over the records of a batch, in their order; equal output gives equal digests."""
+
+    def __init__(self) -> None:
+        self._hash = sha256()
+
+    def over(self, outputs: Outputs) -> Iterator[Record]:
+        """Yield the records, each after it was taken in."""
+        for chunk in _packed(outputs):
+            self._hash.update(digested(chunk))
+            yield from records_in(chunk)
+
+    def value(self) -> bytes:
+        """Return the 32 bytes."""
+        return self._hash.digest()
+
+
+def digest(outputs: Outputs) -> bytes:
+    """Return the digest of `outputs`, 32 bytes."""
+    whole = sha256()
+    for chunk in _packed(outputs):
+        whole.update(digested(chunk))
+    return whole.digest()
+
+
+def _packed(outputs: Outputs) -> Iterator[bytes]:
+    return outputs.chunks() if isinstance(outputs, EncodedOutputs) else chunks(outputs)

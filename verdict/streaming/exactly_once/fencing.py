@@ -1,0 +1,179 @@
+"""Fencing: at any time one process owns a query.
+
+A claim initialises the transactional id, which fences the earlier owner, and then commits a marker
+that names the new one. The earlier owner finds that name in the marker, and stops.
+"""
+
+import logging
+import os
+import socket
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.offsets import Offsets
+from verdict.streaming.exactly_once import doubt
+from verdict.streaming.exactly_once.batch import OutputRecord
+from verdict.streaming.exactly_once.call_errors import TransactionFailedError
+from verdict.streaming.exactly_once.checkpoint import CheckpointPosition
+from verdict.streaming.exactly_once.errors import CheckpointMismatchError
+from verdict.streaming.exactly_once.log_identity import log_identity
+from verdict.streaming.exactly_once.publisher import Publisher
+from verdict.streaming.exactly_once.query import DECIDER, Query
+from verdict.streaming.exactly_once.read_marker import first_offsets, holds_records, read_progress
+from verdict.streaming.exactly_once.resume import FIRST_GENERATION, NO_BATCH, check_resume
+from verdict.streaming.exactly_once.shards import EMPTY
+from verdict.streaming.exactly_once.steps import Failpoint, OnStep, ignore_step
+from verdict.streaming.exactly_once.transactions import Transactions
+from verdict.wire.marker import Marker
+from verdict.wire.records import encode
+
+LOG = logging.getLogger("verdict.streaming.exactly_once")
+
+
+def claim_query(
+    query: Query, kafka: KafkaConfig, checkpoint: CheckpointPosition, on_step: OnStep = ignore_step
+) -> Publisher:
+    """Become the owner of `query`, if `checkpoint` continues where its marker ends.
+
+    A checkpoint that does not fit is refused before the earlier owner is fenced. The first start
+    of all writes the first marker.
+
+    Returns:
+        The publisher. Its marker has the shard count and, for a fresh checkpoint, the offsets
+        that Spark must start with.
+
+    Raises:
+        CheckpointMismatchError: The checkpoint does not fit; both positions are named.
+        DifferentLogError: The marker is of another cluster, or of topics that are no more.
+        NotPublishedError: The claim failed, as when another process starts at the same time; the
+            earlier owner goes on.
+        UnreachableError: Kafka does not answer, or a transaction on the markers topic stays open.
+    """
+    _check_before(query, kafka, checkpoint)
+    on_step(Failpoint.MARKER_READ)
+
+    def earlier() -> Marker:
+        marker = _checked(query, kafka, checkpoint, wait=True)
+        return marker or genesis(
+            query, None, first_offsets(kafka, query.inputs), query.first_shards
+        )
+
+    return claim(query, kafka, earlier, on_step)
+
+
+def claim(
+    query: Query, kafka: KafkaConfig, earlier: Callable[[], Marker], on_step: OnStep = ignore_step
+) -> Publisher:
+    """Fence the owner of `query`, and become the owner; raises as `claim_query`.
+
+    `earlier` finds the marker to go on from, once no other process can write one; it may raise.
+    """
+    transactions = Transactions(kafka, query.transactional_id)
+    try:
+        on_step(Failpoint.INITIALISED)
+        marker = replace(log_identity(earlier(), query, kafka), owner=new_owner())
+        transactions = write_marker(transactions, query, kafka, marker, on_step)
+        on_step(Failpoint.CLAIMED)
+    except BaseException:
+        transactions.close()
+        raise
+    return Publisher(query, kafka, transactions, marker, on_step)
+
+
+def new_owner() -> str:
+    """Return a unique name for an owner, which says where it runs."""
+    return f"{uuid.uuid4()} (pid {os.getpid()} on {socket.gethostname()})"
+
+
+def genesis(query: Query, previous: Marker | None, offsets: Offsets, shards: int) -> Marker:
+    """Return the first marker of a new generation, without an owner: a claim adds that.
+
+    It says that every shard begins empty, so that the first batch finds a foreign state; a
+    recovery says instead what it has seeded. `previous` is the marker that it replaces, and
+    `offsets` are where the first batch starts.
+    """
+    return Marker(
+        query=query.name,
+        owner="",
+        generation=FIRST_GENERATION if previous is None else previous.generation + 1,
+        query_id=None,
+        batch_id=NO_BATCH,
+        digest=b"",
+        offsets=offsets,
+        shards=shards,
+        handler_version=query.handler_version,
+        cluster_id=None if previous is None else previous.cluster_id,
+        topic_ids={} if previous is None else previous.topic_ids,
+        shard_states=[EMPTY] * shards if query.name == DECIDER else [],
+    )
+
+
+def write_marker(
+    transactions: Transactions,
+    query: Query,
+    kafka: KafkaConfig,
+    marker: Marker,
+    on_step: OnStep = ignore_step,
+    beside: Iterable[OutputRecord] = (),
+) -> Transactions:
+    """Commit `marker` without a batch: a claim, or the genesis after a recovery.
+
+    The records `beside` it are committed with it, or not at all.
+
+    If Kafka's answer is lost, the marker tells whether it was committed. That matters for a claim:
+    the earlier owner stops when it finds one, so the process that wrote it must not stop too.
+
+    Returns:
+        The producer to go on with; another one if the answer was lost.
+
+    Raises:
+        NotPublishedError: It was not committed, or another process fenced this one meanwhile.
+        UnreachableError: Kafka does not answer any more.
+    """
+    try:
+        transactions.begin()
+        for record in beside:
+            transactions.produce(record.topic, record.key, record.value, record.headers)
+        transactions.produce(query.markers, query.key, encode(marker))
+        transactions.flush()
+        on_step(Failpoint.CLAIM_SENT)
+        transactions.commit()
+        return transactions
+    except TransactionFailedError as error:
+        failure = str(error)
+    # not while `error` is handled, as in `Publisher`
+    LOG.warning("the claim of %s is in doubt: %s", query.transactional_id, failure)
+    transactions.abandon()
+    on_step(Failpoint.IN_DOUBT)
+    renewed = doubt.renewed_if_written(query, kafka, marker, failure)
+    transactions.close()
+    return renewed
+
+
+def _check_before(query: Query, kafka: KafkaConfig, checkpoint: CheckpointPosition) -> None:
+    """Refuse what would be refused after the earlier owner is fenced, before it is."""
+    marker = read_progress(kafka, query, wait=False).marker
+    if marker is not None:
+        log_identity(marker, query, kafka)
+    try:
+        _checked(query, kafka, checkpoint, wait=False)
+    except CheckpointMismatchError:
+        # a newer marker may be hidden by a transaction that was open
+        _checked(query, kafka, checkpoint, wait=True)
+
+
+def _checked(
+    query: Query, kafka: KafkaConfig, checkpoint: CheckpointPosition, *, wait: bool
+) -> Marker | None:
+    """Return the marker, if the checkpoint continues where it ends."""
+    marker, records_exist = read_progress(kafka, query, wait=wait).marker, True
+    if marker is None or marker.batch_id == NO_BATCH:
+        records_exist = holds_records(kafka, query.outputs)
+        # read again: a marker that is read after the records must cover them
+        marker = read_progress(kafka, query, wait=wait).marker
+    check_resume(
+        marker, checkpoint, records_exist=records_exist, shards=query.shards, seeded=query.seeded
+    )
+    return marker

@@ -1,0 +1,120 @@
+"""Who publishes: a query, by the name under which Kafka and the marker know it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from verdict.adapters.kafka.offsets import Offsets
+from verdict.wire.topics import Topics
+
+DECIDER = "decider"
+LAKE = "lake"
+OWNER = "owner"  # of the topics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """One query of a deployment; at any time one process owns it.
+
+    Args:
+        name: The marker's key, `DECIDER` for the one with a state.
+        transactional_id: Fences a former owner; names the consumer group of the lag display, too.
+        markers: The topic of the marker.
+        inputs: The topics that it reads.
+        outputs: The topics that must be empty as long as it has no marker.
+        others: Further topics that it writes to.
+        handler_version: Of the rules that compute the output.
+        first_shards: How many shards the very first start sets up; afterwards the marker says.
+        shards: How many were asked for by name; another number in the marker refuses the start.
+        seeded: The generation whose recovered state a fresh checkpoint is given.
+    """
+
+    name: str
+    transactional_id: str
+    markers: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    handler_version: str
+    first_shards: int
+    others: tuple[str, ...] = ()
+    shards: int | None = None
+    seeded: int | None = None
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """All topics that its marker speaks of."""
+        return frozenset((*self.inputs, *self.outputs, *self.others))
+
+    def of_inputs(self, offsets: Offsets) -> Offsets:
+        """Return what a position says of the inputs, of which there may have been others."""
+        return {topic: of for topic, of in offsets.items() if topic in self.inputs}
+
+    @property
+    def remedy(self) -> str:
+        """The verb for who has lost its marker: a state is folded anew, others begin anew."""
+        anew = "" if self.name == DECIDER else f" --begin {self.name} --why …"
+        return f"`verdict recover{anew}`"
+
+    @property
+    def key(self) -> bytes:
+        """The key of its markers."""
+        return self.name.encode()
+
+
+def decider_query(topics: Topics, shards: int) -> Query:
+    """Return the decider as Kafka and its marker know it.
+
+    Args:
+        topics: Of the deployment.
+        shards: How many the very first start sets up.
+    """
+    names = topics.application.aggregate_types
+    return query_of(
+        topics,
+        DECIDER,
+        inputs=topics.every_commands(),
+        outputs=[*map(topics.events, names), *map(topics.responses, names)],
+        others=[topics.dead_letters, topics.decisions, *map(topics.rejected, names)],
+        handler_version=topics.application.handler_versions,
+        first_shards=shards,
+    )
+
+
+def lake_query(topics: Topics) -> Query:
+    """Return the lake as Kafka and its marker know it; its outputs are files.
+
+    Without a lake in the application it reads nothing.
+    """
+    table = topics.application.lake
+    return query_of(
+        topics,
+        LAKE,
+        inputs=[] if table is None else [topics.events(table.aggregate_type)],
+        outputs=[],
+        others=[topics.dead_letters],
+        handler_version="1",
+    )
+
+
+def query_of(  # noqa: PLR0913  (the same facts as above, without those that a name implies)
+    topics: Topics,
+    name: str,
+    *,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    others: Sequence[str],
+    handler_version: str,
+    first_shards: int = 1,
+    shards: int | None = None,
+) -> Query:
+    """Return the query of a deployment under its conventional names."""
+    return Query(
+        name=name,
+        transactional_id=topics.transactional_id(name),
+        markers=topics.markers,
+        inputs=tuple(inputs),
+        outputs=tuple(outputs),
+        others=tuple(others),
+        handler_version=handler_version,
+        first_shards=first_shards if shards is None else shards,
+        shards=shards,
+    )

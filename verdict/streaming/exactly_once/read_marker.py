@@ -1,0 +1,118 @@
+"""Reading a query's marker: its last committed record in the markers topic."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.offsets import Offsets, starts
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.streaming.exactly_once.errors import UnreadableProgressRecordError
+from verdict.streaming.exactly_once.query import Query
+from verdict.wire.codec import DecodeError
+from verdict.wire.marker import Marker
+from verdict.wire.partitions import Spans
+from verdict.wire.records import decode
+
+
+class SeenRecord(NamedTuple):
+    """A query's marker, None when it has none.
+
+    `settled` is False when an open transaction was in the way: a newer marker of this query may
+    be committed behind it.
+    """
+
+    marker: Marker | None
+    settled: bool
+
+
+def read_progress(kafka: KafkaConfig, query: Query, *, wait: bool) -> SeenRecord:
+    """Return the query's newest marker; disturbs nobody.
+
+    Queries share the markers topic, and nothing behind an open transaction can be read.
+
+    Args:
+        kafka: Where to read.
+        query: Whose marker.
+        wait: Wait until every transaction has ended that is open now, so that what is returned is
+            settled: normally for milliseconds, after a crash of another query until Kafka aborts
+            its transaction (the transaction timeout, and up to 10 s more).
+
+    Raises:
+        UnreachableError: Kafka does not answer within the transaction timeout, or with `wait` a
+            transaction stays open for twice as long.
+        UnreadableProgressRecordError: There is something else in its place.
+        VerdictError: The markers topic does not exist.
+    """
+    with KafkaLog(kafka.settings, kafka.transaction_timeout_s * (2 if wait else 1)) as log:
+        return read_marker_in(log, query, wait=wait)
+
+
+def read_marker_in(log: KafkaLog, query: Query, *, wait: bool = False) -> SeenRecord:
+    """Return what `read_progress` does, with a reader that is there already."""
+    place = log.places([query.markers])[0]  # none is ever written to one that was added
+    places = [place]
+    what = f"the marker of {query.name} cannot be read"
+    written = log.await_settled(places, what) if wait else log.written(places)
+    kept = log.bounds(places)[place]
+    last = log.last(place, kept, lambda message: message.key() == query.key)
+    marker = None if last is None else _decoded(query, last.value())
+    return SeenRecord(marker, settled=kept.end >= written[place])
+
+
+def readable_marker(kafka: KafkaConfig, query: Query, *, wait: bool = False) -> Marker | None:
+    """Return the query's marker; None when there is none, or something else in its place."""
+    try:
+        return (
+            read_progress(kafka, query, wait=True).marker
+            if wait
+            else read_progress_now(kafka, query)
+        )
+    except UnreadableProgressRecordError:
+        return None
+
+
+def read_progress_now(kafka: KafkaConfig, query: Query) -> Marker | None:
+    """Return the query's newest committed marker, to look at; raises as `read_progress`.
+
+    None when it has none, or there is no topic of markers yet.
+    """
+    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
+        return decode_progress(log, query)
+
+
+def decode_progress(log: KafkaLog, query: Query) -> Marker | None:
+    """Return what `read_progress_now` does, with a reader that is there already."""
+    return read_marker_in(log, query).marker if log.exists(query.markers) else None
+
+
+def holds_records(kafka: KafkaConfig, topics: tuple[str, ...]) -> bool:
+    """Tell whether any of `topics` holds a committed record, or held one that was deleted."""
+    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
+        kept = log.bounds(log.places(topics))
+        if any(span.start for span in kept.values()):
+            return True
+        # offsets alone do not tell: aborted records take some, too
+        return next(log.read(kept), None) is not None
+
+
+def first_offsets(kafka: KafkaConfig, topics: Collection[str]) -> Offsets:
+    """Return the first offset that Kafka still holds, by partition, of each topic."""
+    return starts(bounds_of(kafka, topics))
+
+
+def bounds_of(kafka: KafkaConfig, topics: Collection[str]) -> Spans:
+    """Return from where to where all partitions of topics hold committed records."""
+    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
+        return log.bounds(log.places(topics))
+
+
+def _decoded(query: Query, value: bytes | str | None) -> Marker | None:
+    if value is None:
+        return None  # a tombstone: somebody has deleted the marker
+    try:
+        return decode(Marker, value if isinstance(value, bytes) else value.encode())
+    except DecodeError as error:
+        raise UnreadableProgressRecordError(
+            f"the last record of {query.markers} under the key {query.name!r} is no marker "
+            f"({error}): see who wrote it, then run {query.remedy}"
+        ) from error

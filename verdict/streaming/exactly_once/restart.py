@@ -1,0 +1,143 @@
+"""Restarting a query without state: its marker alone says where it goes on.
+
+Nothing that Spark keeps matters to such a query, so each start begins a new generation, with a
+fresh checkpoint, at the offsets where the marker ends.
+"""
+
+import logging
+from collections.abc import Collection
+from dataclasses import replace
+
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.offsets import Offsets, by_topic, ends, offsets_at, starts
+from verdict.streaming.exactly_once.errors import CheckpointMismatchError
+from verdict.streaming.exactly_once.fencing import claim, genesis
+from verdict.streaming.exactly_once.publisher import Publisher
+from verdict.streaming.exactly_once.query import Query
+from verdict.streaming.exactly_once.read_marker import bounds_of, holds_records, read_progress
+from verdict.streaming.exactly_once.steps import OnStep, ignore_step
+from verdict.wire.marker import Marker
+from verdict.wire.partitions import Spans
+
+LOG = logging.getLogger("verdict.streaming.queries")
+
+
+def restart_from_progress(
+    query: Query,
+    kafka: KafkaConfig,
+    on_step: OnStep = ignore_step,
+    with_history: Collection[str] = (),
+) -> Publisher:
+    """Become the owner of `query`, and fence the earlier one.
+
+    An input that the marker does not know was added since: it begins with its first record, or at
+    its end. A partition that was added to an input begins with its first record. For a topic that
+    is no input any more the marker keeps its position: if it becomes one again, no record is
+    skipped and none is read twice.
+
+    Args:
+        query: Its names, inputs and rules.
+        kafka: Where it runs.
+        on_step: Called at each step, here and in every `publish`.
+        with_history: Inputs that begin at their ends when they are added.
+
+    Returns:
+        The publisher. Its marker has the offsets that Spark must start with, for a checkpoint
+        that holds nothing, of all partitions of all inputs.
+
+    Raises:
+        CheckpointMismatchError: There are outputs, but no marker says how far they go.
+        DifferentLogError, NotPublishedError, UnreachableError: As for `claim_query`.
+    """
+
+    def earlier() -> Marker:
+        marker = read_progress(kafka, query, wait=True).marker
+        if marker is None:
+            _require_no_outputs(query, kafka)
+        offsets = _offsets(query, kafka, marker, with_history)
+        new = genesis(query, marker, offsets, query.first_shards)
+        return replace(new, left=_left(query, marker))
+
+    return claim(query, kafka, earlier, on_step)
+
+
+def _offsets(
+    query: Query, kafka: KafkaConfig, former: Marker | None, with_history: Collection[str]
+) -> Offsets:
+    kept = bounds_of(kafka, query.inputs)
+    if former is None:
+        return starts(kept)
+    known = query.of_inputs(former.offsets)
+    if left := former.offsets.keys() - known:
+        LOG.warning("%s: nothing follows from %s any more", query.name, ", ".join(sorted(left)))
+    new = {place: span for place, span in kept.items() if place.topic not in known}
+    back = _back(query, former, new)
+    at_end = {
+        topic: of for topic, of in ends(new).items() if topic in with_history and topic not in back
+    }
+    if at_end:
+        LOG.warning(
+            "%s: from now on something follows from %s, and nothing from what is there already",
+            query.name, ", ".join(at_end),
+        )  # fmt: skip
+    begun = _with_added_partitions(known, starts(kept))
+    return begun | _expired(query, kafka, begun, kept) | at_end | back
+
+
+def _with_added_partitions(known: Offsets, starts: Offsets) -> Offsets:
+    """Return where all partitions begin: where the marker says, those it lacks with their first."""
+    return {topic: [*(of := known.get(topic, [])), *starts[topic][len(of) :]] for topic in starts}
+
+
+def _expired(query: Query, kafka: KafkaConfig, begun: Offsets, kept: Spans) -> Offsets:
+    """Return where topics of others begin of which Kafka has dropped what was not read yet."""
+    dropped = {
+        place: span.start - offsets_at(begun, place)
+        for place, span in kept.items()
+        if place.topic not in kafka.outputs and offsets_at(begun, place) < span.start
+    }
+    for place, count in dropped.items():
+        LOG.error(
+            "%s: Kafka dropped %s records of %s before they were read, and nothing follows from "
+            "them: its owner keeps records for less time than this deployment was away",
+            query.name, count, place,
+        )  # fmt: skip
+    topics = {place.topic for place in dropped}
+    return by_topic(
+        {
+            place: max(offsets_at(begun, place), span.start)
+            for place, span in kept.items()
+            if place.topic in topics
+        }
+    )
+
+
+def _back(query: Query, former: Marker, kept: Spans) -> Offsets:
+    """Return where those inputs go on that come back: where they ended, or Kafka begins now."""
+    until = {place: offsets_at(former.left, place) for place in kept if place.topic in former.left}
+    back = {place: max(offset, kept[place].start) for place, offset in until.items()}
+    if back:
+        LOG.warning(
+            "%s: something follows again from %s, from where that was left: %d offsets before the "
+            "end, %d of which Kafka has dropped",
+            query.name, ", ".join(sorted({place.topic for place in back})),
+            sum(kept[place].end - offset for place, offset in until.items()),
+            sum(back[place] - offset for place, offset in until.items()),
+        )  # fmt: skip
+    return by_topic(back)
+
+
+def _left(query: Query, former: Marker | None) -> Offsets:
+    """Return how far was read what is no input now."""
+    read = {} if former is None else former.read
+    return {topic: of for topic, of in read.items() if topic not in query.inputs}
+
+
+def _require_no_outputs(query: Query, kafka: KafkaConfig) -> None:
+    if holds_records(kafka, query.outputs):
+        raise CheckpointMismatchError(
+            f"{query.name} cannot start: {', '.join(query.outputs)} hold records, and no marker in "
+            f"{query.markers} says what they follow from; starting at the beginning would send all "
+            f"of it again: let it begin at the ends of {', '.join(query.inputs)}, on record, with "
+            f"{query.remedy}"
+        )

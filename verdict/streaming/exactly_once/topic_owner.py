@@ -1,0 +1,131 @@
+"""The owner of the topics: one deployment, whatever its name.
+
+A name could not tell: two deployments of different names would each find a marker of their own, and
+decide each command twice. So the topic `owners` has a marker whose owner is the deployment. It
+counts as long as topics with the ids in it exist.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.log_identity import Identities, Identity
+from verdict.errors import VerdictError
+from verdict.streaming.exactly_once.batch import OutputRecord
+from verdict.streaming.exactly_once.errors import UnreadableProgressRecordError
+from verdict.streaming.exactly_once.fencing import genesis, write_marker
+from verdict.streaming.exactly_once.query import OWNER, Query
+from verdict.streaming.exactly_once.read_marker import read_progress
+from verdict.streaming.exactly_once.transactions import Transactions
+from verdict.wire.marker import Marker
+from verdict.wire.topics import Topics
+
+
+class OtherOwnerError(VerdictError):
+    """The topics are those of another deployment."""
+
+
+def claim_topics(topics: Topics, kafka: KafkaConfig, beside: Sequence[OutputRecord] = ()) -> None:
+    """Make the topics those of this deployment, unless they are another one's.
+
+    `beside` is an operator's decision that they are, where nothing readable says whose they are;
+    it is written in the same transaction.
+
+    Raises:
+        OtherOwnerError: Another deployment has them; it is named, and not disturbed.
+        UnreadableProgressRecordError: The last record of the owner is no marker, and no operator
+            decided.
+        NotPublishedError: Another process claims them at the same time.
+        VerdictError: An operator decided, and they are this deployment's already.
+    """
+    query = _query_of_topics(topics)
+    found = Identities(kafka).identity(query.topics)
+    if not beside and _are_ours(query, kafka, topics, found, wait=False):
+        return
+    # a process that was killed in a claim leaves a transaction open, and this ends it
+    transactions = Transactions(kafka, query.transactional_id)
+    try:
+        if not _are_known_as_ours(query, kafka, topics, found, bool(beside)):
+            marker = replace(
+                genesis(query, None, {}, query.first_shards),
+                owner=topics.deployment,
+                cluster_id=found.cluster_id,
+                topic_ids=dict(found.topic_ids),
+            )
+            transactions = write_marker(transactions, query, kafka, marker, beside=beside)
+        elif beside:
+            raise VerdictError(f"the topics are those of {topics.deployment!r} already")
+    finally:
+        transactions.close()
+
+
+def check_topics_owner(topics: Topics, kafka: KafkaConfig) -> None:
+    """Return if the topics, as far as they exist, are not those of another deployment.
+
+    Raises:
+        OtherOwnerError: They are, by a claim that is committed; `claim_topics` waits for others.
+    """
+    query = _query_of_topics(topics)
+    identities = Identities(kafka)
+    if identities.identity([topics.owners]).topic_ids:
+        _are_ours(query, kafka, topics, identities.identity(query.topics), wait=False)
+
+
+def is_owner(marker: Marker | None, deployment: str, found: Identity) -> bool:
+    """Tell whether `marker` says that these topics, all of them, are those of `deployment`.
+
+    Raises:
+        OtherOwnerError: Topics that exist are another one's.
+    """
+    if marker is None:
+        return False
+    if marker.owner == deployment:
+        return (marker.cluster_id, marker.topic_ids) == (found.cluster_id, found.topic_ids)
+    theirs = sorted(dict(marker.topic_ids.items() & found.topic_ids.items()))
+    if theirs:
+        more = f" and {len(theirs) - 1} more" if len(theirs) > 1 else ""
+        raise OtherOwnerError(
+            f"{theirs[0]}{more} belong to the deployment {marker.owner!r}, and this one is "
+            f"{deployment!r}: both would decide every command. Nothing was published. Set "
+            f"deployment to {marker.owner!r} to go on with that one, or give this one a "
+            "topic_prefix of its own"
+        )
+    return False
+
+
+def _are_known_as_ours(
+    query: Query, kafka: KafkaConfig, topics: Topics, found: Identity, decided: bool
+) -> bool:
+    try:
+        return _are_ours(query, kafka, topics, found, wait=True)  # no other process can write now
+    except UnreadableProgressRecordError:
+        if not decided:
+            raise
+        return False
+
+
+def _are_ours(
+    query: Query, kafka: KafkaConfig, topics: Topics, found: Identity, *, wait: bool
+) -> bool:
+    try:
+        marker = read_progress(kafka, query, wait=wait).marker
+    except UnreadableProgressRecordError as error:
+        raise UnreadableProgressRecordError(
+            f"the last record of {topics.owners} under the key {OWNER!r} is none of verdict's, so "
+            "nothing says which deployment the topics belong to: see who wrote it, then let the "
+            f"deployment whose topics these are say so: {query.remedy}"
+        ) from error
+    return is_owner(marker, topics.deployment, found)
+
+
+def _query_of_topics(topics: Topics) -> Query:
+    return Query(
+        name=OWNER,
+        transactional_id=topics.owners,
+        markers=topics.owners,
+        inputs=(),
+        outputs=(),
+        others=tuple(topics.of_the_log()),
+        handler_version="",
+        first_shards=1,
+    )

@@ -1,0 +1,119 @@
+"""The life of a query without state: a batch, then its marker, then the next batch.
+
+Each start begins a new generation in the marker, with a fresh checkpoint where the marker ends.
+"""
+
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pyspark.sql import DataFrame
+
+from verdict.adapters.spark.errors import query_failed
+from verdict.streaming.exactly_once.batch import SourceBatch
+from verdict.streaming.exactly_once.publisher import Publisher
+from verdict.streaming.exactly_once.query import Query
+from verdict.streaming.exactly_once.restart import restart_from_progress
+from verdict.streaming.exactly_once.steps import OnStep, ignore_step
+from verdict.streaming.queries.query import SparkQuery
+from verdict.streaming.queries.source import StreamContext, arriving
+
+Take = Callable[[DataFrame, SourceBatch, Publisher], None]
+
+
+@dataclass(kw_only=True)
+class StatelessProcessor:
+    """One processor.
+
+    Args:
+        ground: What it stands on.
+        query: Its names and inputs.
+        follow: Kafka's records → what `take` is given; on the executors.
+        take: Does what a batch is for, and publishes it; in the driver, a batch at a time.
+        rows: That a batch reads at most.
+        trigger_ms: The least time between the beginnings of two batches.
+        data: Where its data lies, for messages.
+        headers: Whether it looks at those of records, too.
+        opened: Called first at each start; what it enters is left last, by `stop`.
+        with_history: Inputs of which what is there already counts not when they are added.
+        begun: Called at each start by who has become the owner, before anything is read; tells
+            whether it has published something itself, so that the marker is to be begun anew.
+        on_step: Called at each step of publishing.
+    """
+
+    ground: StreamContext
+    query: Query
+    follow: Callable[[DataFrame], DataFrame]
+    take: Take
+    rows: int
+    trigger_ms: int
+    data: Path
+    headers: bool = False
+    opened: Callable[[ExitStack], None] = lambda _: None
+    with_history: Collection[str] = ()
+    begun: Callable[[Publisher], bool] = lambda _: False
+    on_step: OnStep = ignore_step
+
+    def __post_init__(self) -> None:
+        self._held = ExitStack()
+        self._publisher: Publisher | None = None
+        told = partial(query_failed, data_dir=self.data, log=self.ground.log, recoverable=False)
+        self._running = SparkQuery(self.ground.spark, self.query.name, self._take_one, told)
+
+    @property
+    def done(self) -> int:
+        """How many batches it has published."""
+        return self._running.done
+
+    @property
+    def undone(self) -> bool:
+        """Never: a start that succeeds has read and written the marker."""
+        return False
+
+    def start(self) -> None:
+        """Become the owner and go on where the marker ends.
+
+        Raises:
+            CheckpointMismatchError, NotPublishedError, UnreachableError, VerdictError: As
+                `restart_from_progress` and `opened` do.
+        """
+        self.opened(self._held)
+        publisher = self._owner()
+        if self.begun(publisher):
+            publisher.close()
+            publisher = self._owner()  # batches of Spark follow on no others
+        self._publisher = publisher
+        made = TemporaryDirectory(prefix=f"{self.query.name}-", dir=self.ground.scratch)
+        checkpoint = Path(self._held.enter_context(made))
+        self._held.callback(self._running.stop)
+        records = self.follow(self._records(publisher))
+        self._running.start(records, checkpoint, self.trigger_ms)
+
+    def check(self) -> None:
+        """Return while it runs; errors are those of `SparkQuery.check`."""
+        self._running.check()
+
+    def stop(self) -> None:
+        """End it; what is not published yet comes after the next start."""
+        self._held.close()
+
+    def _owner(self) -> Publisher:
+        publisher = restart_from_progress(
+            self.query, self.ground.kafka, self.on_step, self.with_history
+        )
+        self._held.callback(publisher.close)  # it and what follows, until `stop`
+        return publisher
+
+    def _records(self, publisher: Publisher) -> DataFrame:
+        ground, begin = self.ground, publisher.marker.offsets
+        partitions = {topic: len(begin[topic]) for topic in self.query.inputs}
+        return arriving(
+            ground.spark, ground.source, begin, partitions, self.rows, headers=self.headers
+        )
+
+    def _take_one(self, frame: DataFrame, batch: SourceBatch) -> None:
+        assert self._publisher is not None
+        self.take(frame, batch, self._publisher)

@@ -1,0 +1,132 @@
+"""Everything that follows from a record: verdicts, what policies ask for, what others are told."""
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+
+from verdict.reactions.policies.reaction import Reactions
+from verdict.testing.log import LogRecord, MemoryLog
+from verdict.wire.headers import pairs
+from verdict.wire.letter import RETRY_ATTEMPT, RETRY_REACTION, Pairs
+from verdict.wire.reply import REPLY_TO
+from verdict.wire.topics import OUTPUT_BYTES
+from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.parse import CommandRecord, truncate_command
+from verdict.write_side.processor.batch import ShardBatch
+from verdict.write_side.processor.outputs import Output
+from verdict.write_side.state.shard_state import DictState
+
+# as Spark reads an integer of 32 bits in a text, see `verdict.write_side.processor.stream`
+BLANK = bytes(range(0x21)) + b"\x7f"
+COUNT = re.compile(rb"\+?0*([0-9]{1,10})")
+MOST_ATTEMPTS = 2**31 - 1
+
+MOST = 10_000  # records that follow from one: a policy that answers itself never ends
+
+Clock = Callable[[], int]
+Reader = Callable[[LogRecord], Iterable[Output]]
+
+
+class EndlessCascadeError(RuntimeError):
+    """What one record led to led to more, and so on."""
+
+    def __init__(self, first: LogRecord, last: LogRecord) -> None:
+        super().__init__(
+            f"{MOST} records followed from {first.source} and there are more, the last is "
+            f"{last.source}: a policy answers to what it causes itself; give it an end"
+        )
+
+
+class Cascade:
+    """Lets happen what a service would, in the order in which records came.
+
+    Args:
+        log: Where records are, and what follows from them goes.
+        reactions: Policies, notifications, and the topics of the deployment.
+        clock: Gives the time of each record that follows, in epoch milliseconds.
+        limits: What bounds a decision.
+        command_limit_bytes: Of one command.
+    """
+
+    def __init__(
+        self,
+        log: MemoryLog,
+        reactions: Reactions,
+        clock: Clock,
+        limits: Limits,
+        command_limit_bytes: int,
+    ) -> None:
+        self._log = log
+        self._topics = reactions.topics
+        self._reactions = reactions
+        self._clock = clock
+        self._limits = limits
+        self._command_limit = command_limit_bytes
+        self._state = DictState()
+        commands = self._topics.every_commands()
+        self._readers: dict[str, Reader] = dict.fromkeys(reactions.inputs, self._react)
+        self._readers |= dict.fromkeys(commands, self._decide)
+
+    def of(self, first: LogRecord, given: frozenset[str] = frozenset()) -> list[Output]:
+        """Let everything happen that follows from a record of the log.
+
+        Args:
+            first: The record.
+            given: Topics whose records come from elsewhere: what is meant for them stays out.
+
+        Returns:
+            What stayed out.
+
+        Raises:
+            EndlessCascadeError: It has no end.
+        """
+        waiting, left_out = deque([first]), list[Output]()
+        for _ in range(MOST):
+            if not waiting:
+                return left_out
+            record = waiting.popleft()
+            read = self._readers.get(record.topic)
+            for output in [*read(record)] if read else ():
+                if output.topic in given:
+                    left_out.append(output)
+                else:
+                    waiting.append(self._published(output))
+        raise EndlessCascadeError(first, waiting[-1])
+
+    def _published(self, output: Output) -> LogRecord:
+        headers: Pairs = tuple(
+            (name, value.encode() if isinstance(value, str) else value)
+            for name, value in pairs(output.headers)
+        )
+        return self._log.append(output.topic, output.key, output.value, self._clock(), headers)
+
+    def _decide(self, record: LogRecord) -> Iterator[Output]:
+        batch = ShardBatch(self._topics, self._limits, self._state)
+        yield from batch.decide([_taken(record, self._command_limit)])
+        batch.commit()
+
+    def _react(self, record: LogRecord) -> Iterator[Output]:
+        sent = record.topic in self._topics.inbound
+        taken = _taken(record, self._command_limit if sent else OUTPUT_BYTES)
+        name = _header(record, RETRY_REACTION)
+        named = None if name is None else name.decode(errors="backslashreplace")
+        return self._reactions.of(taken, named)
+
+
+def _taken(record: LogRecord, limit: int) -> CommandRecord:
+    taken = truncate_command(
+        record.source, record.timestamp, record.key, record.value, limit, _attempt(record)
+    )
+    return taken._replace(reply_to=_header(record, REPLY_TO))
+
+
+def _attempt(record: LogRecord) -> int:
+    """Return how often a record was tried again, 0 where its header makes no sense to Spark."""
+    text = (_header(record, RETRY_ATTEMPT) or b"").strip(BLANK)
+    count = int(found[1]) if (found := COUNT.fullmatch(text)) else 0
+    return count if count <= MOST_ATTEMPTS else 0
+
+
+def _header(record: LogRecord, name: str) -> bytes | None:
+    """Return the last header of that name."""
+    return next((value for found, value in reversed(record.headers) if found == name), None)

@@ -1,0 +1,1 @@
+"""Avro: the engine's schema files, and compiled readers and writers."""

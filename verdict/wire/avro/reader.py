@@ -1,0 +1,206 @@
+"""Avro's binary encoding, read by a function that is compiled for its schema.
+
+Every command, event and response passes here, on its way into the decider and into each read
+model. What is read is what `fastavro` reads, which a test holds it to; bytes of an older schema are
+left to that library. https://avro.apache.org/docs/1.12.0/specification/#binary-encoding
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from verdict.wire.avro.source import AvroSource, fullname, kind_of
+
+Reader = Callable[[bytes, int], tuple[Any, int]]
+
+BOOLEANS = (False, True)
+# an integer by its only byte; None where more bytes follow
+LONGS = [*(byte >> 1 ^ -(byte & 1) for byte in range(128)), *[None] * 128]
+CLOSING = "    if i > len(b): cut(i - len(b))\n    return value, i"
+SHIFTS = range(7, 70, 7)  # of the bytes behind the first one
+
+
+def avro_reader(schema: Any, names: bool = True) -> Reader:
+    """Return the function that reads values of `schema`.
+
+    A record is read as a dict. Memory and time are bounded by the bytes as far as `require_bounded`
+    accepts the schema.
+
+    Args:
+        schema: As `avro_writer` takes it.
+        names: Whether a record of a union that leaves a choice of records, or that has it as its
+            only member, comes as (full name, dict).
+
+    Returns:
+        A function of the bytes and where the value begins in them; it returns the value and where
+        it ends. It raises ValueError, LookupError or EOFError for bytes that are no such value.
+
+    Raises:
+        TypeError: The schema has a type that none of our classes leads to.
+    """
+    source = _Source(names)
+    source.value(schema, "value", "    ")
+    return source.compiled("read", "def read(b, i):", CLOSING)
+
+
+def last_field_reader(schema: Any) -> Reader:
+    """Return the function that reads the last field of a record, as `avro_reader` would."""
+    source = _Source(names=True)
+    for field in schema["fields"]:
+        source.omit()
+        source.value(field["type"], "value", "    ")
+    return source.compiled("read", "def read(b, i):", CLOSING)
+
+
+def row_reader(schema: Any, made: Mapping[str, Callable[..., Any]]) -> Reader:
+    """Return the function that reads a record as the tuple of what its fields hold.
+
+    Args:
+        schema: Of the record.
+        made: By the name of a field that is a record, what makes it of what its own fields hold, in
+            their order. Every other one is read as `avro_reader` would.
+    """
+    source = _Source(names=True)
+    values = [source.field(field, made.get(field["name"])) for field in schema["fields"]]
+    source.say(f"value = ({', '.join(values)},)", "    ")
+    return source.compiled("read", "def read(b, i):", CLOSING)
+
+
+class _Source(AvroSource):
+    """The lines take bytes `b` from `i` on, and leave a value in a variable and `i` behind it."""
+
+    def __init__(self, names: bool) -> None:
+        functions = (long_of, even, unfit, cut)
+        known = {"BOOLEANS": BOOLEANS, "LONGS": LONGS}
+        super().__init__(known | {one.__name__: one for one in functions}, "read")
+        self._names = names
+
+    def value(self, schema: Any, name: str, indent: str) -> None:
+        self.emit(self.definition(schema), name, indent)
+
+    def field(self, field: Any, make: Callable[..., Any] | None) -> str:
+        """Read a field of the outermost record, and return the variable that it is in."""
+        name = self.new_name()
+        if make is None:
+            self.value(field["type"], name, "    ")
+            return name
+        parts = [self.field(part, None) for part in self.definition(field["type"])["fields"]]
+        self.known[f"make_{name}"] = make
+        self.say(f"{name} = make_{name}({', '.join(parts)})", "    ")
+        return name
+
+    def _null(self, _: Any, name: str, indent: str) -> None:
+        self.say(f"{name} = None", indent)
+
+    def _boolean(self, _: Any, name: str, indent: str) -> None:
+        self.say(f"{name} = BOOLEANS[b[i]]; i += 1", indent)
+
+    def _long(self, _: Any, name: str, indent: str) -> None:
+        self.say(f"{name} = LONGS[b[i]]; i += 1", indent)
+        self.say(f"if {name} is None: {name}, i = long_of(b, i)", indent)
+
+    def _string(self, _: Any, name: str, indent: str) -> None:
+        self._length(name, indent)
+        self.say(f"{name} = b[i:(i := i + {name})].decode()", indent)
+
+    def _bytes(self, _: Any, name: str, indent: str) -> None:
+        self._length(name, indent)
+        self.say(f"{name} = b[i:(i := i + {name})]", indent)
+
+    def _enum(self, schema: Any, name: str, indent: str) -> None:
+        symbols = f"symbols{self.new_name()}"
+        self.known[symbols] = dict(enumerate(schema["symbols"]))
+        self._long(None, name, indent)
+        self.say(f"{name} = {symbols}[{name}]", indent)
+
+    def _array(self, schema: Any, name: str, indent: str) -> None:
+        item = self.new_name()
+        self.say(f"{name} = []", indent)
+        inside = self._blocks(indent)
+        self.value(schema["items"], item, inside)
+        self.say(f"{name}.append({item})", inside)
+
+    def _map(self, schema: Any, name: str, indent: str) -> None:
+        key, item = self.new_name(), self.new_name()
+        self.say(f"{name} = {{}}", indent)
+        inside = self._blocks(indent)
+        self._string(None, key, inside)
+        self.value(schema["values"], item, inside)
+        self.say(f"{name}[{key}] = {item}", inside)
+
+    def _record(self, schema: Any, name: str, indent: str) -> None:
+        fields = {field["name"]: self.new_name() for field in schema["fields"]}
+        for field in schema["fields"]:
+            self.value(field["type"], fields[field["name"]], indent)
+        items = ", ".join(f"{field!r}: {value}" for field, value in fields.items())
+        self.say(f"{name} = {{{items}}}", indent)
+
+    def _union(self, members: list[Any], name: str, indent: str) -> None:
+        defined = [self.definition(one) for one in members]
+        records = sum(kind_of(one) == "record" for one in defined)
+        named = self._names and (records > 1 or len(defined) == 1)
+        self._long(None, name, indent)
+        for index, one in enumerate(defined):
+            self.say(f"{'elif' if index else 'if'} {name} == {index}:", indent)
+            self.emit(one, name, indent + "    ")
+            if kind_of(one) == "record" and named:
+                self.say(f"{name} = ({fullname(one)!r}, {name})", indent + "    ")
+        self.say(f"else: unfit({name})", indent)
+
+    def _length(self, name: str, indent: str) -> None:
+        self.say(f"{name} = b[i]; i += 1", indent)
+        self.say(f"if {name} & 129: {name}, i = even(b, i, {name})", indent)
+        self.say(f"{name} >>= 1", indent)
+
+    def _blocks(self, indent: str) -> str:
+        """Begin the loop over all items; return the indent of what is done for each."""
+        count, inside = self.new_name(), indent + "    "
+        self.say("while True:", indent)
+        self._long(None, count, inside)
+        self.say(f"if not {count}: break", inside)
+        self.say(f"if {count} < 0:", inside)  # then the size of the block in bytes follows
+        self._long(None, self.new_name(), inside + "    ")
+        self.say(f"for _ in range(abs({count})):", inside)
+        return inside + "    "
+
+
+def long_of(b: bytes, i: int) -> tuple[int, int]:
+    """Return an integer of several bytes, the first of them before `i`, and where it ends."""
+    second = b[i]
+    if second < 0x80:  # as it mostly is
+        value, end = b[i - 1] & 0x7F | second << 7, i + 1
+    else:
+        value, end = rest_of(b, i)
+    return value >> 1 ^ -(value & 1), end
+
+
+def rest_of(b: bytes, i: int) -> tuple[int, int]:
+    """Return what `long_of` does, as it is written: doubled, or odd when it is negative."""
+    value = b[i - 1] & 0x7F
+    for shift in SHIFTS:
+        byte = b[i]
+        i += 1
+        if byte < 0x80:
+            value |= byte << shift
+            if value < 2**64:
+                return value, i
+            break
+        value |= (byte & 0x7F) << shift
+    raise ValueError("an integer of more than 64 bits")
+
+
+def even(b: bytes, i: int, first: int) -> tuple[int, int]:
+    """Return twice the length of a text, of which `first` was read, and where the text begins."""
+    twice, begin = rest_of(b, i) if first > 127 else (first, i)
+    if twice & 1:
+        raise ValueError(f"a text of {twice >> 1 ^ -1} bytes")
+    return twice, begin
+
+
+def unfit(index: int) -> None:
+    """Refuse the number of a union's member."""
+    raise ValueError(f"the union has no member {index}")
+
+
+def cut(missing: int) -> None:
+    """Refuse bytes that end within a text."""
+    raise EOFError(f"{missing} bytes are missing")

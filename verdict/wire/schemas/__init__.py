@@ -1,0 +1,1 @@
+"""Avro schemas derived from classes, their files and ids."""

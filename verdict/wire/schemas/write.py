@@ -1,0 +1,253 @@
+"""Write the schema files: those of an application by `verdict schemas write`, ours by this module.
+
+Files and ids are append-only. A changed class gets a new version under a new id, and the old file
+stays, because its bytes lie in Kafka for ever.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from verdict.errors import VerdictError
+from verdict.model.aggregate import Aggregate
+from verdict.model.application import Application
+from verdict.model.command_envelope import CommandEnvelope
+from verdict.model.recorded_event import RecordedEvent
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.marker import Marker
+from verdict.wire.response import Rejection, Response
+from verdict.wire.schemas.bounds import require_bounded
+from verdict.wire.schemas.compatibility import gone_from, lost_in
+from verdict.wire.schemas.derive import RecordSchema, Schema
+from verdict.wire.schemas.files import (
+    FIRST_FREE_ID,
+    SchemaFiles,
+    SchemaVersion,
+    of_the_aggregates,
+    of_the_engine,
+    versions_in,
+)
+from verdict.wire.skip_decision import Decision
+
+SHARED = {
+    "response": Response,
+    "rejection": Rejection,
+    "dead_letter": DeadLetter,
+    "marker": Marker,
+    "decision": Decision,
+}
+EVENT = "_event"
+IDS = 2**31 - FIRST_FREE_ID  # an id is a positive integer of 32 bits to every registry
+
+
+def wanted_of_the_engine() -> Iterator[tuple[str, Schema]]:
+    """Yield (subject, schema) of what every application has on its topics."""
+    for subject, record in SHARED.items():
+        yield subject, RecordSchema("verdict", {}).record(record)
+
+
+def wanted_of_the_aggregates(application: Application) -> Iterator[tuple[str, Schema]]:
+    """Yield (subject, schema) of the commands and events of the application."""
+    for name in application.aggregate_types:
+        yield from _of_aggregate(application.aggregate(name), f"{application.namespace}.{name}")
+
+
+def missing(application: Application) -> list[tuple[str, Schema]]:
+    """Return what differs from the newest schema of its subject in the files."""
+    return [*missing_of_the_engine(), *missing_of_the_aggregates(application)]
+
+
+def missing_of_the_engine() -> list[tuple[str, Schema]]:
+    """Return what differs from the files of the engine."""
+    return _changed(wanted_of_the_engine(), versions_in(of_the_engine()))
+
+
+def missing_of_the_aggregates(application: Application) -> list[tuple[str, Schema]]:
+    """Return what differs from the files of the application."""
+    return _changed(
+        wanted_of_the_aggregates(application), versions_in(of_the_aggregates(application))
+    )
+
+
+class IncompatibleSchemaError(VerdictError):
+    """A schema cannot read records that an older version of its subject wrote."""
+
+
+class UnknownSubjectError(VerdictError):
+    """The application has no schema of this name."""
+
+    exit_code = 2
+
+    def __init__(self, subject: str, known: Iterable[str]) -> None:
+        super().__init__(f"no schema is called {subject!r}: there are {', '.join(known)}")
+
+
+def require_readable_schemas(schemas: SchemaFiles) -> None:
+    """Return if the newest schema of each subject reads what all older ones wrote.
+
+    Raises:
+        IncompatibleSchemaError: One does not; says which, and why.
+    """
+    for subject in sorted({one.subject for one in schemas.by_id.values()}):
+        *older, newest = sorted(schemas.versions_of(subject).values(), key=lambda one: one.version)
+        _require_readable(newest.subject, newest.schema, older)
+
+
+def _require_readable(subject: str, schema: Schema, older: Iterable[SchemaVersion]) -> None:
+    for one in older:
+        if lost := [*lost_in(one.schema, schema)]:
+            raise IncompatibleSchemaError(
+                f"{subject} cannot read records that v{one.version} of it wrote: "
+                f"{'; '.join(lost)}{_unless_unpublished(subject, one.version)}"
+            )
+
+
+def _require_kept_fields(subject: str, schema: Schema, last: SchemaVersion) -> None:
+    """Return if what happened stays as it was told; a command is over once it is decided."""
+    if subject.endswith(EVENT) and (gone := gone_from(last.schema, schema)):
+        raise IncompatibleSchemaError(
+            f"{subject} loses what v{last.version} of it wrote: {', '.join(gone)} would be gone, "
+            "or be another field; keep the field, with a default if new events have none, or add "
+            f"an event of another name{_unless_unpublished(subject, last.version)}"
+        )
+
+
+def _unless_unpublished(subject: str, version: int) -> str:
+    return (
+        f". If no record was ever published with v{version}, replace it: `verdict schemas write "
+        f"--unpublished {subject}`"
+    )
+
+
+def require_written_schemas(application: Application) -> None:
+    """Return if each class has a file that says what it says; else its new fields would get lost.
+
+    Raises:
+        VerdictError: Names those that have none.
+        IncompatibleSchemaError: One cannot read what an older one wrote.
+        SchemaIdClashError: One id stands for two schemas.
+    """
+    require_readable_schemas(SchemaFiles(application))
+    if changed := sorted(subject for subject, _ in missing(application)):
+        raise VerdictError(
+            f"{', '.join(changed)} changed since the schema files were written: run `verdict "
+            "schemas write`"
+        )
+
+
+def append(place: Path, subject: str, schema: Schema, next_id: int | None = None) -> str:
+    """Add the next version of `subject` to the files in `place`; return the file's name.
+
+    Args:
+        place: The folder.
+        subject: What it is the schema of.
+        schema: The version.
+        next_id: Its id; None: one that follows from what it says. So two teams hardly ever have
+            the same for different ones, and two people who write the same schema have the same.
+
+    Raises:
+        UnboundedSchemaError: A few hostile bytes of it could end the process that reads them.
+    """
+    require_bounded(subject, schema)
+    index = place / "ids.json"
+    entries: list[dict[str, Any]] = json.loads(index.read_text()) if index.is_file() else []
+    version = 1 + max((e["version"] for e in entries if e["subject"] == subject), default=0)
+    name = f"{subject}.v{version}.avsc"
+    text = json.dumps(schema, indent=2) + "\n"
+    (place / name).write_text(text)
+    digest = sha256(text.encode()).hexdigest()
+    number = _free({e["id"] for e in entries}, digest) if next_id is None else next_id
+    entry = {"id": number, "subject": subject, "version": version, "file": name, "sha256": digest}
+    entries.append(entry)
+    index.write_text(json.dumps(entries, indent=2) + "\n")
+    return name
+
+
+def write_those_of_the_engine() -> Iterator[Path]:
+    """Write a new version of every schema of the engine that differs; yield the files."""
+    place = _folder(of_the_engine())
+    for subject, schema in missing_of_the_engine():
+        next_id = 1 + max((one.id for one in versions_in(of_the_engine())), default=0)
+        yield place / append(place, subject, schema, next_id)
+
+
+def write_those_of_the_aggregates(
+    application: Application, unpublished: Collection[str] = ()
+) -> Iterator[Path]:
+    """Write a new version of every schema of the application that differs; yield the files.
+
+    Args:
+        application: Whose.
+        unpublished: Subjects whose newest version never wrote a record; it is replaced.
+
+    Raises:
+        UnknownSubjectError: The application has no such subject; nothing is written.
+        SchemaIdClashError: One id stands for two schemas already; nothing is written.
+        IncompatibleSchemaError: One would not read what an older one wrote; nothing is written.
+    """
+    wanted = dict(wanted_of_the_aggregates(application))
+    if unknown := sorted({*unpublished} - wanted.keys()):
+        raise UnknownSubjectError(unknown[0], sorted(wanted))
+    place = _folder(of_the_aggregates(application))
+    every = sorted(SchemaFiles(application).by_id.values(), key=lambda one: one.version)
+    last = {one.subject: one for one in every}
+    replaced = [last[one] for one in unpublished if one in last and last[one].schema != wanted[one]]
+    kept = [one for one in every if one not in replaced]
+    new = _changed(wanted.items(), kept)
+    for subject, schema in new:
+        older = [one for one in kept if one.subject == subject]
+        _require_readable(subject, schema, older)
+        if older:
+            _require_kept_fields(subject, schema, older[-1])
+    for one in replaced:
+        _remove(place, one)
+    for subject, schema in new:
+        yield place / append(place, subject, schema)
+
+
+def _remove(place: Path, version: SchemaVersion) -> None:
+    """Remove a version that wrote no record."""
+    index = place / "ids.json"
+    entries: list[dict[str, Any]] = json.loads(index.read_text())
+    [gone] = (entry for entry in entries if entry["id"] == version.id)
+    entries.remove(gone)
+    index.write_text(json.dumps(entries, indent=2) + "\n")
+    (place / gone["file"]).unlink()
+
+
+def main() -> None:
+    """Write a new version of every schema of the engine that differs from its class."""
+    for file in write_those_of_the_engine():
+        print(f"wrote {file}")
+
+
+def _of_aggregate(aggregate: Aggregate[Any], namespace: str) -> Iterator[tuple[str, Schema]]:
+    asked = {"payload": tuple(aggregate.command_types.values())}
+    yield f"{aggregate.name}_command", RecordSchema(namespace, asked).record(CommandEnvelope)
+    happened = {"payload": tuple(aggregate.event_types.values())}
+    yield f"{aggregate.name}{EVENT}", RecordSchema(namespace, happened).record(RecordedEvent)
+
+
+def _changed(
+    wanted: Iterable[tuple[str, Schema]], committed: Iterable[SchemaVersion]
+) -> list[tuple[str, Schema]]:
+    newest = {version.subject: version.schema for version in committed}
+    return [(subject, schema) for subject, schema in wanted if newest.get(subject) != schema]
+
+
+def _free(taken: set[int], digest: str) -> int:
+    while (number := FIRST_FREE_ID + int(digest[:15], 16) % IDS) in taken:
+        digest = sha256(digest.encode()).hexdigest()
+    return number
+
+
+def _folder(place: Any) -> Path:
+    folder = Path(str(place))
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Commands to outcomes: rules, state, the Spark operator, recovery."""

@@ -1,0 +1,120 @@
+"""From an aggregate's recorded events to what it was after them; pure."""
+
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from typing import Any
+
+from verdict.model.aggregate import Aggregate
+from verdict.write_side.decide.record import StoredEvent
+from verdict.write_side.decide.snapshot import NEVER_EXISTED, Snapshot
+
+
+class InvalidHistoryError(Exception):
+    """A history is damaged: events do not follow on each other, or the rules cannot fold one.
+
+    Args:
+        problem: What is wrong.
+        version: The first version that is damaged; None if the record does not tell.
+    """
+
+    def __init__(self, problem: str, version: int | None = None) -> None:
+        super().__init__(problem)
+        self.version = version
+
+
+def fold_event(
+    rules: Aggregate[Any], snapshot: Snapshot[Any], stored: StoredEvent
+) -> Snapshot[Any]:
+    """Return the aggregate after its next event.
+
+    Raises:
+        InvalidHistoryError: The event does not follow on the ones before it, or the rules fail at
+            it.
+    """
+    event, expected = stored.event, snapshot.version + 1
+    if event.version != expected:
+        raise InvalidHistoryError(
+            f"version {event.version} follows version {snapshot.version}", expected
+        )
+    if event.previous_hash != snapshot.last_hash:
+        raise InvalidHistoryError(
+            f"version {event.version} carries the hash {event.previous_hash.hex()[:16]} of the "
+            f"event before it, which has {snapshot.last_hash.hex()[:16]}: one was altered",
+            expected,
+        )
+    try:
+        state = rules.evolve(snapshot.state, event.payload)
+    except Exception as error:  # `evolve` is total over what was decided by these rules
+        raise InvalidHistoryError(
+            f"the rules fail at version {event.version}: {error!r}", expected
+        ) from error
+    return Snapshot(event.version, state, sha256(stored.value).digest(), event.decided_at)
+
+
+def duplicate_version(version: int, one: bytes, other: bytes) -> str:
+    """Return what is wrong if two events have one version, by the hashes of their bytes."""
+    return (
+        f"version {version} is there twice with different bytes, of the hashes "
+        f"{one.hex()[:16]} and {other.hex()[:16]}"
+    )
+
+
+def fold(
+    rules: Aggregate[Any],
+    history: Iterable[StoredEvent],
+    at_version: int | None = None,
+    at: int | None = None,
+) -> Snapshot[Any]:
+    """Return what one aggregate is after its events, or was.
+
+    Args:
+        rules: Of the aggregate.
+        history: Its events, in any order; one may come several times. No more of them are taken
+            than are needed.
+        at_version: Stop after this version.
+        at: Stop before the first event that was decided later than this, in epoch milliseconds.
+
+    Returns:
+        The snapshot; its version is less than `at_version` when there are no more events.
+
+    Raises:
+        InvalidHistoryError: A version is missing or has two events, the chain of hashes does not
+            hold, or the rules fail.
+    """
+    snapshot, hashes = NEVER_EXISTED, list[bytes]()
+    if at_version == 0:
+        return snapshot
+    for stored in _by_version(history):
+        version = stored.event.version
+        if 0 < version <= snapshot.version:
+            if (digest := sha256(stored.value).digest()) != hashes[version - 1]:
+                raise InvalidHistoryError(
+                    duplicate_version(version, hashes[version - 1], digest), version
+                )
+            continue
+        if at is not None and stored.event.decided_at > at:
+            break
+        snapshot = fold_event(rules, snapshot, stored)
+        hashes.append(snapshot.last_hash)
+        if snapshot.version == at_version:
+            break
+    return snapshot
+
+
+def _by_version(history: Iterable[StoredEvent]) -> Iterator[StoredEvent]:
+    """Yield events as soon as all earlier versions came; those after a gap at the end.
+
+    An event that was lost and written again comes after later ones.
+    """
+    wanted, early = 1, dict[int, list[StoredEvent]]()
+    for stored in history:
+        if stored.event.version > wanted:
+            early.setdefault(stored.event.version, []).append(stored)
+            continue
+        yield stored
+        wanted += stored.event.version == wanted
+        while wanted in early:
+            yield from early.pop(wanted)
+            wanted += 1
+    for version in sorted(early):
+        yield from early[version]

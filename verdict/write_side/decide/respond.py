@@ -1,0 +1,149 @@
+"""The responses: what the sender of a command is told."""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+from verdict.model.aggregate import Aggregate
+from verdict.model.life_cycle import LifeCycle
+from verdict.model.reason import Reason
+from verdict.wire.avro.primitives import known_long, known_text, write_long, write_text
+from verdict.wire.avro.writer import Writer, field_writer
+from verdict.wire.catalog import AggregateContext
+from verdict.wire.codec import prefix_of
+from verdict.wire.response import Details, Response, Status
+from verdict.wire.schemas.files import ENGINE
+from verdict.write_side.decide.parse import MalformedCommand, ReceivedCommand
+from verdict.write_side.decide.record import EVENT_ID, HASH, NO_HASH, EncodedEvent, decided_at
+from verdict.write_side.decide.snapshot import Snapshot
+
+NOTHING, SOME, NO, YES = b"\0", b"\2", b"\0", b"\1"
+NONE_OF_THEM = b"\0"  # the end of a list or a map
+SOME_HASH, NEVER = SOME + HASH, SOME + NO_HASH
+ACCEPTED, REJECTED = (write_long(index) + NO for index, _ in enumerate(Status))  # no duplicate
+NO_REASON = NOTHING + NOTHING + NONE_OF_THEM  # nor message and details
+NOTHING_ELSE = NOTHING + NOTHING + NO  # no actual version and state; not to be sent again
+NO_VERSIONS = NOTHING + NOTHING + NONE_OF_THEM  # from, to, and event ids
+NO_STATE = NOTHING + NOTHING + NOTHING  # expected and actual version, actual state
+STATES = {one: SOME + write_long(index) for index, one in enumerate(LifeCycle)}
+
+
+class CheckFailedError(Exception):  # an answer, not an error
+    """A check failed; the message is for the sender, with the numbers that decided."""
+
+    def __init__(self, reason: Reason, message: str, details: Details | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+        self.details = details or {}
+
+
+def accepted_response(
+    decider: Aggregate[Any],
+    snapshot: Snapshot[Any],
+    command: ReceivedCommand,
+    events: tuple[EncodedEvent, ...],
+    after: Snapshot[Any],
+) -> bytes:
+    """Return the response to a command that caused `events`, from `snapshot` to `after`.
+
+    Answers are written as `encode` would write a `Response`, from slices of the command.
+    """
+    what = b"".join((
+        ACCEPTED, SOME, known_long(snapshot.version), SOME, known_long(after.version),
+        _event_ids(events), NO_REASON, command.envelope.expected, NOTHING_ELSE,
+    ))  # fmt: skip
+    return _answer(decider, snapshot, command, what, _hash(after.last_hash))
+
+
+def rejected_response(
+    decider: Aggregate[Any],
+    snapshot: Snapshot[Any],
+    command: ReceivedCommand,
+    rejected: CheckFailedError,
+) -> bytes:
+    """Return the response to a command that failed a check against `snapshot`."""
+    reason, version = rejected.reason, known_long(snapshot.version)
+    why = b"".join((
+        SOME, known_text(reason), SOME, write_text(rejected.message),
+        _response().write_details(rejected.details),
+    ))  # fmt: skip
+    retriable = YES if reason.retriable else NO
+    if snapshot.quarantined:  # nobody knows its version
+        what = REJECTED + NO_VERSIONS + why + NO_STATE + retriable
+        return _answer(decider, snapshot, command, what, NOTHING)
+    what = b"".join((
+        REJECTED, SOME, version, SOME, version, NONE_OF_THEM, why,
+        command.envelope.expected, SOME, version, STATES[snapshot.life_cycle], retriable,
+    ))  # fmt: skip
+    return _answer(decider, snapshot, command, what, _hash(snapshot.last_hash))
+
+
+def _answer(
+    decider: Aggregate[Any],
+    snapshot: Snapshot[Any],
+    command: ReceivedCommand,
+    what: bytes,
+    last_hash: bytes,
+) -> bytes:
+    """Return the response: `what` are its fields from `status` to `retriable`."""
+    aggregate_type, envelope, payload, digest, source, _ = command
+    return b"".join((
+        _response().prefix, envelope.command, SOME_HASH, digest,
+        known_text(aggregate_type), envelope.aggregate,
+        SOME, known_text(payload.__class__.__name__), what,
+        envelope.correlation, source, known_long(decided_at(snapshot, command)),
+        known_text(decider.handler_version), last_hash, envelope.actor,
+    ))  # fmt: skip
+
+
+def _hash(last_hash: bytes) -> bytes:
+    return SOME_HASH + last_hash if last_hash else NEVER
+
+
+def _event_ids(events: tuple[EncodedEvent, ...]) -> bytes:
+    if not events:
+        return NONE_OF_THEM
+    ids = b"".join([EVENT_ID + one.event_id.encode() for one in events])
+    return write_long(len(events)) + ids + NONE_OF_THEM
+
+
+class _ResponseSchema(NamedTuple):
+    prefix: bytes
+    write_details: Writer
+
+
+@cache
+def _response() -> _ResponseSchema:
+    version = ENGINE.newest("response")
+    return _ResponseSchema(prefix_of(version), field_writer(version.schema, "details"))
+
+
+def invalid_response(context: AggregateContext, command: MalformedCommand) -> Response:
+    """Return the response to a command that no aggregate could accept; no state is looked at."""
+    return Response.trusted(
+        {
+            "command_id": command.command_id,
+            "command_digest": None,
+            "aggregate_type": command.aggregate_type,
+            "aggregate_id": command.aggregate_id,
+            "command_type": command.command_type,
+            "status": Status.REJECTED,
+            "duplicate": False,
+            "from_version": None,
+            "to_version": None,
+            "event_ids": [],
+            "reason": command.reason,
+            "message": command.message,
+            "details": command.details,
+            "expected_version": None,
+            "actual_version": None,
+            "actual_state": None,
+            "retriable": command.reason.retriable,
+            "correlation_id": command.correlation_id,
+            "source": command.record.source,
+            "decided_at": command.record.timestamp,
+            "handler_version": context.aggregate.handler_version,
+            "last_hash": None,
+            "actor": command.actor,
+        }
+    )

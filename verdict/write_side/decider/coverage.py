@@ -1,0 +1,62 @@
+"""Of which aggregates a marker tells, and which ones the application has.
+
+An aggregate that has decided stays in the application. Without it nobody answers its commands, and
+a state that is recovered without it lets each of its aggregates begin at version 0 again.
+"""
+
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.errors import VerdictError
+from verdict.streaming.exactly_once.read_marker import holds_records
+from verdict.wire.marker import Marker
+from verdict.wire.topics import Topics
+
+
+class MissingAggregateError(VerdictError):
+    """Commands of an aggregate are decided, and the application has no such aggregate."""
+
+
+def require_known_aggregates(marker: Marker, topics: Topics) -> None:
+    """Return if the application has each aggregate of which commands are decided.
+
+    Raises:
+        MissingAggregateError: It has not; nothing was changed.
+    """
+    gone = [topic for topic in removed_aggregates(marker, topics) if any(marker.offsets[topic])]
+    if gone:
+        names = " and no ".join(map(topics.aggregate_of, gone))
+        reached = ", ".join(f"{topic} up to {marker.offsets[topic]}" for topic in gone)
+        raise MissingAggregateError(
+            f"{topics.application.name} has no aggregate {names}, and its commands are decided "
+            f"here ({reached}): without it nobody answers them, and what there is of it would "
+            "begin at version 0 again. Run the version of the application that has it; one that "
+            "is not wanted any more stays listed, with rules that refuse. Another application "
+            "needs topics and a data directory of its own (topic_prefix, data_dir)"
+        )
+
+
+def removed_aggregates(marker: Marker, topics: Topics) -> list[str]:
+    """Return the commands topics of which the marker tells, and that are no aggregate's, sorted."""
+    return sorted(marker.offsets.keys() - {*topics.every_commands()})
+
+
+def decided_aggregates(marker: Marker, topics: Topics) -> set[str]:
+    """Return the application's aggregates of which commands are decided."""
+    return {
+        name
+        for name in topics.application.aggregate_types
+        if any(marker.offsets.get(topics.commands(name), ()))
+    }
+
+
+def forget_aggregates(marker: Marker, topics: Topics, kafka: KafkaConfig) -> set[str]:
+    """Return the application's aggregates that have answers, and that the marker does not know.
+
+    Raises:
+        UnreachableError: Kafka does not answer.
+    """
+    return {
+        name
+        for name in topics.application.aggregate_types
+        if topics.commands(name) not in marker.offsets
+        and holds_records(kafka, (topics.responses(name),))
+    }

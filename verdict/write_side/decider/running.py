@@ -1,0 +1,238 @@
+"""The decider, running: commands from Kafka through the operator into one transaction a batch."""
+
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from verdict.adapters.kafka.topic_drift import PartitionsAddedError
+from verdict.adapters.spark.errors import query_failed
+from verdict.adapters.spark.record_times import KAFKA_COLUMNS
+from verdict.adapters.sql.time_text import wall_clock
+from verdict.errors import WorkerTimeoutError
+from verdict.settings.settings import Settings
+from verdict.streaming.exactly_once.batch import EncodedOutputs, SourceBatch
+from verdict.streaming.exactly_once.checkpoint import checkpoint_position, remove_torn_files
+from verdict.streaming.exactly_once.errors import CheckpointMismatchError
+from verdict.streaming.exactly_once.fencing import claim_query
+from verdict.streaming.exactly_once.outputs import Outputs, chunks_of
+from verdict.streaming.exactly_once.owner_watch import OwnerWatch
+from verdict.streaming.exactly_once.publisher import Publisher, PublishResult
+from verdict.streaming.exactly_once.query import DECIDER, Query, decider_query
+from verdict.streaming.exactly_once.read_marker import read_progress
+from verdict.streaming.exactly_once.readable import check_readable
+from verdict.streaming.exactly_once.shards import transitions_of
+from verdict.streaming.exactly_once.state_moves import moves_of
+from verdict.streaming.exactly_once.steps import OnStep, ignore_step
+from verdict.streaming.queries.query import SparkQuery
+from verdict.streaming.queries.source import StreamContext, arriving
+from verdict.streaming.queries.task import planned_at
+from verdict.streaming.queries.trigger import ANSWERING_MS
+from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decider.generation import Generation, generation_of
+from verdict.write_side.decider.latency import Latencies
+from verdict.write_side.processor.arrived import arrivals_of
+from verdict.write_side.processor.processor import CommandProcessor
+from verdict.write_side.processor.stream import decisions, shard_keys
+from verdict.write_side.state.lmdb_cache import executor_folder
+from verdict.write_side.state.log_structured import LogStructuredState
+from verdict.write_side.state.seed import SEEDS_SCHEMA
+
+HOUR_MS = 60 * 60 * 1000
+REHEARSALS = 3
+
+
+class DeciderQuery:
+    """The one query that decides for all aggregate types; a component of a service.
+
+    Args:
+        ground: What it stands on.
+        settings: Names, limits and sizes.
+        on_step: Called at each step of publishing.
+        latencies: Takes in how long commands waited for their answers.
+    """
+
+    def __init__(
+        self,
+        ground: StreamContext,
+        settings: Settings,
+        on_step: OnStep = ignore_step,
+        latencies: Latencies | None = None,
+    ) -> None:
+        self._ground = ground
+        self._settings = settings
+        self._on_step = on_step
+        self._latencies = latencies or Latencies()
+        self._held = ExitStack()
+        self._shards: list[int] = []
+        self._outputs = Outputs(settings.durable_dir / "outputs")
+        self._publisher: Publisher | None = None
+        self._watch: OwnerWatch | None = None
+        self._generation: Generation | None = None
+        told = partial(query_failed, data_dir=settings.durable_dir, log=ground.log)
+        self._query = SparkQuery(ground.spark, DECIDER, self._publish, told, ANSWERING_MS)
+
+    @property
+    def done(self) -> int:
+        """How many batches it has published."""
+        return self._query.done
+
+    @property
+    def undone(self) -> bool:
+        """Whether the last batch failed, which is to be taken again."""
+        return self._query.undone
+
+    def start(self) -> None:
+        """Become the owner and begin to decide; after `stop`, go on as the owner.
+
+        Whether a batch was published that was under way then, the marker tells.
+
+        Raises:
+            CheckpointMismatchError: The checkpoint does not continue where the marker ends.
+            FencedError: Another process became the owner since `stop`.
+            NotPublishedError, UnreachableError, VerdictError: As `claim_query` does.
+        """
+        if self._watch is None:
+            self._claim()
+        else:
+            self._watch.look()
+        self._begin()
+
+    def rehearse(self) -> None:
+        """Return when an empty batch has been through the operator: its workers do connect.
+
+        Raises:
+            WorkerTimeoutError: They did not, again and again.
+        """
+        nothing = self._ground.spark.createDataFrame([], KAFKA_COLUMNS)
+        for left in reversed(range(REHEARSALS)):
+            try:
+                self._decided(nothing, []).toArrow()
+                return
+            except Exception as error:
+                told = query_failed(error, self._settings.durable_dir, self._ground.log)
+                if not (left and isinstance(told, WorkerTimeoutError)):
+                    raise told from error
+
+    def check(self) -> None:
+        """Return while it runs.
+
+        Raises:
+            FencedError: Another process is the owner.
+            VerdictError: It stopped because of something that a person can act on.
+            Exception: It stopped because of a bug.
+        """
+        self._query.check()
+        if self._watch is not None:
+            self._watch.check()
+
+    def stop(self) -> None:
+        """Stop after the batch that is under way, and stay the owner."""
+        self._query.stop()
+
+    def close(self) -> None:
+        """Stop, and let everything go; what is not published by then comes after the next start."""
+        self.stop()
+        self._held.close()
+
+    def _begin(self) -> None:
+        """Start the query where its checkpoint ends; the publisher is there already."""
+        assert self._generation is not None
+        self._outputs.clear()  # of a batch that was killed
+        checkpoint = self._generation.checkpoint
+        remove_torn_files(checkpoint)
+        seeds = self._generation.seeds(checkpoint_position(checkpoint))
+        decided = self._decided(self._commands(), seeds)
+        self._query.start(decided, checkpoint, self._settings.trigger_ms)
+
+    def _decided(self, commands: DataFrame, seeds: list[tuple[int, str]]) -> DataFrame:
+        assert self._publisher is not None
+        spark, shards = self._ground.spark, self._publisher.marker.shards
+        spark.conf.set("spark.sql.shuffle.partitions", str(shards))
+        self._shards = self._shards or shard_keys(spark, shards)
+        return decisions(
+            commands,
+            self._processor(),
+            self._shards,
+            self._settings.command_limit_bytes,
+            spark.createDataFrame(seeds, SEEDS_SCHEMA) if seeds else None,
+        )
+
+    def _claim(self) -> None:
+        """Become the owner of the generation that the marker names."""
+        query = decider_query(self._settings.topics, self._settings.shards)
+        generation = self._current(query)
+        try:
+            self._claim_as(query, generation)
+        except CheckpointMismatchError:
+            # the marker of a recovery may have been hidden by a transaction that was open
+            newer = self._current(query)
+            if newer.number == generation.number:
+                raise
+            self._claim_as(query, newer)
+
+    def _claim_as(self, query: Query, generation: Generation) -> None:
+        position = checkpoint_position(generation.checkpoint)
+        generation.seeds(position)  # a damaged one is refused before anybody is disturbed
+        former = generation.others()
+        query = replace(query, seeded=generation.number if generation.seeded else None)
+        kafka, self._generation = self._ground.kafka, generation
+        publisher = self._publisher = claim_query(query, kafka, position, self._on_step)
+        self._held.callback(publisher.close)
+        check_readable(query, kafka, publisher.marker, position)
+        self._watch = OwnerWatch(kafka, query, publisher.marker)
+        self._held.callback(self._watch.close)
+        generation.note_formats(self._settings.application)
+        generation.tidy(position, former)
+
+    def _current(self, query: Query) -> Generation:
+        marker = read_progress(self._ground.kafka, query, wait=False).marker
+        return generation_of(self._settings.durable_dir, marker)
+
+    def _commands(self) -> DataFrame:
+        assert self._publisher is not None
+        topics, begin = self._settings.topics, self._publisher.marker.offsets
+        partitions = self._ground.counted(topics.every_commands())
+        ground, rows = self._ground, self._settings.max_rows_per_batch
+        return arriving(ground.spark, ground.source, begin, partitions, rows, headers=True)
+
+    def _processor(self) -> CommandProcessor:
+        assert self._generation is not None
+        settings = self._settings
+        here = None if settings.spark_master else settings.data_dir.absolute() / "state"
+        state = partial(_state, folder=here)
+        planned = partial(planned_at, self._generation.checkpoint)
+        return CommandProcessor(
+            settings.topics, limits_of(settings), state, self._outputs.folder, planned
+        )
+
+    def _publish(self, frame: DataFrame, planned: SourceBatch) -> None:
+        assert self._publisher is not None
+        self._require_unmoved_keys(planned)
+        table = frame.toArrow()  # the only evaluation: every one runs the operator
+        batch = replace(planned, moves=transitions_of(moves_of(table), self._shards))
+        if (
+            self._publisher.publish(batch, EncodedOutputs(partial(chunks_of, table)))
+            is PublishResult.PUBLISHED
+        ):
+            self._latencies.note(arrivals_of(table), wall_clock())
+        self._outputs.clear()
+
+    def _require_unmoved_keys(self, planned: SourceBatch) -> None:
+        known = self._ground.counted(planned.end)
+        for topic, offsets in planned.end.items():
+            if len(offsets) > known[topic]:
+                raise PartitionsAddedError(topic, known[topic], len(offsets))
+
+
+def _state(handle: Any, folder: Path | None) -> LogStructuredState:
+    """Return what keeps a shard, on its executor; its copies lie there in a folder of its own."""
+    return LogStructuredState(handle, executor_folder() if folder is None else folder)
+
+
+def limits_of(settings: Settings) -> Limits:
+    """Return what bounds a decision."""
+    return Limits(settings.events_limit_bytes, settings.command_memory_hours * HOUR_MS)

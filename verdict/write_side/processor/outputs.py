@@ -1,0 +1,119 @@
+"""What a decision puts on which topic."""
+
+from typing import NamedTuple
+
+from verdict.model.reason import Reason
+from verdict.wire.cloud_events import dead_letter_headers, event_header_parts, trace_text
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.headers import NUL, joined
+from verdict.wire.records import encode, rejected_with
+from verdict.wire.reply import reply_name
+from verdict.wire.topics import Topics
+from verdict.write_side.decide.handle import DecidedCommand
+from verdict.write_side.decide.parse import CommandRecord, ReceivedCommand
+
+OUTPUT_SCHEMA = "outputs binary, file string"
+DECIDED_SCHEMA = f"{OUTPUT_SCHEMA}, moved binary, arrived binary"
+
+
+class Output(NamedTuple):
+    """One Kafka record to be published.
+
+    `headers` is a text of `verdict.wire.headers`. `replayable` is False when a replay may word
+    `value` differently (the message of a bug), so that it must stay outside every digest.
+    """
+
+    topic: str
+    key: bytes | None
+    value: bytes
+    headers: str
+    replayable: bool
+
+
+class OutputBatch:
+    """Turns verdicts into records for the topics of one deployment."""
+
+    def __init__(self, topics: Topics) -> None:
+        self._topics = topics
+        self._places: dict[str, _Places] = {}
+
+    def of_verdict(self, verdict: DecidedCommand, command: ReceivedCommand) -> list[Output]:
+        """Return the events of a verdict, then its rejection if it is a new one, then its response.
+
+        Args:
+            verdict: The decision.
+            command: What was decided.
+        """
+        of, record = command.aggregate_type, command.record
+        trace = trace_text(command.envelope.traceparent)
+        answers = self.of_answer(of, record.key, record, verdict.answer, verdict.refused, trace)
+        if not verdict.recorded:
+            return answers
+        topic, ending = self._of(of).events, f"{NUL}{trace}" if trace else ""
+        outputs = []
+        for event_id, event, value in verdict.recorded:
+            name = event.__class__.__name__
+            before, behind = event_header_parts(of, name, record.source.topic)
+            headers = f"{before}{event_id}{behind}{ending}"
+            outputs.append(Output(topic, record.key, value, headers, True))
+        return outputs + answers
+
+    def of_answer(
+        self,
+        aggregate_type: str,
+        key: bytes | None,
+        record: CommandRecord,
+        answer: bytes,
+        refused: Reason | None,
+        headers: str = "",
+    ) -> list[Output]:
+        """Return the rejection of a response if it is a new one, then the response itself.
+
+        Who asked for it by a name gets a copy under that, behind it.
+
+        Args:
+            aggregate_type: Of the command.
+            key: The aggregate id.
+            record: The command's.
+            answer: The response's bytes.
+            refused: Why; None: it was accepted, or is answered again.
+            headers: Of both.
+        """
+        places, replayable = self._of(aggregate_type), refused is not Reason.HANDLER_ERROR
+        outputs = [Output(places.responses, key, answer, headers, replayable)]
+        if refused is not None:
+            rejection = rejected_with(answer, record.value or b"")
+            outputs.insert(0, Output(places.rejected, key, rejection, headers, replayable))
+        if (name := reply_name(record.reply_to)) is not None:
+            outputs.append(Output(self._topics.replies, name, answer, "", replayable))
+        return outputs
+
+    def of_dead_letter(self, letter: DeadLetter) -> Output:
+        """Return the record that keeps what could not be read."""
+        headers = joined(dead_letter_headers(letter))
+        return Output(self._topics.dead_letters, letter.key, encode(letter), headers, True)
+
+    def of_failed(self, letter: DeadLetter, attempt: int) -> Output:
+        """Return the record that keeps a command which met a bug, and is to come back.
+
+        Args:
+            letter: With its bytes.
+            attempt: How many times it has come back already.
+        """
+        headers = joined(dead_letter_headers(letter, attempt))
+        return Output(self._topics.dead_letters, letter.key, encode(letter), headers, False)
+
+    def _of(self, aggregate_type: str) -> "_Places":
+        if (found := self._places.get(aggregate_type)) is None:
+            of = self._topics
+            names = of.events(aggregate_type), of.responses(aggregate_type)
+            found = self._places[aggregate_type] = _Places(*names, of.rejected(aggregate_type))
+        return found
+
+
+class _Places(NamedTuple):
+    """The topics of one aggregate."""
+
+    events: str
+    responses: str
+    rejected: str

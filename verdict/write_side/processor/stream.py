@@ -1,0 +1,137 @@
+"""Commands in, decisions out: a pure function from DataFrame to DataFrame."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from verdict.model.message import END_OF_TIME
+from verdict.wire.letter import RETRY_ATTEMPT
+from verdict.wire.reply import REPLY_TO, REPLY_TO_BYTES
+from verdict.wire.topics import KEY_BYTES
+from verdict.write_side.processor.outputs import DECIDED_SCHEMA
+from verdict.write_side.processor.processor import CommandProcessor
+
+
+def decisions(
+    commands: DataFrame,
+    processor: CommandProcessor,
+    shards: Sequence[int],
+    command_limit_bytes: int,
+    seeds: DataFrame | None = None,
+) -> DataFrame:
+    """Decide every command.
+
+    Args:
+        commands: Kafka's columns: `key BINARY` (aggregate id), `value BINARY`, `topic STRING`,
+            `partition INT`, `offset BIGINT`, `timestamp TIMESTAMP`,
+            `headers ARRAY<STRUCT<key STRING, value BINARY>>`.
+        processor: Decides the commands of one shard.
+        shards: Their keys, of `shard_keys`; as many as Spark's shuffle partitions, because Spark
+            keeps one state per partition.
+        command_limit_bytes: Longer values are cut here, before the shuffle, so that no worker
+            ever holds them.
+        seeds: `SEEDS_SCHEMA`: the files that each shard of a fresh checkpoint begins with. They
+            are read in batch 0 only: a checkpoint that has committed it needs them no more.
+
+    Returns:
+        `DECIDED_SCHEMA`: the records to publish, in the order of their commands within a shard, for
+        `chunk.records_in`; and for `moves_of` where the state of each shard with commands stands.
+    """
+    # a task for each of Kafka's partitions would cost a lonely command more than its decision
+    tasks = max(len(shards), commands.sparkSession.sparkContext.defaultParallelism)
+    return (
+        bounded(commands, command_limit_bytes)
+        .coalesce(tasks)
+        .withColumn("shard", shard_of("key", shards))
+        .groupBy("shard")
+        .transformWithStateInPandas(
+            processor,
+            DECIDED_SCHEMA,
+            "append",
+            "none",
+            initialState=None if seeds is None else seeds.groupBy("shard"),
+        )
+    )
+
+
+def shard_keys(spark: SparkSession, shards: int) -> list[int]:
+    """Return one key per shard that Spark's own hash puts on the partition of that number.
+
+    Without this, two shards might share a state partition and another would idle.
+    """
+    placed: dict[int, int] = {}
+    candidates = spark.range(64 * shards).select(F.col("id").cast("int").alias("key"))
+    for row in candidates.selectExpr("key", f"pmod(hash(key), {shards}) AS shard").collect():
+        placed.setdefault(row.shard, row.key)
+    return [placed[shard] for shard in range(shards)]
+
+
+def shard_of(key: str, keys: Sequence[int]) -> Column:
+    """Choose the shard by the record's key: correctness must not hang on who partitioned it.
+
+    Args:
+        key: The column with the aggregate id in UTF-8.
+        keys: One per shard, of `shard_keys`.
+    """
+    number = F.pmod(F.xxhash64(key), F.lit(len(keys))).cast("int")
+    return F.element_at(F.array(*map(F.lit, keys)), number + 1)
+
+
+def bounded(records: DataFrame, limit: int | Column, *more: Column) -> DataFrame:
+    """Return Kafka's records as `INPUT_COLUMNS`, and `more` behind them; what is longer is cut.
+
+    Keys are cut as well: one of megabytes, which may arrive in a few kilobytes, would fit neither
+    the workers' memory nor, twice, a dead letter.
+
+    Args:
+        records: As `decisions` takes them; without `headers`, none is a retry, and
+            none asks for a copy of its answer.
+        limit: Bytes of a value.
+        more: Further columns, of Kafka's.
+    """
+    whole, whole_key = F.length("value") <= limit, F.length("key") <= KEY_BYTES
+    return records.select(
+        "topic",
+        "partition",
+        "offset",
+        F.greatest(F.least(F.unix_millis("timestamp"), F.lit(END_OF_TIME)), F.lit(0)).alias(
+            "timestamp"
+        ),
+        F.when(whole_key, F.col("key")).otherwise(F.substring("key", 1, KEY_BYTES)).alias("key"),
+        F.when(whole, F.col("value")).otherwise(F.substring("value", 1, limit)).alias("value"),
+        F.coalesce(F.length("value"), F.lit(0)).alias("length"),
+        F.when(~whole, F.unhex(F.sha2("value", 256))).alias("sha256"),
+        (_attempt() if "headers" in records.columns else F.lit(0)).alias("attempt"),
+        F.coalesce(F.length("key"), F.lit(0)).alias("key_length"),
+        F.when(~whole_key, F.unhex(F.sha2("key", 256))).alias("key_sha256"),
+        _reply_to("headers" in records.columns).alias("reply_to"),
+        *more,
+    )
+
+
+def header(name: str) -> Column:
+    """Return the last header of that name as the bytes it has, null where there is none.
+
+    Never as a text: what is none in UTF-8 would end the query on its way to Python. Records without
+    headers, as most commands are, cost next to nothing.
+    """
+    names, values = F.reverse(F.col("headers.key")), F.reverse(F.col("headers.value"))
+    place = F.array_position(names, F.lit(name)).cast("int") - 1
+    return F.when(F.size("headers") > 0, F.get(values, place))
+
+
+def _attempt() -> Column:
+    """Read the header that a retry carries, the last one of its name; 0 where it makes no sense.
+
+    Never null: pandas would turn a column of integers with nulls into floats.
+    """
+    found = header(RETRY_ATTEMPT).cast("string").try_cast("int")
+    return F.greatest(F.coalesce(found, F.lit(0)), F.lit(0))
+
+
+def _reply_to(given: bool) -> Column:
+    """Read who is to be answered besides; too long a name is left too long, so that it is none."""
+    if not given:
+        return F.lit(None).cast("binary")
+    return F.substring(header(REPLY_TO), 1, REPLY_TO_BYTES + 1)

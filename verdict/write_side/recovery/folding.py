@@ -1,0 +1,236 @@
+"""The Spark job that folds events and responses into the seed of a fresh checkpoint.
+
+Its memory does not grow with the number of aggregates: Spark sorts the records by aggregate, on
+disk where memory is short, and a worker holds one batch of records and one state. Records are
+decoded on the executors, once each.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from verdict.adapters.kafka import offsets
+from verdict.adapters.spark.location import local_path
+from verdict.streaming.exactly_once.checkpoint import starting_offsets
+from verdict.streaming.queries.source import StreamContext, stored
+from verdict.wire.partitions import Spans
+from verdict.wire.records import decode, encode
+from verdict.wire.skip_decision import Decision, Quarantines
+from verdict.wire.skips import SkippedRanges
+from verdict.wire.topics import Topics
+from verdict.write_side.decide.handle import Limits
+from verdict.write_side.processor.batch import outcome_entry
+from verdict.write_side.processor.stream import shard_keys, shard_of
+from verdict.write_side.recovery.bounds import HOUR_MS, remembered_since
+from verdict.write_side.recovery.histories import DECISION, EVENT, RESPONSE, Stored
+from verdict.write_side.recovery.outcomes import Memory, Unanswered
+from verdict.write_side.recovery.tasks import FOLDED_SCHEMA, ROWS, Taken, folded
+from verdict.write_side.state.seed import SEED_SCHEMA
+from verdict.write_side.state.shard_state import FOR_EVER
+
+LOG = logging.getLogger("verdict.recovery")
+ROW_GROUP_BYTES = 8 * 2**20  # what a reader of the seed has in memory
+TASKS = 8  # at least, of a log that is not small: so that progress can be seen, and a sort is small
+TASK_RECORDS = 10_000  # fewer take a task less long than to begin it
+SHOWN = 12  # faults in a message
+STORED_SCHEMA = (
+    "aggregate_type string, rank int, topic string, partition int, offset bigint, key binary, "
+    "value binary, timestamp bigint, passed_over boolean"
+)
+
+
+class SeededState(NamedTuple):
+    """What a seed holds.
+
+    Args:
+        aggregates: How many there are, quarantined ones too.
+        remembered: How many outcomes of commands.
+        decisions: QUARANTINED of aggregates that are damaged, LIFTED of those that are whole again.
+        faults: Why the seed cannot be used, if there are any, and how many there are.
+    """
+
+    aggregates: int
+    remembered: int
+    decisions: list[Decision]
+    faults: tuple[int, list[str]] = (0, [])
+
+
+class HistoryFold:
+    """Reads topics up to fixed ends and folds them.
+
+    Args:
+        ground: Reads Kafka.
+        topics: Of the deployment.
+        limits: How long outcomes are remembered.
+        taken: Takes in how far the workers have come.
+        decided: How far commands are decided.
+        skipped: Places that operators decided to skip.
+    """
+
+    def __init__(
+        self,
+        ground: StreamContext,
+        topics: Topics,
+        limits: Limits,
+        taken: Taken,
+        decided: offsets.Offsets,
+        skipped: SkippedRanges,
+    ) -> None:
+        self._spark = ground.spark
+        self._source = ground.source
+        self._topics = topics
+        self._limits = limits
+        self._taken = taken
+        self._decided = decided
+        self._skipped = skipped
+
+    def write(
+        self,
+        bounds: Spans,
+        shards: int,
+        folder: Path,
+        quarantines: Quarantines,
+        archived: Path | None = None,
+        unanswered: Unanswered | None = None,
+    ) -> SeededState:
+        """Write the seed of every shard as Parquet files into `folder`.
+
+        Args:
+            bounds: What is read.
+            shards: How many there are.
+            folder: Where to.
+            quarantines: The active ones.
+            archived: A file with events that Kafka has dropped, and perhaps others.
+            unanswered: Decided commands without an answer; None if nobody looked.
+        """
+        with _small_batches(self._spark):
+            records = self._records(bounds, quarantines, archived)
+            memory = self._memory(bounds, unanswered)
+            keys = shard_keys(self._spark, shards)
+            (
+                self._folded(records, memory, self._tasks(bounds, archived))
+                .withColumn("shard", shard_of("of", keys))
+                .repartition(shards, "shard")
+                .groupBy("shard", "key")
+                .agg(F.max_by(F.struct("entry", "keep_ms", "fault", "decision"), "offset"))
+                .toDF("shard", "key", "found")
+                .select("shard", "key", "found.*")
+                .write.option("parquet.block.size", ROW_GROUP_BYTES)
+                .partitionBy("shard")
+                .mode("overwrite")
+                .parquet(local_path(folder))
+            )
+        return self._seeded(folder)
+
+    def _folded(self, records: DataFrame, memory: Memory, tasks: int) -> DataFrame:
+        return (
+            records.repartition(tasks, "aggregate_type", "key")
+            .sortWithinPartitions("aggregate_type", "key", "rank", "partition", "offset")
+            .mapInArrow(
+                partial(folded, self._topics.application, memory, self._taken), FOLDED_SCHEMA
+            )
+        )
+
+    def _records(self, bounds: Spans, quarantines: Quarantines, archived: Path | None) -> DataFrame:
+        """Return the columns of `Stored` for all that tells of aggregates."""
+        events = self._stored(bounds, EVENT, archived)
+        records = events.unionByName(self._stored(bounds, RESPONSE))
+        rows = [
+            (kind, DECISION, *_place(one), name.encode(), encode(one), 0, False)
+            for (kind, name), one in quarantines.items()
+        ]
+        if not rows:
+            return records
+        return records.unionByName(self._spark.createDataFrame(rows, STORED_SCHEMA))
+
+    def _memory(self, bounds: Spans, unanswered: Unanswered | None) -> Memory:
+        responses = self._topic_of(RESPONSE)
+        hour = F.floor(F.col("timestamp") / HOUR_MS).alias("hour")
+        hours = self._stored(bounds, RESPONSE).select(hour).distinct().collect()
+        keep_ms = outcome_entry(b"", self._limits).keep_ms
+        return Memory(
+            limits=self._limits,
+            since=remembered_since((row.hour for row in hours), keep_ms),
+            decided=self._decided,
+            unanswered=unanswered,
+            whole=not any(kept.start for place, kept in bounds.items() if place.topic in responses),
+        )
+
+    def _tasks(self, bounds: Spans, archived: Path | None) -> int:
+        """Return into how many tasks of Python a fold is cut: few records are not worth many."""
+        most = max(TASKS, 2 * self._spark.sparkContext.defaultParallelism)
+        if archived is not None:  # nobody has counted these
+            return most
+        return min(most, 1 + sum(kept.end - kept.start for kept in bounds.values()) // TASK_RECORDS)
+
+    def _topic_of(self, rank: int) -> dict[str, str]:
+        """Return the aggregate type of each topic of events, or of responses."""
+        topic = self._topics.events if rank == EVENT else self._topics.responses
+        return {topic(name): name for name in self._topics.application.aggregate_types}
+
+    def _stored(self, bounds: Spans, rank: int, archived: Path | None = None) -> DataFrame:
+        """Return the columns of `Stored` for the committed records of all aggregate types."""
+        types = self._topic_of(rank)
+        ends = offsets.ends({p: kept for p, kept in bounds.items() if p.topic in types})
+        records = stored(
+            self._spark,
+            self._source,
+            subscribe=",".join(types),
+            startingOffsets="earliest",
+            endingOffsets=starting_offsets(ends, {name: len(end) for name, end in ends.items()}),
+        ).withColumn("timestamp", F.unix_millis("timestamp"))
+        if archived is not None:
+            # after Kafka lost its end, another record may have the place of an archived one
+            same = ["topic", "partition", "offset", "value"]
+            others = self._spark.read.parquet(local_path(archived))
+            others = others.join(records.select(same), same, "left_anti")
+            records = records.unionByName(others, allowMissingColumns=True)
+        names = F.create_map(*(F.lit(text) for pair in types.items() for text in pair))
+        return records.select(
+            names[F.col("topic")].alias("aggregate_type"),
+            F.lit(rank).alias("rank"),
+            *Stored._fields[2:-1],
+            F.expr(self._skipped.condition()).alias(Stored._fields[-1]),
+        )
+
+    def _seeded(self, folder: Path) -> SeededState:
+        schema = f"{SEED_SCHEMA}, fault string, decision binary"
+        seed = self._spark.read.schema(schema).parquet(local_path(folder))
+        whole = F.col("fault").isNull()
+        count = seed.agg(
+            F.count_if(whole & (F.col("keep_ms") == FOR_EVER)).alias("aggregates"),
+            F.count_if(whole & (F.col("keep_ms") != FOR_EVER)).alias("remembered"),
+            F.count("fault").alias("faults"),
+            F.count("decision").alias("decisions"),
+        ).collect()[0]
+        shown = seed.where(~whole).limit(SHOWN).collect() if count.faults else ()
+        rows = seed.where("decision IS NOT NULL").collect() if count.decisions else ()
+        return SeededState(
+            aggregates=count.aggregates,
+            remembered=count.remembered,
+            decisions=[decode(Decision, bytes(row.decision)) for row in rows],
+            faults=(count.faults, [row.fault for row in shown]),
+        )
+
+
+def _place(decision: Decision) -> tuple[str, int, int]:
+    source = decision.source
+    return source.topic, source.partition, source.offset
+
+
+@contextmanager
+def _small_batches(spark: SparkSession) -> Iterator[None]:
+    """Let Spark hand rows to its workers in batches that fit into memory whatever they hold."""
+    setting = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    before = spark.conf.get(setting)
+    spark.conf.set(setting, str(ROWS))
+    try:
+        yield
+    finally:
+        spark.conf.set(setting, str(before))

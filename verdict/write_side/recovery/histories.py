@@ -1,0 +1,348 @@
+"""One aggregate's records to its snapshot and remembered outcomes; or what damages them. Pure.
+
+Recovery and its tests both come here: what is damaged is decided in this module and in
+`verdict.write_side.decide.fold` alone.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from verdict.adapters.kafka.offsets import offsets_at
+from verdict.model.application import Application
+from verdict.model.command_envelope import aggregate_id_rule
+from verdict.model.recorded_event import RecordedEvent
+from verdict.model.source import Source
+from verdict.wire.catalog import AggregateContext, catalog_of
+from verdict.wire.codec import DecodeError
+from verdict.wire.error_text import told
+from verdict.wire.records import decode, decode_event
+from verdict.wire.response import Response
+from verdict.wire.skip_decision import DamagedAggregate, Decision, Kind
+from verdict.write_side.decide.fold import InvalidHistoryError, fold
+from verdict.write_side.decide.record import StoredEvent
+from verdict.write_side.decide.snapshot import Snapshot, encode_snapshot
+from verdict.write_side.recovery.outcomes import Memory, derived, is_remembered
+from verdict.write_side.state.shard_state import StateEntry, outcome_key, snapshot_key
+
+DECISION, RESPONSE, EVENT = range(3)  # the order in which an aggregate's records are read
+ERROR_CHARS = 1000
+
+
+class Stored(NamedTuple):
+    """A record that tells of an aggregate.
+
+    Args:
+        aggregate_type: Of the aggregate.
+        rank: DECISION (its active quarantine), RESPONSE or EVENT.
+        topic: Of the record.
+        partition: Of the record.
+        offset: Of the record.
+        key: The aggregate's id, or what somebody else wrote.
+        value: None if it was deleted.
+        timestamp: Kafka's, in milliseconds.
+        passed_over: Whether an operator decided to skip it.
+    """
+
+    aggregate_type: str
+    rank: int
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    timestamp: int = 0
+    passed_over: bool = False
+
+    @property
+    def place(self) -> Source:
+        """Where it is."""
+        return Source(self.topic, self.partition, self.offset)
+
+    def __str__(self) -> str:
+        return f"{self.topic}:{self.partition}:{self.offset}, aggregate {self.key!r}"
+
+
+class Folded(NamedTuple):
+    """What one aggregate, or one response, gave.
+
+    Args:
+        of: Key of the records.
+        key: Of the entry of the state.
+        entry: The entry; None if there is a fault.
+        offset: Of the response; the later one of two counts.
+        fault: Why a record cannot be used, as which it must be skipped.
+        decision: QUARANTINED of a damaged aggregate, LIFTED of one that is whole again.
+    """
+
+    of: bytes
+    key: bytes
+    entry: StateEntry | None = None
+    offset: int = 0
+    fault: str | None = None
+    decision: Decision | None = None
+
+
+class FoldEnd(NamedTuple):
+    """Where a history ends: its version, and the hash of the last event if that is known."""
+
+    version: int
+    last_hash: bytes | None
+
+
+def fold_histories(
+    application: Application, records: Iterable[Stored], memory: Memory
+) -> Iterator[Folded]:
+    """Yield the entries of the decider's state, byte for byte as the operator would store them.
+
+    Args:
+        application: Whose records they are.
+        records: By aggregate, each one's by rank, partition and offset.
+        memory: What is known of all responses together.
+    """
+    catalog = catalog_of(application)
+    for (aggregate_type, key), of_one in groupby(records, key=attrgetter("aggregate_type", "key")):
+        name = _id_of(key)
+        if name is None:
+            yield from _of_nobody(of_one)
+        else:
+            yield from _History(catalog[aggregate_type], name, memory).fold(of_one)
+
+
+class _History:
+    """Folds the records of one aggregate; holds one event and one state at a time."""
+
+    def __init__(self, context: AggregateContext, name: str, memory: Memory) -> None:
+        self._context = context
+        self._identity = context.name, name
+        self._memory = memory
+        self._quarantine: Decision | None = None
+        self._end: FoldEnd | None = None  # as responses say
+        self._told = 0  # up to which version responses say who caused it
+        self._untold = list[range]()  # versions before that of which none does
+        self._skipped = list[tuple[Source, int | None]]()  # places of events, and their versions
+        self._place = Source("", 0, 0)  # of the last record that counts
+        self._greatest = 0  # version of an event
+        self._unanswered = False  # whether the response to that event is lost
+        self._last_version = 0  # of an event whose response is lost
+        self._derived = list[Folded]()
+
+    def fold(self, records: Iterable[Stored]) -> Iterator[Folded]:
+        """Yield what the records give, sorted by rank."""
+        events: Iterator[Stored] = iter(())
+        for rank, found in groupby(records, key=attrgetter("rank")):
+            if rank == EVENT:
+                events = found
+                break
+            for one in found:
+                self._place = one.place
+                if rank == DECISION:
+                    self._quarantine = decode(Decision, one.value or b"")
+                else:
+                    yield from self._take_response(one)
+        try:
+            snapshot = self._fold_events(events)
+            self._check(snapshot)
+            whole = self._whole(snapshot)
+        except InvalidHistoryError as broken:
+            yield self._damaged(broken)
+            return
+        yield from self._derived
+        if snapshot.version or self._quarantine:
+            yield whole
+
+    def _take_response(self, stored: Stored) -> Iterator[Folded]:
+        if stored.passed_over:
+            return
+        try:
+            response = decode(Response, stored.value or b"")
+        except DecodeError as error:
+            yield _fault(stored, f"{stored}: {error}")
+            return
+        source, end = response.source, offsets_at(self._memory.decided, response.source)
+        if source.offset >= end:
+            yield _fault(stored, f"{stored} {_ahead(source, end)}")
+        identity = response.aggregate_type, response.aggregate_id
+        if identity == self._identity:
+            self._take_versions(response)
+        if is_remembered(response) and stored.timestamp >= self._memory.since:
+            key = outcome_key(*identity, response.command_id)
+            entry = self._memory.entry(stored.value or b"")
+            yield Folded(stored.key or b"", key, entry, stored.offset)
+
+    def _take_versions(self, response: Response) -> None:
+        start, end = response.from_version, response.to_version
+        if start is None or end is None:
+            return
+        if self._end is None or end >= self._end.version:
+            self._end = FoldEnd(end, response.last_hash)
+        if start < end and not response.duplicate:
+            if start > self._told:
+                self._untold.append(range(self._told + 1, start + 1))
+            self._told = max(self._told, end)
+
+    def _fold_events(self, events: Iterator[Stored]) -> Snapshot[Any]:
+        try:
+            return fold(self._context.aggregate, self._counted(events))
+        except Exception as error:  # whatever a damaged record makes its reader raise
+            place, version = self._place, self._greatest + 1
+            for one in events:  # they tell how far the history went
+                with suppress(Exception):
+                    self._look_at(one)
+            self._place = place
+            if isinstance(error, InvalidHistoryError):
+                raise InvalidHistoryError(str(error), error.version or version) from error
+            raise InvalidHistoryError(
+                f"the record at {place} cannot be read: {told(error)}", version
+            ) from error
+
+    def _counted(self, events: Iterable[Stored]) -> Iterator[StoredEvent]:
+        for one in events:
+            found = self._look_at(one)
+            if found is not None:
+                yield found
+
+    def _look_at(self, stored: Stored) -> StoredEvent | None:
+        """Return the event that counts; None for one that is skipped."""
+        if stored.passed_over:
+            try:
+                version: int | None = self._event_in(stored).event.version
+            except Exception:
+                version = None
+            self._skipped.append((stored.place, version))
+            return None
+        self._place = stored.place
+        found = self._event_in(stored)
+        event = found.event
+        is_unanswered = self._memory.is_unanswered(event.source)
+        if event.version >= self._greatest:
+            self._greatest, self._unanswered = event.version, is_unanswered
+        if is_unanswered:
+            self._last_version = max(self._last_version, event.version)
+        is_young = (stored.timestamp or event.decided_at) >= self._memory.since
+        if event.index + 1 == event.count and is_young and self._is_untold(event):
+            key = outcome_key(*self._identity, event.command_id)
+            entry = self._memory.entry(derived(found))
+            self._derived.append(Folded(stored.key or b"", key, entry, offset=-1))
+        return found
+
+    def _is_untold(self, event: RecordedEvent) -> bool:
+        """Whether the response to the command of this event is lost."""
+        if event.version > self._told:
+            return self._memory.is_unanswered(event.source)
+        return any(event.version in versions for versions in self._untold)
+
+    def _event_in(self, stored: Stored) -> StoredEvent:
+        event = decode_event(self._context, stored.value or b"")
+        if (event.aggregate_type, event.aggregate_id) != self._identity:
+            raise InvalidHistoryError(
+                f"the record at {stored.place} holds an event of {event.aggregate_type} "
+                f"{event.aggregate_id!r}"
+            )
+        return StoredEvent(event, stored.value or b"")
+
+    def _check(self, snapshot: Snapshot[Any]) -> None:
+        """Hold the folded history against responses, skips and an earlier quarantine.
+
+        Raises:
+            InvalidHistoryError: One of them contradicts it.
+        """
+        found, end = snapshot.version, self._end or FoldEnd(0, None)
+        if end.version > found:
+            raise InvalidHistoryError(
+                f"its last response tells of version {end.version}, and events end with version "
+                f"{found}",
+                found + 1,
+            )
+        must_be_told = self._memory.whole or self._end is not None
+        if found > end.version and must_be_told and not self._unanswered:
+            raise InvalidHistoryError(
+                f"events end with version {found}, and its last response tells of version "
+                f"{end.version}: verdict did not write the events after that",
+                end.version + 1,
+            )
+        if found == end.version and end.last_hash not in (None, snapshot.last_hash):
+            raise InvalidHistoryError(f"version {found}, the last one, was altered", found)
+        self._check_skipped(snapshot)
+        self._check_lifted(snapshot)
+
+    def _check_skipped(self, snapshot: Snapshot[Any]) -> None:
+        """Raise Broken if skipped events leave a gap at the end, which no later event shows."""
+        is_confirmed = self._end == FoldEnd(snapshot.version, snapshot.last_hash)
+        for place, version in self._skipped:
+            if version is not None and version <= snapshot.version:
+                continue  # another record is that version
+            # readers took a version only if those before it were there
+            is_far = version is not None and version > snapshot.version + len(self._skipped)
+            if not (is_confirmed and (version is None or is_far)):
+                raise InvalidHistoryError(f"the event at {place} is skipped", snapshot.version + 1)
+
+    def _check_lifted(self, snapshot: Snapshot[Any]) -> None:
+        """Raise Broken if not all is there again that was known of before the quarantine."""
+        known = self._quarantine.aggregate if self._quarantine else None
+        if known is not None and snapshot.version < known.last_version:
+            raise InvalidHistoryError(known.error, known.version)
+
+    def _whole(self, snapshot: Snapshot[Any]) -> Folded:
+        lifted = None
+        if self._quarantine is not None:
+            lifted = replace(self._quarantine, kind=Kind.LIFTED)
+        try:
+            return self._folded(snapshot, lifted)
+        except (ValueError, TypeError) as error:
+            raise InvalidHistoryError(
+                f"its state cannot be stored: {told(error)}", snapshot.version
+            ) from error
+
+    def _damaged(self, problem: InvalidHistoryError) -> Folded:
+        known = self._quarantine.aggregate if self._quarantine else None
+        version = problem.version
+        assert version is not None, "fold and contradiction tell"
+        versions = [self._last_version, known.last_version if known else 0]
+        versions.append(self._end.version if self._end else 0)
+        aggregate = DamagedAggregate(
+            *self._identity, version, max(versions), str(problem)[:ERROR_CHARS]
+        )
+        decision = None
+        if known is None or aggregate.last_version > known.last_version:
+            skipped = (place for place, of in self._skipped if of in (None, version))
+            place = next(skipped, self._place)
+            decision = Decision(
+                source=place, until=place.offset, who="", why="", decided_at=0,
+                kind=Kind.QUARANTINED, aggregate=aggregate,
+            )  # fmt: skip
+        return self._folded(Snapshot(version, quarantined=True), decision)
+
+    def _folded(self, snapshot: Snapshot[Any], decision: Decision | None) -> Folded:
+        entry = StateEntry(encode_snapshot(self._context, snapshot))
+        key = self._identity[1].encode()
+        return Folded(key, snapshot_key(*self._identity), entry, decision=decision)
+
+
+def _of_nobody(records: Iterable[Stored]) -> Iterator[Folded]:
+    for one in records:
+        if not one.passed_over:
+            yield _fault(one, f"{one}: no aggregate can have this key")
+
+
+def _id_of(key: bytes | None) -> str | None:
+    """Return the id of the aggregate whose records have this key; None: none can have it."""
+    try:
+        return aggregate_id_rule.validate_python((key or b"").decode(), strict=True)
+    except ValueError:
+        return None
+
+
+def _fault(stored: Stored, what: str) -> Folded:
+    return Folded(stored.key or b"", f"{stored}".encode(), offset=stored.offset, fault=what)
+
+
+def _ahead(source: Source, end: int) -> str:
+    return (
+        f"answers {source}, and the decider's marker says that its partition is decided up to "
+        f"{end}: it is an older copy of the marker (write a tombstone behind it, then recover: "
+        "answers tell how far it was), or verdict did not write this answer"
+    )

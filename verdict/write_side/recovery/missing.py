@@ -1,0 +1,169 @@
+"""The position of the decider without its marker: what it has answered tells how far it came.
+
+Every command has exactly one response or dead letter, published with those of all commands before
+it in its partition; so the last one that is answered is where the marker was. Anybody may put
+letters of their own on `dead-letters`: those with our headers count, about commands that are there.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from verdict.adapters.kafka.offsets import Offsets, starts
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.errors import VerdictError
+from verdict.model.source import Source
+from verdict.streaming.exactly_once.fencing import genesis
+from verdict.streaming.exactly_once.query import Query
+from verdict.streaming.exactly_once.read_marker import holds_records
+from verdict.streaming.queries.source import StreamContext, stored
+from verdict.wire.cloud_events import DEAD_LETTER
+from verdict.wire.codec import DecodeError
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.marker import Marker
+from verdict.wire.partitions import OffsetRange, Spans, TopicPartition
+from verdict.wire.records import decode
+from verdict.wire.response import Response
+from verdict.wire.topics import Topics
+from verdict.write_side.decider.generation import newest_generation
+from verdict.write_side.processor.stream import header
+from verdict.write_side.recovery.outcomes import Unanswered
+
+ANSWER = "topic", "value", "type"
+ANSWERED = "topic string, partition int, offset bigint"
+
+
+def progress_from_responses(
+    ground: StreamContext, query: Query, topics: Topics, data_dir: Path
+) -> Marker:
+    """Return a marker like the one that is lost, as far as a recovery needs it.
+
+    Its shard count is the setting's: a recovery may choose any.
+
+    Raises:
+        VerdictError: Nothing was ever published, so there is nothing to recover.
+        UnreachableError: Kafka does not answer.
+    """
+    if not holds_records(ground.kafka, query.outputs):
+        raise VerdictError(
+            f"there is nothing to recover: {query.markers} has no marker of {query.name}, and "
+            f"{', '.join(query.outputs)} are empty; start with `verdict up`"
+        )
+    offsets = answered_offsets(ground, topics, query.inputs)
+    lost = genesis(query, None, offsets, query.first_shards)
+    return replace(lost, generation=newest_generation(data_dir))
+
+
+def answered_offsets(ground: StreamContext, topics: Topics, commands: Iterable[str]) -> Offsets:
+    """Return behind which offsets commands have no answer, by partition, of each of these topics.
+
+    Raises:
+        UnreachableError: Kafka does not answer.
+    """
+    with KafkaLog(ground.kafka.settings, ground.kafka.transaction_timeout_s) as log:
+        kept = log.bounds(log.places(commands))
+    offsets = starts(kept)
+    for topic, partition, last in _answered(ground, topics, kept):
+        offsets[topic][partition] = max(offsets[topic][partition], last + 1)
+    return offsets
+
+
+def unanswered(ground: StreamContext, topics: Topics, decided: Offsets) -> Unanswered:
+    """Return which decided commands have no answer any more, in order, by partition.
+
+    Among them are offsets that Kafka uses itself.
+
+    Raises:
+        UnreachableError: Kafka does not answer.
+    """
+    commands = topics.every_commands()
+    ends = {
+        TopicPartition(topic, number): end
+        for topic in commands
+        for number, end in enumerate(decided.get(topic, ()))
+    }
+    found = _answers(ground, topics, {place: OffsetRange(0, end) for place, end in ends.items()})
+    return gaps(found, ends)
+
+
+def gaps(found: DataFrame, ends: Mapping[TopicPartition, int]) -> Unanswered:
+    """Return the offsets before `ends` that are not among those found, by partition.
+
+    Args:
+        found: Topic, partition and offset, in any order, some perhaps twice.
+        ends: Of the partitions.
+    """
+    order = Window.partitionBy("topic", "partition").orderBy("offset")
+    before = F.lag("offset", 1, -1).over(order)
+    after_gaps = found.withColumn("before", before).where("offset > before + 1")
+    lacking: dict[TopicPartition, list[OffsetRange]] = {place: [] for place in ends}
+    for row in after_gaps.sort("topic", "partition", "offset").collect():
+        lacking[TopicPartition(row.topic, row.partition)].append(
+            OffsetRange(row.before + 1, row.offset)
+        )
+    last = found.groupBy("topic", "partition").agg(F.max("offset")).collect()
+    reached = {TopicPartition(topic, partition): offset + 1 for topic, partition, offset in last}
+    for place, end in ends.items():
+        if (start := reached.get(place, 0)) < end:
+            lacking[place].append(OffsetRange(start, end))
+    return lacking
+
+
+def _answered(ground: StreamContext, topics: Topics, kept: Spans) -> list[tuple[str, int, int]]:
+    """Return (topic, partition, last offset) of the commands that have an answer."""
+    last = _answers(ground, topics, kept).groupBy("topic", "partition").agg(F.max("offset"))
+    return [tuple(row) for row in last.collect()]
+
+
+def _answers(ground: StreamContext, topics: Topics, kept: Spans) -> DataFrame:
+    """Return topic, partition and offset of the commands that have an answer."""
+    answers = [topics.dead_letters, *map(topics.responses, topics.application.aggregate_types)]
+    records = stored(
+        ground.spark, ground.source, subscribe=",".join(answers), includeHeaders="true"
+    )
+    columns = records.select("topic", "value", header("ce_type").alias("type"))
+    return columns.mapInArrow(partial(sources, topics, kept), ANSWERED)
+
+
+def sources(
+    topics: Topics, kept: Spans, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Yield which commands were answered; this runs on the executors.
+
+    Args:
+        topics: Of the deployment.
+        kept: What there is of commands.
+        batches: Of answers: `topic`, `value`, and what the header `ce_type` says as `type`.
+    """
+    for batch in batches:
+        answers = zip(*(batch.column(name).to_pylist() for name in ANSWER), strict=True)
+        read = (_source(topics, *answer) for answer in answers)
+        found = [source for source in read if source is not None and _is_there(source, kept)]
+        yield pa.RecordBatch.from_pydict(
+            {
+                "topic": pa.array([source.topic for source in found], pa.string()),
+                "partition": pa.array([source.partition for source in found], pa.int32()),
+                "offset": pa.array([source.offset for source in found], pa.int64()),
+            }
+        )
+
+
+def _source(topics: Topics, topic: str, value: bytes | None, kind: bytes | None) -> Source | None:
+    """Return which record was answered, None for a letter of somebody else's or a response that
+    cannot be read: the fold names that one."""
+    try:
+        if topic != topics.dead_letters:
+            return decode(Response, value or b"").source
+        return decode(DeadLetter, value or b"").source if kind == DEAD_LETTER.encode() else None
+    except DecodeError:
+        return None
+
+
+def _is_there(source: Source, kept: Spans) -> bool:
+    span = kept.get(TopicPartition.of(source))
+    return span is not None and source.offset < span.end

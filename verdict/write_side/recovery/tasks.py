@@ -1,0 +1,86 @@
+"""What a recovery does on the executors: the fold between two streams of Arrow batches."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import pyarrow as pa
+from pyspark import Accumulator
+
+from verdict.model.application import Application
+from verdict.wire.records import encode
+from verdict.write_side.recovery.histories import EVENT, RESPONSE, Folded, Stored, fold_histories
+from verdict.write_side.recovery.outcomes import Memory
+from verdict.write_side.state.shard_state import FOR_EVER
+
+FOLDED_SCHEMA = (
+    "of binary, key binary, entry binary, keep_ms bigint, offset bigint, fault string, "
+    "decision binary"
+)
+ARROW_SCHEMA = pa.schema(
+    [
+        ("of", pa.binary()),
+        ("key", pa.binary()),
+        ("entry", pa.binary()),
+        ("keep_ms", pa.int64()),
+        ("offset", pa.int64()),
+        ("fault", pa.string()),
+        ("decision", pa.binary()),
+    ]
+)
+ROWS = 1000  # of a batch between Spark and its workers: a record may have a megabyte
+
+Count = Accumulator[int]
+
+
+class Taken(NamedTuple):
+    """Counts how far the workers have come."""
+
+    events: Count
+    aggregates: Count
+    responses: Count
+
+
+def folded(
+    application: Application, memory: Memory, taken: Taken, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Fold the records of one task, holding a batch of them at a time.
+
+    Args:
+        application: Whose records they are.
+        memory: What is known of all responses together.
+        taken: Is told how many records were read, and aggregates folded.
+        batches: With the columns of `Stored`.
+
+    Yields:
+        Batches of `FOLDED_SCHEMA`.
+    """
+    gathered: list[tuple[object, ...]] = []
+    for one in fold_histories(application, _records(batches, taken), memory):
+        gathered.append(row_of(one))
+        if one.entry is not None and one.entry.keep_ms == FOR_EVER:
+            taken.aggregates.add(1)
+        if len(gathered) == ROWS:
+            yield _batch(gathered)
+            gathered = []
+    yield _batch(gathered)
+
+
+def row_of(folded: Folded) -> tuple[object, ...]:
+    """Return the row of `FOLDED_SCHEMA`."""
+    of, key, entry, offset, fault, decision = folded
+    value, keep_ms = entry or (None, None)
+    return of, key, value, keep_ms, offset, fault, decision and encode(decision)
+
+
+def _records(batches: Iterable[pa.RecordBatch], taken: Taken) -> Iterator[Stored]:
+    for batch in batches:
+        columns = (batch.column(name).to_pylist() for name in Stored._fields)
+        yield from map(Stored._make, zip(*columns, strict=True))
+        ranks = batch.column("rank").to_pylist()
+        taken.events.add(ranks.count(EVENT))
+        taken.responses.add(ranks.count(RESPONSE))
+
+
+def _batch(rows: list[tuple[object, ...]]) -> pa.RecordBatch:
+    columns = [*zip(*rows, strict=True)] if rows else [()] * len(ARROW_SCHEMA)
+    return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)

@@ -1,0 +1,190 @@
+"""A shard's state in a few Spark state requests per batch, whatever the number of aggregates.
+
+Spark's state store holds a log (one entry per batch: what it changed), pages (all entries, as they
+were folded last) and a head. Reads are served by a local copy that follows the log. Every batch
+appends one log entry and folds pages for about as many bytes as it wrote, so the log stays about
+as large as the state. The shape is that of a log-structured store with incremental compaction
+(Rosenblum and Ousterhout, 1992); pages are split evenly, as in linear hashing.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from verdict.write_side.state.entries import Kept, KeyHash, expired, kept, key_hash, pack, value_of
+from verdict.write_side.state.lmdb_cache import LmdbCache
+from verdict.write_side.state.log_head import CREDIT_PER_BATCH, DROPS_PER_BATCH, LogHead, chained
+from verdict.write_side.state.shard_state import Stamp, StateEntry
+from verdict.write_side.state.stored import StoredState
+
+
+class DamagedStateError(RuntimeError):
+    """What Spark's state store returned is not what was written to it."""
+
+    def __init__(self, shard: int, detail: str) -> None:
+        super().__init__(
+            f"state of shard {shard} is damaged: {detail}; rebuild it with `verdict recover`"
+        )
+
+
+class LogStructuredState:
+    """The state of one shard as log, pages and head.
+
+    Args:
+        handle: Spark's, of the operator.
+        folder: Local folder for the copies that serve reads; may be lost at any time.
+    """
+
+    def __init__(self, handle: Any, folder: Path) -> None:
+        self._stored = StoredState(handle)
+        self._folder = folder
+
+    def open(self, shard: int) -> None:
+        """Bring the local copy to the committed head and begin to read."""
+        self._shard = shard
+        self._head = self._stored.head()
+        self._copy = LmdbCache(self._folder, shard)
+        self._hashes: dict[bytes, KeyHash] = {}  # most keys that are asked for are changed later
+        wanted = self.stamp()
+        while (stamp := self._copy.begin()) != wanted:
+            if stamp is None or not (self._continued(stamp) or self._followed(stamp)):
+                self._copy.rebuild(self._everything(), wanted)
+
+    def stamp(self) -> Stamp:
+        """Return where the log ends: its last entry, and the digest of all up to it."""
+        return self._head.seq, self._head.digest
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return a value as of the last committed batch."""
+        found = self._copy.get(self._hash(key))
+        return None if found is None else value_of(found)
+
+    def commit(self, changed: Mapping[bytes, StateEntry], now: int) -> None:
+        """Append one log entry, fold pages for as many bytes, and drop what is folded."""
+        hashed = {self._hash(key): entry for key, entry in changed.items()}
+        self._head = self._head.at(now)
+        clock, entries = self._head.clock, dict[KeyHash, Kept]()
+        for key in sorted(hashed):  # hashes alone: of pairs, each comparison would be two
+            value, keep = hashed[key]
+            entries[key] = kept(value, keep and clock + keep)
+        gone = self._fold(entries)
+        entry = pack(entries.items(), gone)
+        appended = self._head.appended(entry)
+        self._stored.append(appended.seq, self._head.digest, entry)
+        self._copy.lay_beside(entry)
+        self._head = self._dropped(appended)
+        self._stored.set_head(self._head)
+        self._copy.end()
+
+    def _hash(self, key: bytes) -> KeyHash:
+        found = self._hashes.get(key)
+        if found is None:
+            found = self._hashes[key] = key_hash(key)
+        return found
+
+    def _continued(self, stamp: Stamp) -> bool:
+        """Advance a copy by the entry beside it; return False if that is not all that it lacks."""
+        seq, digest = stamp
+        entry = self._copy.beside() if seq + 1 == self._head.seq else None
+        if entry is None or chained(digest, entry) != self._head.digest:
+            return False
+        self._copy.advance(entry, self.stamp(), expected=stamp)
+        return True  # else another process has moved it: look again
+
+    def _followed(self, stamp: Stamp) -> bool:
+        """Advance a copy that lies on the log; return False when it does not.
+
+        One log entry at a time, for memory's sake: the log may be as large as the state.
+        """
+        seq, digest = stamp
+        if not self._head.oldest - 1 <= seq < self._head.seq:
+            return False
+        for previous, entry in self._logged(seq + 1):
+            if previous != digest:
+                return False  # a copy of another history, from before a recovery for example
+            seq, digest = seq + 1, chained(previous, entry)
+            following = (seq, digest)
+            if not self._copy.advance(entry, following, expected=stamp):
+                return True  # another process moves it: look again
+            stamp = following
+        return True
+
+    def _everything(self) -> Iterator[bytes]:
+        """Yield all pages, then all log entries; a page at a time, for memory's sake."""
+        for number in self._head.written_pages():
+            page = self._stored.page(number)
+            if page is not None:
+                yield page
+        for _, entry in self._logged(self._head.oldest):
+            yield entry
+
+    def _logged(self, first: int) -> Iterator[tuple[bytes, bytes]]:
+        """Yield (digest before it, entry) from `first` to the head, and check that they chain.
+
+        Raises:
+            DamagedStateError: An entry is missing or altered.
+        """
+        digest = None
+        for seq in range(first, self._head.seq + 1):
+            found = self._stored.entry(seq)
+            if found is None:
+                raise DamagedStateError(
+                    self._shard, f"log entry {seq} of {self._head.seq} is missing"
+                )
+            previous, entry = found
+            if digest not in (None, previous):
+                raise DamagedStateError(self._shard, f"log entry {seq - 1} is not what was written")
+            digest = chained(previous, entry)
+            yield previous, entry
+        if digest not in (None, self._head.digest):
+            raise DamagedStateError(
+                self._shard, f"log entry {self._head.seq} is not what was written"
+            )
+
+    def _fold(self, changed: Mapping[KeyHash, Kept]) -> list[KeyHash]:
+        """Fold pages as far as the credit goes, at most one round; return what has expired."""
+        size = sum(map(len, changed.values())) + CREDIT_PER_BATCH
+        head = self._head
+        # the entry of this batch is folded into the pages, so a round that ends now covers it
+        head = replace(head, seq=head.seq + 1, credit=head.credit + size)
+        keys, gone = list(changed), list[KeyHash]()
+        while head.credit > 0:
+            page = self._page(head, changed, keys)
+            forgotten = expired(page.items(), head.clock)
+            for key in forgotten:
+                del page[key]
+            gone += forgotten
+            head = head.folded_one(self._write_page(head, page))
+            if head.cursor == 0:  # the round has ended
+                break
+        self._head = replace(head, seq=head.seq - 1)
+        return gone
+
+    def _page(
+        self, head: LogHead, changed: Mapping[KeyHash, Kept], keys: list[KeyHash]
+    ) -> dict[KeyHash, Kept]:
+        first, end = head.page_range()
+        page = dict(self._copy.between(first, end))
+        upper = len(keys) if end is None else bisect_left(keys, end)
+        page.update((key, changed[key]) for key in keys[bisect_left(keys, first) : upper])
+        return page
+
+    def _write_page(self, head: LogHead, page: Mapping[KeyHash, Kept]) -> int:
+        """Write a page as what it is split into, in the order of hashes; return its bytes."""
+        keys, parts, written = sorted(page), head.parts(), 0
+        starts = [bisect_left(keys, first) for _, first in parts]
+        for (number, _), start, end in zip(parts, starts, [*starts[1:], len(keys)], strict=True):
+            packed = pack((key, page[key]) for key in keys[start:end])
+            self._stored.set_page(number, packed)
+            written += len(packed)
+        if head.splits:
+            self._stored.drop_page(head.number())
+        return written
+
+    def _dropped(self, head: LogHead) -> LogHead:
+        end = min(head.needed, head.oldest + DROPS_PER_BATCH)
+        for seq in range(head.oldest, end):
+            self._stored.drop(seq)
+        return replace(head, oldest=max(head.oldest, end))
