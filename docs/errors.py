@@ -32,7 +32,7 @@ MEANS = {
     Reason.DELETED: "It was to be there, and was deleted at `actual_version`.",
     Reason.BUSINESS_RULE: "A rule refuses, with its words and numbers in `message` and its code in "
     "`details`.",
-    Reason.TOO_LARGE: "The events that it causes are larger than `events_limit_bytes` together.",
+    Reason.TOO_LARGE: "The events that it causes are larger than `max_events_bytes` together.",
     Reason.HANDLER_ERROR: "A bug in the rules: the aggregate is unchanged, the bytes are on "
     "`dead-letters` too.",
 }

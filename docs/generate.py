@@ -77,7 +77,7 @@ HEADERS = {
         "`retry_backoff`",
     ),
     letter.RETRY_ID: ("set on the way out: a retry that is sent twice carries the same", ""),
-    letter.RETRY_REACTION: ("of verdict's own letters: which policy or notification failed", ""),
+    letter.RETRY_POLICY: ("of verdict's own letters: which policy or notification failed", ""),
 }
 CODES = (
     (0, "it is done"),

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from tests.application import decode_event
 from tests.model import Event, Expected, Identity, Outcome, Place
-from tests.model.reading import COMMAND_LIMIT_BYTES, KEY_LIMIT_BYTES
+from tests.model.reading import KEY_LIMIT_BYTES, MAX_COMMAND_BYTES
 from verdict.model.recorded_event import RecordedEvent
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode
@@ -168,7 +168,7 @@ def _rejection_faults(outcome: Outcome, published: Published, found: Rejection) 
 
 def _letter_faults(outcome: Outcome, published: Published, found: DeadLetter) -> Iterator[str]:
     value = outcome.record.value or b""
-    kept = None if outcome.record.value is None else value[:COMMAND_LIMIT_BYTES]
+    kept = None if outcome.record.value is None else value[:MAX_COMMAND_BYTES]
     key = None if outcome.record.key is None else outcome.record.key[:KEY_LIMIT_BYTES]
     wanted = {"key": key, "bytes": kept, "length": len(value), "sha256": sha256(value).digest()}
     yield from _unequal(wanted | _whole_key(outcome.record.key or b""), asdict(found))

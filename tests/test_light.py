@@ -89,7 +89,7 @@ from compose.application import app
 from verdict import load_settings
 from verdict.adapters.sql.readers.reader import Access
 from verdict.read_side.query.views import views_for
-print("scattered_key" in views_for(load_settings(app), Access.AUDITOR))
+print("misrouted_key" in views_for(load_settings(app), Access.AUDITOR))
 print([name for name in sys.modules if name.startswith("sqlalchemy.dialects.")])
 """
     ran = run(script)
@@ -117,7 +117,7 @@ url = SecretStr({url!r})
 settings = load_settings(app).model_copy(update={{"database_url": url}})
 print(len(read_side_beside(None, settings).projections) > 5)
 with open_reader(settings) as reader:
-    print("us_holder" in reader.views, "letter" in reader.views)
+    print("us_holder" in reader.views, "dead_letter" in reader.views)
     print(list(reader.select("SELECT count(*) FROM us_holder").rows))
 print("sqlalchemy" in sys.modules)
 """

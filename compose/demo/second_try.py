@@ -6,7 +6,7 @@ from compose.demo.story import Story
 
 PARCEL, LOST = (f"parcel-{number}".encode() for number in (1, 2))
 LETTERS, RETRY = "dead-letters", "retry"
-OURS = f"FROM letter WHERE key IN (X'{PARCEL.hex()}', X'{LOST.hex()}')"
+OURS = f"FROM dead_letter WHERE key IN (X'{PARCEL.hex()}', X'{LOST.hex()}')"
 LEFT, STATUSES = f"\n    SELECT id, status\n    {OURS}", f"SELECT status {OURS}"
 
 
@@ -38,7 +38,7 @@ def tell(story: Story) -> None:
         (True, PARCEL, b"the first", "1"),
         (waited_ms >= 1000, retry.key(), retry.value(), headers["retry_attempt"]),
     )
-    left = story.ask(LEFT, "--as", "operator")
+    left = story.ask(LEFT, "--as", "support")
     delivered = "the carrier delivers it on this second try, so no letter waits any more"
     story.voice.expect(delivered, ["PARKED"], [status for _, status in left])
     listed = story.service.verb("letters", "list").stdout

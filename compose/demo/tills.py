@@ -11,7 +11,7 @@ from compose.demo.till_day import STREET, TillDay, till_day
 OUTCOMES = """
     SELECT coalesce(reason, status) AS verdict, count(*) AS invoices FROM outcome
     WHERE aggregate_type = 'invoice' GROUP BY 1 ORDER BY 1"""
-BROKEN = "SELECT count(*) FROM letter WHERE error LIKE '%no invoice%'"
+BROKEN = "SELECT count(*) FROM dead_letter WHERE error LIKE '%no invoice%'"
 CUSTOMERS = """
     SELECT l.aggregate_id AS card, count(*) AS invoices,
            count(DISTINCT json_extract(i.payload, '$.store_id')) AS stores,

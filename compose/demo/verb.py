@@ -88,7 +88,7 @@ def _started(
     voice.say(f"All of it takes commands after {time.monotonic() - began:.1f} s.")
     servers = service.bootstrap_servers
     first, second = (parts.enter_context(Client(application, servers)) for _ in range(2))
-    reader = parts.enter_context(open_reader(service.settings, Access.OPERATOR))
+    reader = parts.enter_context(open_reader(service.settings, Access.SUPPORT))
     plain = PlainKafka(servers)
     return Story(service, interruption, voice, (first, second), plain, reader, commands)
 

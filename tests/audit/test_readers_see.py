@@ -94,7 +94,7 @@ def test_a_view_that_was_replaced_or_dropped_is_named(
             connection.execute(text("SET LOCAL search_path TO public, projections"))
         connection.execute(text("DROP VIEW us_holder"))
         connection.execute(text(MALLORY))
-        connection.execute(text("DROP VIEW letter"))
+        connection.execute(text("DROP VIEW dead_letter"))
 
     looked = CheckResult()
     with snapshot(read_side.engine) as connection:
@@ -104,7 +104,7 @@ def test_a_view_that_was_replaced_or_dropped_is_named(
         ]
 
     assert [one.split(":")[0] for one in said] == [
-        "the view letter is missing",
+        "the view dead_letter is missing",
         "the view us_holder does not show what this version of verdict lets it show",
     ]
     assert "mallory" in said[1]

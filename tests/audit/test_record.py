@@ -40,7 +40,7 @@ def test_auditors_see_what_was_found_and_readers_nothing_personal(
     new_database: NewDatabase,
 ) -> None:
     settings = settings_alone(APPLICATION, database_url=read_side(new_database()))
-    with open_reader(settings, Access.OPERATOR) as reader:
+    with open_reader(settings, Access.SUPPORT) as reader:
         assert ReadSideViews(reader, "dead-letters").verified is None
     record(settings, run())
     record(settings, run(findings=1))
@@ -51,7 +51,7 @@ def test_auditors_see_what_was_found_and_readers_nothing_personal(
     assert [readable(one[5]) for one in auditors] == [[], [FINDING]]
     assert [one[:5] for one in readers] == [one[:5] for one in auditors]
     assert [one[5] for one in readers] == [None, None]
-    with open_reader(settings, Access.OPERATOR) as reader:
+    with open_reader(settings, Access.SUPPORT) as reader:
         assert str(ReadSideViews(reader, "dead-letters").verified).endswith("order: 1 findings")
 
 

@@ -75,7 +75,7 @@ def test_one_that_mended_code_can_apply_is_retried(blocked: Blocked, lot: Holdin
     blocked("retry", P7, "--by", "ada", "--why", "mended")
 
     assert lot.read_side.holders() == {"bob": 1}
-    assert lot.interventions(("kind", "who", "why")) == [("replay", "ada", "mended")]
+    assert lot.interventions(("kind", "operator", "reason")) == [("replay", "ada", "mended")]
 
 
 def test_one_that_fails_again_stays_and_ends_with_1(blocked: Blocked) -> None:
@@ -95,7 +95,7 @@ def test_one_is_skipped_with_a_reason_by_the_user(
     assert blocked("skip", P8, "--why", "never open").exit_code == 0
     assert blocked("skip", P7, "--why", "mistyped").exit_code == 0
 
-    assert lot.interventions(("kind", "who", "why")) == [
+    assert lot.interventions(("kind", "operator", "reason")) == [
         ("evict", "ada", "never open"),
         ("evict", "ada", "mistyped"),
     ]
@@ -134,4 +134,4 @@ def test_a_record_that_stops_no_projection_is_not_skipped(
     assert [one.exit_code for one in answers] == [1, 1, 2]
     assert "nothing waits at 'position.events:0:0'" in answers[1].stderr
     assert "`verdict status` names the projections that are stopped" in answers[0].stderr
-    assert lot.read_side.select("SELECT * FROM decision") == []
+    assert lot.read_side.select("SELECT * FROM skipped_record") == []

@@ -17,12 +17,12 @@ from verdict.read_side.catalog import projections
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables.dead_letter_status import PARKED
 from verdict.read_side.tables.dead_letters import intervention, table
-from verdict.wire.letter import letter_id
+from verdict.wire.letter import dead_letter_id
 
 pytestmark = pytest.mark.proves("B-09")
 
 AT = Source("dead-letters", 2, 17)
-ID = letter_id(AT)
+ID = dead_letter_id(AT)
 NOON = 1_795_262_400_000
 Letters = Callable[..., Verdict]
 
@@ -129,7 +129,7 @@ def test_a_letter_is_given_up_with_a_reason(letters: Letters, engine: Engine) ->
 
 
 def test_a_letter_that_is_not_there_is_named(letters: Letters) -> None:
-    other = letter_id(Source("dead-letters", 0, 0))
+    other = dead_letter_id(Source("dead-letters", 0, 0))
 
     for verb in (("show", other), ("replay", other), ("skip", other, "--why", "x")):
         answer = letters(*verb)

@@ -123,7 +123,7 @@ def test_status_shows_what_runs_and_what_is_stopped(
         )
         connection.execute("INSERT INTO projection_position_v1 VALUES ('q', 1, ?, ?, 0)", place)
         connection.execute(
-            "INSERT INTO projection_held_v1 "
+            "INSERT INTO projection_blocked_v1 "
             "VALUES ('q', 1, 'order', 'o-1', 3, 5, '2026-01-01', NULL)"
         )
     connection.close()

@@ -86,18 +86,18 @@ def test_bytes_and_json_are_texts_in_csv(sql: Run) -> None:
 
 
 def test_without_a_query_the_views_are_listed_that_one_may_see(sql: Run) -> None:
-    reader, operator = (sql("--json", "--as", role).lines for role in ("reader", "operator"))
+    reader, support = (sql("--json", "--as", role).lines for role in ("reader", "support"))
 
     assert {"view": "us_holder", "about": "Clients who hold at least one position on a US exchange "
             "now."} in reader  # fmt: skip
-    assert {row["view"] for row in operator} - {row["view"] for row in reader} == {
-        "letter", "letter_intervention", "projection_intervention",
+    assert {row["view"] for row in support} - {row["view"] for row in reader} == {
+        "dead_letter", "dead_letter_intervention", "projection_intervention",
     }  # fmt: skip
 
 
 def test_a_view_s_name_describes_its_columns_in_their_order(sql: Run) -> None:
     described = sql("event_archive", "--json").lines
-    of_operators = sql("letter")
+    of_operators = sql("dead_letter")
 
     seen = json.loads(sql("SELECT * FROM projection_stopped", "--json").stdout)
     assert [row["column"] for row in sql("projection_stopped", "--json").lines] == [*seen]

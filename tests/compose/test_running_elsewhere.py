@@ -90,7 +90,7 @@ def test_the_service_has_settings_that_there_are(monkeypatch: pytest.MonkeyPatch
         APPLICATION, **{name: value for name, value in named.items() if value}
     )
     asked = content("prometheus.yml")["scrape_configs"][0]["static_configs"][0]["targets"]
-    assert asked == [f"{settings.page_names[0]}:{settings.page_port}"]
+    assert asked == [f"{settings.allowed_hosts[0]}:{settings.page_port}"]
     registry = SERVICES["kafka-ui"]["environment"]["KAFKA_CLUSTERS_0_SCHEMAREGISTRY"]
     assert registry == f"http://{asked[0]}"
     assert SERVICES["verdict"]["ports"] == [f"127.0.0.1:{settings.page_port}:{settings.page_port}"]

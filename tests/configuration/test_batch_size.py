@@ -47,14 +47,14 @@ def test_a_batch_that_no_transaction_can_hold_is_refused_with_what_would_fit(
         check_batch_size(settings(tmp_path, max_rows_per_batch=2_000_000))
 
     assert str(refused.value) == (
-        "max_rows_per_batch 2000000 x command_limit_bytes 65536 = 125,000 MiB a batch, and "
+        "max_rows_per_batch 2000000 x max_command_bytes 65536 = 125,000 MiB a batch, and "
         "publishing that takes about 1250 s in one transaction, of which Kafka allows 900: lower "
-        "max_rows_per_batch to 1440000 or command_limit_bytes to 47185"
+        "max_rows_per_batch to 1440000 or max_command_bytes to 47185"
     )
 
 
 @pytest.mark.parametrize(
-    "chosen", [{"max_rows_per_batch": 1_440_000}, {"command_limit_bytes": 47_185}]
+    "chosen", [{"max_rows_per_batch": 1_440_000}, {"max_command_bytes": 47_185}]
 )
 def test_what_the_message_proposes_fits(tmp_path: Path, free: Any, chosen: dict[str, int]) -> None:
     free(1000 * GIB)
@@ -68,9 +68,9 @@ def test_a_batch_that_the_disk_cannot_hold_is_refused(tmp_path: Path, free: Any)
         check_batch_size(settings(tmp_path))
 
     assert str(refused.value) == (
-        "max_rows_per_batch 20000 x command_limit_bytes 65536 = 1,250 MiB a batch, and "
+        "max_rows_per_batch 20000 x max_command_bytes 65536 = 1,250 MiB a batch, and "
         f"{tmp_path} must hold that 3 times while it is decided: 3,750 MiB are needed, 2,048 MiB "
-        "are free; make room, lower max_rows_per_batch or lower command_limit_bytes"
+        "are free; make room, lower max_rows_per_batch or lower max_command_bytes"
     )
 
 

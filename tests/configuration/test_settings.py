@@ -156,7 +156,7 @@ def test_exchanges_that_begin_as_json_and_are_none_are_refused(
 
 
 @pytest.mark.proves("C-11")
-@pytest.mark.parametrize("name", ["command_limit_bytes", "events_limit_bytes"])
+@pytest.mark.parametrize("name", ["max_command_bytes", "max_events_bytes"])
 def test_what_no_output_could_hold_is_refused_with_the_numbers(name: str) -> None:
     assert load_settings(APPLICATION, **{name: LARGEST_BYTES}).model_dump()[name] == LARGEST_BYTES
 

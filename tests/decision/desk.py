@@ -8,7 +8,7 @@ from commands.order import FillOrder, ModifyOrder, PlaceOrder
 from commands.position import OpenPosition
 from tests.application import APPLICATION, CATALOG, decode_snapshot, encode_command, receive
 from tests.model import Record
-from tests.model.reading import COMMAND_LIMIT_BYTES
+from tests.model.reading import MAX_COMMAND_BYTES
 from tests.traffic import START
 from verdict.model.aggregate import Aggregate
 from verdict.model.command import Command
@@ -70,7 +70,7 @@ def as_json(payload: object, *, key: bytes = b"order-1", **more: Any) -> Record:
     return Record("order.commands", 0, 0, START, key, value.encode())
 
 
-def command_record(record: Record, limit: int = COMMAND_LIMIT_BYTES) -> CommandRecord:
+def command_record(record: Record, limit: int = MAX_COMMAND_BYTES) -> CommandRecord:
     """Return a record as the operator gets it: cut at the limit, with the hash of the whole."""
     return truncate_command(Source(*record[:3]), record.timestamp, record.key, record.value, limit)
 

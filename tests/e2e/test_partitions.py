@@ -42,7 +42,9 @@ def test_added_partitions_stop_the_service_until_a_person_accepts_them(
     with deployment.running():
         deployment.await_quiet()
         assert place(deployment).event_ids == placed.event_ids
-        query = f"select \"partition\" from decision where topic = '{topic}' and who = 'ada'"
+        query = (
+            f"select \"partition\" from skipped_record where topic = '{topic}' and operator = 'ada'"
+        )
         deployment.reaches(query, [4, 5])
     assert len((deployment.seen().marker or pytest.fail("none")).offsets[topic]) == 6
     with deployment.running():

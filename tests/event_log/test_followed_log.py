@@ -145,7 +145,7 @@ def test_a_read_side_keeps_the_ids_of_the_log_that_it_follows(
 
     found = Identities(kafka).identity([TOPIC])
     with engine.connect() as connection:
-        rows = connection.execute(text("SELECT topic, topic_id, cluster_id FROM followed_topic"))
+        rows = connection.execute(text("SELECT topic, topic_id, cluster_id FROM source_topic"))
         assert [tuple(row) for row in rows] == [(TOPIC, found.topic_ids[TOPIC], found.cluster_id)]
 
 
@@ -156,7 +156,7 @@ def test_a_read_side_of_other_topics_is_refused(
 ) -> None:
     bind_to_log(engine, kafka, [TOPIC])
     with engine.begin() as connection:
-        connection.execute(text(f"UPDATE followed_topic_v1 SET {column} = 'another'"))
+        connection.execute(text(f"UPDATE source_topic_v1 SET {column} = 'another'"))
 
     with pytest.raises(DifferentLogError, match=r"the read side .*(id was|had the id) another"):
         bind_to_log(engine, kafka, [TOPIC])

@@ -77,7 +77,9 @@ def test_a_replay_of_what_is_published_must_end_where_the_marker_does() -> None:
         ForeignStateError, match="comes by the replay of this batch to entry 10"
     ) as refused:
         check_states(MARKER, batch(StateMove(0, before, NEXT)), Action.SKIP)
-    assert "command_memory_hours was changed since: then start once with" in str(refused.value)
+    assert "deduplication_window_hours was changed since: then start once with" in str(
+        refused.value
+    )
 
 
 def test_what_nobody_knows_yet_is_taken_as_it_is_shard_by_shard() -> None:

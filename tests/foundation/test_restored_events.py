@@ -212,7 +212,7 @@ def test_nothing_is_appended_to_another_kafka(power: PowerFailure) -> None:
     power.fail()
     before = power.events()
     with engine.begin() as connection:
-        connection.execute(text("UPDATE followed_topic_v1 SET cluster_id = 'another one'"))
+        connection.execute(text("UPDATE source_topic_v1 SET cluster_id = 'another one'"))
 
     with pytest.raises(DifferentLogError, match="the cluster's id was another one and is"):
         power.restore()

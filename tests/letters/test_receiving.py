@@ -67,25 +67,25 @@ def own_letter(*headers: tuple[str, bytes]) -> Letter:
 def test_a_reaction_that_failed_comes_back_with_its_name() -> None:
     """The event's own bytes and key, and of the letter's headers only that one."""
     letter = own_letter(
-        ("retry_topic", b"retry"), ("retry_reaction", b"award_points"), ("retry_attempt", b"1")
+        ("retry_topic", b"retry"), ("retry_policy", b"award_points"), ("retry_attempt", b"1")
     )
 
     row = row_of(letter, RULES)
 
     assert (row["status"], row["retry_topic"], row["attempt"]) == ("WAITING", "retry", 1)
     assert (row["bytes"], row["key"]) == (b"{}", b"order-1")
-    assert from_json(row["headers"]) == (("retry_reaction", b"award_points"),)
+    assert from_json(row["headers"]) == (("retry_policy", b"award_points"),)
 
 
 def test_a_reaction_that_is_none_now_is_parked_and_keeps_its_name() -> None:
     letter = own_letter(
-        ("retry_attempts", b"0"), ("retry_topic", b"retry"), ("retry_reaction", b"gone")
+        ("retry_attempts", b"0"), ("retry_topic", b"retry"), ("retry_policy", b"gone")
     )
 
     row = row_of(letter, RULES)
 
     assert (row["status"], row["retry_topic"]) == ("PARKED", "retry")
-    assert from_json(row["headers"]) == (("retry_reaction", b"gone"),)
+    assert from_json(row["headers"]) == (("retry_policy", b"gone"),)
 
 
 def test_what_came_with_a_key_that_was_cut_does_not_go_back() -> None:

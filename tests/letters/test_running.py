@@ -9,7 +9,7 @@ from verdict.model.source import Source
 from verdict.read_side.schema.database import create_read_side
 from verdict.read_side.schema.layout import TABLES
 from verdict.read_side.tables.dead_letters import table
-from verdict.wire.letter import letter_id
+from verdict.wire.letter import dead_letter_id
 
 
 def retrying(desk: Desk, backoff: str = "fixed:1s") -> RunningRetry:
@@ -39,7 +39,7 @@ def test_when_it_cannot_take_letters_in_it_says_why_and_nobody_waits_for_it(desk
     desk.put([b"x"])
     place = Source(desk.topics.dead_letters, 0, 0)
     row = {
-        "id": letter_id(place), "topic": "t", "partition": 0, "offset": 0, "attempt": 0,
+        "id": dead_letter_id(place), "topic": "t", "partition": 0, "offset": 0, "attempt": 0,
         "attempts": 0, "retry_topic": "t", "status": "PARKED", "headers": "[]", "received_at": NOW,
     }  # fmt: skip
     with desk.engine.begin() as connection:

@@ -41,7 +41,7 @@ def test_a_command_that_met_a_bug_comes_back_and_is_accepted_once_that_is_fixed(
     commands = deployment.commands()
     assert {(one.key, one.value) for one in commands} == {(commands[0].key, commands[0].value)}
     assert len(commands) >= 2
-    assert deployment.sql("select * from letter", "operator") == []
+    assert deployment.sql("select * from dead_letter", "support") == []
 
 
 def answered(deployment: Deployment, status: str) -> list[Response]:

@@ -19,7 +19,7 @@ from tests.model.fields import (
 )
 from verdict.wire.codec import DecodeError
 
-COMMAND_LIMIT_BYTES = 64 * 1024
+MAX_COMMAND_BYTES = 64 * 1024
 KEY_LIMIT_BYTES = 1024
 DEEPEST = (
     200  # values that our JSON reader lets lie in each other; the contract asks for some limit
@@ -104,7 +104,7 @@ def _filled(value: Any) -> Any:
 
 
 def _sent(aggregate_type: str, value: bytes | None) -> dict[str, Any] | None:
-    if value is None or len(value) > COMMAND_LIMIT_BYTES:
+    if value is None or len(value) > MAX_COMMAND_BYTES:
         return None
     if value.startswith(b"{"):
         return _json(value)

@@ -44,8 +44,14 @@ DECIDED: dict[str, list[dict[str, Any]]] = {
         | {"id": "a-waiting-letter", "offset": 91, "attempt": 2, "status": "WAITING"}
         | {"due_at": THEN.format(9)},
     ],
-    "letter_intervention_v1": [
-        {"letter_id": "a-parked-letter", "number": 1, "kind": "edit", "who": "bob", "why": "typo"}
+    "dead_letter_intervention_v1": [
+        {
+            "dead_letter_id": "a-parked-letter",
+            "number": 1,
+            "kind": "edit",
+            "who": "bob",
+            "why": "typo",
+        }
         | {"at": THEN.format(2), "sha256": "00"},
     ],
     "decision_v1": [
@@ -59,7 +65,7 @@ DECIDED: dict[str, list[dict[str, Any]]] = {
         }
         | {"why": "torn", "decided_at": THEN.format(1)},
     ],
-    "projection_held_v1": [
+    "projection_blocked_v1": [
         P_7
         | {"projection_version": 1, "version_needed": 2, "version_seen": 2}
         | {"found_at": THEN.format(0)},

@@ -42,7 +42,7 @@ def test_all_interventions_are_in_one_list_as_far_as_one_may_see_them(
     masked = text(browser.get("/audit").text)
     whole = text(browser.get("/audit", headers=BEARER).text)
     assert "ada skip order.events:0:5-6 torn" in masked
-    assert "Only with the token: letter_intervention, projection_intervention." in masked
+    assert "Only with the token: dead_letter_intervention, projection_intervention." in masked
     assert "bob" not in masked
     assert "bob edit dead letter a-parked-letter typo" in whole
     assert "cleo replay us_holder v1: position p-7 version 2" in whole

@@ -17,7 +17,7 @@ from verdict.http import lists
 from verdict.operations.status.read_side import ANSWERED
 from verdict.read_side.catalog import projections
 from verdict.read_side.tables.processor_tables import readable
-from verdict.settings.database_roles import OPERATOR
+from verdict.settings.database_roles import SUPPORT
 
 JSON = [
     "/state/order/o-1?at_version=1", "/history/invoice/inv-1?_limit=1&_offset=1",
@@ -100,7 +100,7 @@ def test_answers_of_the_last_minute_are_counted_by_outcome(
     url = new_database()
     fill(url)
 
-    with Reader(url, readable(projections(APPLICATION)), OPERATOR) as reader:
+    with Reader(url, readable(projections(APPLICATION)), SUPPORT) as reader:
         since = ("2020-01-01T00:00:00.000Z", "2100-01-01T00:00:00.000Z")
         whole, nothing = (dict(reader.select(ANSWERED, {"since": at}).rows) for at in since)
 
@@ -117,5 +117,5 @@ def test_what_is_personal_needs_the_token(new_database: Callable[[], str], opene
         masked, whole = browser.get(path).text, browser.get(path, headers=BEARER).text
         assert not [one for one in PERSONAL if one in masked]
         assert [one for one in PERSONAL if one in whole] == [*PERSONAL]
-    assert browser.get("/read/letter").status_code == 401
-    assert browser.get("/read/letter", headers=BEARER).json() == {"rows": [], "next": None}
+    assert browser.get("/read/dead_letter").status_code == 401
+    assert browser.get("/read/dead_letter", headers=BEARER).json() == {"rows": [], "next": None}

@@ -52,8 +52,8 @@ def test_where_other_roles_run_alone_the_decider_is_missed(page: Page) -> None:
 
     said = "no decider runs on /nowhere: start `verdict run decider`"
     assert page.browser.get("/readyz").json()["why"] == [said]
-    assert samples(page)["verdict_part_stopped", "lake"] == 1
-    assert samples(page)["verdict_part_stopped", "outcome"] == 0
+    assert samples(page)["verdict_component_stopped", "lake"] == 1
+    assert samples(page)["verdict_component_stopped", "outcome"] == 0
 
 
 def test_a_decider_that_gives_no_sign_of_life_is_why(page: Page) -> None:
@@ -120,7 +120,7 @@ def test_every_metric_is_told_and_named_as_prometheus_wants(page: Page) -> None:
     assert found["verdict_answer_seconds", "0.99"] == 1.2
     assert found["verdict_policy_rejected_total", "ship", "BUSINESS_RULE"] == 7
     assert found["verdict_policy_rejected_unexpected", "ship", "BUSINESS_RULE"] == 1
-    assert found["verdict_letters", "parked"] == 0
+    assert found["verdict_dead_letters", "parked"] == 0
 
 
 def test_what_is_unknown_has_no_value(page: Page) -> None:
@@ -133,7 +133,7 @@ def test_what_is_unknown_has_no_value(page: Page) -> None:
     "host", ["127.0.0.1:8300", "localhost", "[::1]:80", "10.0.0.7", "v.example"]
 )
 def test_who_asks_for_us_is_let_in(opened: Opened, host: str) -> None:
-    page = opened(page_names=("v.example",))
+    page = opened(allowed_hosts=("v.example",))
 
     assert page.browser.get("/livez", headers={"host": host}).status_code == 200
 
@@ -146,7 +146,7 @@ def test_a_name_that_was_made_to_point_here_is_not(page: Page, host: str) -> Non
     answer = page.browser.get("/status", headers={"host": host})
 
     assert answer.status_code == 421
-    assert "page_names" in answer.text
+    assert "allowed_hosts" in answer.text
 
 
 def test_every_answer_lets_nobody_elses_page_in(page: Page) -> None:

@@ -262,7 +262,7 @@ def test_what_is_personal_is_seen_with_the_token_alone(shown: TestClient, path: 
     "query",
     [
         "delete from outcome", "select * from outcome_v1", "drop view outcome",
-        "select 1; select 2", "attach 'x' as y", "select * from letter",
+        "select 1; select 2", "attach 'x' as y", "select * from dead_letter",
     ],
 )  # fmt: skip
 def test_a_query_reads_the_views_that_one_may_see_and_nothing_else(

@@ -206,9 +206,9 @@ def test_nothing_but_the_views_of_a_reader_is_read(shown: TestClient, view: str)
 
 
 def test_who_has_the_token_reads_letters(shown: TestClient) -> None:
-    refused = shown.get("/read/letter")
+    refused = shown.get("/read/dead_letter")
     assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
-    assert asked(shown, "/read/letter", headers=BEARER) == {"rows": [], "next": None}
+    assert asked(shown, "/read/dead_letter", headers=BEARER) == {"rows": [], "next": None}
 
 
 @pytest.mark.proves("S-05")
@@ -292,7 +292,7 @@ def test_whatever_is_sent_the_decider_reads(value: object) -> None:
 
 
 def test_what_is_too_long_is_not_read_to_its_end(opened: Opened) -> None:
-    browser = opened(page_token=TOKEN, command_limit_bytes=1000).browser
+    browser = opened(page_token=TOKEN, max_command_bytes=1000).browser
 
     answer = browser.post("/commands/order", content=b"x" * 1001, headers=BEARER)
     assert (answer.status_code, answer.json()["detail"]) == (

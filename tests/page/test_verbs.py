@@ -178,7 +178,7 @@ def test_an_aggregate_that_the_view_blocks_is_named_with_exit_code_1(
     copytree(filled, tmp_path / "held")
     with closing(connect(tmp_path / "held" / "verdict.db")) as database, database:
         database.execute(
-            "INSERT INTO projection_held_v1 VALUES "
+            "INSERT INTO projection_blocked_v1 VALUES "
             "('order_state', 1, 'order', 'o-1', 3, 4, '2026-11-21T12:00:00.000Z', NULL)"
         )
 

@@ -65,7 +65,7 @@ def test_who_has_the_token_retries_or_skips_and_that_is_recorded(
 
     assert f"{P7} {said}" in answer.text
     assert "No aggregate is blocked" in answer.text
-    assert lot.interventions(("kind", "who", "why")) == [(kind, "ada", "a test")]
+    assert lot.interventions(("kind", "operator", "reason")) == [(kind, "ada", "a test")]
 
 
 @pytest.mark.proves("S-05")

@@ -64,7 +64,7 @@ def compared(
 def held_in_one_go(name: str, deliveries: Iterable[Delivery]) -> Rows:
     """Return what is held after all of `deliveries` are taken at once, by aggregate.
 
-    Type, id, version needed, version seen and error, as `projection_held` has them.
+    Type, id, version needed, version seen and error, as `projection_blocked` has them.
     """
     built = declared(APPLICATION)[name](BESIDE)
     assert isinstance(built, Rebuildable)

@@ -24,7 +24,7 @@ from verdict.read_side.schema.creation import OWN_METADATA
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.schema.layout import TABLES
 from verdict.read_side.tables.processor_tables import readable
-from verdict.settings.database_roles import OPERATOR
+from verdict.settings.database_roles import SUPPORT
 from verdict.wire.topics import Topics
 
 NOW = 1_795_300_000_000
@@ -68,7 +68,7 @@ class ReadSide:
 
     def reader(self) -> Reader:
         """Return a connection that may read the views."""
-        return Reader(self.url, readable([*self.projections.values()]), OPERATOR)
+        return Reader(self.url, readable([*self.projections.values()]), SUPPORT)
 
     def select(self, statement: str) -> Rows:
         """Return the rows that a reader sees."""

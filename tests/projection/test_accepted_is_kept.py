@@ -184,7 +184,7 @@ def test_what_is_accepted_is_kept_by_every_store(read_side: ReadSide, limit: str
         applier.apply(batch)
         assert not applier.is_stopped, applier.failure
 
-    assert read_side.select("SELECT * FROM projection_held") == []
+    assert read_side.select("SELECT * FROM projection_blocked") == []
     assert read_side.select("SELECT count(*) FROM event_archive") == [(len(accepted),)]
     if limit in NEVER:
         assert len(accepted) <= len(log) - sum(name == limit for name, _ in commands())

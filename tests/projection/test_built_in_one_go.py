@@ -134,7 +134,7 @@ def test_states_some_of_which_nobody_can_read_are_built_as_batches_take_them(
     found = compared(read_side, name, log.deliveries)
     held = read_side.select(
         "SELECT aggregate_type, aggregate_id, version_needed, version_seen, error "
-        "FROM projection_held ORDER BY aggregate_id"
+        "FROM projection_blocked ORDER BY aggregate_id"
     )
 
     assert all(one.equal and one.live.rows for one in found)

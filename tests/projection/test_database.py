@@ -35,7 +35,7 @@ from verdict.read_side.schema.layout import TABLES, replace_view
 from verdict.read_side.schema.reader_role import grant_readers
 from verdict.read_side.tables.processor_tables import readable
 from verdict.settings.database_address import parse
-from verdict.settings.database_roles import OPERATOR, ROLES
+from verdict.settings.database_roles import ROLES, SUPPORT
 
 pytestmark = pytest.mark.both_databases
 TABLES_SCHEMA = {"sqlite": None, "postgresql": TABLES}
@@ -291,7 +291,7 @@ def test_nothing_depends_on_what_a_session_was_told_before(postgresql: Server) -
         with engine.connect() as connection:
             found = connection.execute(select(tally.table).order_by("aggregate_id"))
             assert [dict(row._mapping) for row in found] == rows
-        with Reader(url, readable(projections(APPLICATION)), OPERATOR) as reader:
+        with Reader(url, readable(projections(APPLICATION)), SUPPORT) as reader:
             for _ in range(10):  # more often than a driver takes before it prepares a statement
                 asked = "SELECT aggregate_id, version FROM program_tally_version LIMIT 1"
                 assert [*reader.select(asked).rows] == [("ω-00000", 1)]

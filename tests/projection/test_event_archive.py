@@ -107,7 +107,7 @@ def test_a_gap_is_not_held_back(read_side: ReadSide, log: EventLog) -> None:
     applier.apply(log.batch())
     assert [version for version, _ in read_side.select(HISTORY)] == [1, 2, 3]
     assert positions(read_side) == [1, 2, 3]
-    assert read_side.select("SELECT * FROM projection_held") == []
+    assert read_side.select("SELECT * FROM projection_blocked") == []
 
 
 def test_what_is_there_is_skipped_and_takes_no_position(read_side: ReadSide, log: EventLog) -> None:

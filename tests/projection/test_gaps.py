@@ -11,7 +11,7 @@ HELD = "SELECT projection, aggregate_type, aggregate_id, version_needed, version
 
 
 def held(read_side: ReadSide) -> Rows:
-    return read_side.select(f"{HELD} FROM projection_held ORDER BY aggregate_id")
+    return read_side.select(f"{HELD} FROM projection_blocked ORDER BY aggregate_id")
 
 
 @pytest.fixture(autouse=True)

@@ -118,7 +118,7 @@ def test_a_version_beside_takes_what_was_decided_in_any_batch(
     tables = lot.read_side.dump()
     assert tables["us_holder_row_v2"] == tables["us_holder_row_v1"] != []
     assert tables["us_holder_v2"] == tables["us_holder_v1"] != []
-    assert lot.read_side.select("SELECT * FROM projection_held") == []
+    assert lot.read_side.select("SELECT * FROM projection_blocked") == []
 
 
 @pytest.mark.proves("B-09")
@@ -132,7 +132,7 @@ def test_what_was_done_is_there_for_auditors_for_ever(lot: Holding) -> None:
     columns = ("projection", "version", "aggregate_type", "aggregate_id", "event_version")
     assert {*lot.interventions(columns)} == {("us_holder", 1, "position", "p-7", 2)}
     mallory, eve = to("mallory").decode(), to("eve").decode()
-    told = lot.interventions(("seq", "kind", "who", "why", "before", "after"))
+    told = lot.interventions(("seq", "kind", "operator", "reason", "before", "after"))
     assert [tuple(_spaced(value) for value in row) for row in told] == [
         (1, "replay", "ada", None, mallory, mallory),
         (2, "edit", "bob", "mistyped", mallory, eve),
@@ -266,7 +266,7 @@ def test_versions_that_are_lost_for_good_are_passed_over_and_what_came_behind_th
 
     assert said == f"{P1} and 1 behind it are passed over, and all that waited behind it"
     assert (lot.waiting(), lot.taken("p-1")) == ({}, [1, 4, 5])
-    assert lot.interventions(["event_version", "kind", "who", "after"]) == [
+    assert lot.interventions(["event_version", "kind", "operator", "after"]) == [
         (2, "evict", "ada", None),
         (3, "evict", "ada", None),
     ]
@@ -289,7 +289,7 @@ def test_who_accepts_that_an_aggregate_waits_lets_others_go_on_and_it_waits_on(
 
     assert (lot.waiting(), lot.read_side.holders()) == before
     assert said[0].endswith("`verdict materialise` goes on with what it was before version 2")
-    assert lot.interventions(["aggregate_id", "event_version", "kind", "who", "why"]) == [
+    assert lot.interventions(["aggregate_id", "event_version", "kind", "operator", "reason"]) == [
         ("p-1", 2, "accept", "ada", "it was mistyped"),
         ("p-7", 2, "accept", "ada", "it was mistyped"),
     ]
@@ -424,7 +424,7 @@ def test_what_an_operator_who_is_killed_leaves_behind_is_applied_by_the_service(
     lot.happen("p-1", PositionAdjusted(amount=2))
 
     assert lot.taken("p-7") == [1, 3, 4, 5]
-    assert lot.read_side.select("SELECT * FROM projection_held") == []
+    assert lot.read_side.select("SELECT * FROM projection_blocked") == []
 
 
 @pytest.mark.proves("B-09")

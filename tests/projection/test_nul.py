@@ -23,7 +23,6 @@ from verdict.model.nul import nul_in, spell_out_nul_in
 from verdict.read_side.live.decoding import RecordDecoder
 from verdict.read_side.projections.builtin.aggregate_state import aggregate_state
 from verdict.read_side.projections.builtin.event_archive import event_archive
-from verdict.read_side.schema import migrations
 from verdict.wire.catalog import catalog_of
 from verdict.wire.commands import encode_command
 from verdict.wire.payload import payload_from
@@ -145,24 +144,3 @@ def test_a_stored_nul_is_shown(new_database: NewDatabase) -> None:
         {"text": r"\0", "code": "-"}
     ]
     assert len(hashed) == 64
-
-
-@pytest.mark.both_databases
-def test_a_nul_that_was_archived_before_is_spelled_out(new_database: NewDatabase) -> None:
-    log = EventLog(1, "note", application=APP)
-    log.add("n-1", Written(note="first"), Written(note="second"))
-    read_side = ReadSide(new_database(), [event_archive(APP)])
-    read_side.applier("event_archive", application=APP).apply(log.everything())
-    before = {1: r'{"note":"a\u0000\\u0000"}', 2: r'{"note":"\\u0000"}'}
-    table = event_archive(APP).table
-    with read_side.engine.begin() as connection:
-        for position, payload in before.items():
-            at = table.c.global_position == position
-            connection.execute(table.update().where(at).values(payload=payload))
-        migrations._spell_out_archived_nul(connection)
-
-    rows = read_side.select("SELECT payload FROM event_archive ORDER BY global_position")
-    read_side.close()
-
-    found = [json.loads(row[0]) if isinstance(row[0], str) else row[0] for row in rows]
-    assert found == [{"note": "a\\0\\u0000"}, {"note": r"\u0000"}]

@@ -61,7 +61,7 @@ def names(engine: Engine) -> set[str]:
     [
         "CREATE TABLE outcome (id TEXT)",
         "CREATE VIEW outcome AS SELECT 'theirs' AS id",
-        "CREATE VIEW letter AS SELECT 'theirs' AS id",
+        "CREATE VIEW dead_letter AS SELECT 'theirs' AS id",
         "CREATE TABLE outbox (id TEXT)",
     ],
 )

@@ -206,7 +206,7 @@ def test_a_command_that_a_retry_cures_needs_no_attention(
             if mended:
                 broken.clear()
             clock.now += 10_000
-            memory.sql("SELECT 1 FROM letter")
+            memory.sql("SELECT 1 FROM dead_letter")
         keep(memory, url)
         bugs = [
             one

@@ -25,7 +25,7 @@ MADE = Decision(
 )
 HELD = (
     "SELECT projection, projection_version, aggregate_type, aggregate_id, version_needed, "
-    "version_seen, error FROM projection_held ORDER BY projection"
+    "version_seen, error FROM projection_blocked ORDER BY projection"
 )
 SHOWN = (
     "SELECT aggregate_type, aggregate_id, version, error, topic, "

@@ -34,7 +34,7 @@ from verdict.read_side.schema import creation
 from verdict.wire.topics import Topics
 
 HELD = """SELECT aggregate_id, version_needed, version_seen, found_at
-    FROM projection_held WHERE projection = 'us_holder' ORDER BY aggregate_id"""
+    FROM projection_blocked WHERE projection = 'us_holder' ORDER BY aggregate_id"""
 
 
 class Followed:
@@ -287,7 +287,7 @@ def test_whoever_is_asked_for_missing_events_looks_them_up(followed: Followed) -
     steps = [row[3] for row in plan]
     assert [step for step in steps if "SCAN" in step] == []
     assert {step.partition(" USING")[0] for step in steps if "SEARCH" in step} == {
-        "SEARCH projection_held_v1",
+        "SEARCH projection_blocked_v1",
         "SEARCH needed",
         "SEARCH needed_at",
         "SEARCH archived",
@@ -317,7 +317,7 @@ class TestWhatCannotBeApplied:
         followed.batch()
 
         assert not followed.holder.is_stopped
-        waits = "SELECT aggregate_id, version_needed, version_seen, error FROM projection_held"
+        waits = "SELECT aggregate_id, version_needed, version_seen, error FROM projection_blocked"
         [(name, needed, seen, error)] = followed.read_side.select(waits)
         assert (name, needed, seen) == ("p-1", 3, 3)
         assert error.startswith("record position.events:")
@@ -342,7 +342,7 @@ class TestWhatCannotBeApplied:
         followed.restart()
 
         assert not followed.holder.is_stopped
-        waits = "SELECT aggregate_id, version_needed, version_seen, error FROM projection_held"
+        waits = "SELECT aggregate_id, version_needed, version_seen, error FROM projection_blocked"
         [(*held, error)] = followed.read_side.select(waits)
         assert held == ["p-1", 3, 3]
         assert "not readable: its row in event_archive was altered" in error

@@ -38,9 +38,9 @@ RECORDED = InvoiceRecorded(
 PERSONAL = ["OAS1", "card-1", "1 Elm St", "411001", "555"]
 ASKED = "SELECT event_type, payload, value, hash FROM event_archive ORDER BY aggregate_type"
 CLOSED = {
-    "reader": ["letter", "letter_intervention", "projection_intervention"],
-    "auditor": ["letter", "letter_intervention"],
-    "operator": [],
+    "reader": ["dead_letter", "dead_letter_intervention", "projection_intervention"],
+    "auditor": ["dead_letter", "dead_letter_intervention"],
+    "support": [],
 }
 Row = tuple[Any, ...]
 
@@ -99,7 +99,7 @@ def test_readers_find_nothing_personal_in_events_and_all_the_rest(side: ReadSide
     assert len(invoice[3]) == 64
 
 
-@pytest.mark.parametrize("sees", [Access.AUDITOR, Access.OPERATOR])
+@pytest.mark.parametrize("sees", [Access.AUDITOR, Access.SUPPORT])
 def test_auditors_and_operators_see_payloads_whole(side: ReadSide, sees: Access) -> None:
     invoice, _ = ask(side, sees, ASKED)
 
@@ -115,7 +115,9 @@ def test_letters_are_for_operators_and_decisions_for_auditors(side: ReadSide, se
             with pytest.raises(NotAllowedError):
                 ask(side, sees, f"SELECT * FROM {view}")
         else:
-            assert len(ask(side, sees, f"SELECT * FROM {view}")) == (view != "letter_intervention")
+            assert len(ask(side, sees, f"SELECT * FROM {view}")) == (
+                view != "dead_letter_intervention"
+            )
 
 
 @pytest.mark.proves("S-03")

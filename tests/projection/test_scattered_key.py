@@ -13,7 +13,7 @@ from verdict.read_side.tables import skips
 from verdict.wire.response import Response
 from verdict.wire.skip_decision import Decision, Kind
 
-SCATTERED = "SELECT aggregate_type, aggregate_id, partitions FROM scattered_key ORDER BY 1, 2"
+SCATTERED = "SELECT aggregate_type, aggregate_id, partitions FROM misrouted_key ORDER BY 1, 2"
 
 
 def of(aggregate_id: str, partition: int, offset: int = 0, kind: str = "order") -> Response:

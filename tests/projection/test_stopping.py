@@ -28,7 +28,7 @@ from verdict.wire.skip_decision import Decision
 from verdict.wire.skips import NOTHING_PASSED_OVER, SkippedRanges
 from verdict.wire.topics import Topics
 
-HELD = "SELECT aggregate_id, version_needed, version_seen, error FROM projection_held"
+HELD = "SELECT aggregate_id, version_needed, version_seen, error FROM projection_blocked"
 STOPPED = (
     'SELECT projection, version, topic, partition, "offset", stopped_at FROM projection_stopped'
 )
@@ -333,4 +333,4 @@ def test_a_decision_that_is_written_down_stays_as_it_is(read_side: ReadSide) -> 
         with read_side.engine.begin() as connection:
             skips.copy(connection, [one])
 
-    assert read_side.select("SELECT who, why FROM decision") == [("ada", "a bomb")]
+    assert read_side.select("SELECT operator, reason FROM skipped_record") == [("ada", "a bomb")]

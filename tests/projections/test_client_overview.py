@@ -43,7 +43,7 @@ from verdict.wire.topics import Topics
 
 TYPES = "order", "position"
 OVERVIEW = "SELECT * FROM client_overview ORDER BY client"
-HELD = "SELECT aggregate_type, aggregate_id, version_needed FROM projection_held ORDER BY 1, 2"
+HELD = "SELECT aggregate_type, aggregate_id, version_needed FROM projection_blocked ORDER BY 1, 2"
 
 
 def placed(client: str, quantity: int = 10, price: int = 100) -> OrderPlaced:

@@ -35,7 +35,7 @@ from verdict.read_side.tables import blocked
 NAME = "us_holder_from_state"
 HELD = (
     "SELECT aggregate_type, aggregate_id, version_needed, version_seen, error "
-    "FROM projection_held ORDER BY aggregate_id"
+    "FROM projection_blocked ORDER BY aggregate_id"
 )
 STOPPED = "SELECT error FROM projection_stopped"
 

@@ -95,7 +95,7 @@ class Reacted:
             deployment=self.topics.deployment,
             topic_prefix=self.topics.prefix,
             partitions=self.topics.partitions,
-            reaction_trigger_ms=0,
+            policy_trigger_ms=0,
         )
 
     def killed_at(self, step: Failpoint, nth: int = 1) -> None:

@@ -28,7 +28,7 @@ from verdict.streaming.exactly_once.errors import CheckpointMismatchError, Fence
 from verdict.streaming.exactly_once.restart import restart_from_progress
 from verdict.streaming.exactly_once.steps import Failpoint
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.letter import RETRY_ATTEMPT, RETRY_REACTION
+from verdict.wire.letter import RETRY_ATTEMPT, RETRY_POLICY
 from verdict.wire.records import decode
 from verdict.wire.skip_decision import Decision
 from verdict.wire.topics import KEY_BYTES, Topics
@@ -94,7 +94,7 @@ def test_a_reaction_that_is_tried_again_is_told_by_a_header(reacted: Reacted) ->
         if earned(one) is not None and number in shipped({number: one})
     )
     value = encode_event(event_of(number, one))
-    reacted.send(topics.retry, [(number, value)], {RETRY_REACTION: "award_points"})
+    reacted.send(topics.retry, [(number, value)], {RETRY_POLICY: "award_points"})
     reacted.send(topics.retry, [("parcel-1", b"another service's")])
     reacted.run_to_the_end()
 
@@ -106,7 +106,7 @@ def test_a_reaction_that_is_tried_again_is_told_by_a_header(reacted: Reacted) ->
 def test_no_header_and_no_key_ends_the_reactions(reacted: Reacted) -> None:
     """G-02: headers are any bytes, keys any number of them; each record has its outcome."""
     topics, sale = reacted.topics, next(value for _, value in sales(1, seed=7))
-    not_text = dict.fromkeys((RETRY_REACTION, RETRY_ATTEMPT, "theirs"), b"\xff\xfe")
+    not_text = dict.fromkeys((RETRY_POLICY, RETRY_ATTEMPT, "theirs"), b"\xff\xfe")
     many = {f"h{n}": b"x" * 1000 for n in range(2_000)}
     key = "k" * 3_000_000
     event = encode_event(event_of("1", json.loads(sale)))
@@ -206,7 +206,7 @@ def test_without_a_marker_reactions_begin_at_the_ends(reacted: Reacted, left: by
 def test_a_retry_that_a_person_skips_is_jumped(reacted: Reacted) -> None:
     """Of those before it ours is sent again, another service's is not."""
     topics = reacted.topics
-    reacted.send(topics.retry, [("1", b"ours")], {RETRY_REACTION: "award_points"})
+    reacted.send(topics.retry, [("1", b"ours")], {RETRY_POLICY: "award_points"})
     reacted.send(topics.retry, [("1", b"another service's"), ("1", b"the giant")])
     [number] = {message.partition() or 0 for message in reacted.on(topics.retry)}
     skipped = Source(topics.retry, number, 2)
@@ -218,4 +218,4 @@ def test_a_retry_that_a_person_skips_is_jumped(reacted: Reacted) -> None:
     letters = {one.value(): one for one in reacted.on(topics.dead_letters)}
     found = {decode(DeadLetter, value or b"").source.offset: one for value, one in letters.items()}
     assert sorted(found) == [0, 2]
-    assert (RETRY_REACTION, b"award_points") in (found[0].headers() or [])
+    assert (RETRY_POLICY, b"award_points") in (found[0].headers() or [])

@@ -167,13 +167,13 @@ def test_a_retry_that_nobody_can_do_is_parked_for_the_reaction_that_it_is_for(
     retry = record("retry", value)
     [output] = REACTIONS.of(retry._replace(attempt=1), name)
     told = {name: value for name, value in pairs(output.headers) if name.startswith("retry")}
-    assert told == {"retry_attempts": "0", "retry_topic": "retry", "retry_reaction": name}
+    assert told == {"retry_attempts": "0", "retry_topic": "retry", "retry_policy": name}
 
 
 @pytest.mark.parametrize("name", ["a\0b", "a\nb", "\ud800", "x" * 257])
 def test_what_no_reaction_can_be_named_is_no_header(name: str) -> None:
     [output] = REACTIONS.of(record("retry", encode_event(invoice())), name)
-    assert "retry_reaction" not in dict(pairs(output.headers))
+    assert "retry_policy" not in dict(pairs(output.headers))
 
 
 def test_a_till_s_record_that_met_a_bug_comes_back_to_the_tills_topic() -> None:
@@ -242,7 +242,7 @@ def test_the_letter_of_a_failure_says_how_to_try_again() -> None:
     [output] = broken.of(retry, "broken")
     headers = dict(pairs(output.headers))
     told = {name: value for name, value in headers.items() if name.startswith("retry")}
-    assert told == {"retry_topic": "retry", "retry_reaction": "broken", "retry_attempt": "2"}
+    assert told == {"retry_topic": "retry", "retry_policy": "broken", "retry_attempt": "2"}
     [unreadable] = REACTIONS.of(record("POS", b"garbage"))
     assert dict(pairs(unreadable.headers))["retry_attempts"] == "0"
 

@@ -16,7 +16,7 @@ from verdict.read_side.catalog import projections
 from verdict.read_side.live.running import LiveProjections
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.tables.processor_tables import readable
-from verdict.settings.database_roles import OPERATOR
+from verdict.settings.database_roles import SUPPORT
 from verdict.wire.topics import Topics
 
 PATIENCE_S = 120
@@ -75,7 +75,7 @@ class Deployment:
 
     def select(self, statement: str, *parameters: str) -> list[tuple[Any, ...]]:
         """Return what a reader sees."""
-        with Reader(self.url, readable(some_projections()), OPERATOR) as reader:
+        with Reader(self.url, readable(some_projections()), SUPPORT) as reader:
             return list(reader.select(statement, parameters).rows)
 
 

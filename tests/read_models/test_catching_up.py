@@ -162,7 +162,7 @@ def test_one_that_is_added_later_comes_to_the_end_and_the_others_do_not_wait_for
     old.write(*old.happens("p-newer", opened("emil")))
     reaches(projecting, lambda: nobody_catches_up() and reached(old, "us_holder") == end(old))
     assert rows(engine) == wanted()
-    assert old.select("SELECT * FROM projection_held") == []
+    assert old.select("SELECT * FROM projection_blocked") == []
 
 
 @pytest.mark.long
@@ -299,5 +299,5 @@ def test_one_that_comes_level_applies_all_that_waited_though_nothing_else_happen
 
     mended = running()
 
-    reaches(mended, lambda: old.select("SELECT * FROM projection_held") == [])
+    reaches(mended, lambda: old.select("SELECT * FROM projection_blocked") == [])
     assert rows(engine) == wanted()

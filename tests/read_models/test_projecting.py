@@ -83,7 +83,7 @@ def test_what_is_aborted_is_never_seen(
     deployment.write(*deployment.happens("p-2", opened("bob")))
 
     reaches(projecting, lambda: deployment.select("SELECT client FROM us_holder") == [("bob",)])
-    assert deployment.select("SELECT * FROM projection_held") == []
+    assert deployment.select("SELECT * FROM projection_blocked") == []
 
 
 def test_tampering_stops_those_who_follow_the_topic_and_nobody_else(
@@ -136,7 +136,7 @@ def test_records_that_nobody_can_read_are_skipped_by_an_operator_and_all_continu
     reaches(second, lambda: deployment.select("SELECT client FROM us_holder") == [("ada",)])
     reaches(second, lambda: deployment.select("SELECT version FROM event_archive") == [(1,)])
     assert deployment.select("SELECT * FROM projection_stopped") == []
-    decided = 'SELECT topic, "offset", until, who, why FROM decision'
+    decided = 'SELECT topic, "offset", until_offset, operator, reason FROM skipped_record'
     assert deployment.select(decided) == [(events, 0, 2, *by)]
     assert [*records.listed()] == []
     with pytest.raises(NothingWaitsError):
@@ -156,13 +156,13 @@ def test_all_that_waits_is_applied_after_a_start_though_nothing_else_happens(
     happened = [deployment.happens(name, opened(name)) for name in names]
     deployment.write(*(record for one in happened for record in one))
     broken = running(declared=[*others, replace(compile_projection(us_holder), evolve=fails)])
-    at_fault = "SELECT count(*) FROM projection_held WHERE error IS NOT NULL"
+    at_fault = "SELECT count(*) FROM projection_blocked WHERE error IS NOT NULL"
     reaches(broken, lambda: deployment.select(at_fault) == [(len(names),)])
     reaches(broken, lambda: deployment.select("SELECT count(*) FROM event_archive") == [(5,)])
     broken.stop()
 
     mended = running()
-    reaches(mended, lambda: deployment.select("SELECT * FROM projection_held") == [])
+    reaches(mended, lambda: deployment.select("SELECT * FROM projection_blocked") == [])
     clients = deployment.select("SELECT client FROM us_holder ORDER BY client")
     assert clients == [(name,) for name in names]
 
@@ -213,7 +213,7 @@ def test_a_batch_of_too_many_bytes_is_applied_part_by_part(
     deployment.write(*deployment.happens("p-after", opened("bob")))
     reaches(projecting, lambda: holders() == left | {"bob"})
     assert deployment.select("SELECT * FROM projection_stopped") == []
-    assert deployment.select("SELECT * FROM projection_held") == []
+    assert deployment.select("SELECT * FROM projection_blocked") == []
 
 
 def test_a_bug_in_a_batch_is_told(
@@ -324,7 +324,7 @@ def test_carried_states_and_the_bytes_of_events_arrive_whole(
     reaches(projecting, lambda: bool(archived()) and bool(holders()))
     assert holders() == [("bob", 1)]
     assert archived() == [(1, events[0][2])]
-    held = "SELECT aggregate_type, aggregate_id FROM projection_held ORDER BY aggregate_id"
+    held = "SELECT aggregate_type, aggregate_id FROM projection_blocked ORDER BY aggregate_id"
     assert deployment.select(held) == [(topic, "bob"), (topic, "eve")]
     assert not deployment.select("SELECT error FROM projection_stopped")
 

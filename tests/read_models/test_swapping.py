@@ -328,7 +328,7 @@ def test_all_that_waited_is_applied_before_versions_are_compared(
     follow(followable, FIRST)
     buggy = replace(SECOND, evolve=fails)
     followable.apply(Applier(level.engine, buggy, followable.topics, live=False))
-    held = "SELECT count(*) FROM projection_held"
+    held = "SELECT count(*) FROM projection_blocked"
     assert followable.read_side.select(held) == [(POSITIONS,)]
 
     assert swapping.compare_versions(level).equal

@@ -14,12 +14,12 @@ from verdict.errors import UnreachableError, VerdictError
 from verdict.read_side.catalog import projections
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables.processor_tables import readable
-from verdict.settings.database_roles import OPERATOR, Roles
+from verdict.settings.database_roles import SUPPORT, Roles
 
 VIEWS = readable(projections(APPLICATION))
 PLACE = "INSERT INTO projections.projection_position_v1 VALUES ('x', 1, 't', 0, 5)"
 
-KINDS = ("reader", "auditor", "operator")
+KINDS = ("reader", "auditor", "support")
 Owned = Callable[[str, str], str]
 
 
@@ -32,7 +32,7 @@ def url(postgresql: Server) -> Iterator[str]:
 
 @pytest.fixture
 def reader(url: str) -> Iterator[Reader]:
-    with Reader(url, VIEWS, OPERATOR) as reader:
+    with Reader(url, VIEWS, SUPPORT) as reader:
         yield reader
 
 
@@ -154,7 +154,7 @@ def test_who_asks_for_a_view_is_told_when_its_owner_may_not_read(postgresql: Ser
         made.callback(postgresql.execute, "DROP ROLE poor")
         made.callback(postgresql.execute, "ALTER VIEW us_holder OWNER TO postgres", name)
         postgresql.execute("ALTER VIEW us_holder OWNER TO poor", name)
-        reader = made.enter_context(Reader(url, VIEWS, "verdict_operator"))
+        reader = made.enter_context(Reader(url, VIEWS, "verdict_support"))
 
         with pytest.raises(VerdictError, match=r"us_holder_v1, and the view .* its owner.*GRANT"):
             reader.select("SELECT * FROM us_holder")
@@ -192,14 +192,14 @@ NESTED = "ts_stat('select array_to_tsvector(array[event_id]) from event_archive_
         "SELECT * FROM projections.us_holder_v1",
         "EXPLAIN ANALYZE SELECT set_config('role', 'none', true)",
         "SELECT 1) AS t(c0); RESET ROLE; SELECT * FROM (SELECT 1",
-        "SELECT * FROM projections.verdict_operator('SELECT 1') AS t(c0 int)",
+        "SELECT * FROM projections.verdict_support('SELECT 1') AS t(c0 int)",
     ],
 )
 def test_who_is_confined_cannot_put_the_role_off(reader: Reader, statement: str) -> None:
     with pytest.raises(VerdictError):
         reader.few(statement, 10)
 
-    assert reader.few("SELECT current_user", 10).rows == [("verdict_operator",)]
+    assert reader.few("SELECT current_user", 10).rows == [("verdict_support",)]
 
 
 def test_who_is_confined_gets_the_first_rows_of_each_form_cut(reader: Reader) -> None:

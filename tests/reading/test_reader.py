@@ -261,7 +261,7 @@ def test_a_refusal_does_not_stick(reader: Reader) -> None:
             "SELECT * FROM us_holders",
             r"no such table: us_holders; is it us_holder\? `verdict sql` lists the views",
         ),
-        ("SELECT letter FROM us_holder", "no such column: letter; is it letter"),
+        ("SELECT dead_leter FROM us_holder", "no such column: dead_leter; is it dead_letter"),
         ("SELEC 1", 'near "SELEC": syntax error'),
         ("SELECT 1; SELECT 2", "one statement at a time"),
     ],

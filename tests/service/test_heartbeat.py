@@ -24,7 +24,7 @@ SERVICE = AnnouncedService(os.getpid(), "localhost:9092", "sqlite:///x")
 def test_a_batch_is_overdue_from_its_limit_to_its_end(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    heartbeat = Heartbeat(tmp_path, SERVICE, batch_limit_s=0)
+    heartbeat = Heartbeat(tmp_path, SERVICE, slow_batch_s=0)
     with batch_under_way("decider", 7):
         heartbeat.beat(None, {})
         heartbeat.beat(None, {})
@@ -45,7 +45,7 @@ def test_a_batch_within_its_limit_is_nobodys_business() -> None:
 
 
 def test_what_it_waits_for_and_what_stopped_is_announced(tmp_path: Path) -> None:
-    heartbeat = Heartbeat(tmp_path, SERVICE, batch_limit_s=60)
+    heartbeat = Heartbeat(tmp_path, SERVICE, slow_batch_s=60)
 
     heartbeat.beat(1_790_000_000.5, {"lake": "the disk is full"})
 
@@ -57,7 +57,7 @@ def test_what_it_waits_for_and_what_stopped_is_announced(tmp_path: Path) -> None
 
 @pytest.mark.proves("F-09")
 def test_a_sign_of_life_comes_without_any_news(tmp_path: Path) -> None:
-    heartbeat = Heartbeat(tmp_path, SERVICE, batch_limit_s=60)
+    heartbeat = Heartbeat(tmp_path, SERVICE, slow_batch_s=60)
     os.utime(tmp_path / FILE, (1, 1))
     assert silence_s(tmp_path) > SILENT_S
 
@@ -68,7 +68,7 @@ def test_a_sign_of_life_comes_without_any_news(tmp_path: Path) -> None:
 
 @pytest.mark.proves("F-08")
 def test_an_announcement_that_somebody_removed_is_made_again(tmp_path: Path) -> None:
-    heartbeat = Heartbeat(tmp_path, SERVICE, batch_limit_s=60)
+    heartbeat = Heartbeat(tmp_path, SERVICE, slow_batch_s=60)
     (tmp_path / FILE).unlink()
 
     heartbeat.beat(None, {})
@@ -80,7 +80,7 @@ def test_an_announcement_that_somebody_removed_is_made_again(tmp_path: Path) -> 
 def test_one_that_cannot_be_written_is_said_once_and_ends_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    heartbeat = Heartbeat(tmp_path, SERVICE, batch_limit_s=60)
+    heartbeat = Heartbeat(tmp_path, SERVICE, slow_batch_s=60)
     in_the_way = tmp_path / f"{FILE}.new"
     in_the_way.mkdir()
 

@@ -14,13 +14,13 @@ Select = Callable[[str], list[dict[str, Any]]]
 OTHERWISE = {
     "projection_position": "offsets of what a service writes: Kafka's own records lie between",
     "us_holder_change": "the order in which events of several partitions arrive",
-    "followed_topic": "ids that Kafka gives its topics",
+    "source_topic": "ids that Kafka gives its topics",
 }
 COLUMNS: Mapping[str, set[str]] = {
     "event_archive": {"global_position", "offset"},  # the order of arrival; as above
     # its place follows from its own, where one without a key has any partition; when it came
-    "letter": {"id", "partition", "offset", "due_at", "received_at"},
-    "projection_held": {"found_at"},  # when
+    "dead_letter": {"id", "partition", "offset", "due_at", "received_at"},
+    "projection_blocked": {"found_at"},  # when
     **{f"{kind}_state": {"global_position"} for kind in APPLICATION.aggregate_types},
 }
 OF_AN_EVENT = re.compile(r"(\.events:\d+):\d+")  # an offset in the error of a letter

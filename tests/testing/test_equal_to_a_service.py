@@ -37,7 +37,7 @@ from verdict.testing import InMemory, LogRecord, Service
 from verdict.testing.read_side import FILE
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.headers import pairs
-from verdict.wire.letter import RETRY_ATTEMPT, RETRY_REACTION, Pairs
+from verdict.wire.letter import RETRY_ATTEMPT, RETRY_POLICY, Pairs
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.records import decode, encode
 from verdict.wire.reply import REPLY_TO
@@ -155,9 +155,9 @@ def records() -> Iterator[tuple[str, bytes | None, bytes | None, int, Headers]]:
         tried = [(RETRY_ATTEMPT, attempt), (REPLY_TO, bytes(number * 8))]
         yield "order.commands", KEY, envelope(slow, command_id=f"slow-{number}"), now, tried
         yield "POS", b"till", b"{", now, tried
-        named = [(RETRY_REACTION, attempt), *tried]
+        named = [(RETRY_POLICY, attempt), *tried]
         yield "retry", b"retried", b"no event", now, named
-        yield "retry", b"retried", b"no event", now, [(RETRY_REACTION, b"faulty"), *tried]
+        yield "retry", b"retried", b"no event", now, [(RETRY_POLICY, b"faulty"), *tried]
 
 
 def take_times_from_senders(servers: Servers, topics: Topics) -> None:
@@ -299,5 +299,5 @@ def test_what_is_compared_is_of_every_kind(both: Both) -> None:
         assert reason in outcomes
     written = Counter(name.rpartition(".")[2] for name, of in both.service.log.items() for _ in of)
     assert min(written[what] for what in ("events", "rejected", "dead-letters", "replies")) > 10
-    assert any("'WAITING'" in one for one in both.service.shown["letter"])
-    assert any("'PARKED'" in one for one in both.service.shown["letter"])
+    assert any("'WAITING'" in one for one in both.service.shown["dead_letter"])
+    assert any("'PARKED'" in one for one in both.service.shown["dead_letter"])

@@ -96,7 +96,7 @@ def test_what_nobody_can_read_becomes_a_dead_letter_that_people_see(world: World
     record = world.app.put("order.commands", b"garbage", b"order-1")
 
     assert world.app.response_to(record.source) is None
-    [letter] = world.app.sql("SELECT status, error FROM letter")
+    [letter] = world.app.sql("SELECT status, error FROM dead_letter")
     assert letter["status"] == "PARKED"
     assert "no Confluent header" in letter["error"]
 
@@ -223,7 +223,7 @@ def test_a_policy_that_fails_is_tried_again_when_its_letter_is_due() -> None:
     late = replace(application, policies=(Policy("late", ("order",), bug.react),))
     with InMemory(late, clock=lambda: times[0]) as app:
         app.send("order-1", PLACE, 0)
-        letters = "SELECT status, attempt FROM letter"
+        letters = "SELECT status, attempt FROM dead_letter"
         assert app.sql(letters) == [{"status": "WAITING", "attempt": 0}]
         bug.mended = True
         times[0] = 999

@@ -194,7 +194,7 @@ def _sending(settings: Settings) -> Iterator[Client]:
     servers = options.pop("bootstrap.servers")
     try:
         sender = Client(
-            settings.application, servers, settings.topics, options, settings.command_limit_bytes
+            settings.application, servers, settings.topics, options, settings.max_command_bytes
         )
     except KafkaException as error:
         raise settings_refused(error) from error

@@ -32,7 +32,7 @@ app = typer.Typer(add_completion=False)
 SHOWN = 1_000  # aggregates in a table
 KEPT = ("id", "version", "life_cycle", "global_position", "decided_at")
 BLOCKED = """\
-SELECT held.aggregate_id, held.version_needed, held.error FROM projection_held held
+SELECT held.aggregate_id, held.version_needed, held.error FROM projection_blocked held
 JOIN projection_live live
 ON live.projection = held.projection AND live.version = held.projection_version
 WHERE held.projection = :view ORDER BY 1"""

@@ -67,12 +67,12 @@ class Connection:
         bootstrap_servers: str,
         topics: Topics | None,
         config: Mapping[str, str] | None,
-        command_limit_bytes: int,
+        max_command_bytes: int,
         own_replies: bool,
     ) -> None:
         self._catalog = catalog_of(application)
         self._topics = topics or Topics(application)
-        self._limit = command_limit_bytes
+        self._limit = max_command_bytes
         self._made_by = os.getpid()
         self._trouble = PendingError()
         self.waiting = PendingCommands()
@@ -183,7 +183,7 @@ class ConnectionState:
         bootstrap_servers: str,
         topics: Topics | None = None,
         config: Mapping[str, str] | None = None,
-        command_limit_bytes: int = COMMAND_BYTES,
+        max_command_bytes: int = COMMAND_BYTES,
         *,
         own_replies: bool = False,
     ) -> None:
@@ -194,13 +194,13 @@ class ConnectionState:
             bootstrap_servers: Where Kafka is found, `host:port` with commas between.
             topics: Of the deployment to talk to; default: no prefix.
             config: Further settings of librdkafka, such as `security.protocol`.
-            command_limit_bytes: What the deciding side reads at most of one command.
+            max_command_bytes: What the deciding side reads at most of one command.
             own_replies: Have answers copied for this client, and read them alone: for the answers
                 of many clients, where each would otherwise read all; a copy costs the decider a
                 record.
         """
         self._connection = Connection(
-            application, bootstrap_servers, topics, config, command_limit_bytes, own_replies
+            application, bootstrap_servers, topics, config, max_command_bytes, own_replies
         )
 
     @property

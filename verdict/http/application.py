@@ -77,7 +77,7 @@ def page_of(
         responses=problems(403, 421),
     )
     page.state.stopping = threading.Event()
-    page.middleware("http")(partial(guarded, names=settings.page_names))
+    page.middleware("http")(partial(guarded, names=settings.allowed_hosts))
     _add_health(page, watch, settings.data_dir if beside else None)
     add_rest(page, settings)
     add_feeds(page, settings)

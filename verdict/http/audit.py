@@ -14,18 +14,22 @@ RUNS, ROWS = 20, 50  # of verify, and of interventions
 
 VERIFIED = "SELECT * FROM verification ORDER BY seq DESC LIMIT :most"
 INTERVENTIONS = {  # by the view that one must be allowed to read
-    "decision": """\
-SELECT decided_at AS at, who, CASE kind WHEN 'SKIPPED' THEN 'skip' ELSE lower(kind) END AS kind,
-topic || ':' || "partition" || ':' || "offset" || '-' || until AS about, why FROM decision""",
+    "skipped_record": """\
+SELECT decided_at AS at, operator AS who,
+CASE kind WHEN 'SKIPPED' THEN 'skip' ELSE lower(kind) END AS kind,
+topic || ':' || "partition" || ':' || "offset" || '-' || until_offset AS about,
+reason AS why FROM skipped_record""",
     "aggregate_quarantined": """\
 SELECT decided_at AS at, operator AS who, 'quarantine' AS kind,
 aggregate_type || ' ' || aggregate_id || ' from version ' || version AS about, reason AS why
 FROM aggregate_quarantined""",
     "projection_intervention": """\
-SELECT at, who, kind, projection || ' v' || version || ': ' || aggregate_type || ' ' ||
-aggregate_id || ' version ' || event_version AS about, why FROM projection_intervention""",
-    "letter_intervention": """\
-SELECT at, who, kind, 'dead letter ' || letter_id AS about, why FROM letter_intervention""",
+SELECT at, operator AS who, kind, projection || ' v' || version || ': ' || aggregate_type || ' ' ||
+aggregate_id || ' version ' || event_version AS about, reason AS why
+FROM projection_intervention""",
+    "dead_letter_intervention": """\
+SELECT at, operator AS who, kind, 'dead letter ' || dead_letter_id AS about, reason AS why
+FROM dead_letter_intervention""",
 }
 
 Page = Annotated[int, Query(ge=0, le=LARGEST // ROWS)]

@@ -72,7 +72,7 @@ async def guarded(request: Request, call_next: Next, names: Collection[str]) -> 
     """Answer a request that is meant for us, with the headers that every answer has."""
     host = request.headers.get("host", "")
     if not is_ours(host, names):
-        said = f"{host!r} is not a name of this page: add it to the setting page_names"
+        said = f"{host!r} is not a name of this page: add it to the setting allowed_hosts"
         answer = _turned_away(request, said, 421)
     elif not is_of_ours(request) and not _follows_a_link(request):
         answer = _turned_away(request, "a page of another site asked for this: open it here", 403)
@@ -142,7 +142,7 @@ def sees(request: Request, settings: Settings) -> Access:
     """Return how much somebody sees: with the token, of a program or a browser, all."""
     cookie = request.cookies.get(COOKIE, "").encode()
     keeps = settings.page_token and hmac.compare_digest(cookie, kept(settings).encode())
-    return Access.OPERATOR if keeps or has_token(bearer(request), settings) else Access.READER
+    return Access.SUPPORT if keeps or has_token(bearer(request), settings) else Access.READER
 
 
 async def read(request: Request, limit: int) -> bytes | None:

@@ -91,9 +91,9 @@ class Commands:
 
         async def send(request: Request, wait_s: Wait = WAIT_S) -> Response:
             require_write_access(request, self._settings)
-            body = await read(request, self._settings.command_limit_bytes)
+            body = await read(request, self._settings.max_command_bytes)
             if body is None:
-                limit = self._settings.command_limit_bytes
+                limit = self._settings.max_command_bytes
                 return problem(413, f"a command has {limit} bytes at most")
             try:
                 aggregate_id, command_id, value = sendable(body)
@@ -134,7 +134,7 @@ class Commands:
                 await self._leave()
                 self._options = dict(options)
                 servers = options.pop("bootstrap.servers")
-                limit = self._settings.command_limit_bytes
+                limit = self._settings.max_command_bytes
                 self._client = AsyncClient(
                     self.application, servers, self._settings.topics, options, limit
                 )

@@ -181,7 +181,9 @@ METRICS = (
     Metric(
         "verdict_problems", "What somebody should look after, as the page lists.", (), _problems
     ),
-    Metric("verdict_part_stopped", "1 when a part of the service is stopped.", ("part",), _stopped),
+    Metric(
+        "verdict_component_stopped", "1 when a part of the service is stopped.", ("part",), _stopped
+    ),
     Metric(
         "verdict_lag_records",
         "What waits for a part, in offsets: a transaction takes one more than its records.",
@@ -235,7 +237,7 @@ METRICS = (
     Metric(
         "verdict_projection_stopped", "1 when a version is stopped.", VERSION, _projection_stopped
     ),
-    Metric("verdict_projection_held", "Aggregates that wait in a version.", VERSION, _held),
+    Metric("verdict_projection_blocked", "Aggregates that wait in a version.", VERSION, _held),
     Metric(
         "verdict_policy_rejected_total",
         "Rejections of commands that policies sent.",
@@ -248,5 +250,5 @@ METRICS = (
         REJECTED,
         _policy_unexpected,
     ),
-    Metric("verdict_letters", "Dead letters, `waiting` or `parked`.", ("status",), _letters),
+    Metric("verdict_dead_letters", "Dead letters, `waiting` or `parked`.", ("status",), _letters),
 )

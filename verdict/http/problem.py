@@ -19,7 +19,7 @@ MEANINGS = {
     403: "A page of another site made the request, or its sender may not see this.",
     404: "Nothing is known under this name or id.",
     413: "The body is longer than a command may be.",
-    421: "The Host header is not a name of this page; see the setting page_names.",
+    421: "The Host header is not a name of this page; see the setting allowed_hosts.",
     422: "A parameter or the body does not have the form that is described here.",
     500: "The request met a bug; the log of the page has more.",
     503: "Kafka or the database cannot be reached, or too many requests are open.",

@@ -111,7 +111,7 @@ class Rest:
         """Answer with rows of a view, sorted by its columns, and where the next ones are."""
         views = views_for(self._settings, sees(request, self._settings))
         if view not in views:
-            if view in views_for(self._settings, Access.OPERATOR):
+            if view in views_for(self._settings, Access.SUPPORT):
                 raise TokenRequiredError(f"the view {view!r} is not for everybody: {SEND_TOKEN}")
             raise NotFoundError(f"there is no view {view!r}: there are {', '.join(views)}")
         columns = columns_of(views[view])

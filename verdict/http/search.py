@@ -84,7 +84,7 @@ def _letter(row: Fields) -> Hit:
 COMMAND = "SELECT * FROM outcome WHERE"
 EVENT = "SELECT aggregate_type, aggregate_id, version, event_type FROM event_archive WHERE"
 LETTER = """\
-SELECT id, topic, "partition", "offset", status, attempt, attempts, due_at FROM letter WHERE"""
+SELECT id, topic, "partition", "offset", status, attempt, attempts, due_at FROM dead_letter WHERE"""
 AT = 'topic = :topic AND "partition" = :partition AND "offset" = :offset LIMIT :most'
 HAS_ID = "aggregate_type IN ({types}) AND aggregate_id = :id"
 COMMANDS = SearchSource(f"{COMMAND} command_id = :id LIMIT :most", _command)
@@ -100,7 +100,7 @@ AGGREGATES = SearchSource(
 )
 EVENTS = SearchSource(f"{EVENT} event_id = :id LIMIT :most", _event)
 BLOCKED = SearchSource(
-    "SELECT :id AS id FROM projection_held "
+    "SELECT :id AS id FROM projection_blocked "
     "WHERE projection || '/' || aggregate_type || '/' || aggregate_id = :id LIMIT :most",
     _blocked,
 )
@@ -119,7 +119,7 @@ def add_search(page: FastAPI, settings: Settings, pages: Pages, watch: StatusSam
     def hits(request: Request, id: str) -> list[Hit]:
         with pages.reader(request) as reader:
             found = [*_hits(settings.application, reader, id)]
-        with open_reader(settings, Access.OPERATOR) as reader:  # their ids are no secret
+        with open_reader(settings, Access.SUPPORT) as reader:  # their ids are no secret
             return [*found, *_letters(settings.application, reader, id)]
 
     def search(request: Request, q: Text = "") -> Response:

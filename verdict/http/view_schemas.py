@@ -44,7 +44,7 @@ def set_choices(operation: Schema, name: str, choices: Sequence[str]) -> None:
 
 def describe_views(paths: Schema, schemas: dict[str, Schema], settings: Settings) -> None:
     """Give each view an address of its own, with its columns; what is alike comes from FastAPI."""
-    every, open_to_all = (views_for(settings, sees) for sees in (Access.OPERATOR, Access.READER))
+    every, open_to_all = (views_for(settings, sees) for sees in (Access.SUPPORT, Access.READER))
     read = paths.pop("/read/{view}")["get"]
     for name, view in every.items():
         columns = columns_of(view)

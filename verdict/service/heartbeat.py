@@ -21,7 +21,7 @@ class Heartbeat:
     Args:
         data_dir: Of the service.
         service: As it is announced first.
-        batch_limit_s: A batch that is under way for longer is reported, here and in the log.
+        slow_batch_s: A batch that is under way for longer is reported, here and in the log.
         latencies: Of the decider, if that is here.
     """
 
@@ -29,12 +29,12 @@ class Heartbeat:
         self,
         data_dir: Path,
         service: AnnouncedService,
-        batch_limit_s: float,
+        slow_batch_s: float,
         latencies: Latencies | None = None,
     ) -> None:
         self.service = service
         self._data_dir = data_dir
-        self._limit_s = batch_limit_s
+        self._limit_s = slow_batch_s
         self._latencies = latencies or Latencies()
         self._overdue: Mapping[str, BatchUnderWay] = {}
         self._beat_at = 0.0

@@ -7,7 +7,7 @@ from threading import Thread
 
 from verdict.errors import TimedOutError
 
-FIRST_BATCH_S = 300.0  # not `batch_limit_s`: JVM and workers are cold, and others start too
+FIRST_BATCH_S = 300.0  # not `slow_batch_s`: JVM and workers are cold, and others start too
 
 
 class Rehearsal:

@@ -209,7 +209,7 @@ class ServiceProcess:
             os.getpid(), laid.servers, database, self._page_url, roles=role_set.names,
             deployment=settings.deployment,
         )  # fmt: skip
-        limit_s, latencies = settings.batch_limit_s, self._latencies
+        limit_s, latencies = settings.slow_batch_s, self._latencies
         self._heartbeat = Heartbeat(role_set.place.home, service, limit_s, latencies)
         held.callback(withdraw, role_set.place.home)
 

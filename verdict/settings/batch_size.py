@@ -38,15 +38,15 @@ def check_batch_size(settings: Settings) -> None:
     Raises:
         BatchSizeError: Names both settings, what they come to, and what to do.
     """
-    rows, limit, whole = settings.max_rows_per_batch, settings.command_limit_bytes, _whole(settings)
-    product = f"max_rows_per_batch {rows} x command_limit_bytes {limit} = {_mib(whole)} a batch"
+    rows, limit, whole = settings.max_rows_per_batch, settings.max_command_bytes, _whole(settings)
+    product = f"max_rows_per_batch {rows} x max_command_bytes {limit} = {_mib(whole)} a batch"
     seconds = math.ceil(whole / PUBLISHED_PER_S)
     if seconds > LONGEST_S:
         fitting = LONGEST_S * PUBLISHED_PER_S
         raise BatchSizeError(
             f"{product}, and publishing that takes about {seconds} s in one transaction, of which "
             f"Kafka allows {LONGEST_S}: lower max_rows_per_batch to {max(fitting // limit, 1)} or "
-            f"command_limit_bytes to {max(fitting // rows, 1)}"
+            f"max_command_bytes to {max(fitting // rows, 1)}"
         )
     if settings.in_object_store:
         return  # which says of no room
@@ -58,12 +58,12 @@ def check_batch_size(settings: Settings) -> None:
         raise BatchSizeError(
             f"{product}, and {folder} must hold that {COPIES} times while it is "
             f"decided: {_mib(whole * COPIES)} are needed, {_mib(free)} are free; make room, lower "
-            "max_rows_per_batch or lower command_limit_bytes"
+            "max_rows_per_batch or lower max_command_bytes"
         )
 
 
 def _whole(settings: Settings) -> int:
-    return settings.max_rows_per_batch * settings.command_limit_bytes
+    return settings.max_rows_per_batch * settings.max_command_bytes
 
 
 def _mib(size: int) -> str:

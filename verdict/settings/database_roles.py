@@ -4,9 +4,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 AUDITED = "projection_intervention"  # who may select from this view may see payloads
-READER, AUDITOR, OPERATOR = "verdict_reader", "verdict_auditor", "verdict_operator"
+READER, AUDITOR, SUPPORT = "verdict_reader", "verdict_auditor", "verdict_support"
 
-LETTERS = frozenset({"letter", "letter_intervention"})
+LETTERS = frozenset({"dead_letter", "dead_letter_intervention"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,17 +14,17 @@ class Roles:
     """Who may see what; each sees what those before it do, and more.
 
     A `reader` sees the read models, and of events what is not personal; an `auditor` their payloads
-    besides, and what people decided about them; an `operator` letters besides.
+    besides, and what people decided about them; `support` dead letters besides.
     """
 
     reader: str = READER
     auditor: str = AUDITOR
-    operator: str = OPERATOR
+    support: str = SUPPORT
 
     def each(self) -> Sequence[tuple[str, Collection[str]]]:
         """Return the roles, each with the views that stay closed to it."""
         return (
-            (self.reader, LETTERS | {AUDITED}), (self.auditor, LETTERS), (self.operator, ()),
+            (self.reader, LETTERS | {AUDITED}), (self.auditor, LETTERS), (self.support, ()),
         )  # fmt: skip
 
     def open_to(self, role: str, views: Sequence[str]) -> list[str]:

@@ -30,7 +30,7 @@ from pydantic_settings import (
 from verdict.errors import EnvironmentIncompleteError
 from verdict.model.application import Application
 from verdict.settings.application_loader import NoApplicationHereError
-from verdict.settings.database_roles import AUDITOR, OPERATOR, READER, Roles
+from verdict.settings.database_roles import AUDITOR, READER, SUPPORT, Roles
 from verdict.settings.parsers import (
     cluster_url,
     database,
@@ -107,7 +107,7 @@ class Settings(BaseSettings):
         READER, description="PostgreSQL role that may select the views, nothing personal in events."
     )
     auditor_role: RoleName = Field(AUDITOR, description="The same, and payloads of events whole.")
-    operator_role: RoleName = Field(OPERATOR, description="The same, and letters.")
+    support_role: RoleName = Field(SUPPORT, description="The same, and letters.")
 
     partitions: PositiveInt = Field(PARTITIONS, description="Of each topic, when it is created.")
     shards: PositiveInt = Field(
@@ -136,7 +136,7 @@ class Settings(BaseSettings):
     projection_trigger_ms: NonNegativeInt = Field(
         500, description="The same for the projections; less takes from the decider's processors."
     )
-    reaction_trigger_ms: NonNegativeInt = Field(
+    policy_trigger_ms: NonNegativeInt = Field(
         250, description="The same for what follows from events: commands, notifications."
     )
     lake_trigger_ms: NonNegativeInt = Field(
@@ -146,19 +146,19 @@ class Settings(BaseSettings):
         None, description="Where Parquet files go, on a POSIX file system; unset: in data_dir."
     )
     max_rows_per_batch: PositiveInt = Field(20_000, description="Commands in one batch.")
-    batch_limit_s: PositiveInt = Field(
+    slow_batch_s: PositiveInt = Field(
         60, description="A batch that is under way for longer is said: log, `verdict status`."
     )
     transaction_timeout_s: PositiveInt = Field(
         15, description="Of one batch's transaction; more when a full batch needs it."
     )
-    command_limit_bytes: Bytes = Field(
+    max_command_bytes: Bytes = Field(
         64 * 1024, description="Of one command; more is a dead letter; 1572864 at most."
     )
-    events_limit_bytes: Bytes = Field(
+    max_events_bytes: Bytes = Field(
         MIB, description="Of all events of one command; more is TOO_LARGE; 1572864 at most."
     )
-    command_memory_hours: PositiveInt = Field(
+    deduplication_window_hours: PositiveInt = Field(
         24, description="How long a command id is remembered at least."
     )
     retry_attempts: Annotated[int, Field(ge=0, le=MOST_ATTEMPTS)] = Field(
@@ -209,7 +209,7 @@ class Settings(BaseSettings):
     page_port: Annotated[int, Field(ge=0, le=65_535)] = Field(
         0, description="Its port; 0: that of the last start, or any that is free; `ready` names it."
     )
-    page_names: Annotated[tuple[str, ...], NoDecode, BeforeValidator(listed)] = Field(
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(listed)] = Field(
         (), description="Host names that it answers to, besides localhost and IP addresses."
     )
     page_token: Token | None = Field(
@@ -277,7 +277,7 @@ class Settings(BaseSettings):
     @property
     def roles(self) -> Roles:
         """Who may see what of the read side."""
-        return Roles(self.reader_role, self.auditor_role, self.operator_role)
+        return Roles(self.reader_role, self.auditor_role, self.support_role)
 
     @property
     def topics(self) -> Topics:

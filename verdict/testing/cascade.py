@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from verdict.reactions.policies.reaction import Reactions
 from verdict.testing.log import LogRecord, MemoryLog
 from verdict.wire.headers import pairs
-from verdict.wire.letter import RETRY_ATTEMPT, RETRY_REACTION, Pairs
+from verdict.wire.letter import RETRY_ATTEMPT, RETRY_POLICY, Pairs
 from verdict.wire.reply import REPLY_TO
 from verdict.wire.topics import OUTPUT_BYTES
 from verdict.write_side.decide.handle import Limits
@@ -45,7 +45,7 @@ class Cascade:
         reactions: Policies, notifications, and the topics of the deployment.
         clock: Gives the time of each record that follows, in epoch milliseconds.
         limits: What bounds a decision.
-        command_limit_bytes: Of one command.
+        max_command_bytes: Of one command.
     """
 
     def __init__(
@@ -54,14 +54,14 @@ class Cascade:
         reactions: Reactions,
         clock: Clock,
         limits: Limits,
-        command_limit_bytes: int,
+        max_command_bytes: int,
     ) -> None:
         self._log = log
         self._topics = reactions.topics
         self._reactions = reactions
         self._clock = clock
         self._limits = limits
-        self._command_limit = command_limit_bytes
+        self._command_limit = max_command_bytes
         self._state = DictState()
         commands = self._topics.every_commands()
         self._readers: dict[str, Reader] = dict.fromkeys(reactions.inputs, self._react)
@@ -108,7 +108,7 @@ class Cascade:
     def _react(self, record: LogRecord) -> Iterator[Output]:
         sent = record.topic in self._topics.inbound
         taken = _taken(record, self._command_limit if sent else OUTPUT_BYTES)
-        name = _header(record, RETRY_REACTION)
+        name = _header(record, RETRY_POLICY)
         named = None if name is None else name.decode(errors="backslashreplace")
         return self._reactions.of(taken, named)
 

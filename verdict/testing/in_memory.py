@@ -60,7 +60,7 @@ class InMemory:
         clock: Gives the time of each record in epoch milliseconds, as a broker does.
         topics: Of the deployment; default: no prefix.
         limits: What bounds a decision.
-        command_limit_bytes: Of one command.
+        max_command_bytes: Of one command.
     """
 
     def __init__(
@@ -71,13 +71,13 @@ class InMemory:
         clock: Callable[[], int] = wall_clock,
         topics: Topics | None = None,
         limits: Limits | None = None,
-        command_limit_bytes: int = COMMAND_BYTES,
+        max_command_bytes: int = COMMAND_BYTES,
     ) -> None:
         self._parts = ExitStack()
         self._catalog = catalog_of(application)
         self.topics = replace(topics or Topics(application), application=application)
         self._clock = clock
-        self._command_limit = command_limit_bytes
+        self._command_limit = max_command_bytes
         self._settings = settings or {}
         self._log = MemoryLog(self.topics)
         self._consequences = Cascade(
@@ -85,7 +85,7 @@ class InMemory:
             reactions_added(self.topics, self._settings),
             clock,
             limits or Limits(),
-            command_limit_bytes,
+            max_command_bytes,
         )
         self._opened: tuple[ReadSide, DeadLetterMemory] | None = None
 

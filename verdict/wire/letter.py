@@ -13,7 +13,7 @@ each a text in UTF-8. All of them may be absent; of one that is there twice, the
   setting `retry_backoff`.
 - `retry_id`: set on the way out; a retry that is sent twice, after a crash, carries the same one
   both times. It follows from the letter's place on `dead-letters`, so the next pass has another.
-- `retry_reaction`: of verdict's own letters, which policy or notification failed.
+- `retry_policy`: of verdict's own letters, which policy or notification failed.
 
 A retry carries `retry_attempt`, one more, `retry_attempts`, `retry_topic` and `retry_id`, whether
 or not the letter did; key, value and all other headers are passed on as they are. A service that
@@ -30,7 +30,7 @@ RETRY_ATTEMPTS = "retry_attempts"
 RETRY_TOPIC = "retry_topic"
 RETRY_BACKOFF = "retry_backoff"
 RETRY_ID = "retry_id"
-RETRY_REACTION = "retry_reaction"
+RETRY_POLICY = "retry_policy"
 
 MOST_ATTEMPTS = 999_999_999
 
@@ -60,6 +60,6 @@ class Letter:
         return next((value for found, value in reversed(self.headers) if found == name), None)
 
 
-def letter_id(source: Source) -> str:
+def dead_letter_id(source: Source) -> str:
     """Return the id of the letter at a place, which is its `retry_id` on the way out."""
     return str(uuid5(NAMESPACE, f"{source.topic}\0{source.partition}\0{source.offset}"))

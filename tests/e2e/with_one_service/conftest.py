@@ -27,7 +27,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBroker]:
 def deployment(own: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Deployment:
     """The deployment, in which all that happened before still counts."""
     found = Deployment(own.bootstrap_servers, "one", tmp_path_factory.mktemp("one") / "d")
-    found.environment |= {"VERDICT_BATCH_LIMIT_S": "3", "VERDICT_LAKE_TRIGGER_MS": "500"}
+    found.environment |= {"VERDICT_SLOW_BATCH_S": "3", "VERDICT_LAKE_TRIGGER_MS": "500"}
     found.environment |= {"VERDICT_PAGE": "true", "VERDICT_PAGE_TOKEN": TOKEN}
     return found
 

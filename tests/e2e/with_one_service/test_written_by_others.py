@@ -71,7 +71,7 @@ def test_who_skips_commands_that_kafka_dropped_goes_on_with_those_behind_them(
 
     recovered(deployment, *skip, "--by", "ada", "--why", "retention")
     kept_service.running()
-    decided = "select \"offset\", until from decision where why = 'retention'"
+    decided = "select \"offset\", until_offset from skipped_record where reason = 'retention'"
     assert deployment.sql(decided) == [[first, behind]]
     opened = (
         "select aggregate_id from us_holder_version where aggregate_id in ('p-last', 'p-behind')"
@@ -84,7 +84,7 @@ def test_who_skips_commands_that_kafka_dropped_goes_on_with_those_behind_them(
 
 def assert_on_record(deployment: Deployment, places: tuple[str, ...]) -> None:
     """What was passed over is told to those who ask, is no finding, and holds nothing up."""
-    decided = "select topic || ':' || partition || ':' || offset from decision order by topic"
+    decided = "select topic || ':' || partition || ':' || offset from skipped_record order by topic"
     deployment.reaches(decided, [*places])
     deployment.reaches(
         "select aggregate_id from us_holder_version where aggregate_id like 'p-b%'", ["p-before"]

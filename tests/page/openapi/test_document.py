@@ -58,7 +58,8 @@ READ = [
 ]
 HOSTILE = ("\x00", "\ud800", "9" * 400, "-1", "0001-01-01T00:00:00+14:00", "'\"\\%")
 WRONG = [
-    ("/nowhere", 404), ("/state/order/nobody", 404), ("/read/nothing", 404), ("/read/letter", 401),
+    ("/nowhere", 404), ("/state/order/nobody", 404), ("/read/nothing", 404),
+    ("/read/dead_letter", 401),
     ("/state/order/o-1?at_version=x", 422), ("/read/outcome?nope=1", 400),
     ("/feed/us_holder", 404), ("/read/outcome?_limit=0", 422),
 ]  # fmt: skip
@@ -137,7 +138,11 @@ def test_what_is_read_is_what_is_described(
     asked = {address: path for path, address in READ} | dict(zip(views, views, strict=True))
     answers = {address: browser.get(address, headers=headers) for address in asked}
 
-    letters = {"/read/letter", "/read/letter_intervention", "/read/projection_intervention"}
+    letters = {
+        "/read/dead_letter",
+        "/read/dead_letter_intervention",
+        "/read/projection_intervention",
+    }
     failed = {address: one.text for address, one in answers.items() if one.status_code != 200}
     assert failed.keys() == (set() if headers else letters)
     found = {address: answered(document, asked[address], one) for address, one in answers.items()}

@@ -42,7 +42,7 @@ class ParkedLetters:
             NoLetterError: There is none.
         """
         done = intervention.c
-        asked = select(intervention).where(done.letter_id == address).order_by(done.number)
+        asked = select(intervention).where(done.dead_letter_id == address).order_by(done.number)
         with snapshot(self._engine) as connection:
             letter = parked.letter(connection, address)
             interventions = [dict(row._mapping) for row in connection.execute(asked)]

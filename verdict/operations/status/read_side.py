@@ -39,7 +39,7 @@ VERSIONS = "SELECT projection, version, role, error FROM projection_version ORDE
 POSITIONS = 'SELECT projection, version, topic, "partition", next_offset FROM projection_position'
 WAITS = ", ".join(column.name for column in fields(BlockedAggregateStatus))
 FOLLOWED = "SELECT projection, topic FROM projection_topic"
-HELD = f"SELECT projection, projection_version, {WAITS} FROM projection_held"
+HELD = f"SELECT projection, projection_version, {WAITS} FROM projection_blocked"
 EVENTS = "SELECT coalesce(max(global_position), 0) FROM event_archive"  # it has no gaps
 ANSWERED_MS = 60_000
 ANSWERED = """\
@@ -50,8 +50,8 @@ WHERE decided_at > :since AND rule_code IS NOT NULL GROUP BY 1"""
 VERIFIED = """\
 SELECT ended_at, aggregate_type, aggregate_id, clean, findings FROM verification
 ORDER BY CASE WHEN aggregate_type IS NULL OR findings > 0 THEN 0 ELSE 1 END, seq DESC LIMIT 1"""
-LETTERS = "SELECT status, count(*) FROM letter GROUP BY status"
-# of the newest commands, as the view `scattered_key` reads an index of all there ever were; and not
+LETTERS = "SELECT status, count(*) FROM dead_letter GROUP BY status"
+# of the newest commands, as the view `misrouted_key` reads an index of all there ever were; and not
 # where a person has accepted partitions that were added: keys have moved to others then
 SCATTERED = """\
 WITH newest AS (
@@ -70,7 +70,7 @@ SELECT count(*) OVER (), aggregate_type, aggregate_id, (
   SELECT max("partition") FROM outcome AS one WHERE from_version IS NOT NULL
   AND one.aggregate_type = newest.aggregate_type AND one.aggregate_id = newest.aggregate_id
 ) AND NOT EXISTS (
-  SELECT 1 FROM decision WHERE "offset" = 0 AND until = 0
+  SELECT 1 FROM skipped_record WHERE "offset" = 0 AND until_offset = 0
   AND topic LIKE '%' || aggregate_type || '.commands'
 ) ORDER BY 2, 3 LIMIT 1"""
 
@@ -117,7 +117,7 @@ def read_side_beside(log: KafkaLog | None, settings: Settings) -> ReadSideStatus
 
 def views_of(settings: Settings) -> "ReadSideViews":
     """Ask the read side what its views say. Raises as above."""
-    with open_reader(settings, Access.OPERATOR) as reader:
+    with open_reader(settings, Access.SUPPORT) as reader:
         return ReadSideViews(reader, settings.topics.dead_letters)
 
 

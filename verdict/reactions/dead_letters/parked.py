@@ -177,10 +177,10 @@ def _intervene(
             f"letter {id!r} is not parked, it waits for its next try{due}: wait until it was sent "
             "or is parked"
         )
-    before_this = select(func.count()).where(intervention.c.letter_id == id)
+    before_this = select(func.count()).where(intervention.c.dead_letter_id == id)
     connection.execute(
         insert(intervention).values(
-            letter_id=id,
+            dead_letter_id=id,
             number=connection.execute(before_this).scalar_one() + 1,
             kind=kind,
             who=who,

@@ -22,10 +22,10 @@ from verdict.wire.letter import (
     RETRY_ATTEMPTS,
     RETRY_BACKOFF,
     RETRY_ID,
-    RETRY_REACTION,
+    RETRY_POLICY,
     RETRY_TOPIC,
     Letter,
-    letter_id,
+    dead_letter_id,
 )
 from verdict.wire.records import decode
 
@@ -67,7 +67,7 @@ def row_of(letter: Letter, rules: RetryRules) -> Row:
     kept = letter if own is None else replace(letter, key=own.key, value=own.bytes)
     rules = rules if own is None else _for_own(letter, own, rules)
     row: Row = {
-        "id": letter_id(letter.source),
+        "id": dead_letter_id(letter.source),
         "topic": letter.source.topic,
         "partition": letter.source.partition,
         "offset": letter.source.offset,
@@ -138,7 +138,7 @@ def _given_up(row: Row) -> str | None:
 
 def _passed_on(letter: Letter, own: DeadLetter | None) -> Any:
     if own is not None:  # they describe the letter, not what is in it
-        return tuple(pair for pair in letter.headers if pair[0] == RETRY_REACTION)
+        return tuple(pair for pair in letter.headers if pair[0] == RETRY_POLICY)
     return tuple(pair for pair in letter.headers if pair[0] not in REPLACED)
 
 

@@ -19,7 +19,7 @@ from verdict.streaming.event_log.skips import (
 from verdict.streaming.exactly_once.batch import OutputRecord, SourceBatch
 from verdict.streaming.exactly_once.publisher import Publisher
 from verdict.wire.headers import joined
-from verdict.wire.letter import RETRY_REACTION, RETRY_TOPIC
+from verdict.wire.letter import RETRY_POLICY, RETRY_TOPIC
 from verdict.wire.records import encode
 
 LOG = logging.getLogger("verdict.streaming.queries")
@@ -47,7 +47,7 @@ def note_skipped(kafka: KafkaConfig, settings: Settings, publisher: Publisher) -
         LOG.warning("passing over %s", one)
     records = [
         OutputRecord(topics.dead_letters, one.letter.key, encode(one.letter), joined(one.headers))
-        for one in dead_letters_of(kafka, plan, settings.command_limit_bytes)
+        for one in dead_letters_of(kafka, plan, settings.max_command_bytes)
         if _is_ours(one, topics.retry)
     ]
     end = {**reached, **plan.offsets}
@@ -60,4 +60,4 @@ def note_skipped(kafka: KafkaConfig, settings: Settings, publisher: Publisher) -
 def _is_ours(one: SkippedCommand, retry: str) -> bool:
     """Tell whether it is for us to send again; on `retry` lies what other services await, too."""
     again = RETRY_TOPIC in one.headers
-    return not again or one.letter.source.topic != retry or RETRY_REACTION in one.headers
+    return not again or one.letter.source.topic != retry or RETRY_POLICY in one.headers

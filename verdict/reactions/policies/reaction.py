@@ -16,7 +16,7 @@ from verdict.wire.commands import encode_command
 from verdict.wire.error_text import told
 from verdict.wire.exact_json import exact_json
 from verdict.wire.headers import Headers, joined
-from verdict.wire.letter import RETRY_ATTEMPT, RETRY_ATTEMPTS, RETRY_REACTION, RETRY_TOPIC
+from verdict.wire.letter import RETRY_ATTEMPT, RETRY_ATTEMPTS, RETRY_POLICY, RETRY_TOPIC
 from verdict.wire.records import decode_event, encode
 from verdict.wire.topics import COMMAND_TOPIC_BYTES, OUTPUT_BYTES, Topics
 from verdict.write_side.decide.parse import CommandRecord, dead_letter
@@ -191,7 +191,7 @@ class Reactions:
         """Return where a letter goes back to, whoever sends it: to the one reaction that failed."""
         if record.source.topic in self._inbound:
             return {RETRY_TOPIC: record.source.topic}
-        return {RETRY_TOPIC: self.topics.retry, RETRY_REACTION: name}
+        return {RETRY_TOPIC: self.topics.retry, RETRY_POLICY: name}
 
     def _letter(
         self,

@@ -43,7 +43,7 @@ def start_reactions(
     follow = partial(
         followed,
         reactions=reactions,
-        command_limit_bytes=settings.command_limit_bytes,
+        max_command_bytes=settings.max_command_bytes,
         folder=outputs.folder,
     )
 
@@ -65,7 +65,7 @@ def start_reactions(
         follow=follow,
         take=publish,
         rows=ROWS,
-        trigger_ms=settings.reaction_trigger_ms,
+        trigger_ms=settings.policy_trigger_ms,
         data=settings.data_dir,
         headers=True,
         with_history=with_history,

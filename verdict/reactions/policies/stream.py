@@ -13,7 +13,7 @@ from verdict.reactions.policies.reaction import Reactions
 from verdict.streaming.exactly_once.chunk import chunks
 from verdict.streaming.exactly_once.outputs import Handover
 from verdict.streaming.queries.records import records_in
-from verdict.wire.letter import RETRY_REACTION
+from verdict.wire.letter import RETRY_POLICY
 from verdict.wire.topics import KEY_BYTES, OUTPUT_BYTES
 from verdict.write_side.processor.outputs import OUTPUT_SCHEMA
 from verdict.write_side.processor.stream import bounded, header
@@ -22,7 +22,7 @@ REACTION = "reaction"
 
 
 def followed(
-    records: DataFrame, reactions: Reactions, command_limit_bytes: int, folder: Path
+    records: DataFrame, reactions: Reactions, max_command_bytes: int, folder: Path
 ) -> DataFrame:
     """Return what follows from every record, in the records' order.
 
@@ -30,18 +30,18 @@ def followed(
         records: Kafka's columns, with `timestamp TIMESTAMP` and `headers`, of the topics in
             `reactions.inputs`.
         reactions: What to do.
-        command_limit_bytes: What others send is cut here if it is longer.
+        max_command_bytes: What others send is cut here if it is longer.
         folder: On the local disk, for what is too many bytes for memory.
 
     Returns:
         `OUTPUT_SCHEMA`, for `handover.chunks_of`.
     """
     sent = F.col("topic").isin(reactions.topics.inbound)
-    limit = F.when(sent, command_limit_bytes).otherwise(OUTPUT_BYTES)
+    limit = F.when(sent, max_command_bytes).otherwise(OUTPUT_BYTES)
     # a task for each of Kafka's partitions would cost more than most batches do
     tasks = records.sparkSession.sparkContext.defaultParallelism
     return (
-        bounded(records, limit, F.substring(header(RETRY_REACTION), 1, KEY_BYTES).alias(REACTION))
+        bounded(records, limit, F.substring(header(RETRY_POLICY), 1, KEY_BYTES).alias(REACTION))
         .coalesce(tasks)
         .mapInArrow(ReactionTask(reactions, folder), OUTPUT_SCHEMA)
     )

@@ -55,7 +55,7 @@ class Applier:
     """Brings one projection forward; the only one that does so, or it stops.
 
     An aggregate at one of whose events the projection fails, or of which the database cannot keep
-    what comes of it, waits from there on, with the error in `projection_held`, and the others go
+    what comes of it, waits from there on, with the error in `projection_blocked`, and the others go
     on. A projection that fails otherwise is stopped: this applier leaves it as it is from then on,
     and the error is in `projection_stopped`. The next applier tries both again, since the code may
     have been mended, and success takes the error away. Only a key whose newest state is at fault

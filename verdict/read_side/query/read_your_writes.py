@@ -120,7 +120,7 @@ def _require_reachable(reader: Reader, projection: str, token: ReadToken) -> Non
     for (error,) in stopped:
         raise ProjectionUnavailableError(f"projection {projection} is stopped: {error}")
     held = reader.select(
-        "SELECT h.version_needed, h.error FROM projection_held h JOIN projection_live l "
+        "SELECT h.version_needed, h.error FROM projection_blocked h JOIN projection_live l "
         "ON l.projection = h.projection AND l.version = h.projection_version "
         "WHERE h.projection = :name AND h.aggregate_type = :type AND h.aggregate_id = :id",
         {"name": projection, "type": token.aggregate_type, "id": token.aggregate_id},

@@ -9,15 +9,12 @@ does the same to a database that has it already; `layout.put_views` renews the v
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from pydantic_core import from_json, to_json
 from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, func, select
 from sqlalchemy.schema import CreateColumn
 
 from verdict.adapters.sql import ownership
 from verdict.adapters.sql.statements import add_new
-from verdict.model.nul import spell_out_nul
 from verdict.read_side.schema import layout
-from verdict.read_side.tables.versions_in_one import bring_together
 
 metadata = MetaData()
 table = Table(
@@ -58,55 +55,8 @@ def _adopt(connection: Connection) -> None:
     ownership.adopt_relations(connection, tables, views)
 
 
-def _index_what_is_asked_for(connection: Connection) -> None:
-    field = {
-        "sqlite": "CASE WHEN json_valid(metadata) "
-        "THEN json_extract(metadata, '$.correlation_id') END",
-        "postgresql": "(CAST(metadata AS jsonb) ->> 'correlation_id')",
-    }
-    add_index(connection, "event_archive", "event", "event_id")
-    add_index(connection, "event_archive", "time", "decided_at")
-    add_index(connection, "event_archive", "correlation", field[connection.dialect.name])
-    add_index(connection, "outcome", "time", "decided_at")
-    add_index(connection, "client_recent_order_row", "status", "status")
-
-
-def _spell_out_archived_nul(connection: Connection) -> None:
-    r"""Write `\0` for each NUL in archived payloads: PostgreSQL's jsonb refuses to read it."""
-    schema = layout.tables_schema(connection)
-    for name in ownership.versions_of(connection, schema, "event_archive"):
-        rows = Table(
-            name,
-            MetaData(),
-            Column("global_position", BigInteger, primary_key=True),
-            Column("payload", Text),
-            schema=schema,
-        )
-        key, payload = rows.c.global_position, rows.c.payload
-        found = connection.execute(
-            select(key, payload).where(payload.contains(r"\u0000", autoescape=True))
-        ).all()
-        for position, document in found:
-            spelled = to_json(spell_out_nul(from_json(document))).decode()
-            connection.execute(rows.update().where(key == position).values(payload=spelled))
-
-
-def _add_rule_and_actor(connection: Connection) -> None:
-    """Add the columns; the rows that are there get the rules' codes when `outcome` is rebuilt."""
-    schema = layout.tables_schema(connection)
-    for name in ownership.versions_of(connection, schema, "outcome"):
-        for column in ("rule_code", "actor"):
-            add_column(connection, name, Column(column, Text))
-
-
 # append only; their numbers are their places, from 1
-MIGRATIONS: Sequence[Migration] = (
-    Migration("list the tables and views that are ours", _adopt),
-    Migration("index what auditors ask for", _index_what_is_asked_for),
-    Migration("say in one table what state a version is in", bring_together),
-    Migration("spell out NUL in archived payloads", _spell_out_archived_nul),
-    Migration("show the code of the rule and the actor of an outcome", _add_rule_and_actor),
-)
+MIGRATIONS: Sequence[Migration] = (Migration("list the tables and views that are ours", _adopt),)
 
 
 def bring_forward(connection: Connection, known: Sequence[Migration] = MIGRATIONS) -> None:

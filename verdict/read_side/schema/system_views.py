@@ -1,8 +1,9 @@
 """What the engine itself shows to readers: how far read models are, what waits, who decided."""
 
 from collections.abc import Mapping
+from typing import Any
 
-from sqlalchemy import select, union_all
+from sqlalchemy import Select, Table, select, union_all
 
 from verdict.read_side.projections.described import View, described
 from verdict.read_side.tables import (
@@ -25,6 +26,14 @@ TOPIC, PARTITION, OFFSET = "Topic in Kafka.", "Partition of the topic.", "Offset
 
 SHOWN = versions.views(versions.table)
 
+RENAMED = {"who": "operator", "why": "reason", "until": "until_offset"}
+
+
+def _for_readers(table: Table) -> Select[Any]:
+    """Return all columns of a table, under the names that readers know."""
+    return select(*(one.label(RENAMED.get(one.name, one.name)) for one in table.columns))
+
+
 OWN_VIEWS: Mapping[str, View] = {
     **verification.VIEWS,
     "projection_position": described(
@@ -42,14 +51,14 @@ OWN_VIEWS: Mapping[str, View] = {
         projection=OF_WHOM,
         topic=TOPIC,
     ),
-    "followed_topic": described(
+    "source_topic": described(
         select(source_topics.table),
         "The topics, by Kafka's own ids, from which the read side was filled.",
         topic="Name of the topic.",
         topic_id="Kafka's id of it, which a topic made anew under the name does not have.",
         cluster_id="Kafka's id of its cluster.",
     ),
-    "projection_held": described(
+    "projection_blocked": described(
         union_all(select(blocked.table), quarantined.held()),
         "Aggregates that wait in a projection: an event is missing or cannot be applied, or the "
         "aggregate is quarantined.",
@@ -97,8 +106,8 @@ OWN_VIEWS: Mapping[str, View] = {
         version=VERSION,
         settings="As JSON; empty when it has none.",
     ),
-    "letter": described(
-        select(dead_letters.table),
+    "dead_letter": described(
+        _for_readers(dead_letters.table),
         "Dead letters: what could not be handled, and waits for a next try or for a person.",
         id="Id of the letter.",
         topic="Topic that the record was on.",
@@ -114,22 +123,22 @@ OWN_VIEWS: Mapping[str, View] = {
         bytes="Value of the record.",
         headers="Headers of the record, as JSON.",
         received_at="When Kafka got the letter.",
-        who="Who did something about it last.",
-        why="The reason that they gave.",
+        operator="Who did something about it last.",
+        reason="The reason that they gave.",
     ),
-    "letter_intervention": described(
-        select(dead_letters.intervention),
+    "dead_letter_intervention": described(
+        _for_readers(dead_letters.intervention),
         "What people did about letters; nothing removes it.",
-        letter_id="Id of the letter.",
+        dead_letter_id="Id of the letter.",
         number="Counts what was done to the letter.",
         kind="What was done.",
-        who="Who did it.",
-        why="The reason that they gave.",
+        operator="Who did it.",
+        reason="The reason that they gave.",
         at="When it was done.",
         sha256="SHA-256 of the bytes that it was done to.",
     ),
     "projection_intervention": described(
-        select(interventions.table),
+        _for_readers(interventions.table),
         "What people decided about events that a projection could not apply; nothing removes it.",
         seq="Counts what was decided, without gaps.",
         projection=OF_WHOM,
@@ -138,22 +147,22 @@ OWN_VIEWS: Mapping[str, View] = {
         aggregate_id=ID,
         event_version="Version of the event.",
         kind="What was decided.",
-        who="Who decided it.",
-        why="The reason that they gave.",
+        operator="Who decided it.",
+        reason="The reason that they gave.",
         at="When it was decided.",
         before="The payload before, as JSON.",
         after="The payload that is used in its place, as JSON; none passes the event over.",
     ),
-    "decision": described(
-        select(skips.table),
+    "skipped_record": described(
+        _for_readers(skips.table),
         "What operators decided about records and topics.",
         topic=TOPIC,
         partition=PARTITION,
         offset="Offset of the first record that it is about.",
-        until="Offset after the last one.",
+        until_offset="Offset after the last one.",
         kind="`SKIPPED`: the records are passed over; `RESTORED`, `ACCEPTED`: a topic was changed.",
-        who="Who decided it.",
-        why="The reason that they gave.",
+        operator="Who decided it.",
+        reason="The reason that they gave.",
         decided_at="When it was decided.",
     ),
     "aggregate_quarantined": described(

@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 metadata = MetaData()
 table = Table(
-    "projection_held_v1",
+    "projection_blocked_v1",
     metadata,
     Column("projection", Text, primary_key=True),
     Column("projection_version", BigInteger, primary_key=True),

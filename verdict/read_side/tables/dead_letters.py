@@ -27,9 +27,9 @@ table = Table(
     Index("letter_due_v1", "status", "due_at", "id"),
 )
 intervention = Table(
-    "letter_intervention_v1",
+    "dead_letter_intervention_v1",
     metadata,
-    Column("letter_id", Text, primary_key=True),
+    Column("dead_letter_id", Text, primary_key=True),
     Column("number", BigInteger, primary_key=True),
     Column("kind", Text, nullable=False),
     Column("who", Text, nullable=False),

@@ -91,7 +91,7 @@ def shown() -> Select[*tuple[object, ...]]:
 
 
 def held() -> Select[*tuple[object, ...]]:
-    """Return quarantined aggregates as rows of `projection_held`, of each live projection.
+    """Return quarantined aggregates as rows of `projection_blocked`, of each live projection.
 
     The archive keeps every event that comes, and holds none.
     """

@@ -13,7 +13,7 @@ from verdict.adapters.sql.readers.reader import open_reader
 from verdict.settings.settings import Settings
 from verdict.wire.partitions import TopicPartition
 
-FOLLOWED = "SELECT topic, topic_id, cluster_id FROM followed_topic"
+FOLLOWED = "SELECT topic, topic_id, cluster_id FROM source_topic"
 REMEDY = (
     "Start with the Kafka and the database that belong together (bootstrap_servers, database_url); "
     "or name a database that is empty, which is filled from this Kafka's log"

@@ -9,7 +9,7 @@ from verdict.adapters.sql.statements import add_new
 
 metadata = MetaData()
 table = Table(
-    "followed_topic_v1",
+    "source_topic_v1",
     metadata,
     Column("topic", Text, primary_key=True),
     Column("topic_id", Text, nullable=False),

@@ -22,7 +22,7 @@ from verdict.model.source import Source
 from verdict.streaming.event_log.skip_log import skipped_ranges
 from verdict.wire.cloud_events import dead_letter_headers
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.letter import RETRY_REACTION
+from verdict.wire.letter import RETRY_POLICY
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.skip_decision import Decision, Kind
 from verdict.write_side.decide.parse import CommandRecord, dead_letter, truncate_command
@@ -228,8 +228,8 @@ def _letter(record: CommandRecord, error: str, attempt: int | None = None) -> Sk
 def _reaction(message: Message) -> dict[str, str]:
     """Return the header that says which reaction a retry asks for, if it does."""
     found = headers_of(message) or ()
-    asked = [value for name, value in found if name == RETRY_REACTION and value is not None]
-    return {RETRY_REACTION: asked[-1].decode(errors="replace")} if asked else {}
+    asked = [value for name, value in found if name == RETRY_POLICY and value is not None]
+    return {RETRY_POLICY: asked[-1].decode(errors="replace")} if asked else {}
 
 
 def _record(message: Message, limit: int) -> CommandRecord:

@@ -19,7 +19,7 @@ UNKNOWN = ShardState(
 )  # of a shard without commands since an older marker has a place for it
 SHOWN_BYTES = 8
 OR_MEMORY_CHANGED = (  # an outcome says in the state how long it is kept
-    ", or command_memory_hours was changed since: then start once with the former one"
+    ", or deduplication_window_hours was changed since: then start once with the former one"
 )
 
 

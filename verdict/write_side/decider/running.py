@@ -157,7 +157,7 @@ class DeciderQuery:
             commands,
             self._processor(),
             self._shards,
-            self._settings.command_limit_bytes,
+            self._settings.max_command_bytes,
             spark.createDataFrame(seeds, SEEDS_SCHEMA) if seeds else None,
         )
 
@@ -235,4 +235,4 @@ def _state(handle: Any, folder: Path | None) -> LogStructuredState:
 
 def limits_of(settings: Settings) -> Limits:
     """Return what bounds a decision."""
-    return Limits(settings.events_limit_bytes, settings.command_memory_hours * HOUR_MS)
+    return Limits(settings.max_events_bytes, settings.deduplication_window_hours * HOUR_MS)

@@ -17,7 +17,7 @@ def decisions(
     commands: DataFrame,
     processor: CommandProcessor,
     shards: Sequence[int],
-    command_limit_bytes: int,
+    max_command_bytes: int,
     seeds: DataFrame | None = None,
 ) -> DataFrame:
     """Decide every command.
@@ -29,7 +29,7 @@ def decisions(
         processor: Decides the commands of one shard.
         shards: Their keys, of `shard_keys`; as many as Spark's shuffle partitions, because Spark
             keeps one state per partition.
-        command_limit_bytes: Longer values are cut here, before the shuffle, so that no worker
+        max_command_bytes: Longer values are cut here, before the shuffle, so that no worker
             ever holds them.
         seeds: `SEEDS_SCHEMA`: the files that each shard of a fresh checkpoint begins with. They
             are read in batch 0 only: a checkpoint that has committed it needs them no more.
@@ -41,7 +41,7 @@ def decisions(
     # a task for each of Kafka's partitions would cost a lonely command more than its decision
     tasks = max(len(shards), commands.sparkSession.sparkContext.defaultParallelism)
     return (
-        bounded(commands, command_limit_bytes)
+        bounded(commands, max_command_bytes)
         .coalesce(tasks)
         .withColumn("shard", shard_of("key", shards))
         .groupBy("shard")

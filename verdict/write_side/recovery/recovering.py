@@ -198,7 +198,7 @@ def _decided(
 
 
 def _letters(ground: Runtime, settings: Settings, plan: SkipPlan) -> Iterator[OutputRecord]:
-    for one in dead_letters_of(ground.kafka, plan, settings.command_limit_bytes):
+    for one in dead_letters_of(ground.kafka, plan, settings.max_command_bytes):
         value, headers = encode(one.letter), joined(one.headers)
         yield OutputRecord(settings.topics.dead_letters, one.letter.key, value, headers)
 

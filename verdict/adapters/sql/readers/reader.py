@@ -32,7 +32,7 @@ class Access(StrEnum):
 
     READER = "reader"
     AUDITOR = "auditor"
-    OPERATOR = "operator"
+    SUPPORT = "support"
 
 
 class Reader:
@@ -134,5 +134,5 @@ def role_of(settings: Settings, sees: Access) -> str:
     """Return the name of the role that sees so much."""
     roles = settings.roles
     return {
-        Access.READER: roles.reader, Access.AUDITOR: roles.auditor, Access.OPERATOR: roles.operator,
+        Access.READER: roles.reader, Access.AUDITOR: roles.auditor, Access.SUPPORT: roles.support,
     }[sees]  # fmt: skip

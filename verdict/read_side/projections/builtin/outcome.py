@@ -109,7 +109,7 @@ def outcome(version: int = 1) -> AppendProjection:
     Index(f"{outcomes.name}_command", outcomes.c.command_id)
     Index(f"{outcomes.name}_time", outcomes.c.decided_at)
     Index(f"{outcomes.name}_correlation", outcomes.c.correlation_id)
-    # all that `scattered_key` asks for, so that it reads no row
+    # all that `misrouted_key` asks for, so that it reads no row
     places = ("aggregate_type", "aggregate_id", "partition", "from_version")
     Index(f"{outcomes.name}_aggregate", *(outcomes.c[name] for name in places))
     return AppendProjection(
@@ -119,5 +119,5 @@ def outcome(version: int = 1) -> AppendProjection:
         columns=OutcomeRow._fields,
         row=_row,
         follows=every_responses,
-        views={"outcome": _shown(outcomes), "scattered_key": _scattered(outcomes)},
+        views={"outcome": _shown(outcomes), "misrouted_key": _scattered(outcomes)},
     )
