@@ -42,6 +42,7 @@ LONGEST = {
     "docs/deploying.md": 100,
     "docs/scaling.md": 100,
     "docs/extending.md": 182,
+    "docs/howto.md": 180,
     "GUARANTEES.md": 140,
     "CHANGELOG.md": 70,
     "DECISIONS.md": 152,
