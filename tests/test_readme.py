@@ -38,7 +38,7 @@ PACKAGES = (
 LONGEST = {
     "README.md": 220,
     "docs/using.md": 245,
-    "docs/operating.md": 240,
+    "docs/operating.md": 170,
     "docs/deploying.md": 100,
     "docs/scaling.md": 100,
     "docs/extending.md": 182,
