@@ -55,6 +55,7 @@ PAGES = [
     *(
         Document(path.relative_to(ROOT).as_posix())
         for path in sorted((ROOT / "docs").rglob("*.md"))
+        if path.name != "renamed.md"  # it names what is gone
     ),
     *(
         Document(name)

@@ -33,7 +33,7 @@ sys.meta_path.insert(0, Refusing())
 """
 LIGHT_VERBS = (
     "send", "tail", "history", "trace", "why", "state", "sql", "status", "blocked",
-    "schemas", "acls", "config", "topics", "mail", "materialise",
+    "schemas", "acls", "config", "topics", "mail", "export",
 )  # fmt: skip
 
 

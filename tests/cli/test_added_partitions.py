@@ -58,9 +58,9 @@ def test_added_partitions_are_named_until_a_person_has_accepted_them(
     books.produce([(topics.retry, b"k", b"theirs", PARTITIONS + 1)])
     assert "up to 1 records of others are on the added ones" in run("topics", "check").stderr
 
-    theirs = run("topics", "accept", topics.named("POS"), "--why", "a test")
+    theirs = run("topics", "accept", topics.named("POS"), "--reason", "a test")
     assert (theirs.exit_code, "POS belongs to others" in theirs.stderr) == (1, True)
     for topic in topics.outputs():
-        assert run("topics", "accept", topic, "--why", "a test").exit_code == 0
+        assert run("topics", "accept", topic, "--reason", "a test").exit_code == 0
     assert run("topics", "check").exit_code == 0
     assert run("verify").exit_code == 0

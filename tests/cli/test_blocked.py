@@ -61,7 +61,7 @@ def test_one_is_shown_with_its_payload(blocked: Blocked) -> None:
 def test_one_is_edited_and_retried(blocked: Blocked, lot: Holding) -> None:
     payload = json.dumps({"type": "PositionTransferred", "client": "eve"})
 
-    edited = blocked("edit", P7, "--file", "-", "--why", "a test", stdin=payload)
+    edited = blocked("edit", P7, "--file", "-", "--reason", "a test", stdin=payload)
     replayed = blocked("retry", P7)
 
     assert (edited.exit_code, edited.stdout) == (0, "")
@@ -72,7 +72,7 @@ def test_one_is_edited_and_retried(blocked: Blocked, lot: Holding) -> None:
 
 
 def test_one_that_mended_code_can_apply_is_retried(blocked: Blocked, lot: Holding) -> None:
-    blocked("retry", P7, "--by", "ada", "--why", "mended")
+    blocked("retry", P7, "--operator", "ada", "--reason", "mended")
 
     assert lot.read_side.holders() == {"bob": 1}
     assert lot.interventions(("kind", "operator", "reason")) == [("replay", "ada", "mended")]
@@ -92,8 +92,8 @@ def test_one_is_skipped_with_a_reason_by_the_user(
 ) -> None:
     monkeypatch.setenv("LOGNAME", "ada")
 
-    assert blocked("skip", P8, "--why", "never open").exit_code == 0
-    assert blocked("skip", P7, "--why", "mistyped").exit_code == 0
+    assert blocked("skip", P8, "--reason", "never open").exit_code == 0
+    assert blocked("skip", P7, "--reason", "mistyped").exit_code == 0
 
     assert lot.interventions(("kind", "operator", "reason")) == [
         ("evict", "ada", "never open"),
@@ -106,9 +106,9 @@ def test_one_is_skipped_with_a_reason_by_the_user(
 
 def test_what_is_wrong_is_said(blocked: Blocked, run: Run, tmp_path: Path) -> None:
     no_reason = blocked("skip", P7)
-    empty_reason = blocked("skip", P7, "--why", " ")
-    unknown = blocked("skip", "us_holder/position/p-0", "--why", "a test")
-    unfit = blocked("edit", P7, "--file", "-", "--why", "a test", stdin='{"client": 7}')
+    empty_reason = blocked("skip", P7, "--reason", " ")
+    unknown = blocked("skip", "us_holder/position/p-0", "--reason", "a test")
+    unfit = blocked("edit", P7, "--file", "-", "--reason", "a test", stdin='{"client": 7}')
     nowhere = run("blocked", "list", "--data-dir", tmp_path / "empty")
 
     assert (no_reason.exit_code, empty_reason.exit_code) == (2, 2)
@@ -127,7 +127,7 @@ def test_a_record_that_stops_no_projection_is_not_skipped(
     run: Run, tmp_path: Path, lot: Holding
 ) -> None:
     answers = [
-        run("skip", place, "--why", "a test", "--data-dir", tmp_path)
+        run("skip", place, "--reason", "a test", "--data-dir", tmp_path)
         for place in ("position.events:0:0", "position.events:0:0-2", "position.events:0")
     ]
 

@@ -100,9 +100,17 @@ def test_a_command_is_shown_as_what_may_be_sent_in_its_place(
 
 def test_a_letter_is_edited_and_waits_to_be_sent(letters: Letters, engine: Engine) -> None:
     edited = letters(
-        "edit", ID, "--file", "-", "--why", "a typo", "--by", "ada", stdin='{"to": "Elm Street"}'
+        "edit",
+        ID,
+        "--file",
+        "-",
+        "--reason",
+        "a typo",
+        "--operator",
+        "ada",
+        stdin='{"to": "Elm Street"}',
     )
-    replayed = letters("replay", ID, "--by", "bob")
+    replayed = letters("replay", ID, "--operator", "bob")
 
     assert (edited.exit_code, replayed.exit_code) == (0, 0)
     assert edited.stderr == f"{ID} is edited: `verdict dead-letters replay {ID}` sends it\n"
@@ -120,7 +128,7 @@ def test_a_letter_is_edited_and_waits_to_be_sent(letters: Letters, engine: Engin
 
 
 def test_a_letter_is_given_up_with_a_reason(letters: Letters, engine: Engine) -> None:
-    evicted = letters("skip", ID, "--why", "nobody lives there", "--by", "ada")
+    evicted = letters("skip", ID, "--reason", "nobody lives there", "--operator", "ada")
 
     assert (evicted.exit_code, evicted.stderr) == (0, f"{ID} is skipped\n")
     with engine.connect() as connection:
@@ -131,7 +139,7 @@ def test_a_letter_is_given_up_with_a_reason(letters: Letters, engine: Engine) ->
 def test_a_letter_that_is_not_there_is_named(letters: Letters) -> None:
     other = dead_letter_id(Source("dead-letters", 0, 0))
 
-    for verb in (("show", other), ("replay", other), ("skip", other, "--why", "x")):
+    for verb in (("show", other), ("replay", other), ("skip", other, "--reason", "x")):
         answer = letters(*verb)
         assert answer.exit_code == 1
         assert answer.stderr.startswith(f"verdict: no letter '{other}' is kept")
@@ -145,8 +153,8 @@ def test_a_letter_that_waits_is_parked_and_listed_only_when_asked_for(
 
     waiting = letters("list", "--waiting", "--json").lines
     none = letters("list", "--json").lines
-    parked = letters("park", ID, "--why", "the target is gone", "--by", "ada")
-    again = letters("park", ID, "--why", "twice")
+    parked = letters("park", ID, "--reason", "the target is gone", "--operator", "ada")
+    again = letters("park", ID, "--reason", "twice")
 
     assert ([one["status"] for one in waiting], none) == (["WAITING"], [])
     assert parked.stderr == f"{ID} is parked: `verdict dead-letters replay {ID}` sends it\n"

@@ -74,11 +74,11 @@ def test_what_is_suggested_is_accepted(parse: Parse, wrong: str) -> None:
 @pytest.mark.parametrize(
     ("verb", "parse"),
     [
-        (("recover", "--why", "x", "--skip", "here"), place_of),
-        (("skip", "here", "--why", "x"), range_of),
+        (("recover", "--reason", "x", "--skip", "here"), place_of),
+        (("skip", "here", "--reason", "x"), range_of),
         (("tail", "events", "--from", "2024-01-01Z"), parse_from),
         (("state", "order", "x", "--at", "noon"), epoch_millis),
-        (("materialise", "us_holder", "--to", "-", "--as-of", "noon"), parse_as_of),
+        (("export", "us_holder", "--to", "-", "--as-of", "noon"), parse_as_of),
     ],
 )
 def test_what_a_verb_suggests_is_accepted(run: Run, verb: tuple[str, ...], parse: Parse) -> None:

@@ -38,8 +38,8 @@ MISTYPED = [
     ("send", "order", "DeleteOrder", *ORDER, "--deadline", "2024-01-01Z"),
     ("send", "order", "DeleteOrder", *ORDER, "--wait", "1", "--projection", "nosuch"),
     *(("projection", verb, "nosuch") for verb in ("rebuild", "verify", "swap", "rollback")),
-    ("materialise", "nosuch", "--as-of", "now", "--to", "-"),
-    ("materialise", "us_holder", "--as-of", "garbage", "--to", "-"),
+    ("export", "nosuch", "--as-of", "now", "--to", "-"),
+    ("export", "us_holder", "--as-of", "garbage", "--to", "-"),
     ("state", "order", "x", "--at", "garbage"),
     ("sql", ""),
     ("schemas", "check", "--registry", "garbage"),
@@ -116,7 +116,7 @@ def test_a_deployment_that_is_not_there_ends_with_1_and_is_named(verdict: Run) -
         ("state", "order", "x"),
         ("history", "order", "x"),
         ("send", "order", "DeleteOrder", *ORDER),
-        ("materialise", "us_holder", "--as-of", "now", "--to", "-"),
+        ("export", "us_holder", "--as-of", "now", "--to", "-"),
     ):
         answer = verdict(*verb, "--deployment", "nosuch")
         assert answer.exit_code == 1, verb

@@ -34,7 +34,7 @@ def test_a_read_model_is_told_as_it_was_while_the_service_goes_on(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
     """A-03: what a service that stopped there showed, the same bytes each time, whole or not."""
-    deployment = Deployment(broker.bootstrap_servers, "materialise", tmp_path / "d")
+    deployment = Deployment(broker.bootstrap_servers, "export", tmp_path / "d")
     with deployment.running():
         with deployment.traffic(seed=11):
             while deployment.outcomes() < 300:
@@ -91,9 +91,7 @@ def publish(deployment: Deployment, broker: EmbeddedBroker, last: int) -> None:
     topic = "holders-for-others"
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
-    done = deployment.cli(
-        "materialise", "us_holder", "--as-of", str(last), "--to", f"topic:{topic}"
-    )
+    done = deployment.cli("export", "us_holder", "--as-of", str(last), "--to", f"topic:{topic}")
     assert done.returncode == 0, done.stderr
     with KafkaLog({"bootstrap.servers": broker.bootstrap_servers}) as log:
         records = [*log.read(log.bounds(log.places([topic])))]
@@ -102,7 +100,7 @@ def publish(deployment: Deployment, broker: EmbeddedBroker, last: int) -> None:
 
 
 def refuse_what_lies_ahead(deployment: Deployment) -> None:
-    ahead = deployment.cli("materialise", "us_holder", "--as-of", "2126-01-01T00:00Z", "--to", "-")
+    ahead = deployment.cli("export", "us_holder", "--as-of", "2126-01-01T00:00Z", "--to", "-")
     assert (ahead.returncode, ahead.stdout) == (1, "")
     assert "2126-01-01T00:00:00.000Z lies ahead" in ahead.stderr
 

@@ -33,11 +33,11 @@ def test_added_partitions_stop_the_service_until_a_person_accepts_them(
         with deployment.traffic(seed=2):
             words = last_words(deployment, service)
     assert f"{topic} has 6 partitions, and had 4 when the service started" in words
-    assert all(f"accept {topic} --why" in said for said in (words, refused(deployment)))
+    assert all(f"accept {topic} --reason" in said for said in (words, refused(deployment)))
     assert not {one.partition for one in deployment.published() if one.topic == topic} & {4, 5}
     assert deployment.outcomes() >= before
 
-    accepted = deployment.cli("topics", "accept", topic, "--why", "a test", "--by", "ada")
+    accepted = deployment.cli("topics", "accept", topic, "--reason", "a test", "--operator", "ada")
     assert (accepted.returncode, deployment.cli("topics", "check").returncode) == (0, 0)
     with deployment.running():
         deployment.await_quiet()
@@ -71,7 +71,7 @@ def test_partitions_that_are_added_to_other_topics_stop_nothing(
             ("history", "order", "order-1"),
             ("verify",),
             ("projection", "rebuild", "us_holder"),
-            ("materialise", "client_recent_order", "--as-of", "now", "--to", "-"),
+            ("export", "client_recent_order", "--as-of", "now", "--to", "-"),
         ):
             done = deployment.cli(*verb)
             assert done.returncode == 0, done.stderr

@@ -122,10 +122,10 @@ def test_no_accepted_event_is_lost_in_a_power_failure_of_the_embedded_kafka(
     for one in partitions(data):
         shutil.rmtree(one)
         shutil.copytree(older / one.name, one)
-    with pytest.raises(VerdictError, match=r"verdict recover --restore-events --why"):
+    with pytest.raises(VerdictError, match=r"verdict recover --restore-events --reason"):
         small(data).__enter__()
 
-    small(data).verb("recover", "--restore-events", "--why", "the power failed")
+    small(data).verb("recover", "--restore-events", "--reason", "the power failed")
 
     with small(data) as service, Client(APPLICATION, service.bootstrap_servers) as client:
         again = place(client, ORDERS)

@@ -97,7 +97,7 @@ def test_garbage_in_the_place_of_the_owner_lets_nobody_in_and_can_be_got_rid_of(
 
     for claim in (claim_topics, check_topics_owner):
         with pytest.raises(
-            UnreadableProgressRecordError, match="`verdict recover --begin owner --why …`"
+            UnreadableProgressRecordError, match="`verdict recover --begin owner --reason …`"
         ):
             claim(Topics(APPLICATION, "blue", "shop."), NOWHERE)
 

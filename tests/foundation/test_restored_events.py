@@ -132,7 +132,7 @@ def test_lost_events_come_back_once_and_every_projection_goes_on(power: PowerFai
     power.books.transact([power.record_of(replace(progress, offsets=older))])
     power.fail()
     assert len(power.events()) < len(events)
-    with pytest.raises(DifferentLogError, match=r"recover --restore-events --why"):
+    with pytest.raises(DifferentLogError, match=r"recover --restore-events --reason"):
         require_same_database(power.books.settings, power.kafka)
 
     done = power.restore()
@@ -173,7 +173,7 @@ def test_an_interrupted_run_is_finished_by_a_repetition(
         patched.setattr(restored_events, "Appender", Killed)
         with pytest.raises(KeyboardInterrupt):
             power.restore()
-    with pytest.raises(DifferentLogError, match=r"recover --restore-events --why"):
+    with pytest.raises(DifferentLogError, match=r"recover --restore-events --reason"):
         require_same_database(power.books.settings, power.kafka)
 
     done = power.restore()

@@ -187,8 +187,8 @@ def test_partitions_that_somebody_added_are_refused_until_a_person_accepts_them(
     found = {d.topic: d for d in check.differences(decided)}
 
     assert {*found} == {name, events}
-    assert f"`verdict topics accept {name} --why …`" in str(found[name])
-    assert f"`verdict topics accept {events} --why …`" in str(found[events])
+    assert f"`verdict topics accept {name} --reason …`" in str(found[name])
+    assert f"`verdict topics accept {events} --reason …`" in str(found[events])
     assert "verdict writes to the first 2 only" in str(found[events])
     assert (found[name].fatal, found[events].fatal) == (True, False)
     as_commands_are = Topics(APPLICATION, deployment="added", prefix="added.", partitions=4)

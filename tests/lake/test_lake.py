@@ -184,7 +184,7 @@ def test_files_and_marker_must_belong_together(shop: Shop) -> None:
         shop.catch_up()
     shop.write_marker(b"garbage")
     with pytest.raises(
-        UnreadableProgressRecordError, match=r"run `verdict recover --begin lake --why …`"
+        UnreadableProgressRecordError, match=r"run `verdict recover --begin lake --reason …`"
     ):
         shop.catch_up()
     shop.write_marker(None)

@@ -259,7 +259,7 @@ def test_versions_that_are_lost_for_good_are_passed_over_and_what_came_behind_th
     (listed,) = lot.operator.listed()
     assert listed["kind"] == "gap"
     assert listed["error"] == "version 2 is missing, and 5 has come"
-    with pytest.raises(VerdictError, match=f"verdict blocked skip {P1} --why"):
+    with pytest.raises(VerdictError, match=f"verdict blocked skip {P1} --reason"):
         lot.operator.edit(P1, to("eve"), BY)
 
     said = lot.operator.skip(P1, BY)
@@ -288,7 +288,7 @@ def test_who_accepts_that_an_aggregate_waits_lets_others_go_on_and_it_waits_on(
     said = [lot.operator.accept(address, BY) for address in (P1, P7)]
 
     assert (lot.waiting(), lot.read_side.holders()) == before
-    assert said[0].endswith("`verdict materialise` goes on with what it was before version 2")
+    assert said[0].endswith("`verdict export` goes on with what it was before version 2")
     assert lot.interventions(["aggregate_id", "event_version", "kind", "operator", "reason"]) == [
         ("p-1", 2, "accept", "ada", "it was mistyped"),
         ("p-7", 2, "accept", "ada", "it was mistyped"),

@@ -157,7 +157,7 @@ def test_what_is_parked_is_left_alone_until_the_next_start(
     applier.apply(ProjectionBatch([bad], {TopicPartition(TOPIC, 0): OffsetRange(0, 1)}))
     assert applier.is_stopped
     [said] = [record for record in caplog.records if record.levelname == "ERROR"]
-    assert said.message.endswith(f"broken; `verdict skip {TOPIC}:0:0 --why …` skips it")
+    assert said.message.endswith(f"broken; `verdict skip {TOPIC}:0:0 --reason …` skips it")
     assert said.exc_info is None
     before = read_side.dump()
 
@@ -289,12 +289,12 @@ def test_what_kafka_has_dropped_for_good_is_passed_over_once_that_is_decided(
     stopped.apply(rest)
     seen = read_side.select('SELECT projection, topic, partition, "offset" FROM projection_stopped')
     assert seen == [("event_archive", TOPIC, 0, 0)]
-    assert f"verdict skip {TOPIC}:0:0 --why" in str(stopped.failure)
+    assert f"verdict skip {TOPIC}:0:0 --reason" in str(stopped.failure)
 
     for until in (1, 2):  # the first decision reaches not far enough
         lacking = read_side.applier("event_archive")
         assert lacking.apply(rest).applied == 0
-        assert f"skip {TOPIC}:0:{until - 1} --why" in str(lacking.failure), "what is undecided"
+        assert f"skip {TOPIC}:0:{until - 1} --reason" in str(lacking.failure), "what is undecided"
         made = Decision(
             source=Source(TOPIC, 0, until - 1), until=until, who="ada", why="gone", decided_at=NOW
         )

@@ -187,7 +187,7 @@ def test_without_a_marker_reactions_begin_at_the_ends(reacted: Reacted, left: by
     reacted.send(topics.named("POS"), [("till", day[0])])
     reacted.send(topics.named("shipment"), [("5582023", b"{}")])
     reacted.write_marker(query, left)
-    with pytest.raises(VerdictError, match=r"`verdict recover --begin reactions --why …`"):
+    with pytest.raises(VerdictError, match=r"`verdict recover --begin reactions --reason …`"):
         restart_from_progress(query, reacted.kafka)
 
     wish = SkipRequest(who="ada", why="the topic was lost", at=1)

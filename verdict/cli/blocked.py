@@ -66,7 +66,7 @@ def skip(id: Id, why: Why, all_behind: All = False, by: Who = None) -> None:
 
 @app.command()
 def accept(id: Id, why: Why, by: Who = None) -> None:
-    """Let `materialise` go on with the aggregate as it was before that event.
+    """Let `export` go on with the aggregate as it was before that event.
 
     It stays blocked. Its event can still come, be edited or be skipped.
     """

@@ -48,7 +48,7 @@ VERBS = (
     _listed("blocked", "See blocked aggregates; edit, retry or skip one.", READ),
     _listed("dead-letters", "See dead letters; edit, replay, park or skip one.", READ),
     _listed("skip", "Skip a record that stops a projection, on record.", READ),
-    _listed("materialise", "Write a read model as it was to a file or a topic.", READ),
+    _listed("export", "Write a read model as it was to a file or a topic.", READ),
     _listed("describe", "Show aggregates, commands, events, topics and views.", SET_UP),
     _listed("new", "Write an application, an aggregate, a read model.", SET_UP, alone=True),
     _listed("topics", "Create the topics, or check them.", SET_UP),

@@ -8,10 +8,12 @@ import typer
 from verdict.operations.repair.operator_identity import OperatorIdentity
 
 Who = Annotated[
-    str | None, typer.Option("--by", help="Who does it.", show_default="the name of the user")
+    str | None, typer.Option("--operator", help="Who does it.", show_default="the name of the user")
 ]
-Why = Annotated[str, typer.Option("--why", help="The reason; it is kept for ever.")]
-WhyIfAny = Annotated[str | None, typer.Option("--why", help="The reason, if there is one to keep.")]
+Why = Annotated[str, typer.Option("--reason", help="The reason; it is kept for ever.")]
+WhyIfAny = Annotated[
+    str | None, typer.Option("--reason", help="The reason, if there is one to keep.")
+]
 Document = Annotated[
     typer.FileBinaryRead,
     typer.Option("--file", metavar="FILE|-", help="The payload as JSON, as `show` prints it."),
@@ -27,12 +29,14 @@ def operator_identity(who: str | None, why: str | None) -> OperatorIdentity:
         BadParameter: The reason is blank, or nobody can tell who it is; or one of the two is no
             text, or too long to be shown wherever it counts.
     """
-    if why is not None and not (why := _kept(why, "--why")):
-        raise typer.BadParameter("say why", param_hint="--why")
+    if why is not None and not (why := _kept(why, "--reason")):
+        raise typer.BadParameter("say why", param_hint="--reason")
     try:
-        return OperatorIdentity(_kept(who or getuser(), "--by"), why)
+        return OperatorIdentity(_kept(who or getuser(), "--operator"), why)
     except (KeyError, OSError) as error:  # a container may run as a user without a name
-        raise typer.BadParameter("this user has no name: say who", param_hint="--by") from error
+        raise typer.BadParameter(
+            "this user has no name: say who", param_hint="--operator"
+        ) from error
 
 
 def _kept(said: str, option: str) -> str:

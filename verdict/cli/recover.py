@@ -126,7 +126,7 @@ def recover_command(  # noqa: PLR0913  (each an option of the command line)
         return
     wish = _wish(skip or [], quarantine, why, by)
     if restore and why is None:
-        raise typer.BadParameter("say why", param_hint="--why")
+        raise typer.BadParameter("say why", param_hint="--reason")
     mend = partial(_mend, by=_by(by, why or "needed by `verdict recover`"), restore=restore)
     recovered = recover_alone(settings, shards, wish=wish, mend=mend)
     if json:
@@ -137,7 +137,9 @@ def recover_command(  # noqa: PLR0913  (each an option of the command line)
 def _alone(others: bool, why: str | None, by: str | None, option: str) -> SkipRequest:
     """Return the wish of an option that needs a reason and no other option beside it."""
     if why is None or others:
-        alone = "it needs --why, and goes with no other of --skip, --quarantine, --shards, --begin"
+        alone = (
+            "it needs --reason, and goes with no other of --skip, --quarantine, --shards, --begin"
+        )
         raise typer.BadParameter(alone, param_hint=option)
     return _by(by, why)
 
@@ -159,7 +161,7 @@ def _wish(skip: list[str], quarantine: bool, why: str | None, by: str | None) ->
     if not (skip or quarantine):
         return NO_WISH
     if why is None:
-        raise typer.BadParameter("say why", param_hint="--why")
+        raise typer.BadParameter("say why", param_hint="--reason")
     return replace(_by(by, why), places=[*map(_stretch, skip)], quarantine=quarantine)
 
 

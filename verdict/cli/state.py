@@ -62,7 +62,7 @@ def state(
     The events of one come from the archive as far as it goes, and then from Kafka. A deleted one
     has its last version; exit code 1 for one that never existed. All of a type come from the view
     `<aggregate>_state`, sorted by id; those that it blocks are named on stderr, with exit code 1.
-    All as of a time are written as by `verdict materialise <aggregate>_state --as-of TIME --to -`.
+    All as of a time are written as by `verdict export <aggregate>_state --as-of TIME --to -`.
     """
     if at_version is not None and (at is not None or id is None):
         alone = "give --at-version or --at, not both" if id else "--at-version needs an ID"
@@ -173,7 +173,7 @@ def _show_table(aggregate_type: str, answers: Iterator[dict[str, Any]]) -> None:
 
 
 def _materialise(settings: Settings, aggregate_type: str, at: str) -> None:
-    """Print all aggregates as of a time, as `verdict materialise` does."""
+    """Print all aggregates as of a time, as `verdict export` does."""
     from verdict.read_side.as_of.materialiser import Materialiser  # it loads much
     from verdict.read_side.as_of.moment import parse_as_of
 

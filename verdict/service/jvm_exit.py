@@ -42,7 +42,7 @@ def _told(code: int, found: Sequence[OversizedRecord], settings: Settings, log: 
     passable = {*settings.topics.every_commands(), *settings.topics.inbound, settings.topics.retry}
     skips = [f"--skip {one.source}" for one in found if one.source.topic in passable]
     if len(skips) == len(found):
-        more = f"pass it over with `verdict recover {' '.join(skips)} --why '…'`, or {more}"
+        more = f"pass it over with `verdict recover {' '.join(skips)} --reason '…'`, or {more}"
     return (
         f"the JVM of Spark ran out of memory (it ended with {code}): {'; '.join(map(str, found))}; "
         f"each start would meet that again, nothing is lost: {more}"

@@ -40,7 +40,7 @@ def test_what_is_beyond_repair_is_passed_over_by_a_person_on_record(
 
     places = strange, rejected, tombstone, bomb  # by the names of their topics
     skipped = [option for place in places for option in ("--skip", place)]
-    word = ("--by", "ada", "--why", "the job of the 3rd")
+    word = ("--operator", "ada", "--reason", "the job of the 3rd")
     assert recovered(deployment, *skipped, *word)["generation"] == number + 1
     kept_service.running()
     again = place(deployment)
@@ -67,9 +67,9 @@ def test_who_skips_commands_that_kafka_dropped_goes_on_with_those_behind_them(
     alone = deployment.cli("recover")
     assert alone.returncode == 1
     skip = ("--skip", f"{topic}:2:{first}-{behind}")
-    assert f"`verdict recover {' '.join(skip)} --why …`" in alone.stderr
+    assert f"`verdict recover {' '.join(skip)} --reason …`" in alone.stderr
 
-    recovered(deployment, *skip, "--by", "ada", "--why", "retention")
+    recovered(deployment, *skip, "--operator", "ada", "--reason", "retention")
     kept_service.running()
     decided = "select \"offset\", until_offset from skipped_record where reason = 'retention'"
     assert deployment.sql(decided) == [[first, behind]]

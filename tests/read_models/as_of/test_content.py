@@ -156,14 +156,14 @@ def test_what_a_killed_run_left_is_removed_and_what_a_running_one_has_is_not(
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         pass
     for pid in (ended.pid, os.getppid()):
-        (tmp_path / f"materialise-{pid}").mkdir()
-        (tmp_path / f"materialise-{pid}" / "as-of.db").touch()
+        (tmp_path / f"export-{pid}").mkdir()
+        (tmp_path / f"export-{pid}" / "as-of.db").touch()
 
     with scratch_database(tmp_path / "") as folder:
         assert [*folder.iterdir()] == []
         assert {one.name for one in tmp_path.iterdir()} == {
-            f"materialise-{os.getppid()}",
+            f"export-{os.getppid()}",
             folder.name,
         }
 
-    assert [one.name for one in tmp_path.iterdir()] == [f"materialise-{os.getppid()}"]
+    assert [one.name for one in tmp_path.iterdir()] == [f"export-{os.getppid()}"]

@@ -31,8 +31,8 @@ NEW_LOG = (
 LOST = (
     "Nothing was changed. If this is the wrong Kafka or the wrong database, start with the two "
     "that belong together (bootstrap_servers, database_url). If Kafka has lost records, as one "
-    "that does not flush may in a power failure, run `verdict recover --restore-events --why …`: "
-    "it appends the lost events again from the archive in this database. To bring back Kafka's "
+    "that does not flush may in a power failure, run `verdict recover --restore-events --reason "
+    "…`: it appends the lost events again from the archive in this database. To bring back Kafka's "
     "directory (of the embedded Kafka: `broker` in the data directory) from a backup that goes as "
     "far is better still. Never go on with an empty database: versions and offsets of the lost "
     "events would be given a second time"

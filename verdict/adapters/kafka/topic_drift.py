@@ -107,7 +107,7 @@ def added_partitions(
     advice = (
         f"somebody added partitions: verdict writes to the first {written} only, as before, and "
         "goes on; when you know who did it and why, note it with `verdict topics accept "
-        f"{topic} --why …`"
+        f"{topic} --reason …`"
     )
     if not added:
         return [Difference(topic, PARTITIONS, str(found), str(written))]
@@ -135,7 +135,7 @@ def _first(topic: str, decided: int, accepted: Container[TopicPartition]) -> int
 def _moved(topic: str) -> str:
     return (
         "Kafka takes no partition away: when all that was sent before is decided and no sender "
-        f"sends to it, `verdict topics accept {topic} --why …` lets it go on with them"
+        f"sends to it, `verdict topics accept {topic} --reason …` lets it go on with them"
     )
 
 

@@ -54,7 +54,7 @@ class MissingVersionError(VerdictError):
         super().__init__(
             f"{address}: version {hold.version_needed} is not in the archive: it is applied by "
             "itself as soon as it comes; see in `verdict status` how far event_archive is behind, "
-            f"and when it is lost for good, `verdict blocked skip {address} --why …`"
+            f"and when it is lost for good, `verdict blocked skip {address} --reason …`"
         )
 
 

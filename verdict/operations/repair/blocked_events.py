@@ -153,7 +153,7 @@ class HeldAggregates:
             made = Intervention("accept", by.who, by.why, wall_clock(), None, None)
             interventions.record(connection, projection, (*key, hold.version_needed), made)
         return (
-            f"{address} waits on; `verdict materialise` goes on with what it was "
+            f"{address} waits on; `verdict export` goes on with what it was "
             f"before version {hold.version_needed}"
         )
 

@@ -150,7 +150,7 @@ def _added(differences: Iterable[Difference]) -> Iterator[Problem]:
             f"somebody added partitions to {len(added)} topics: {named}: verdict writes to the "
             "first ones only, as before, and goes on; `verdict topics check` tells what is on the "
             "others; when you know who did it and why, note it with `verdict topics accept TOPIC "
-            "--why …`"
+            "--reason …`"
         )
 
 

@@ -45,8 +45,8 @@ class RecordsMissingError(ProjectionStoppedError):
             f"projection {name} v{projection.version} needs {place} from "
             f"offset {next_offset} and was given it from {start}: Kafka no longer has what is "
             f"between, or it was not read; what is archived of it comes back with `verdict "
-            f"projection rebuild {name}`, what is nowhere is skipped with `verdict skip {at} --why "
-            "…`",
+            f"projection rebuild {name}`, what is nowhere is skipped with `verdict skip {at} "
+            "--reason …`",
             (*place, next_offset),
         )
 
@@ -284,7 +284,7 @@ class Applier:
         what = f"projection {name} v{version} stopped: {error}"
         if isinstance(error, CannotApplyError):
             topic, partition, offset = error.place
-            what += f"; `verdict skip {topic}:{partition}:{offset} --why …` skips it"
+            what += f"; `verdict skip {topic}:{partition}:{offset} --reason …` skips it"
         told = (
             isinstance(error, ProjectionStoppedError | SettingsChangedError)
             and error.__cause__ is None

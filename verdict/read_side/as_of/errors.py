@@ -65,5 +65,5 @@ class IncompleteExportError(VerdictError):
         super().__init__(
             f"{name} cannot be told: {len(held)} aggregates wait: {shown}{more}; the first: "
             f"{hold.error or lacks}; see `verdict blocked list`: {mend}; or go on with what they "
-            "were before, each with `verdict blocked accept ID --why …`"
+            "were before, each with `verdict blocked accept ID --reason …`"
         )

@@ -1,4 +1,4 @@
-"""What `verdict materialise` does, beside a service that runs or not."""
+"""What `verdict export` does, beside a service that runs or not."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress

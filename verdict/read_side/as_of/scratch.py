@@ -10,7 +10,7 @@ import psutil
 
 from verdict.adapters.local import permissions
 
-PREFIX = "materialise-"
+PREFIX = "export-"
 
 
 @contextmanager

@@ -288,7 +288,7 @@ def _refuse(dropped: Iterable[SkippedRange]) -> None:
         raise VerdictError(
             f"Kafka dropped commands before they were decided: {', '.join(map(str, found))}; "
             "tell their senders, who have no answer, then go on without these commands: "
-            f"`verdict recover {skips} --why …`"
+            f"`verdict recover {skips} --reason …`"
         )
 
 

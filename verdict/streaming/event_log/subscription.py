@@ -189,7 +189,7 @@ class Subscription:
             raise VerdictError(
                 f"{place} cannot be read as an event ({error}): look at it with `verdict tail "
                 f"events --from {place.partition}:{place.offset}`; if it is none, skip it with "
-                f"`verdict skip {place} --why …`, and subscribe again from the same places"
+                f"`verdict skip {place} --reason …`, and subscribe again from the same places"
             ) from error
 
 

@@ -51,7 +51,7 @@ class Query:
     @property
     def remedy(self) -> str:
         """The verb for who has lost its marker: a state is folded anew, others begin anew."""
-        anew = "" if self.name == DECIDER else f" --begin {self.name} --why …"
+        anew = "" if self.name == DECIDER else f" --begin {self.name} --reason …"
         return f"`verdict recover{anew}`"
 
     @property

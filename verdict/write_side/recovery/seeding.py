@@ -38,7 +38,7 @@ class UnusableRecordsError(VerdictError):
         super().__init__(
             f"{count} records cannot be used: {'; '.join(shown)}; the state was not changed: find "
             "out who wrote to these topics, then skip what verdict did not write, or what is "
-            "beyond repair, with `verdict recover --skip TOPIC:PARTITION:OFFSET --why …`"
+            "beyond repair, with `verdict recover --skip TOPIC:PARTITION:OFFSET --reason …`"
         )
 
 
@@ -53,8 +53,8 @@ class DamagedHistoriesError(VerdictError):
             f"the histories of {len(damaged)} aggregates are damaged{archive}: {shown}{more}. The "
             "state was not changed. Bring the events back, from a backup of the topic or with the "
             "database that has archived them (--database-url), and recover again. To go on without "
-            "these aggregates: `verdict recover --quarantine --why …` rejects their commands until "
-            "a later recovery finds their events"
+            "these aggregates: `verdict recover --quarantine --reason …` rejects their commands "
+            "until a later recovery finds their events"
         )
 
 

@@ -1,4 +1,4 @@
-"""`verdict materialise`: a read model as it was, for those who load files or follow topics."""
+"""`verdict export`: a read model as it was, for those who load files or follow topics."""
 
 from typing import Annotated
 
@@ -35,7 +35,7 @@ To = Annotated[
 
 
 @app.command()
-def materialise(
+def export(
     projection: Name,
     as_of: AsOfText,
     to: To,
