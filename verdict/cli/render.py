@@ -172,13 +172,7 @@ def _width(console: Console, made: Table) -> int:
 
 
 def _broken(console: Console, line: Text, begin: int | None = None) -> Text:
-    """Return a line broken between words where the terminal ends.
-
-    Args:
-        console: The terminal.
-        line: Of a page.
-        begin: Where its further lines begin; None: a little to the right of the first.
-    """
+    """Return a line broken between words where the terminal ends."""
     if begin is None:
         begin = len(line.plain) - len(line.plain.lstrip()) + INDENT
     if not console.is_terminal or console.width - begin < LEAST or line.cell_len <= console.width:

@@ -9,11 +9,7 @@ OUTCOME = ("aggregate_type", "aggregate_id", "command_id", "status", "reason", "
 
 
 def fold_repetitions(found: Iterable[Fields]) -> list[tuple[Fields, list[Fields]]]:
-    """Return what was found without repetitions, each with the responses to those of it.
-
-    Args:
-        found: Each has the `response` to a command's record, or None there; in any order.
-    """
+    """Return what was found without repetitions, each with the responses to those of it."""
     every = list(found)
     first: dict[tuple[object, ...], list[Fields]] = {}
     for one in every:

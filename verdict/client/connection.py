@@ -187,18 +187,7 @@ class ConnectionState:
         *,
         own_replies: bool = False,
     ) -> None:
-        """Prepare to send; nothing is connected before the first command.
-
-        Args:
-            application: Whose commands are sent.
-            bootstrap_servers: Where Kafka is found, `host:port` with commas between.
-            topics: Of the deployment to talk to; default: no prefix.
-            config: Further settings of librdkafka, such as `security.protocol`.
-            max_command_bytes: What the deciding side reads at most of one command.
-            own_replies: Have answers copied for this client, and read them alone: for the answers
-                of many clients, where each would otherwise read all; a copy costs the decider a
-                record.
-        """
+        """Prepare to send; nothing is connected before the first command."""
         self._connection = Connection(
             application, bootstrap_servers, topics, config, max_command_bytes, own_replies
         )

@@ -11,12 +11,7 @@ Options = dict[str, Any]
 
 
 def producer_options(bootstrap_servers: str, config: Mapping[str, str]) -> Options:
-    """Return the options of the producer; what keeps the order cannot be configured away.
-
-    Args:
-        bootstrap_servers: Where Kafka is found.
-        config: Further librdkafka settings, security above all.
-    """
+    """Return the options of the producer; what keeps the order cannot be configured away."""
     return {
         "client.id": "verdict-client",
         "linger.ms": 2,

@@ -58,13 +58,7 @@ class Yaml(Response):
 def page_of(
     settings: Settings, look: Callable[[], StatusReport] | None = None, beside: bool = False
 ) -> FastAPI:
-    """Return the page of a deployment.
-
-    Args:
-        settings: Of the deployment.
-        look: Returns how far everything has come; default: as `verdict status` finds it.
-        beside: Whether the service runs in this process.
-    """
+    """Return the page of a deployment."""
     commands = Commands(settings)
     watch = StatusSampler(look or partial(get_status, settings, Patience()))
     samples = Samples(watch.look)

@@ -76,13 +76,7 @@ class Window:
 
 
 def charts_of(window: Window, outcomes: Sequence[Row] | None, samples: Samples) -> list[Chart]:
-    """Return all charts.
-
-    Args:
-        window: The minutes to show.
-        outcomes: What `OUTCOMES` selects; None where the read side cannot be asked.
-        samples: What looks found.
-    """
+    """Return all charts."""
     lag, seconds = _lags(window, samples.kept())
     return [
         *_outcomes(window, outcomes, samples.kept()),

@@ -80,15 +80,7 @@ def problem(
     members: Mapping[str, Any] = NOTHING,
     headers: Mapping[str, str] | None = None,
 ) -> ProblemJson:
-    """Return the answer that tells a program of an error.
-
-    Args:
-        status: Of HTTP.
-        detail: What happened, to what, and what to do next.
-        type: The URI of this kind of error.
-        members: More that a program may want to know.
-        headers: Of the answer.
-    """
+    """Return the answer that tells a program of an error."""
     about = {"type": type, "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
     return ProblemJson({**about, **members}, status, headers)
 

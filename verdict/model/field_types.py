@@ -26,26 +26,14 @@ ADVICE = (
 def unfit(
     kind: type[BaseModel], seen: frozenset[type] = frozenset(), *, of_state: bool = False
 ) -> Iterator[str]:
-    """Yield of each field that cannot be kept what it is, and why not.
-
-    Args:
-        kind: The class of a message.
-        seen: Classes that hold it.
-        of_state: Whether it is a state, which may hold one of several messages: it is read by the
-            names of their fields.
-    """
+    """Yield of each field that cannot be kept what it is, and why not."""
     look = _Look(seen | {kind}, of_state)
     for name, field in kind.model_fields.items():
         yield from look.of(_annotated(field), f"{kind.__name__}.{name}")
 
 
 def misnamed(kind: type[Message], what: str = "") -> Iterator[str]:
-    """Yield of each field, and of each class, why it cannot have its name.
-
-    Args:
-        kind: The class of a message; none that it holds holds itself.
-        what: `command`, `event` or `state` of an aggregate, or nothing: a part of one.
-    """
+    """Yield of each field, and of each class, why it cannot have its name."""
     if not WORD.fullmatch(kind.__name__):
         yield f"{kind.__name__} is no name for a record: {SPELLING}"
     for name in kind.__private_attributes__:

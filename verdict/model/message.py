@@ -56,11 +56,6 @@ def made_of(kind: type[Model], fields: dict[str, Any], fields_set: set[str] | No
     """Return a model whose fields, all of them, are right by construction; nothing is looked at.
 
     For what one command or event takes: to check what is known takes longer than all else.
-
-    Args:
-        kind: Of the model, one without private attributes.
-        fields: The model has this dict from now on.
-        fields_set: Which were given; None for all.
     """
     made = kind.__new__(kind)
     _set(made, "__dict__", fields)

@@ -114,11 +114,6 @@ def commands_of(
     """Yield the commands that `policy` asks for because of `event`, each time with the same ids.
 
     The correlation goes on, the cause is the event: a flow can be followed through every hop.
-
-    Args:
-        policy: Asks.
-        event: Why.
-        aggregate_of: Command class → the aggregate that it is addressed to.
     """
     for index, asked in enumerate(policy.react(event)):
         yield Addressed(

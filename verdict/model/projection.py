@@ -185,10 +185,6 @@ def defaults_of(factory: Callable[..., object]) -> Mapping[str, Any]:
 def settings_text(factory: Callable[..., object], chosen: Mapping[str, object]) -> str:
     """Return the settings of a projection as canonical JSON; empty if it has none.
 
-    Args:
-        factory: Its parameters are the settings.
-        chosen: By name; what is missing has its default.
-
     Raises:
         InvalidApplicationError: JSON cannot carry a value.
     """

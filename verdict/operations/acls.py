@@ -33,12 +33,7 @@ class Acl(NamedTuple):
 
 
 def acls(topics: Topics, retry_topics: Collection[str] = ()) -> list[Acl]:
-    """Return what each role needs, sorted.
-
-    Args:
-        topics: Of the deployment.
-        retry_topics: Where letters may go besides, as the setting of that name says.
-    """
+    """Return what each role needs, sorted."""
     each = (
         *_decider(topics, retry_topics), *_sender(topics), *_subscriber(topics), *_reader(topics),
     )  # fmt: skip

@@ -58,12 +58,7 @@ def read_models(application: Application) -> Mapping[str, AnyDeclaration]:
 def declared(
     application: Application, chosen: Mapping[str, object] | None = None
 ) -> Mapping[str, AtVersion]:
-    """Return the read models, as functions of their version.
-
-    Args:
-        application: Whose.
-        chosen: The application's settings by name; what is missing has its default.
-    """
+    """Return the read models, as functions of their version."""
     return {name: at_version(one, chosen or {}) for name, one in read_models(application).items()}
 
 
@@ -72,13 +67,7 @@ def projections(
     chosen: Mapping[str, object] | None = None,
     live: Mapping[str, int] | None = None,
 ) -> list[Projection]:
-    """Return the read models at the versions that readers see.
-
-    Args:
-        application: Whose.
-        chosen: The application's settings by name; what is missing has its default.
-        live: By name; one that is missing has its first version.
-    """
+    """Return the read models at the versions that readers see."""
     known = live or {}
     return [at(known.get(name, FIRST)) for name, at in declared(application, chosen).items()]
 
@@ -93,12 +82,7 @@ def first_versions(application: Application) -> Sequence[Projection]:
 
 
 def at_version(read_model: AnyDeclaration, chosen: Mapping[str, object]) -> AtVersion:
-    """Return a read model as a function of its version.
-
-    Args:
-        read_model: As it is declared.
-        chosen: Settings by name; what is missing has its default, and others are left alone.
-    """
+    """Return a read model as a function of its version."""
     given = {name: chosen[name] for name in read_model.settings if name in chosen}
 
     def made(version: int) -> Projection:

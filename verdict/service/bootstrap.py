@@ -71,12 +71,6 @@ def start_runtime(
 ) -> Runtime:
     """Lock a place, start Spark and, unless there is one, Kafka; check the topics.
 
-    Args:
-        settings: All that can be chosen.
-        parts: Takes what must be stopped, in reverse order.
-        place: Whose; unset: the whole data directory.
-        mend: Brings back what the topics lack, before they are checked.
-
     Raises:
         VerdictError: Something is missing, in use, or does not fit.
     """

@@ -27,12 +27,7 @@ class WorkingDirectory:
 
 
 def require_whole_directory(data_dir: Path, *roles: tuple[str, ...]) -> WorkingDirectory:
-    """Return the place of who has a data directory to itself.
-
-    Args:
-        data_dir: The directory.
-        roles: Which of those may not run by themselves beside it; unset: the decider.
-    """
+    """Return the place of who has a data directory to itself."""
     return WorkingDirectory(data_dir, {data_dir: WHOLE} | _homes(data_dir, roles or ((DECIDER,),)))
 
 

@@ -39,9 +39,6 @@ def create_topics(settings: Settings, kafka: KafkaConfig) -> list[str]:
 def ensure_topics(settings: Settings, kafka: KafkaConfig) -> Marker | None:
     """Create as `create_topics` does, own and check everything against settings and marker.
 
-    Returns:
-        The decider's marker, as far as it can be read without waiting for anybody.
-
     Raises:
         TopicSettingsError: Lists every difference.
         DifferentLogError, OtherOwnerError, UnreachableError, TimedOutError, VerdictError: As for

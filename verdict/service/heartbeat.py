@@ -46,10 +46,6 @@ class Heartbeat:
 
         An announcement that cannot be written (the disk is full) is logged once and tried again at
         the next beat: commands are decided without it.
-
-        Args:
-            kafka_away_since: Seconds of the epoch; None: it is there.
-            stopped: Components that are stopped → why.
         """
         now = replace(
             self.service,

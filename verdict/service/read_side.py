@@ -62,13 +62,7 @@ def made_read_side(kafka: KafkaConfig, settings: Settings) -> tuple[Engine, Sequ
 def live_projections(
     ground: StreamContext, settings: Settings, chosen: Sequence[str] = ()
 ) -> LiveProjections:
-    """Return the projections, not started: each start is at the versions that readers see.
-
-    Args:
-        ground: What they stand on.
-        settings: Names, places and sizes.
-        chosen: Their names; empty: all of them.
-    """
+    """Return the projections, not started: each start is at the versions that readers see."""
     options = {name: str(value) for name, value in ground.kafka.settings.items()}
 
     def opened() -> OpenedProjection:

@@ -56,11 +56,6 @@ def all_roles(settings: Settings) -> RoleSet:
 def alone(settings: Settings, name: str, chosen: Sequence[str] = ()) -> RoleSet:
     """Return one role for a process of its own.
 
-    Args:
-        settings: All that can be chosen.
-        name: Of the role.
-        chosen: Names of read models; empty: all.
-
     Raises:
         InvalidSettingsError: There is no such role, or no such read model, or it has nothing to do
             here.

@@ -97,11 +97,7 @@ class Supervisor:
             self._attempt(self.component.start)
 
     def await_ready(self, check: Callable[[], None]) -> None:
-        """Return when others may rely on the component, or it is stopped for good.
-
-        Args:
-            check: Looks after all components meanwhile; what it raises ends the wait.
-        """
+        """Return when others may rely on the component, or it is stopped for good."""
         while not self._has_ended and not self.is_ready():
             check()
             time.sleep(READY_S)

@@ -24,10 +24,6 @@ def warm_up(application: Application, tell: Tell = ignore_step) -> list[Path]:
     Nothing of what is set is used or touched: a broker and a database of its own, in a folder that
     is removed.
 
-    Args:
-        application: That lives so shortly.
-        tell: Called with what is being done.
-
     Raises:
         VerdictError: Something is missing, or the service does not start.
     """

@@ -32,9 +32,6 @@ def transaction_timeout_s(settings: Settings) -> int:
 def check_batch_size(settings: Settings) -> None:
     """Return if a full batch of commands of the greatest size can be handled.
 
-    Args:
-        settings: All that can be chosen.
-
     Raises:
         BatchSizeError: Names both settings, what they come to, and what to do.
     """

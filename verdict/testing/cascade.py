@@ -70,13 +70,6 @@ class Cascade:
     def of(self, first: LogRecord, given: frozenset[str] = frozenset()) -> list[Output]:
         """Let everything happen that follows from a record of the log.
 
-        Args:
-            first: The record.
-            given: Topics whose records come from elsewhere: what is meant for them stays out.
-
-        Returns:
-            What stayed out.
-
         Raises:
             EndlessCascadeError: It has no end.
         """

@@ -13,15 +13,7 @@ def difference(
     expected: Sequence[str],
     came: Sequence[str],
 ) -> AssertionError:
-    """Return the error of a test whose expectation does not hold.
-
-    Args:
-        what: Is not as expected, in a few words.
-        given: What had happened before, a line each.
-        asked: What was done then.
-        expected: What was to come of it.
-        came: What came of it.
-    """
+    """Return the error of a test whose expectation does not hold."""
     difference = [line.rstrip("\n") for line in ndiff([*expected], [*came])]
     lines = [
         f"{what} (- expected, + came)",

@@ -31,15 +31,7 @@ def happened(aggregate_id: str, *events: Event) -> GivenHistory:
 def recorded(
     catalog: Catalog, history: Sequence[StoredEvent], aggregate_id: str, payload: Event, at: int
 ) -> StoredEvent:
-    """Return an event as its aggregate's next one.
-
-    Args:
-        catalog: Of the application.
-        history: Of any number of aggregates, in order.
-        aggregate_id: To which it happened.
-        payload: The event.
-        at: When it was decided, in epoch milliseconds.
-    """
+    """Return an event as its aggregate's next one."""
     context = catalog.of(type(payload))
     aggregate_type = context.name
     last = latest(history).get((aggregate_type, aggregate_id))

@@ -25,17 +25,7 @@ def decide_command(  # noqa: PLR0913  (what a command meets)
     snapshot: Snapshot[Any],
     remembered: Remembered,
 ) -> DecidedCommand:
-    """Return what a service would say to a command; pure.
-
-    Args:
-        context: Of the aggregate.
-        envelope: Around it, without a payload.
-        command: What is asked.
-        place: On its commands topic, `order.commands`.
-        at: Kafka's time, in epoch milliseconds.
-        snapshot: The aggregate before.
-        remembered: Responses by (aggregate type, aggregate id, command id).
-    """
+    """Return what a service would say to a command; pure."""
     value = encode_command(context, envelope, command)
     key = envelope.aggregate_id.encode()
     received = parse_command(context, truncate_command(place, at, key, value, len(value)))

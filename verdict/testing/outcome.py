@@ -59,11 +59,6 @@ class CommandOutcome(Generic[After]):
     ) -> After:
         """Expect that the command is refused.
 
-        Args:
-            reason: Of the rejection, or the code of the rule that it breaks.
-            message: Word by word, if it matters.
-            **details: All that it says for machines, but the code; none: they do not matter.
-
         Raises:
             AssertionError: Something else became of it; says what.
         """

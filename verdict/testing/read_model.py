@@ -29,10 +29,6 @@ class ShownRows:
     def then(self, *rows: Row) -> None:
         """Expect exactly these rows, in any order.
 
-        Args:
-            *rows: Column → value, as `verdict sql --json` shows them: a time is ISO 8601. All name
-                the same columns; what they do not name is not looked at. None: the view is empty.
-
         Raises:
             AssertionError: The view shows something else, or an event could not be applied.
         """

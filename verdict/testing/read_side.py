@@ -64,11 +64,7 @@ class ReadSide:
         self._reader = SqliteReader(folder / FILE, readable(projections), TIMEOUT_S, masked=False)
 
     def follow(self, log: MemoryLog) -> list[Applied]:
-        """Bring every read model to the end of `log`, in one batch, as a running service does.
-
-        Returns:
-            What became of the records, by read model.
-        """
+        """Bring every read model to the end of `log`, in one batch, as a running service does."""
         ends = log.ends(self._followed)
         spans = {place: OffsetRange(self._taken[place], end) for place, end in ends.items()}
         records = [*log.since(self._taken)]

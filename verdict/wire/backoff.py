@@ -24,12 +24,6 @@ class InvalidBackoffError(ValueError):
 def back_off(declared: Declared, spec: str) -> BackOff:
     """Return the function from a letter to the seconds that it waits.
 
-    Args:
-        declared: The `backoffs` of the application.
-        spec: `fixed:` and the waits of the first, second … retry, the last for all others too;
-            `exponential:` and the first wait, the factor and the longest wait; or a name among the
-            application's `backoffs`.
-
     Raises:
         InvalidBackoffError: It is none of these.
     """

@@ -28,35 +28,19 @@ def event_headers(event: RecordedEvent) -> Headers:
 
 @lru_cache(maxsize=4096)
 def event_header_parts(aggregate_type: str, name: str, topic: str) -> tuple[str, str]:
-    """Return the headers of an event without a trace as one text, cut where its id stands.
-
-    Args:
-        aggregate_type: Of the event.
-        name: Of its class.
-        topic: The command's.
-    """
+    """Return the headers of an event without a trace as one text, cut where its id stands."""
     headers = _cloud_event(HERE, f"verdict.{aggregate_type}.{name}", f"/{topic}")
     before, _, behind = joined(headers).partition(HERE)
     return before, behind
 
 
 def trace_text(traceparent: str | None) -> str:
-    """Return the headers of a response or a rejection as one text.
-
-    Args:
-        traceparent: The command's, if it had one.
-    """
+    """Return the headers of a response or a rejection as one text."""
     return f"{TRACE}{NUL}{traceparent}" if traceparent else ""
 
 
 def dead_letter_headers(letter: DeadLetter, attempt: int | None = None) -> Headers:
-    """Return the headers of a dead letter; its id is the place of what it holds.
-
-    Args:
-        letter: What could not be handled.
-        attempt: How many times it was tried again so far, to be tried once more where it came from;
-            None for what trying never helps.
-    """
+    """Return the headers of a dead letter; its id is the place of what it holds."""
     topic = letter.source.topic
     headers = _cloud_event(str(letter.source), DEAD_LETTER, f"/{topic}/DeadLetter")
     if attempt is None:

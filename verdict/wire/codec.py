@@ -47,12 +47,6 @@ class Codec:
     def decode(self, value: bytes, *, newer: bool = False) -> dict[str, Any]:
         """Return the fields of a framed record; a choice of records comes back as (name, fields).
 
-        Args:
-            value: Its bytes.
-            newer: Whether it may be of a schema that is not known here yet: then the fields that
-                are known are read, and what is behind them is left. For subjects that have only
-                ever got new fields behind the former ones.
-
         Raises:
             DecodeError: Another kind of record, an unknown schema, or damaged bytes.
         """

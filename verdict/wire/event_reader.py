@@ -13,12 +13,7 @@ from verdict.wire.schemas.files import SchemaVersion
 def event_reader(
     newest: SchemaVersion, event_types: Mapping[str, type[Event]]
 ) -> Callable[[bytes], RecordedEvent | None]:
-    """Return what reads a sound event of the newest schema, and returns None for all else.
-
-    Args:
-        newest: Whose fields are those of `RecordedEvent`.
-        event_types: The classes of the events, by name.
-    """
+    """Return what reads a sound event of the newest schema, and returns None for all else."""
     if [field["name"] for field in newest.schema["fields"]] != [*RecordedEvent._fields]:
         raise TypeError(f"the fields of {newest.subject} are not those of RecordedEvent")
     read = row_reader(newest.schema, {"source": Source})

@@ -7,11 +7,7 @@ from pydantic_core import to_json
 
 
 def exact_json(value: Any) -> bytes:
-    """Return `value` as JSON; a `Decimal` in a dict or list is a number, and every digit stays.
-
-    Args:
-        value: Finite numbers, texts, and what else pydantic writes as JSON.
-    """
+    """Return `value` as JSON; a `Decimal` in a dict or list is a number, and every digit stays."""
     if isinstance(value, Decimal):
         return format(value, "f").encode()
     if isinstance(value, dict):

@@ -62,12 +62,7 @@ def _shows(cls: type[Any]) -> tuple[tuple[str, Show], ...]:
 
 
 def show_of(annotation: Any, message: Show = readable_fields) -> Show:
-    """Return what shows the values of a type as values that JSON can carry.
-
-    Args:
-        annotation: Of a field.
-        message: Shows a message.
-    """
+    """Return what shows the values of a type as values that JSON can carry."""
     inner, marks = unwrapped(annotation)
     if (show := _show(inner, marks, message)) is as_it_is:
         return show

@@ -44,11 +44,7 @@ Spans = Mapping[TopicPartition, OffsetRange]
 
 
 def halves(spans: Spans) -> list[dict[TopicPartition, OffsetRange]]:
-    """Return what comes first of `spans` and what comes then, about half of the offsets each.
-
-    Args:
-        spans: With more than one offset together.
-    """
+    """Return what comes first of `spans` and what comes then, about half of the offsets each."""
     if all(span.end - span.start <= 1 for span in spans.values()):
         places = sorted(place for place, span in spans.items() if span.end > span.start)
         parts = places[: len(places) // 2], places[len(places) // 2 :]

@@ -22,10 +22,6 @@ def payload_from(kind: type[Event], document: str | bytes) -> Event:
 
     Fields that it lacks have their defaults, as when an event of an older schema is read.
 
-    Args:
-        kind: The class that it must be of.
-        document: JSON; a `type` in it is the name of the class.
-
     Raises:
         ValueError: It is no JSON object, of another type, or breaks the rules of its class.
     """

@@ -47,12 +47,7 @@ def encode(record: Response | Rejection | DeadLetter | Decision | Marker) -> byt
 
 
 def rejected_with(response: bytes, command: bytes) -> bytes:
-    """Return the rejection that a response tells of: the same fields, and the command as it came.
-
-    Args:
-        response: Framed, of the newest schema.
-        command: The whole value of the command's record.
-    """
+    """Return the rejection of a response: the same fields, and the bytes of the command."""
     prefix = prefix_of(ENGINE.newest(SUBJECTS[Rejection]))
     return prefix + response[HEADER_BYTES:] + write_bytes(command)
 

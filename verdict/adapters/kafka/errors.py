@@ -53,14 +53,7 @@ class TopicMissingError(VerdictError):
 
 
 def kafka_failed(what: str, servers: str, error: KafkaException, said: str = "") -> VerdictError:
-    """Return the error to raise for `error`.
-
-    Args:
-        what: What could not be done, such as `topic x cannot be created`.
-        servers: Where Kafka was looked for.
-        error: What librdkafka raised.
-        said: What the connection said last; it knows more than the error.
-    """
+    """Return the error to raise for `error`."""
     reason = error.args[0]
     if reason.code() not in UNREACHABLE:
         return VerdictError(f"{what} (Kafka at {servers}: {reason.str()})")

@@ -26,12 +26,6 @@ def list_topics(
 ) -> ClusterMetadata:
     """Return what Kafka lists; librdkafka alone would try until the timeout, whatever is wrong.
 
-    Args:
-        client: Who asks.
-        timeout_s: How long Kafka may take, in seconds.
-        last_failure: Returns what a connection of `client` failed with last, "" if none did.
-        topic: The only one of interest; None: all.
-
     Raises:
         KafkaException: Kafka does not answer in time, or has refused us.
     """

@@ -74,11 +74,6 @@ def require_same_log(
 ) -> Identity:
     """Return the ids of `topics` and of all that is remembered, if all of it is of this log.
 
-    Args:
-        kafka: Where the log should be.
-        remembered: What is compared.
-        topics: Whose ids are wanted, too.
-
     Raises:
         DifferentLogError: A topic was deleted, whether created again or not, or it is another
             cluster; or
@@ -133,12 +128,7 @@ def changes(known: Identity, found: Identity) -> list[str]:
 
 
 def beyond(reached: Mapping[TopicPartition, int], ends: Offsets) -> list[str]:
-    """Return in words which positions are after the end of their partition.
-
-    Args:
-        reached: Next offset by partition.
-        ends: Kafka's, by topic and partition; a topic that is missing ends at 0.
-    """
+    """Return in words which positions are after the end of their partition."""
     return [
         f"{place} was read up to offset {offset}, and Kafka has it up to {end} only"
         for place, offset in sorted(reached.items())

@@ -8,11 +8,7 @@ from verdict.wire.letter import Pairs
 
 
 def headers_of(message: Message) -> Pairs | None:
-    """Return names and values; None if a name is no text in UTF-8, when none can be had.
-
-    Args:
-        message: Of a consumer.
-    """
+    """Return names and values; None if a name is no text in UTF-8, when none can be had."""
     try:
         found: Any = message.headers() or ()  # its declared type allows for forms it never has
         return tuple((name, header_bytes(value)) for name, value in found)

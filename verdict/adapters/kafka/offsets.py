@@ -33,12 +33,7 @@ def ends(spans: Spans) -> Offsets:
 
 
 def same_offsets(left: AnyOffsets, right: AnyOffsets) -> bool:
-    """Tell whether both are the same position; a partition that is missing counts as 0.
-
-    Args:
-        left: Next offset by partition, by topic.
-        right: The same.
-    """
+    """Tell whether both are the same position; a partition that is missing counts as 0."""
     return _advanced(left) == _advanced(right)
 
 

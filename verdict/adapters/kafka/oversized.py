@@ -44,12 +44,6 @@ def oversized_records(
 ) -> list[OversizedRecord]:
     """Return the giants among the records that come next, as far as they are found in time.
 
-    Args:
-        kafka: Where they are.
-        starts: The next offset by partition, by topic.
-        rows: How many of each partition may be read at a time.
-        seconds: After them it ends with what was found.
-
     Raises:
         InvalidSettingsError: The client does not accept the settings.
     """

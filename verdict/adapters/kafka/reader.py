@@ -66,11 +66,6 @@ FOLLOWING = {"fetch.wait.max.ms": 50}  # of who may wait for more all the time
 def consumer_of(options: Options, log: ClientLog, more: Mapping[str, str | int | bool]) -> Consumer:
     """Return a consumer that reads as `READING` says, but for `more`.
 
-    Args:
-        options: librdkafka's, `bootstrap.servers` and security among them.
-        log: Takes what it logs.
-        more: Settings that win over all others.
-
     Raises:
         InvalidSettingsError: librdkafka does not accept the settings.
     """
@@ -189,9 +184,6 @@ class KafkaLog:
     def hidden(self, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Return where a transaction is open now: its first offset, behind which nobody reads.
 
-        Args:
-            ends: With what open transactions have written, of `written`.
-
         Raises:
             UnreachableError, VerdictError: As for `bounds`.
         """
@@ -204,10 +196,6 @@ class KafkaLog:
 
         A transaction ends on one partition after the other: who sees one record of it need not see
         all of them yet. That takes milliseconds, where nobody has left one open.
-
-        Args:
-            places: Where to look.
-            what: Cannot be done before, for people.
 
         Raises:
             UnreachableError: One stays open for too long, or Kafka does not answer in time.
@@ -231,10 +219,6 @@ class KafkaLog:
         """Return the offset of the first record of that Kafka time or later, else the end.
 
         Records of transactions that are still open count. Raises as `bounds` does.
-
-        Args:
-            places: Where to look.
-            millis: Epoch milliseconds.
         """
         ends = self.written(places)  # first: what comes now is later than that
         found = self._offsets(self._uncommitted, places, millis)
@@ -247,10 +231,6 @@ class KafkaLog:
         """Yield the records of `spans`, in order within each partition, and all of them.
 
         Those in `passed_over` are left out.
-
-        Args:
-            spans: What to read.
-            follow: Go on behind their ends, for ever.
 
         Raises:
             RecordsDroppedError: Kafka has dropped some before they were read; those before are

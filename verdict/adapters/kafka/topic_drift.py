@@ -60,14 +60,7 @@ class PartitionsAddedError(VerdictError):
 def wrong_partitions(
     topic: Topic, found: int, accepted: Container[TopicPartition] = (), decided: int | None = None
 ) -> list[Difference]:
-    """Return what is wrong with the partition count of a topic of ours.
-
-    Args:
-        topic: What it must be.
-        found: What it is.
-        accepted: Partitions that may have been added, on a person's word.
-        decided: Of a commands topic: how many had been decided from, None before the first batch.
-    """
+    """Return what is wrong with the partition count of a topic of ours."""
     wanted = decided or topic.partitions
     added = [TopicPartition(topic.name, number) for number in range(wanted, found)]
     if found < wanted or any(one not in accepted for one in added):
@@ -93,14 +86,7 @@ def wrong_partitions(
 def added_partitions(
     topic: str, found: int, written: int, accepted: Container[TopicPartition] = ()
 ) -> list[Difference]:
-    """Return what is wrong with the partition count of a topic that verdict alone writes to.
-
-    Args:
-        topic: Its name.
-        found: How many it has.
-        written: To how many verdict writes.
-        accepted: Partitions that may have been added, on a person's word.
-    """
+    """Return what is wrong with the partition count of a topic that verdict alone writes to."""
     added = [TopicPartition(topic, number) for number in range(written, found)]
     if found >= written and all(one in accepted for one in added):
         return []
@@ -117,13 +103,7 @@ def added_partitions(
 def as_begun(
     topics: Topics, decided: Mapping[str, Sequence[int]], accepted: Container[TopicPartition]
 ) -> Topics:
-    """Return the topics with as many partitions as they had at the first start.
-
-    Args:
-        topics: With as many as the setting says, which holds until something was decided.
-        decided: The offsets of the decider's marker.
-        accepted: Partitions of commands topics that were added since, on a person's word.
-    """
+    """Return the topics with as many partitions as they had at the first start."""
     counts = [_first(topic, len(of), accepted) for topic, of in decided.items()]
     return replace(topics, partitions=min(counts, default=topics.partitions))
 

@@ -166,11 +166,6 @@ class TopicAdmin:
 
         A topic that is not ours may only be missing.
 
-        Args:
-            decided: The marker's offsets: next offset by partition, by commands topic. Their
-                number is the partition count at the first start, which must stay.
-            accepted: Partitions that may have been added since, on a person's word.
-
         Raises:
             UnreachableError: Kafka does not answer.
             VerdictError: Kafka does not let us see a topic's settings.
@@ -205,10 +200,6 @@ class TopicAdmin:
 
         A topic of ours that takes times of its senders is set to take Kafka's own, where we may,
         unless the start is refused for something else.
-
-        Args:
-            decided: As for `differences`.
-            accepted: As for `differences`.
 
         Raises:
             TopicSettingsError: Lists every difference.

@@ -17,11 +17,6 @@ SETTINGS = {"enable.idempotence": True, "acks": "all", "compression.type": "lz4"
 def write_all(options: Options, records: Iterable[Mapping[str, Any]], what: str) -> None:
     """Return when all of `records` are in Kafka, in their order.
 
-    Args:
-        options: librdkafka's, `bootstrap.servers` and security among them.
-        records: Each as `Producer.produce` takes it: its topic, and what else there is.
-        what: Has failed if Kafka does not take them, for people.
-
     Raises:
         UnreachableError: Kafka does not answer.
         VerdictError: It refuses.

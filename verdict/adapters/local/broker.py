@@ -95,14 +95,7 @@ class EmbeddedBroker:
         port: int | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> None:
-        """Name where it keeps everything, and how it is reached.
-
-        Args:
-            data_dir: Its directory.
-            port: On 127.0.0.1; None: that of the last start when it is free, else one that is.
-            properties: Of Kafka's server.properties, instead of or besides ours; `{port}` and
-                `{controller_port}` in a value stand for the ports.
-        """
+        """Name where it keeps everything, and how it is reached."""
         self.data_dir = data_dir.absolute()
         self.log = self.data_dir / "broker.log"
         self._port = port

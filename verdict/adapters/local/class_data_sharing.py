@@ -21,13 +21,7 @@ _recorded: dict[Path, Path] | None = None  # what is being written → where it 
 
 
 def class_archive(kind: str, java: Path, jars: Iterable[Path]) -> list[str]:
-    """Return the options of a JVM that let it use the archive of its kind, if there is one.
-
-    Args:
-        kind: What runs in the JVM: "broker" or "spark".
-        java: That runs it.
-        jars: Its class path; of a folder, all the jars in it.
-    """
+    """Return the options of a JVM that let it use the archive of its kind, if there is one."""
     archive = _place(kind, java, jars)
     if _recorded is not None:
         fresh = archive.with_suffix(f".{os.getpid()}")
@@ -38,11 +32,7 @@ def class_archive(kind: str, java: Path, jars: Iterable[Path]) -> list[str]:
 
 @contextmanager
 def recorded() -> Iterator[list[Path]]:
-    """Let each JVM that starts inside write its archive at its end; all have to end inside.
-
-    Yields:
-        What is filled at the end: the archives that there are now.
-    """
+    """Let each JVM that starts inside write its archive at its end; all have to end inside."""
     global _recorded
     cache_folder().mkdir(parents=True, exist_ok=True)
     written: list[Path] = []

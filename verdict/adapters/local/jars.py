@@ -49,11 +49,6 @@ def s3_jars() -> list[Path]:
 def fetched(ivy_settings: Path | None = None, lock: Path = LOCK) -> Path:
     """Return the checked cache folder, one sub-folder per class path; fetch it when it is missing.
 
-    Args:
-        ivy_settings: An ivysettings.xml that names the repositories of a closed network;
-            without it the variable VERDICT_IVY_SETTINGS, else Ivy's own default.
-        lock: Which of `FOLDERS`.
-
     Raises:
         EnvironmentIncompleteError: The jars cannot be fetched, or are not what the lock says.
     """

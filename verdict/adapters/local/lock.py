@@ -30,11 +30,6 @@ class DataDirectoryLock:
 
         When its holder was killed, waits for the children that it left behind.
 
-        Args:
-            data_dir: The directory.
-            kind: What it is, for people.
-            choice: The flag or setting that names another one.
-
         Raises:
             VerdictError: It is no directory, closed to us or cannot be made; or another process
                 holds it, or its children do not end: the message names the pid.

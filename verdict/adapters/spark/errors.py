@@ -30,17 +30,7 @@ class JvmCause(NamedTuple):
 def query_failed(
     error: BaseException, data_dir: Path, log: Path, *, recoverable: bool = True
 ) -> BaseException:
-    """Return what to raise for `error`, which ended a query that writes to `data_dir`.
-
-    Args:
-        error: What Spark, or a batch of ours, raised.
-        data_dir: Of the service.
-        log: Where Spark says everything.
-        recoverable: Whether the query has state that `verdict recover` can rebuild.
-
-    Returns:
-        A VerdictError for what a person can act on without reading code, else `error` itself.
-    """
+    """Return what to raise for `error`, which ended a query that writes to `data_dir`."""
     if isinstance(error, VerdictError):
         return error
     text = "\n".join(error_texts(error))

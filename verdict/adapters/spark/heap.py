@@ -31,11 +31,7 @@ class Heap:
         self._given_back = False
 
     def look(self, quiet_s: float) -> None:
-        """Give back what is free, if it is time to and was not done yet.
-
-        Args:
-            quiet_s: How long ago the last batch ended; 0 while one is under way.
-        """
+        """Give back what is free, if it is time to and was not done yet."""
         if quiet_s < QUIET_S:
             self._given_back = False
         elif not self._given_back:

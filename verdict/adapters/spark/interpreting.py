@@ -23,12 +23,7 @@ class CodegenSwitch:
         self._interprets = False
 
     def suit(self, session: SparkSession, rows: int) -> None:
-        """Choose for the tasks of a batch and for the plan of the next one, which may be alike.
-
-        Args:
-            session: The query's own: whatever else runs keeps its settings.
-            rows: Of the batch, about.
-        """
+        """Choose for the tasks of a batch and for the plan of the next one, which may be alike."""
         interprets = rows <= MOST_ROWS
         if interprets == self._interprets:
             return

@@ -18,10 +18,6 @@ WRAPPERS = {"ExecutionException", "KafkaException"}  # their message is that of 
 def require_spark_access(spark: SparkSession, options: Mapping[str, str]) -> None:
     """Return when Java's client has got an answer from Kafka.
 
-    Args:
-        spark: Its JVM is used.
-        options: By Java's names, `bootstrap.servers` and security among them.
-
     Raises:
         UnreachableError: It has not; names the settings to look at.
     """

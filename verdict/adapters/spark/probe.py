@@ -57,9 +57,6 @@ class Executors:
     def await_fitting(self, patience_s: float = EXECUTOR_S) -> None:
         """Return when some are there, and each sees `shared` and runs what the driver runs.
 
-        Args:
-            patience_s: How many seconds they may take to come, and to answer.
-
         Raises:
             UnreachableError: None has come.
             VerdictError: One differs, or does not answer; each difference is named.
@@ -154,13 +151,7 @@ def answer_of(application: Application, token: str) -> Answer:
 
 
 def differing(wanted: Answer, answers: Mapping[Executor, Answer], shared: Path) -> Iterator[str]:
-    """Yield in words what differs.
-
-    Args:
-        wanted: What the driver says.
-        answers: What executors say.
-        shared: The folder in which the driver wrote.
-    """
+    """Yield in words what differs."""
     for (host, _), found in answers.items():
         for what, ours in wanted.items():
             if found.get(what) == ours:

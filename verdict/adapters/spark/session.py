@@ -86,19 +86,6 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
     stop the session, then leave. A later session of the same process runs in the same JVM, so
     `driver_memory` and `local_dir` stay as they were.
 
-    Args:
-        app_name: Shown in the UI and in metrics.
-        cores: How many tasks run at a time in local mode.
-        shuffle_partitions: The number of shards; a checkpoint holds on to its own.
-        driver_memory: The JVM's heap, such as "1g"; executors share it in local mode.
-        local_dir: Takes shuffle and state files, native libraries, and `spark.log`, where
-            everything goes that Spark, its JVM and the Python workers say. All but that log is
-            removed first: a process that was killed leaves its files behind.
-        extra: Further settings of Spark; they win over the ones given here.
-        keep_open: File descriptors that the JVM inherits, such as that of a lock.
-        master: Of a cluster, whose executors are in other JVMs; None: local mode.
-        more_jars: Besides those of Kafka.
-
     Raises:
         EnvironmentIncompleteError: Java or the jars are missing.
         VerdictError: The JVM does not start, for example for want of memory; names its log.

@@ -47,15 +47,7 @@ def insert_copied(
     computed: Computed,
     on_conflict: "Callable[[postgresql.Insert], Insert]",
 ) -> int:
-    """Insert the rows; return how many were written.
-
-    Args:
-        connection: To PostgreSQL, inside a transaction.
-        table: Where the rows shall be.
-        rows: At least one; the names are columns, and parameters of `computed`.
-        computed: Columns whose value the database works out for each row, before any is written.
-        on_conflict: Says in the INSERT what becomes of rows that are there.
-    """
+    """Insert the rows; return how many were written."""
     staged = _staged(table, rows.names, computed)
     connection.execute(CreateTable(staged, if_not_exists=True))
     copy_into(connection, staged, {name: rows.column(name) for name in rows.names})
@@ -104,13 +96,7 @@ def _from_row(staged: Table) -> Callable[..., Any]:
 
 
 def copy_into(connection: Connection, table: Table, columns: Mapping[str, list[Any]]) -> None:
-    """Append rows to a table of PostgreSQL.
-
-    Args:
-        connection: To PostgreSQL, inside a transaction.
-        table: Where none of the rows is.
-        columns: By name, the values of all rows.
-    """
+    """Append rows to a table of PostgreSQL."""
     dialect = connection.dialect
     quote = dialect.identifier_preparer.quote
     taken = [as_driver_takes(dialect, table.c[name].type, columns[name]) for name in columns]

@@ -7,10 +7,5 @@ ARCHIVE = "event_archive_v"
 
 
 def is_masked(table: str, column: str) -> bool:
-    """Tell whether our readers of SQLite find a column empty unless they may see what is personal.
-
-    Args:
-        table: That a view reads.
-        column: Of the table.
-    """
+    """Tell whether readers of SQLite find a column empty unless they may see personal fields."""
     return column.startswith(PERSONAL) or (column == TELLS and table.startswith(ARCHIVE))

@@ -59,12 +59,7 @@ class ForeignTableError(Exception):
 
 
 def begin_ownership(connection: Connection, schema: str | None) -> None:
-    """Make the list of what is ours where it is missing, and mend one that was restored.
-
-    Args:
-        connection: Inside a transaction, with nobody else in it who does the same.
-        schema: Of our tables, None where there are no schemas.
-    """
+    """Make the list of what is ours where it is missing, and mend one that was restored."""
     if not inspect(connection).has_table(table.name, schema=schema):
         qualified(table, MetaData(), schema).create(connection)
         note_relation(connection, schema, {table.name: ""})
@@ -113,11 +108,6 @@ def own_tables(
 def versions_of(connection: Connection, schema: str | None, base: str) -> list[str]:
     """Return the names of all versions of a table that are there and ours.
 
-    Args:
-        connection: Inside a transaction.
-        schema: Of our tables, None where there are none.
-        base: The name without the version.
-
     Raises:
         ForeignTableError: One is there and was not made by us.
     """
@@ -142,13 +132,7 @@ def forget_relation(connection: Connection, names: Collection[str]) -> None:
 
 
 def adopt_relations(connection: Connection, tables: str | None, views: str | None) -> None:
-    """Take for ours what was made before anybody wrote it down, or elsewhere and restored here.
-
-    Args:
-        connection: Inside a transaction.
-        tables: The schema of our tables, None where there are none: then all of the file is ours.
-        views: That of our views, which others may have views in, too.
-    """
+    """Take for ours what was made before anybody wrote it down, or elsewhere and restored here."""
     known = {name: made for name, _, made in connection.execute(select(table))}
     note_relation(
         connection, tables, {name: known.get(name, "") for name in _there(connection, tables)}

@@ -33,11 +33,7 @@ def options(url: URL) -> dict[str, Any]:
 
 
 def pinned(*schemas: str) -> str:
-    """Return the SQL that a transaction begins with.
-
-    Args:
-        schemas: Where it looks for tables and views, in this order.
-    """
+    """Return the SQL that a transaction begins with."""
     settings = {**PINNED, **SERVERS_PATIENCE}
     said = [f"SET LOCAL {name} TO '{value}'" for name, value in settings.items()]
     return "; ".join([f"SET LOCAL search_path TO {_names(schemas)}", *said])

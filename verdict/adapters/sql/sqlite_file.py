@@ -88,9 +88,6 @@ def check_wal_belongs(path: Path) -> None:
     the file becomes the former one again, or neither. The file is read once, a gigabyte in some
     seconds, and not changed. *Limit:* a copy that keeps its time is found by its damage alone.
 
-    Args:
-        path: Of the database.
-
     Raises:
         VerdictError: The two are no database together, or the file came long after its -wal.
     """

@@ -64,13 +64,7 @@ def wait_for_locks(connection: Connection, seconds: float) -> None:
 
 
 def add_new(connection: Connection, table: Table, rows: BulkRows | Sequence[Values]) -> int:
-    """Insert the rows whose primary key is not there yet; return how many those were.
-
-    Args:
-        connection: Inside a transaction.
-        table: With a primary key.
-        rows: All with the same columns.
-    """
+    """Insert the rows whose primary key is not there yet; return how many those were."""
     given = rows_of(rows)
     if not given.values:
         return 0
@@ -102,17 +96,7 @@ def put(
     computed: Mapping[str, ColumnElement[Any]] | None = None,
     but: Container[str] = (),
 ) -> None:
-    """Insert the rows, or overwrite those with the same primary key.
-
-    Args:
-        connection: Inside a transaction.
-        table: With a primary key.
-        rows: With distinct primary keys and all with the same names: columns, and parameters of
-            `computed`.
-        computed: Columns whose value the database works out for each row, from other tables than
-            this one.
-        but: Columns that are as they are where a row is there; indexes of these are left alone.
-    """
+    """Insert the rows, or overwrite those with the same primary key."""
     given = rows_of(rows)
     if not given.values:
         return
@@ -134,11 +118,6 @@ def insert_each(connection: Connection, statement: Insert, rows: BulkRows) -> in
 
     It is what `Connection.execute` does with a list, at a fraction of the cost: parameters are
     prepared column by column instead of row by row, and most columns not at all.
-
-    Args:
-        connection: Inside a transaction.
-        statement: Its only parameters are those that `rows` name.
-        rows: At least one; the names are columns, and parameters of expressions.
     """
     compiled = statement.compile(dialect=connection.dialect, column_keys=list(rows.names))
     assert isinstance(compiled, SQLCompiler)

@@ -116,11 +116,7 @@ def object_path(uri: str) -> Path:
 
 
 def hadoop_options(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return how Spark finds the same store, under its own names.
-
-    Args:
-        environment: Of this process.
-    """
+    """Return how Spark finds the same store, under its own names."""
     endpoint, region = environment.get(ENDPOINT), environment.get(REGION)
     options = {
         # about ten seconds, instead of some minutes, until it is known that a store is away

@@ -21,10 +21,6 @@ FOLDERS = {
 def application(name: str, first: str) -> list[Path]:
     """Write an application into the working directory; return its files.
 
-    Args:
-        name: Of the application, and of its package.
-        first: Name of its first aggregate.
-
     Raises:
         InvalidNameError: It or its aggregate cannot be called so.
         FileExistsAlreadyError: One of its files is there.

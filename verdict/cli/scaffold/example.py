@@ -10,11 +10,7 @@ VALUES: tuple[object, ...] = ("text", 1, True, [], None)
 
 
 def example(kind: type[Event]) -> dict[str, str] | None:
-    """Return field → a value, as it is written in Python; None when the plain ones do not fit.
-
-    Args:
-        kind: A class of events; fields that have a default are left out.
-    """
+    """Return field → a value, as it is written in Python; None when the plain ones do not fit."""
     chosen = {name: 0 for name, field in kind.model_fields.items() if field.is_required()}
     while True:
         try:

@@ -23,12 +23,6 @@ OF_SQL = {*RESERVED_WORDS, *SQLiteIdentifierPreparer.reserved_words}
 def read_model(application: Application, place: Target, name: str, of: str | None) -> ScaffoldPart:
     """Return a new read model with its tests; the application has to be loaded for it.
 
-    Args:
-        application: To which it is added.
-        place: Of the application.
-        name: Of the read model.
-        of: The aggregate whose events it follows; None: the only one that there is.
-
     Raises:
         InvalidNameError: It cannot be called so.
         VerdictError: There is no such aggregate, or there are several.

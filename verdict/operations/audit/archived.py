@@ -62,15 +62,7 @@ def differences(
     reached: int,
     earliest: int,
 ) -> Iterator[Finding]:
-    """Yield what the archive holds otherwise than Kafka, or than its own bytes say.
-
-    Args:
-        context: Of the aggregate type.
-        copies: Of one record.
-        placed: The event in it.
-        reached: The offset up to which all is archived.
-        earliest: The first offset that Kafka has.
-    """
+    """Yield what the archive holds otherwise than Kafka, or than its own bytes say."""
     row, record = copies
     if row is None:
         if placed.place.offset < reached:

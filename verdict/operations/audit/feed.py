@@ -20,13 +20,7 @@ class AnnouncedChanges(NamedTuple):
 
 
 def faults(changes: Iterable[AnnouncedChanges], last: int, shown: Set[str]) -> Iterator[str]:
-    """Yield in words what is wrong with a feed.
-
-    Args:
-        changes: All of them, by their numbers.
-        last: The number that was given last.
-        shown: The groups in the table.
-    """
+    """Yield in words what is wrong with a feed."""
     reached, present = 0, set[str]()
     for seq, group, kind in changes:
         if seq != reached + 1:

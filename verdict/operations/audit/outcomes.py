@@ -69,14 +69,7 @@ class OutcomeAudit:
     def take(
         self, what: SeenOutcome, source: Source, name: str, place: Source
     ) -> Iterator[Finding]:
-        """Take in that `what` lies at `place` and names a command; yield a second one.
-
-        Args:
-            what: It is; with `SeenOutcome.REFUSED` if a response is a first refusal.
-            source: Of the command; one that counts.
-            name: Of the aggregate.
-            place: Where the record lies that names it.
-        """
+        """Take in that `what` lies at `place` and names a command; yield a second one."""
         seen = self._seen[source.partition]
         for kind, said in ONCE.items():
             if what & kind and seen[source.offset] & kind:
@@ -92,12 +85,7 @@ class OutcomeAudit:
         return new
 
     def ask(self, place: Source, name: str) -> Iterator[Finding]:
-        """Look at the next command of a partition; yield that it has no outcome, or too many.
-
-        Args:
-            place: Of the command; one that counts.
-            name: Of its aggregate.
-        """
+        """Look at the next command of a partition; yield that it has no outcome, or too many."""
         yield from self._between(place.partition, self._next[place.partition], place.offset)
         self._next[place.partition] = place.offset + 1
         seen = SeenOutcome(self._seen[place.partition][place.offset])

@@ -55,15 +55,7 @@ def run_of(
     findings: int,
     first: Sequence[dict[str, Any]],
 ) -> Verification:
-    """Return what is recorded of a run that ends now.
-
-    Args:
-        started_at: Epoch milliseconds.
-        of: The type and the id that it was of; None: all.
-        looked: What was looked at.
-        findings: How many there were.
-        first: The first of them.
-    """
+    """Return what is recorded of a run that ends now."""
     return Verification(
         started_at,
         wall_clock(),

@@ -50,12 +50,7 @@ class StateCopies:
 
 
 def copies_in(folder: Path, heads: Stamps) -> StateCopies:
-    """Begin to read the copies below a folder that hold anything.
-
-    Args:
-        folder: Of the operator's state.
-        heads: Where the shards' logs end, by the marker; empty: it does not say.
-    """
+    """Begin to read the copies below a folder that hold anything."""
     found, stamps = [], set[Stamp]()
     for shard in sorted((folder / boot_id()).glob("*")):
         copy = LmdbCache(folder, int(shard.name))

@@ -12,13 +12,7 @@ from verdict.read_side.schema.layout import shown_by, would_show
 def altered(
     connection: Connection, views: Mapping[str, View], looked: CheckResult
 ) -> Iterator[Finding]:
-    """Yield the views that are missing, or show something else.
-
-    Args:
-        connection: Of the read side; nothing is left of what is tried in it.
-        views: By name, for what each must show.
-        looked: Is told what was looked at.
-    """
+    """Yield the views that are missing, or show something else."""
     for name, view in views.items():
         looked.at["views"] += 1
         found = shown_by(connection, name)

@@ -61,14 +61,6 @@ def history(
     """Return the newest commands to an aggregate with their events, each checked with its hash.
 
     Each event is on one page, also when the outcome of its command is missing.
-
-    Args:
-        application: Whose aggregate it is.
-        reader: Of the read side; what it masks is not checked.
-        aggregate_type: Of the aggregate.
-        aggregate_id: Its id.
-        most: How many commands.
-        offset: How many newer ones are on other pages.
     """
     about = {"aggregate_type": aggregate_type, "aggregate_id": aggregate_id}
 
@@ -123,14 +115,6 @@ def state_at(
     until: int | None = None,
 ) -> Fields:
     """Return what an aggregate was after a version, else after its last one that is archived.
-
-    Args:
-        settings: Of the deployment.
-        sees: Who only reads finds null in the place of what is personal.
-        aggregate_type: Of the aggregate.
-        aggregate_id: Its id.
-        version: 0: before its first event.
-        until: Count what was decided then or before, in epoch milliseconds.
 
     Raises:
         NotFoundError: The archive has no such version, or nothing of the aggregate.

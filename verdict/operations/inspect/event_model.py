@@ -58,10 +58,6 @@ def causes_in(app: Application, chosen: Mapping[str, object]) -> EventModel:
     """Return who causes what.
 
     Left out is what every application has alike: archive, outcomes and states of aggregates.
-
-    Args:
-        app: The application.
-        chosen: Its settings by name.
     """
     kinds = (app.aggregate(name) for name in app.aggregate_types)
     return EventModel(

@@ -19,12 +19,6 @@ def flow(
     that is nowhere), `policy` (who asked for it), `events`, each with the commands that were
     `asked` because of it, and `inconsistency`, where answer and events do not agree. Refused ones
     and repetitions are among them.
-
-    Args:
-        application: Whose flow.
-        reader: Of the read side, which says how far it tells.
-        correlation_id: Of the flow.
-        most: How many commands, and how many events, the first ones.
     """
     outcomes, more = some(reader, OF_FLOW, most, correlation_id=correlation_id)
     events, more_events = some(reader, EVENTS_OF_FLOW, most, correlation_id=correlation_id)

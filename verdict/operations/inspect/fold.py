@@ -24,12 +24,6 @@ def folded(
 ) -> tuple[dict[int, Source], Snapshot[Any]]:
     """Return the place of each version that was read, and what the aggregate was then.
 
-    Args:
-        rules: Of the aggregate.
-        about: The aggregate, for people.
-        history: Its events.
-        moment: Which of them count.
-
     Raises:
         VerdictError: The history is damaged.
     """

@@ -32,12 +32,7 @@ def reached_offsets(found: Iterable[Fields]) -> int:
 
 
 def missing(found: Sequence[Fields], explained: Collection[int] = ()) -> Iterator[str]:
-    """Yield in words what the whole history of an aggregate lacks, by what it says itself.
-
-    Args:
-        found: The chapters.
-        explained: Versions of which another message says why they are not there.
-    """
+    """Yield in words what the whole history of an aggregate lacks, by what it says itself."""
     versions = {event["version"] for one in found for event in one["events"]}
     last = max((*versions, *explained), default=0)
     lacking = {*range(1, reached_offsets(found) + 1)} - versions - {*explained}
@@ -62,12 +57,7 @@ def missing(found: Sequence[Fields], explained: Collection[int] = ()) -> Iterato
 
 
 def inconsistency(answered: Fields, events: Iterable[Fields]) -> str | None:
-    """Return in words where an answer and the events beside it do not agree; None: they do.
-
-    Args:
-        answered: Of a command.
-        events: Of its aggregate, each with the `command_id` because of which it happened.
-    """
+    """Return in words where an answer and the events beside it do not agree; None: they do."""
     own = {one["version"] for one in events if one["command_id"] == answered["command_id"]}
     if answered["reason"] is not None:
         said = f"it caused the versions {in_ranges(own)} all the same" if own else None

@@ -11,14 +11,7 @@ from verdict.write_side.decide.snapshot import Snapshot
 def state_json(
     aggregate_type: str, aggregate_id: str, snapshot: Snapshot[Any], place: Source | None
 ) -> dict[str, Any]:
-    """Return what an aggregate is, or was, as JSON would have it; nothing of it is masked.
-
-    Args:
-        aggregate_type: Of the aggregate.
-        aggregate_id: Of the aggregate.
-        snapshot: The aggregate.
-        place: Of the event behind it; None: there is none.
-    """
+    """Return what an aggregate is, or was, as JSON would have it; nothing of it is masked."""
     return {
         "aggregate_type": aggregate_type,
         "aggregate_id": aggregate_id,

@@ -120,11 +120,6 @@ class HeldAggregates:
     def skip(self, address: str, by: OperatorIdentity, all_behind: bool = False) -> str:
         """Pass the event over, or those that are missing, and apply those that wait behind it.
 
-        Args:
-            address: As it is listed.
-            by: Who decides it, and why.
-            all_behind: Pass those over, too, that have come so far.
-
         Raises:
             NothingWaitsError: There is none.
             StateKeyError: Nothing waits behind it.

@@ -87,11 +87,6 @@ class StoppingRecords:
     def skip(self, place: Source, until: int | None, by: OperatorIdentity) -> str:
         """Skip the record, or those that Kafka dropped; return what happens next.
 
-        Args:
-            place: Where a projection stopped.
-            until: Skip all up to this offset, which is not skipped; None: only what stops it.
-            by: The operator, and the reason.
-
         Raises:
             NothingWaitsError: No projection stopped there.
             VerdictError: The range is empty, or longer than the partition.

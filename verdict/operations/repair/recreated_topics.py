@@ -42,14 +42,6 @@ def recreate_topics(settings: Settings, kafka: KafkaConfig, wish: SkipRequest) -
 
     An interrupted run can be repeated.
 
-    Args:
-        settings: Of the deployment, which must not run.
-        kafka: Where the topics were.
-        wish: Who decides it, and why.
-
-    Returns:
-        Their names; none, as nearly always, if no topic is gone.
-
     Raises:
         VerdictError: One of them cannot be created again, or nobody knows how far it was read.
         OtherOwnerError: The topics are another deployment's.

@@ -29,16 +29,6 @@ def begin_without_marker(
 
     The decision's place is that of the new marker, on the topic of markers.
 
-    Args:
-        query: Whose marker it is.
-        kafka: Where it runs.
-        topics: Of the deployment.
-        wish: Who decides it, and why.
-        at_the_ends: Whether it begins there, or at the first records that Kafka holds.
-
-    Returns:
-        The marker; the next start goes on there.
-
     Raises:
         DifferentLogError: The marker that is there is of another cluster, or of topics that are no
             more.

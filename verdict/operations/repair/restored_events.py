@@ -73,11 +73,6 @@ class Restored:
 def restore_events(settings: Settings, kafka: KafkaConfig, wish: SkipRequest) -> Restored:
     """Append the archived events again that Kafka has lost, and correct all positions.
 
-    Args:
-        settings: Of the deployment, which must not run; its database has the archive.
-        kafka: Where the topics are.
-        wish: Who decides it, and why.
-
     Raises:
         VerdictError: There is no archive, a row of it was altered, or Kafka holds other events
             under the versions of lost ones; nothing was changed.

@@ -19,12 +19,7 @@ from verdict.wire.payload import payload_json
 
 
 def every_waiting(connection: Connection, of_states: Collection[str]) -> Iterator[Facts]:
-    """Yield the events by projection and aggregate, without their payloads.
-
-    Args:
-        connection: Of the read side.
-        of_states: Names of projections that follow states: theirs are known by their place only.
-    """
+    """Yield the events by projection and aggregate, without their payloads."""
     for row in connection.execute(_asked()):
         yield _facts(row, of_states)
 

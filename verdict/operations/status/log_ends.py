@@ -48,12 +48,6 @@ def ends_and_open(
 ) -> tuple[Ends, Ends]:
     """Return the ends, and where a transaction stays open: nobody reads beyond that offset.
 
-    Args:
-        log: Reads.
-        topics: Which to look at.
-        outputs: Those of them that verdict writes to.
-        limit_s: For so long a transaction of verdict may be open.
-
     Raises:
         UnreachableError, VerdictError: As `ends_of`.
     """

@@ -44,10 +44,6 @@ class Patience:
     def ask(self, name: str, question: Callable[[], Answer]) -> Answer:
         """Return what `question` returns, or raise what it raises.
 
-        Args:
-            name: Of the question: the same for the same one.
-            question: Runs in a thread of its own.
-
         Raises:
             UnreachableError: It has not been answered in time, now or since somebody asked before.
         """

@@ -57,12 +57,7 @@ def killed(service: AnnouncedService) -> Problem:
 
 
 def told_by(service: AnnouncedService, silent_s: float) -> Iterator[Problem]:
-    """Say what a service has stopped, and what does not end.
-
-    Args:
-        service: As it has announced itself.
-        silent_s: For so many seconds it has given no sign of life.
-    """
+    """Say what a service has stopped, and what does not end."""
     if silent_s > SILENT_S:
         yield Problem(
             f"the service, pid {service.pid}, has given no sign of life for {silent_s:.0f} s: "

@@ -45,12 +45,6 @@ def decider(
 ) -> WriteSideStatus:
     """Return the decider and its partitions of commands.
 
-    Args:
-        marker: The decider's.
-        topics: Of the deployment.
-        log: Says where the topics end.
-        opened: Transactions that stay open.
-
     Raises:
         UnreachableError: Kafka does not answer.
     """
@@ -70,10 +64,6 @@ def _commands(marker: Marker, ends: Ends, stays_open: Ends) -> Iterator[Commands
 
 def processors(markers: Iterable[Marker], log: KafkaLog) -> tuple[ProcessorStatus, ...]:
     """Return the processors that have run.
-
-    Args:
-        markers: Theirs.
-        log: Says where the topics end.
 
     Raises:
         UnreachableError: Kafka does not answer.

@@ -81,9 +81,6 @@ class SpanFollower:
         Spans that the collector refused are sent first. Until it takes them, this process is not
         in the group, so that another one can have its partitions.
 
-        Returns:
-            0: the next step may follow at once.
-
         Raises:
             CollectorError: The collector does not take spans.
             UnreachableError, VerdictError: Kafka refuses.

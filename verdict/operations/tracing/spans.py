@@ -44,10 +44,6 @@ def span_of_command(answer: TracedRecord, resource: Resource) -> ReadableSpan | 
 
     It lasts from the command's arrival in Kafka to that of its answer; that of a duplicate, whose
     answer tells when the original came, is the moment of its answer.
-
-    Args:
-        answer: The record of its response.
-        resource: Of the deployment.
     """
     parent = _sampled(answer.headers)
     if parent is None:
@@ -76,11 +72,6 @@ def span_of_event(
     """Return the span of an event, a child of its command's; None where nobody traces it.
 
     It is a moment: that of its arrival in Kafka.
-
-    Args:
-        recorded: The event's record.
-        context: Of the aggregate that its topic is of.
-        resource: Of the deployment.
     """
     sender = _sampled(recorded.headers)
     if sender is None:

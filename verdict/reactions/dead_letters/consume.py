@@ -70,9 +70,6 @@ class DeadLetterConsumer:
     def step(self) -> float:
         """Take in what has come, waiting for half a second at most.
 
-        Returns:
-            0: the next step may follow at once.
-
         Raises:
             ConcurrentProjectionError: Somebody else takes letters in.
             DatabaseFileChangedError: The database's file was removed or replaced.

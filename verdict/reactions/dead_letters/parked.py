@@ -89,14 +89,6 @@ def edit(
 ) -> None:
     """Give a parked letter other bytes; it stays parked.
 
-    Args:
-        connection: Inside a transaction.
-        id: Of the letter.
-        value: What it shall hold from now on.
-        who: Edits it.
-        why: The reason, if there is one to tell.
-        clock: Epoch milliseconds.
-
     Raises:
         VerdictError: There is no such letter, or it is not parked; or who is missing.
     """

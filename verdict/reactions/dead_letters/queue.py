@@ -31,11 +31,6 @@ def claim(connection: Connection, now: int, most: int) -> list[DueRetry]:
 
     On PostgreSQL nobody else gets them before the transaction has ended, and those that somebody
     else has are passed over.
-
-    Args:
-        connection: Inside a transaction.
-        now: Epoch milliseconds.
-        most: How many at most; fewer when they have many bytes together.
     """
     size = func.coalesce(func.length(table.c.bytes), 0)
     due = (

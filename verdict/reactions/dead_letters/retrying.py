@@ -30,16 +30,6 @@ def build_retry(  # noqa: PLR0913
     """Return what takes letters from `dead-letters` into the table, and what sends them out of it.
 
     Each runs in a thread of its own.
-
-    Args:
-        engine: With the tables of the read side.
-        kafka: Where everything is.
-        topics: Of the deployment; they exist.
-        attempts: Retries at most, of letters that do not say it themselves.
-        backoff: Theirs, too.
-        allowed: Where letters may go, as for `Destinations`.
-        poll_s: How often to look for what is due.
-        on_step: Called at each step of a batch on its way out.
     """
     clock = Clock().now
     known = [Destinations(topics, allowed, lambda: topic_names(kafka)) for _ in range(2)]

@@ -33,14 +33,7 @@ NO_SUCCESS_FILE = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
 def lake(
     ground: StreamContext, settings: Settings, table: LakeTable, on_step: OnStep = ignore_step
 ) -> StatelessProcessor:
-    """Return the one processor that writes files, not started.
-
-    Args:
-        ground: What it stands on.
-        settings: Names, places and sizes.
-        table: What the files hold.
-        on_step: Called at each step.
-    """
+    """Return the one processor that writes files, not started."""
     context = catalog_of(settings.application)[table.aggregate_type]
     files = Files(ground.kafka, settings, table, on_step)
     return StatelessProcessor(

@@ -31,17 +31,7 @@ ARROW = {
 
 
 def lines(records: DataFrame, table: LakeTable, context: AggregateContext) -> DataFrame:
-    """Return the rows of the lake.
-
-    Args:
-        records: Kafka's columns, with `timestamp TIMESTAMP`, of the events that the table follows.
-        table: What the rows are.
-        context: Of the aggregate that the table follows.
-
-    Returns:
-        `schema(table)`: a row of its columns, or in `LETTER` the dead letter, encoded, of a record
-        of which no row can be made.
-    """
+    """Return the rows of the lake."""
     # a task for each of Kafka's partitions would make as many files of every day
     tasks = records.sparkSession.sparkContext.defaultParallelism
     few = bounded(records, OUTPUT_BYTES).coalesce(tasks)

@@ -58,11 +58,6 @@ class LakeFolder:
         A batch that begins where the marker ends may be there too: a process was killed between
         the two, and `put` will replace it.
 
-        Args:
-            marker: The position of the marker; None if there is none.
-            first: That of the first record that Kafka has.
-            remedy: What to do when they do not fit.
-
         Raises:
             CheckpointMismatchError: The table lacks rows, or has rows of which nobody knows.
         """
@@ -87,13 +82,7 @@ class LakeFolder:
         return self._staging / str(uuid.uuid4())
 
     def put(self, staged: Path, span: LakeSpan, on_former_away: Callable[[], None]) -> None:
-        """Put a batch in place of whatever began where it begins.
-
-        Args:
-            staged: A path of `staged`; if there is nothing, the batch is empty.
-            span: From where to where it goes.
-            on_former_away: Called when what was there before is not seen any more, if anything was.
-        """
+        """Put a batch in place of whatever began where it begins."""
         staged.mkdir(exist_ok=True)
         flush((*staged.rglob("*"), staged))  # before Kafka says that it is there
         for former in [one for one in self._spans() if one.start == span.start]:

@@ -28,9 +28,6 @@ LOG = logging.getLogger("verdict.streaming.queries")
 def note_skipped(kafka: KafkaConfig, settings: Settings, publisher: Publisher) -> bool:
     """Move the marker behind what is to be passed over, with the letters in one transaction.
 
-    Returns:
-        Whether there was any: then the marker is that of no query of Spark, and to be begun anew.
-
     Raises:
         NotPublishedError, FencedError, UnreachableError, VerdictError: As for `publish` and the
             decisions.

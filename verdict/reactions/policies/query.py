@@ -16,12 +16,7 @@ def reactions_of(settings: Settings) -> Reactions:
 
 
 def reactions_added(topics: Topics, chosen: Mapping[str, object]) -> Reactions:
-    """Return what a deployment does because of what arrives and happens.
-
-    Args:
-        topics: Of the deployment.
-        chosen: The application's settings by name; what is missing has its default.
-    """
+    """Return what a deployment does because of what arrives and happens."""
     application = topics.application
     policies = [policy.bound(chosen) for policy in application.policies]
     return Reactions(topics, policies, application.notifications, application.inbound)

@@ -75,11 +75,6 @@ class Reactions:
 
         What cannot be read is a dead letter. So is a reaction that fails because of a bug: it is
         tried again by itself later, and the other reactions to the same record do their part.
-
-        Args:
-            record: Of one of the inputs.
-            retried: On the topic `retry`, the name of the reaction that is to be tried again, which
-                may be any text; None there is another service's affair.
         """
         topic = record.source.topic
         if (inbound := self._inbound.get(topic)) is not None:

@@ -28,15 +28,7 @@ def start_reactions(
     on_step: OnStep = ignore_step,
     with_history: Collection[str] = (),
 ) -> StatelessProcessor:
-    """Return the one processor for everything that follows, not started.
-
-    Args:
-        ground: What it stands on.
-        settings: Names, limits and sizes.
-        on_step: Called at each step of publishing.
-        with_history: Topics of events that were there before this start: from what they hold
-            nothing follows, if nothing has so far.
-    """
+    """Return the one processor for everything that follows, not started."""
     reactions = reactions_of(settings)
     outputs = Outputs(settings.durable_dir / "reactions")
 

@@ -24,18 +24,7 @@ REACTION = "reaction"
 def followed(
     records: DataFrame, reactions: Reactions, max_command_bytes: int, folder: Path
 ) -> DataFrame:
-    """Return what follows from every record, in the records' order.
-
-    Args:
-        records: Kafka's columns, with `timestamp TIMESTAMP` and `headers`, of the topics in
-            `reactions.inputs`.
-        reactions: What to do.
-        max_command_bytes: What others send is cut here if it is longer.
-        folder: On the local disk, for what is too many bytes for memory.
-
-    Returns:
-        `OUTPUT_SCHEMA`, for `handover.chunks_of`.
-    """
+    """Return what follows from every record, in the records' order."""
     sent = F.col("topic").isin(reactions.topics.inbound)
     limit = F.when(sent, max_command_bytes).otherwise(OUTPUT_BYTES)
     # a task for each of Kafka's partitions would cost more than most batches do

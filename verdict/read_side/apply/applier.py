@@ -130,9 +130,6 @@ class Applier:
         With it go missing events of held aggregates that have come by now, which any batch can
         bring, an empty one too; not all of them when they are many: see `released`.
 
-        Returns:
-            What became of the records, nothing when the projection is stopped.
-
         Raises:
             ConcurrentProjectionError: Somebody else moved the position.
             SupersededError: Readers were given another version to see.

@@ -92,12 +92,7 @@ BYTES = 16 * 2**20
 def batches(
     deliveries: Iterable[Delivery], spans: Mapping[TopicPartition, OffsetRange]
 ) -> Iterator[ProjectionBatch]:
-    """Yield batches of a transaction each, whose spans make up `spans`, one behind the other.
-
-    Args:
-        deliveries: All that lie in `spans`, each partition's in the order of its offsets.
-        spans: What the batches cover together.
-    """
+    """Yield batches of a transaction each, whose spans make up `spans`, one behind the other."""
     reached, some, size = {place: span.start for place, span in spans.items()}, list[Delivery](), 0
     for delivery in deliveries:
         some.append(delivery)

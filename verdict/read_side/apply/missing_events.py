@@ -38,17 +38,7 @@ ARCHIVED = ARCHIVE.alias("archived")
 def missing_events(
     application: Application, connection: Connection, projection: Projection
 ) -> Sequence[Delivery]:
-    """Return archived events that the projection's held aggregates need.
-
-    Args:
-        application: Whose events.
-        connection: Inside the projection's transaction, in which its position was advanced.
-        projection: Whose aggregates.
-
-    Returns:
-        `MOST` at most, of each aggregate from the needed one on. What cannot be read is there too,
-        with the reason.
-    """
+    """Return archived events that the projection's held aggregates need."""
     return _fetched(application, connection, _released(projection))
 
 
@@ -58,17 +48,7 @@ def events_of(
     projection: Projection,
     key: blocked.AggregateKey,
 ) -> Sequence[Delivery]:
-    """Return archived events of one held aggregate, from what it needs on, `MOST` at most.
-
-    Args:
-        application: Whose events.
-        connection: Inside a transaction that keeps the projection where it is.
-        projection: Who holds it, for whatever reason.
-        key: Of the aggregate.
-
-    Returns:
-        As `missing_events`; the first one may be a later one than it needs.
-    """
+    """Return archived events of one held aggregate, from what it needs on, `MOST` at most."""
     columns = blocked.table.c
     this_one = and_(columns.aggregate_type == key[0], columns.aggregate_id == key[1])
     return _fetched(application, connection, _asked(projection, this_one))

@@ -10,12 +10,7 @@ from verdict.wire.payload import payload_from
 
 
 def amended(deliveries: Iterable[Delivery], in_force: Amendments) -> Iterable[Delivery]:
-    """Return the deliveries, events with the payload that is in force.
-
-    Args:
-        deliveries: Decoded from what lies in Kafka or in the archive.
-        in_force: What people decided, for the projection that takes them.
-    """
+    """Return the deliveries, events with the payload that is in force."""
     return _amended(deliveries, in_force) if in_force else deliveries
 
 

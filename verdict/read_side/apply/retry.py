@@ -35,17 +35,6 @@ def try_again(
 ) -> BlockedAggregate | None:
     """Apply events that a held aggregate waits for, with the payloads that are in force.
 
-    Args:
-        connection: In a transaction that took charge of the projection.
-        projection: The version that readers see.
-        key: Of the aggregate.
-        events: As they lie in the archive, from the needed one on, without a gap.
-        now: Epoch milliseconds.
-
-    Returns:
-        What it waits for then: for the rest of its events without an error, or for the one that
-        cannot be applied; None when it does not wait any more.
-
     Raises:
         CannotApplyError: An event cannot be read.
     """

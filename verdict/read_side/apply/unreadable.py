@@ -15,13 +15,7 @@ def sound(deliveries: Iterable[Delivery]) -> list[Delivery]:
 
 
 def with_damaged(applied: Applied, held: Held, deliveries: Iterable[Delivery]) -> Applied:
-    """Return what became of a batch, with a gap at each event of `deliveries` that is not sound.
-
-    Args:
-        applied: What became of the batch without those.
-        held: What the projection held before; all of `deliveries` are of such aggregates.
-        deliveries: From the archive, each aggregate's in the order of versions.
-    """
+    """Return what became of a batch, with a gap at each event of `deliveries` that is not sound."""
     gaps = {gap.key: gap for gap in applied.gaps}
     for delivery in deliveries:
         event = _event_of(delivery)

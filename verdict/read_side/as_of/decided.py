@@ -23,10 +23,6 @@ class DecidedUpTo:
 
         Those in a transaction that is still open count too: they have their time already.
 
-        Args:
-            millis: Epoch milliseconds, in the past.
-            commands: The topics to look at.
-
         Raises:
             UndecidedCommandsError: It has not.
             UnreachableError: Kafka does not answer within the transaction timeout.

@@ -101,12 +101,6 @@ def fill(
 ) -> None:
     """Make the tables and apply what lies before the position, with the functions of the live ones.
 
-    Args:
-        engine: Of an empty database.
-        projection: Whose tables.
-        records: All there are.
-        resolved: The position.
-
     Raises:
         IncompleteExportError: An aggregate waits, and nobody has accepted that: its events have a
             gap, or one cannot be applied, or its newest state cannot.
@@ -125,13 +119,6 @@ def fold(
     wanted: Callable[[Delivery], bool],
 ) -> None:
     """Make the tables and apply what lies before `ends`; what waits there is held, as live.
-
-    Args:
-        engine: Of an empty database.
-        projection: Whose tables.
-        records: All there are.
-        ends: The next offset of every partition that the projection follows.
-        wanted: Tells which records count.
 
     Raises:
         EventsMissingError: Neither Kafka nor the archive has all of it.

@@ -55,13 +55,6 @@ class Materialiser:
     def run(self, as_of: AsOf, to: str) -> tuple[CompletionRecord, bool]:
         """Write the rows as of some position, each once, and then the completion marker.
 
-        Args:
-            as_of: What is asked for.
-            to: A file's path, `-` for stdout, or `topic:` and a topic's name.
-
-        Returns:
-            What was written, and whether it was: False when the topic had it already.
-
         Raises:
             DifferentLogError: The read side was filled from another Kafka, or topics that are gone.
             VerdictError: The position cannot be told, or the destination not be written to; it
@@ -78,9 +71,6 @@ class Materialiser:
     @contextmanager
     def content(self, as_of: AsOf) -> Iterator[ExportContent]:
         """Give the rows as of some position to who wants to work with them; they do not change.
-
-        Args:
-            as_of: What is asked for.
 
         Raises:
             VerdictError: The position cannot be told.

@@ -45,20 +45,7 @@ def final_rows(
     partitions: int,
     in_force: Amendments,
 ) -> DataFrame:
-    """Fold all records to what the first table of a projection holds of them.
-
-    Args:
-        records: Kafka's columns, as for `stream.decoded`; everything that the projection follows.
-        topics: Of the deployment.
-        table: The first one of the projection.
-        builder: The projection's.
-        partitions: Into how many tasks keys are spread.
-        in_force: What people decided about events, for this projection.
-
-    Returns:
-        `CHUNK_SCHEMA`: some thousand rows in one value, for `opened`, as Spark's JVM would take
-        columns apart and put them together again.
-    """
+    """Fold all records to what the first table of a projection holds of them."""
     arranged = records.select(*KAFKA_COLUMNS)
     if builder.by_key:
         arranged = arranged.repartition(partitions, "key").sortWithinPartitions(*ORDER)

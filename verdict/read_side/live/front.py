@@ -84,9 +84,6 @@ class LiveHead:
         Records that keep coming bring a next batch soon, however small the group's part is in
         reaching the front by itself; so it always gets there. When none come, who is level waits
         for the next one, and who is not is sent back to read what is left.
-
-        Returns:
-            False when the group is to go on by itself, or the query ends.
         """
         with self._changed:
             behind = max(lag(reached_by(one, self._offsets), self._offsets) for one in group)
@@ -108,11 +105,6 @@ class LiveHead:
 
 
 def apply_rest(applier: Applier, front: LiveHead) -> None:
-    """Apply the rest of what came for held aggregates: nobody knows when a batch follows.
-
-    Args:
-        applier: That has applied a batch, and nobody else uses.
-        front: At its end this ends, too.
-    """
+    """Apply the rest of what came for held aggregates: nobody knows when a batch follows."""
     while applier.released and not front.is_closed:
         applier.follow(NOTHING)

@@ -60,10 +60,6 @@ class LiveSet:
     def apply(self, frame: DataFrame, spans: Spans) -> None:
         """Apply a batch of the live query, and take those along who wait for it.
 
-        Args:
-            frame: Decoded; all that lies in `spans`.
-            spans: Of the batch.
-
         Raises:
             SupersededError, DBAPIError: As `Applier.follow` does.
         """

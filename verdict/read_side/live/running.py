@@ -211,11 +211,6 @@ def require_still_stopped(
 ) -> None:
     """Return when nobody decided anew about the place at which a projection stopped.
 
-    Args:
-        applier: Of the projection.
-        passed_over: All that is decided by now.
-        known: What was when this run began: it stopped in spite of that.
-
     Raises:
         SkippedSinceError: The place is passed over by now.
     """

@@ -95,12 +95,7 @@ class KafkaBatches:
         return stored(self._spark, {**self._group, **self._kafka}, **options).where(self._wanted)
 
     def batches(self, frame: DataFrame, spans: Spans) -> Iterator[ProjectionBatch]:
-        """Yield the records of a decoded frame, which is evaluated once, as `between` does.
-
-        Args:
-            frame: All that lies in `spans`.
-            spans: By partition; what the batches cover together.
-        """
+        """Yield the records of a decoded frame, which is evaluated once, as `between` does."""
         try:
             chunks = frame.toArrow()[PACKED].to_pylist()
         except Exception as error:

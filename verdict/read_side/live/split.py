@@ -28,11 +28,6 @@ def split(
 
     Who must be brought forward goes together with others that are near each of them, as far as
     they follow the same partitions: what several need is read once.
-
-    Args:
-        all_reached: Of each projection.
-        ends: Of all partitions that any of them follows.
-        near: Offsets that do not count.
     """
     leading = [n for n, reached in enumerate(all_reached) if lag(reached, ends) <= near]
     cohorts: list[list[int]] = []
@@ -59,13 +54,7 @@ def split_start(
 
 
 def next_part(cohort: Sequence[Reached], ends: Mapping[TopicPartition, int], most: int) -> Spans:
-    """Return what a cohort is given next, nothing when all of it is there.
-
-    Args:
-        cohort: Of each projection in it.
-        ends: How far it goes.
-        most: Offsets in a part; a part of many partitions has one of each at least.
-    """
+    """Return what a cohort is given next, nothing when all of it is there."""
     starts: dict[TopicPartition, int] = {}
     for reached in cohort:
         for place, offset in reached.items():

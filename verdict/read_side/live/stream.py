@@ -22,18 +22,7 @@ class BatchTooLargeError(Exception):
 
 
 def decode_batch(records: DataFrame, topics: Topics, task_bytes: int = TASK_BYTES) -> DataFrame:
-    """Decode events, responses and carried states, on the executors.
-
-    Args:
-        records: Kafka's columns: `key BINARY`, `value BINARY`, `topic STRING`, `partition INT`,
-            `offset BIGINT`, of the topics that projections follow.
-        topics: Of the deployment.
-        task_bytes: A task with more than that fails with BatchTooLargeError: ask for fewer records.
-
-    Returns:
-        `PACKED_SCHEMA`: some hundred records in a row, for `pack.unpacked`. What cannot be
-        decoded is there too, with the reason.
-    """
+    """Decode events, responses and carried states, on the executors."""
     # a task for each of Kafka's partitions would cost more than most batches do
     tasks = records.sparkSession.sparkContext.defaultParallelism
     few = records.select(*KAFKA_COLUMNS).coalesce(tasks)

@@ -57,13 +57,7 @@ class ChangeFeed:
         self._append(connection, [*_entries(turns, changes)])
 
     def announce(self, connection: Connection, before: "ChangeFeed | None", now: int) -> None:
-        """Write down which groups readers see now and did not, and the other way.
-
-        Args:
-            connection: In the transaction in which readers get these groups to see.
-            before: Of the version that they saw.
-            now: Epoch milliseconds.
-        """
+        """Write down which groups readers see now and did not, and the other way."""
         event_id = f"swap:{self.groups.name}"
         entered, left = self._only_here(connection, before), list[str]()
         if before is not None:
@@ -73,11 +67,7 @@ class ChangeFeed:
         self._append(connection, entries)
 
     def view(self, about: str) -> View:
-        """Return what readers see of the feed.
-
-        Args:
-            about: A sentence about it.
-        """
+        """Return what readers see of the feed."""
         columns = {
             "seq": "Counts the changes from 1 without gaps: remember the last one that you have "
             "seen.",

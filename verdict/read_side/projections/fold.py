@@ -83,14 +83,6 @@ class RowFold(Generic[Row]):
 
         An aggregate at one of whose events `evolve` or `group` raises stays as it was before that
         event, and so do its later events; the other aggregates go on.
-
-        Args:
-            kept: What is stored; an aggregate that is missing has version 0.
-            deliveries: Events. One that lies before those that it follows waits for them, as long
-                as they are in here too.
-
-        Returns:
-            What became of the events; `changes` has the touched aggregates.
         """
         changes, early = self.changes, self._early
         for delivery in deliveries:

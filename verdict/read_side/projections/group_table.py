@@ -59,13 +59,6 @@ class GroupTable(Generic[Row]):
         """Take what members were out of the groups, and put what they are and left into them.
 
         A group whose members only change is never removed in between.
-
-        Args:
-            connection: In the transaction that has written the members already.
-            changes: Of the aggregates that the batch touches, changed or not.
-
-        Returns:
-            The groups that begin and end by it.
         """
         by = self._differences(changes)
         if not by:
@@ -95,11 +88,7 @@ class GroupTable(Generic[Row]):
         connection.execute(insert(self.table).from_select(columns, made))
 
     def view(self, about: str) -> View:
-        """Return what readers see of the groups.
-
-        Args:
-            about: A sentence about it.
-        """
+        """Return what readers see of the groups."""
         shown = [
             (self.table.c[name] > 0).label(name) if isinstance(one, AnyOf) else self.table.c[name]
             for name, one in self.groups.columns.items()

@@ -50,11 +50,6 @@ def compile_projection(
 ) -> RowProjection[Any]:
     """Return a declared projection with its tables.
 
-    Args:
-        declared: By `@projection`.
-        version: Of the tables.
-        **settings: Of the projection; those that are left out have their defaults.
-
     Raises:
         InvalidApplicationError: It cannot be as it is declared.
     """

@@ -95,13 +95,7 @@ class LatestTable(Generic[Row]):
         return {}  # nobody follows who is shown
 
     def view(self, about: str, type_name: str, id_column: str) -> View:
-        """Return what readers see: the group, the place (1 is the newest), the id, and the rest.
-
-        Args:
-            about: A sentence about it.
-            type_name: The type of the aggregates, empty if none is known.
-            id_column: The column of their ids.
-        """
+        """Return what readers see: the group, the place (1 is the newest), the id, and the rest."""
         fields = row_fields(self.latest.row)
         group = fields.pop(self.latest.by)
         rest = [self.members.c[name] for name in fields]

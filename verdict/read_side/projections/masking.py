@@ -64,12 +64,7 @@ def _masked_on_postgresql(element: _Masked, compiler: SQLCompiler, **options: An
 
 
 def unless_allowed(column: ColumnElement[Any], tells: ColumnElement[Any]) -> ColumnElement[Any]:
-    """Return a column for those who may see payloads, and NULL for others.
-
-    Args:
-        column: That may hold anything.
-        tells: The column `TELLS` of the same table, or one whose name begins with `PERSONAL`.
-    """
+    """Return a column for those who may see payloads, and NULL for others."""
     return case((_MaySee(tells), column), else_=null())
 
 

@@ -88,10 +88,6 @@ class Projection(Protocol):
     def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
         """Change the tables by new records, inside the transaction of `connection`.
 
-        Args:
-            connection: The engine commits it, or rolls back when this raises.
-            deliveries: Readable, and each partition's in the order of its offsets.
-
         Raises:
             CannotApplyError: One record is at fault.
         """

@@ -39,14 +39,6 @@ class StateFold(Generic[Row]):
 
         A key whose newest record is at fault stays as the record before left it, with a gap that
         says why; a record behind it closes the gap.
-
-        Args:
-            kept: What is stored; nothing is stored of a key that is missing.
-            deliveries: Carried states, each key's in the order of their offsets.
-
-        Returns:
-            What became of the records; one at fault is neither applied nor skipped. `changes` has
-            the keys that are not as they were.
         """
         for delivery in deliveries:
             self._take(kept, delivery)

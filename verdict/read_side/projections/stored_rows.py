@@ -105,13 +105,7 @@ class RowForm(Generic[Row]):
         return (*key, "version", "present", "group_key", *fields_of(self.row))
 
     def values(self, key: Key, kept: FoldedRow[Row], left_with: int = AS_IT_IS) -> Stored:
-        """Return what the table holds of an aggregate.
-
-        Args:
-            key: Of the aggregate.
-            kept: What is kept of it.
-            left_with: The version with which it left this behind; 0: this is how it is.
-        """
+        """Return what the table holds of an aggregate."""
         version, row, group = kept
         present = row is not None
         declared = (None,) * len(fields_of(self.row)) if row is None else row
@@ -163,12 +157,6 @@ class StoredRows(Generic[Row]):
         """Write what is kept of these aggregates now, and what aggregates left behind.
 
         Where no index has to change none is touched, which would be most of what a row costs.
-
-        Args:
-            connection: In the transaction that has read `before`.
-            kept: What is kept now; or nothing changes.
-            before: What was there.
-            remains: What is new besides.
         """
         form, indexed = self.form, _indexed(self.table)
         leaves_alone = self._leaves_alone(indexed)

@@ -10,11 +10,6 @@ from verdict.settings.settings import Settings
 
 
 def views_for(settings: Settings, sees: Access) -> Mapping[str, View]:
-    """Return the views that somebody may select from, by their names, sorted.
-
-    Args:
-        settings: As for `open_reader`.
-        sees: How much.
-    """
+    """Return the views that somebody may select from, by their names, sorted."""
     every, role = views_of(first_versions(settings.application)), role_of(settings, sees)
     return {name: every[name] for name in settings.roles.open_to(role, [*every])}

@@ -31,11 +31,6 @@ class VersionPair:
 def create_next(engine: Engine, name: str, at_version: AtVersion) -> VersionPair:
     """Make the empty tables of the next version; what was built and never seen is dropped.
 
-    Args:
-        engine: Of the read side.
-        name: Of the projection.
-        at_version: Declares a version of it.
-
     Raises:
         VerdictError: The read side does not have this projection.
     """

@@ -92,11 +92,7 @@ class ProjectionBuild:
     def _write(
         self, projection: Rebuildable, build: str, batch: pa.RecordBatch, held: Held
     ) -> Held:
-        """Write some rows in one transaction; on SQLite a running service waits for its end.
-
-        Returns:
-            What the version holds then, as `held` says what it holds before.
-        """
+        """Write some rows in one transaction; on SQLite a running service waits for its end."""
         columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
         errors, gaps = columns.pop(ERROR), columns.pop(GAP)
         if found := [*filter(None, errors)]:

@@ -52,11 +52,6 @@ def compare(connection: Connection, live: Table, built: Table) -> Compared:
     """Compare two tables that must hold the same.
 
     Columns that only one of them has are left out.
-
-    Args:
-        connection: Both must stand at the same position in what it sees, and stay there.
-        live: What readers see.
-        built: With the same primary key.
     """
     shared = [column.name for column in live.columns if column.name in built.columns]
     contents = content(connection, live, shared), content(connection, built, shared)

@@ -44,11 +44,6 @@ class BuildFold(Protocol):
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows that follow from everything before `ends`.
 
-        Args:
-            projection: Whose rows they are.
-            ends: The next offset of each partition.
-            in_force: What people decided about events, for this projection.
-
         Raises:
             EventsMissingError: Neither Kafka nor the archive has all of it any more.
             HashMismatchError: A row of the archive is not what was archived.

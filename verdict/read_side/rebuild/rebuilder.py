@@ -98,9 +98,6 @@ class Rebuilder:
     def swap(self, accept_differences: bool = False) -> VersionPair:
         """Let readers see the version that was built, if it holds the same.
 
-        Args:
-            accept_differences: Do not compare: whatever it holds.
-
         Raises:
             VersionsDifferError: It does not; readers see what they saw.
             ViewsInUseError: A view of somebody else's stands on one of the projection's.

@@ -70,11 +70,6 @@ def promote(level: AlignedVersions, roles: Roles, on_step: OnStep) -> None:
     the service goes on with the version that it finds. It may be ahead of a live one that is
     stopped. The version that readers saw is kept, and the one before that is dropped.
 
-    Args:
-        level: Of the two versions.
-        roles: Of readers, on PostgreSQL.
-        on_step: Called at each step.
-
     Raises:
         ViewsInUseError: A view of somebody else's stands on one that is to show the other version.
         ViewsReadError: Somebody reads from one, and does not come to an end.

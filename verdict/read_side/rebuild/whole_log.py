@@ -47,14 +47,6 @@ class WholeLog:
     def records(self, projection: Projection, ends: Positions, scratch: Path) -> DataFrame:
         """Return all records before `ends`.
 
-        Args:
-            projection: Who needs them.
-            ends: The next offset of each partition.
-            scratch: An empty folder of ours, for what comes from the archive.
-
-        Returns:
-            Kafka's columns, `stream.KAFKA_COLUMNS`.
-
         Raises:
             EventsMissingError: Kafka does not have all of them any more, and the archive has not
                 either.

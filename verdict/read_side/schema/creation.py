@@ -71,13 +71,7 @@ def drop(connection: Connection, projection: Projection) -> None:
 
 
 def show(connection: Connection, projection: Projection, roles: Roles) -> None:
-    """Let readers see this version from the commit on, and keep the one that they saw.
-
-    Args:
-        connection: Inside a transaction.
-        projection: At the version to see.
-        roles: That may select from it, on PostgreSQL.
-    """
+    """Let readers see this version from the commit on, and keep the one that they saw."""
     for name, selected in projection.views.items():
         layout.replace_view(connection, name, selected)
     reader_role.grant_readers(connection, roles, [*projection.views])

@@ -49,9 +49,6 @@ UNDEFINED_TABLE = "42P01"
 def open_database(url: str) -> Engine:
     """Connect to the database that projections are written to.
 
-    Args:
-        url: `sqlite:////absolute/path`, or `postgresql://…`.
-
     Raises:
         VerdictError: The URL is not one of these, the database cannot keep every text, or a newer
             version of verdict has changed it.
@@ -120,11 +117,6 @@ def create_read_side(
 
     On PostgreSQL then let readers in; where that takes an administrator, warn of it and go on.
 
-    Args:
-        engine: From `open_database`.
-        projections: Whose tables and views; those of processors come with them.
-        roles: That may select from the views and do nothing else.
-
     Raises:
         VerdictError: The user may not create any.
         UnreachableError: The database went away.
@@ -141,10 +133,6 @@ def check_built(engine: Engine, projections: Sequence[Projection]) -> None:
     Where some tables fit and others do not, somebody is about to swap them one after the other,
     and has to be let in with either setting: the engine stops those that do not fit. It stops
     those, too, whose columns are others in this code than they were.
-
-    Args:
-        engine: With the tables of `create_read_side`.
-        projections: To look at.
 
     Raises:
         VerdictError: Of all that depend on a setting, the tables were filled under another one.

@@ -24,13 +24,7 @@ def create_indexes(connection: Connection, table: Table) -> None:
 
 
 def fill_tables(connection: Connection, table: Table, columns: Columns) -> None:
-    """Append rows.
-
-    Args:
-        connection: Inside a transaction.
-        table: Where none of the rows is.
-        columns: By name, the values of all rows; each as its column's type takes it.
-    """
+    """Append rows."""
     if not any(columns.values()):
         return
     if connection.dialect.name == "postgresql":

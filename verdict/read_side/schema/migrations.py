@@ -62,10 +62,6 @@ MIGRATIONS: Sequence[Migration] = (Migration("list the tables and views that are
 def bring_forward(connection: Connection, known: Sequence[Migration] = MIGRATIONS) -> None:
     """Bring what is there to the form of today, inside the transaction of `connection`.
 
-    Args:
-        connection: Nobody else is in a transaction that does the same.
-        known: All that there are, in their order.
-
     Raises:
         NewerDatabaseError: It is of a later form already.
     """
@@ -107,13 +103,7 @@ def _has_tables(connection: Connection) -> bool:
 
 
 def add_column(connection: Connection, name: str, column: Column[Any]) -> None:
-    """Add a column to the table `name`, unless the table is missing and will be made with it.
-
-    Args:
-        connection: In a migration.
-        name: Of the table.
-        column: May be empty, or has a `server_default`, which the rows that are there get.
-    """
+    """Add a column to the table `name`, unless the table is missing and will be made with it."""
     schema = layout.tables_schema(connection)
     if not ownership.own_tables(connection, schema, [name]):
         return
@@ -126,14 +116,7 @@ def add_column(connection: Connection, name: str, column: Column[Any]) -> None:
 
 
 def add_index(connection: Connection, base: str, ending: str, *expressions: str) -> None:
-    """Add an index to each version of a table that is there; the others will be made with it.
-
-    Args:
-        connection: In a migration.
-        base: The name of the table, without its version.
-        ending: Of the index's name, which begins with that of the table.
-        expressions: What is indexed, in SQL.
-    """
+    """Add an index to each version of a table that is there; the others will be made with it."""
     schema = layout.tables_schema(connection)
     for name in ownership.versions_of(connection, schema, base):
         index = layout.quoted(connection, None, f"{name}_{ending}")

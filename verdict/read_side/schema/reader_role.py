@@ -31,14 +31,6 @@ def grant_readers(connection: Connection, roles: Roles, views: Sequence[str]) ->
     """Create the roles that are missing, become a member of them, let them select from `views`.
 
     A view that is dropped and created again needs it anew. Does nothing on SQLite.
-
-    Args:
-        connection: Inside a transaction, which goes on whatever comes of this.
-        roles: Each gets what is open to it, and what is closed to it is taken away.
-        views: That exist.
-
-    Returns:
-        None, or the SQL that an administrator has to run first, as this user may not.
     """
     if views_schema(connection) is None:
         return None

@@ -105,16 +105,7 @@ def load(connection: Connection, projection: Projection) -> Held:
 
 
 def try_again(connection: Connection, projection: Projection, held: Held) -> Held:
-    """Let aggregates at fault wait for their event only, as the code may have been mended.
-
-    Args:
-        connection: Inside the projection's transaction.
-        projection: Whose aggregates; it waits for events, which come again.
-        held: What it holds.
-
-    Returns:
-        What it holds then.
-    """
+    """Let aggregates at fault wait for their event only, as the code may have been mended."""
     connection.execute(update(table).where(_of(projection)).values(error=None))
     return {key: hold._replace(error=None) for key, hold in held.items()}
 
@@ -131,17 +122,6 @@ def record(
     """Write down the gaps of a batch, and drop the holds whose missing events have come.
 
     An aggregate that got some of its missing events, and not all, stays held for the next one.
-
-    Args:
-        connection: Inside the projection's transaction.
-        projection: Whose batch it was.
-        applied: What the batch did.
-        now: When a new gap counts as found, in epoch milliseconds.
-        held: What the projection held before the batch.
-        seen: Whether readers see this version, and so miss what it holds.
-
-    Returns:
-        What it holds from the commit on.
     """
     gaps = {gap.key: gap for gap in applied.gaps}
     touched = {

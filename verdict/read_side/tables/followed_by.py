@@ -14,12 +14,7 @@ table = Table(
 
 
 def note_topics(connection: Connection, follows: Mapping[str, Sequence[str]]) -> None:
-    """Write down the topics of projections in the place of those that they followed before.
-
-    Args:
-        connection: In a transaction.
-        follows: Names of topics by that of a projection, of which all versions follow the same.
-    """
+    """Write down the topics of projections in the place of those that they followed before."""
     rows = [{"projection": name, "topic": one} for name, of in follows.items() for one in {*of}]
     connection.execute(delete(table).where(table.c.projection.in_([*follows])))
     if rows:

@@ -59,14 +59,7 @@ class Intervention(NamedTuple):
 def record(
     connection: Connection, projection: Projection, event: EventKey, made: Intervention
 ) -> None:
-    """Write down what was done; nothing ever removes it.
-
-    Args:
-        connection: In the transaction that does it.
-        projection: Whose aggregate waits.
-        event: The one that it waits for.
-        made: By whom, when (epoch milliseconds), and what.
-    """
+    """Write down what was done; nothing ever removes it."""
     (seq,) = sequence.take_numbers(connection, SEQUENCE, 1)
     aggregate_type, aggregate_id, version = event
     identity = {

@@ -21,11 +21,6 @@ def compared(
 ) -> dict[TopicPartition, Restoration]:
     """Return what there is about each partition of which Kafka has lost archived events.
 
-    Args:
-        engine: Of the database with the archive.
-        kafka: Where the topics are; nobody appends events meanwhile.
-        topics: Of the deployment.
-
     Raises:
         UnreachableError: Kafka or the database does not answer, or a transaction stays open.
     """
@@ -59,9 +54,6 @@ def _from_first_lost(
 
     It looks back page by page, until all of one is there. What Kafka dropped at the beginning of
     the partition is not lost.
-
-    Returns:
-        The offset after the last event before the loss, and the events; none if none is lost.
     """
     looked_at: list[EventPlace] = []
     first: int | None = None

@@ -135,13 +135,7 @@ def every(connection: Connection) -> list[tuple[str, int, TopicPartition, int]]:
 
 
 def move(connection: Connection, place: TopicPartition, to: Callable[[int], int]) -> None:
-    """Let everybody who has read a partition go on at another offset.
-
-    Args:
-        connection: In a transaction; nobody advances a position meanwhile.
-        place: The partition.
-        to: The new next offset for the one that somebody has.
-    """
+    """Let everybody who has read a partition go on at another offset."""
     here = (table.c.topic == place.topic) & (table.c.partition == place.partition)
     offsets = connection.scalars(select(table.c.next_offset).where(here).distinct()).all()
     # each row once: a row that has moved must not be taken for one that has to

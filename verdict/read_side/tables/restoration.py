@@ -46,9 +46,6 @@ class Restoration:
 
         It gets each event that it has not read. It reads events a second time only if somebody
         appended others between the loss and the restoration: then no position fits both.
-
-        Args:
-            next_offset: Its position, before this restoration or after it.
         """
         if next_offset <= self.start:
             return next_offset
@@ -75,13 +72,7 @@ class Restoration:
 
 
 def compare(start: int, archived: Sequence[EventPlace], kept: Iterable[EventPlace]) -> Restoration:
-    """Return what has to be done so that Kafka holds each archived event of a partition.
-
-    Args:
-        start: The offset after the last event before the loss.
-        archived: From the first lost event on, by offset.
-        kept: What Kafka holds from `start` on.
-    """
+    """Return what has to be done so that Kafka holds each archived event of a partition."""
     lost = {event.identity: event for event in archived}
     found: dict[Identity | None, EventPlace] = {}
     conflicts, strangers = [], 0

@@ -42,11 +42,6 @@ NOT_FILLED = FilledFrom({}, source_topics.SourceTopics(frozenset(), {}))
 def bind_to_log(engine: Engine, kafka: KafkaConfig, topics: Collection[str]) -> None:
     """Return if the read side was filled from these topics; a new one is theirs from now on.
 
-    Args:
-        engine: With the tables of `create_read_side`.
-        kafka: Where the topics are.
-        topics: All that may be followed.
-
     Raises:
         DifferentLogError: It was filled from another cluster, or from topics that are no more, or
             Kafka has lost the end of what was read; both sides are named.

@@ -122,11 +122,6 @@ def of(connection: Connection, projection: Projection) -> Version:
 def check_live(connection: Connection, projection: Projection) -> bool:
     """Return, when readers see this version, whether it is noted as stopped.
 
-    Args:
-        connection: In the transaction that advances the position: `show` waits for its end, or it
-            waits for that of `show`.
-        projection: Whose version it must be.
-
     Raises:
         SupersededError: They see another one.
     """
@@ -161,13 +156,7 @@ def begin(connection: Connection, projection: Projection) -> None:
 
 
 def build(connection: Connection, projection: Projection, name: str = "") -> None:
-    """Note that the tables are a torso, up to `finish`; never of what readers see or may see again.
-
-    Args:
-        connection: In a transaction.
-        projection: At the version that is built.
-        name: Tells who fills them from another one; nobody yet when it is empty.
-    """
+    """Note that the tables are incomplete until `finish`; never for a version that readers see."""
     exclude_others(connection, projection)
     begun = update(table).where(is_of(projection, table), table.c.role.in_(UNSEEN))
     connection.execute(begun.values(role=VersionState.BUILDING, build=name))

@@ -198,12 +198,7 @@ class Archive:
         return None if first is None else int(first)
 
     def every(self, context: AggregateContext, last: int) -> Iterator[PositionedEvent]:
-        """Yield all events of a type, by aggregate id and version, as they are asked for.
-
-        Args:
-            context: Of the aggregates; their ids are in the order of their code points.
-            last: The greatest global position that counts.
-        """
+        """Yield all events of a type, by aggregate id and version, as they are asked for."""
         asked = {"aggregate_type": context.name, "last": last}
         after: tuple[str, int] = "", 0
         while page := self._page(EVERY, asked | {"aggregate_id": after[0], "version": after[1]}):
@@ -239,12 +234,7 @@ class Archive:
             after = page[-1].global_position if page else last
 
     def outcomes(self, topic: str, partition: int) -> Iterator[tuple[Source, str, str, bool]]:
-        """Yield command, aggregate id, status and whether it is a duplicate, of the view `outcome`.
-
-        Args:
-            topic: Of the commands.
-            partition: Of the topic.
-        """
+        """Yield command, aggregate id, status, and whether it is a duplicate, from `outcome`."""
         asked: dict[str, object] = {"topic": topic, "partition": partition, "page": PAGE}
         start = 0
         while page := [*self._reader.select(OUTCOMES, asked | {"start": start}).rows]:

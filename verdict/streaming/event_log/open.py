@@ -22,12 +22,6 @@ def open_event_log(
     """Return the log of a deployment; what it needs is opened when it is needed first.
 
     It leaves out what people decided to pass over.
-
-    Args:
-        settings: Where archive and Kafka are.
-        parts: Takes what must be closed.
-        log: Of Kafka, when it is open already; it reads one thing at a time.
-        tell: Told when there is no archive, and why.
     """
 
     @cache

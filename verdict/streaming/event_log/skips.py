@@ -100,12 +100,6 @@ def plan_skips(
 ) -> SkipPlan:
     """Return what a recovery does about what cannot be read; pure.
 
-    Args:
-        decided: Of each commands topic, the next offset by partition.
-        log: Of the topics of commands, events and responses.
-        wish: What is asked for now.
-        before: Decisions of earlier runs.
-
     Raises:
         VerdictError: There is no such place, it is decided already, or Kafka dropped commands
             before they were decided.
@@ -146,11 +140,6 @@ def read_log(kafka: KafkaConfig, commands: Sequence[str], folded: Sequence[str])
 def require_records(kafka: KafkaConfig, log: SkipLog, places: Iterable[tuple[Source, int]]) -> None:
     """Return if each place has a record that can be skipped; commands are looked at elsewhere.
 
-    Args:
-        kafka: Where they are.
-        log: What it holds.
-        places: Before the ends of their partitions, with the offset after the last record.
-
     Raises:
         VerdictError: At one there is none.
         UnreachableError: Kafka does not answer.
@@ -187,13 +176,7 @@ class SkippedCommand(NamedTuple):
 
 
 def dead_letters_of(kafka: KafkaConfig, plan: SkipPlan, limit: int) -> Iterator[SkippedCommand]:
-    """Yield the dead letters of the commands that are jumped.
-
-    Args:
-        kafka: Where they lie.
-        plan: What is jumped.
-        limit: How many bytes of a command are kept.
-    """
+    """Yield the dead letters of the commands that are jumped."""
     for one in plan.jumped:
         if one.lost:
             reason = f"{one} dropped by Kafka before they were decided; {one.word}"

@@ -99,12 +99,7 @@ class _Failure:
 
 
 def translate_kafka_errors(what: str, failures: Failures) -> AbstractContextManager[None]:
-    """Turn whatever a client call raises into TransactionFailedError; then look for failed records.
-
-    Args:
-        what: The call, for the message.
-        failures: Of the same producer.
-    """
+    """Turn what a client call raises into TransactionFailedError; then look for failed records."""
     return _Translation(what, failures)
 
 

@@ -55,9 +55,6 @@ def remove_torn_files(checkpoint: Path) -> None:
     """Remove what a kill left of files that Spark was writing; a file counts once it is renamed.
 
     Spark looks at whole ones only, but refuses to begin in a checkpoint that holds a torn one.
-
-    Args:
-        checkpoint: A directory that nobody else writes to; it need not exist.
     """
     for folder in (OFFSETS, COMMITS):
         for torn in (checkpoint / folder).glob(".*.tmp"):
@@ -110,12 +107,7 @@ def batch_of(checkpoint: Path, batch_id: int) -> SourceBatch:
 
 
 def starting_offsets(offsets: AnyOffsets, partitions: Mapping[str, int]) -> str:
-    """Return `offsets` as Spark's Kafka source wants its option of that name.
-
-    Args:
-        offsets: Next offset by partition, by topic; what is missing starts at 0.
-        partitions: How many partitions each subscribed topic has: Spark wants all of them named.
-    """
+    """Return `offsets` as Spark's Kafka source wants its option of that name."""
     every: dict[str, dict[str, int]] = {}
     for topic, count in partitions.items():
         known = [*offsets.get(topic, ()), *[0] * count][:count]

@@ -40,10 +40,6 @@ def claim_query(
     A checkpoint that does not fit is refused before the earlier owner is fenced. The first start
     of all writes the first marker.
 
-    Returns:
-        The publisher. Its marker has the shard count and, for a fresh checkpoint, the offsets
-        that Spark must start with.
-
     Raises:
         CheckpointMismatchError: The checkpoint does not fit; both positions are named.
         DifferentLogError: The marker is of another cluster, or of topics that are no more.
@@ -124,9 +120,6 @@ def write_marker(
 
     If Kafka's answer is lost, the marker tells whether it was committed. That matters for a claim:
     the earlier owner stops when it finds one, so the process that wrote it must not stop too.
-
-    Returns:
-        The producer to go on with; another one if the answer was lost.
 
     Raises:
         NotPublishedError: It was not committed, or another process fenced this one meanwhile.

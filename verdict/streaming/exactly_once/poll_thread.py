@@ -46,11 +46,6 @@ class PollThread:
     def call(self, seconds: float, what: str, call: Callable[[], Answer]) -> Answer:
         """Return what `call` returns, or raise what it raises.
 
-        Args:
-            seconds: The time it may take; well beyond its own timeout.
-            what: The call, for the message.
-            call: Runs in this thread. Another thread takes over if it does not return.
-
         Raises:
             CallTimedOutError: It has not returned.
         """

@@ -61,12 +61,7 @@ class Query:
 
 
 def decider_query(topics: Topics, shards: int) -> Query:
-    """Return the decider as Kafka and its marker know it.
-
-    Args:
-        topics: Of the deployment.
-        shards: How many the very first start sets up.
-    """
+    """Return the decider as Kafka and its marker know it."""
     names = topics.application.aggregate_types
     return query_of(
         topics,

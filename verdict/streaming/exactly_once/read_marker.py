@@ -30,13 +30,6 @@ def read_progress(kafka: KafkaConfig, query: Query, *, wait: bool) -> SeenRecord
 
     Queries share the markers topic, and nothing behind an open transaction can be read.
 
-    Args:
-        kafka: Where to read.
-        query: Whose marker.
-        wait: Wait until every transaction has ended that is open now, so that what is returned is
-            settled: normally for milliseconds, after a crash of another query until Kafka aborts
-            its transaction (the transaction timeout, and up to 10 s more).
-
     Raises:
         UnreachableError: Kafka does not answer within the transaction timeout, or with `wait` a
             transaction stays open for twice as long.

@@ -35,16 +35,6 @@ def restart_from_progress(
     is no input any more the marker keeps its position: if it becomes one again, no record is
     skipped and none is read twice.
 
-    Args:
-        query: Its names, inputs and rules.
-        kafka: Where it runs.
-        on_step: Called at each step, here and in every `publish`.
-        with_history: Inputs that begin at their ends when they are added.
-
-    Returns:
-        The publisher. Its marker has the offsets that Spark must start with, for a checkpoint
-        that holds nothing, of all partitions of all inputs.
-
     Raises:
         CheckpointMismatchError: There are outputs, but no marker says how far they go.
         DifferentLogError, NotPublishedError, UnreachableError: As for `claim_query`.

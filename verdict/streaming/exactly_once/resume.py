@@ -40,13 +40,6 @@ def check_resume(
     Without both, this is the first start. If a batch is planned and published already, it is
     computed for the state only; if it is planned and not published, it is published.
 
-    Args:
-        marker: The query's committed marker; None when there is none.
-        checkpoint: How far Spark's own books go.
-        records_exist: Whether any output topic holds a committed record.
-        shards: How many shards were asked for; None when any number will do.
-        seeded: The generation whose recovered state a fresh checkpoint is given.
-
     Raises:
         CheckpointMismatchError: It does not; the message names both positions and what to do.
     """

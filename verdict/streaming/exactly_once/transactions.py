@@ -101,14 +101,7 @@ class Transactions:
         value: bytes | None,
         headers: str | Pairs = "",
     ) -> None:
-        """Take a record into the transaction; waits while the queue is full.
-
-        Args:
-            topic: Where it goes.
-            key: Its key, or None.
-            value: Its value, or None.
-            headers: A text of `verdict.wire.headers`, or pairs of name and value.
-        """
+        """Take a record into the transaction; waits while the queue is full."""
         listed: Listed = pairs(headers) if isinstance(headers, str) else [*headers]
         with translate_kafka_errors("produce", self._failed):
             self._produce(topic, key, value, listed)

@@ -57,13 +57,7 @@ class SparkQuery:
         self._failure: BaseException | None = None
 
     def start(self, records: DataFrame, checkpoint: Path, trigger_ms: int) -> None:
-        """Begin where a checkpoint ends.
-
-        Args:
-            records: The stream that batches are of.
-            checkpoint: A directory that nobody else writes to.
-            trigger_ms: The least time between the beginnings of two batches.
-        """
+        """Begin where a checkpoint ends."""
         self._failure = None
         self._interpreting = CodegenSwitch()  # each life has a session of its own
         writer = (

@@ -59,16 +59,7 @@ def arriving(
     *,
     headers: bool = False,
 ) -> DataFrame:
-    """Return what comes on topics.
-
-    Args:
-        spark: Reads.
-        source: As `StreamContext` has it.
-        offsets: Where to begin; a partition that is missing begins with its first record.
-        partitions: How many each of the topics has.
-        rows: That a batch holds at most.
-        headers: Whether those of records are wanted, too.
-    """
+    """Return what comes on topics."""
     options = {
         "subscribe": ",".join(partitions),
         "startingOffsets": starting_offsets(offsets, partitions),

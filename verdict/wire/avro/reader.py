@@ -25,15 +25,6 @@ def avro_reader(schema: Any, names: bool = True) -> Reader:
     A record is read as a dict. Memory and time are bounded by the bytes as far as `require_bounded`
     accepts the schema.
 
-    Args:
-        schema: As `avro_writer` takes it.
-        names: Whether a record of a union that leaves a choice of records, or that has it as its
-            only member, comes as (full name, dict).
-
-    Returns:
-        A function of the bytes and where the value begins in them; it returns the value and where
-        it ends. It raises ValueError, LookupError or EOFError for bytes that are no such value.
-
     Raises:
         TypeError: The schema has a type that none of our classes leads to.
     """
@@ -52,13 +43,7 @@ def last_field_reader(schema: Any) -> Reader:
 
 
 def row_reader(schema: Any, made: Mapping[str, Callable[..., Any]]) -> Reader:
-    """Return the function that reads a record as the tuple of what its fields hold.
-
-    Args:
-        schema: Of the record.
-        made: By the name of a field that is a record, what makes it of what its own fields hold, in
-            their order. Every other one is read as `avro_reader` would.
-    """
+    """Return the function that reads a record as the tuple of what its fields hold."""
     source = _Source(names=True)
     values = [source.field(field, made.get(field["name"])) for field in schema["fields"]]
     source.say(f"value = ({', '.join(values)},)", "    ")

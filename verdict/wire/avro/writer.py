@@ -28,14 +28,6 @@ def avro_writer(schema: Any) -> Writer:
     A record is written from the attributes of an object; a member of a union of records is chosen
     by the name of the object's class. Nothing is coerced.
 
-    Args:
-        schema: Avro as JSON would hold it: of null, boolean, long, string, bytes, enum, array,
-            map, record, and unions of them. Logical types are ignored.
-
-    Returns:
-        A function that raises ValueError, TypeError, LookupError or AttributeError for a value
-        that does not fit the schema.
-
     Raises:
         TypeError: The schema has a type that none of our classes leads to.
     """

@@ -20,10 +20,6 @@ class UnboundedSchemaError(ValueError):
 def require_bounded(name: str, schema: Any) -> None:
     """Return if the memory that a value of `schema` takes is bounded by a multiple of its bytes.
 
-    Args:
-        name: Of the schema, for the message.
-        schema: An Avro schema as `json.loads` returns it.
-
     Raises:
         UnboundedSchemaError: Says which part of it breaks that.
     """

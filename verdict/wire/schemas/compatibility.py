@@ -19,23 +19,12 @@ PROMOTED = {
 
 
 def lost_in(older: Any, newer: Any) -> Iterator[str]:
-    """Yield in words why the newer schema does not read all that the older one wrote.
-
-    Args:
-        older: A schema as JSON has it, in which each named type is spelled out before it is named.
-        newer: Of the same subject.
-    """
+    """Yield in words why the newer schema does not read all that the older one wrote."""
     yield from _Reading(_named(older), _named(newer)).of(older, newer, "it")
 
 
 def within(schema: Any, name: str, value: Any) -> Any:
-    """Return a value without the fields that a schema does not have.
-
-    Args:
-        schema: In which the record is spelled out.
-        name: Of the record, without its namespace.
-        value: As JSON has it; a field `type` of a record names its class, and stays.
-    """
+    """Return a value without the fields that a schema does not have."""
     named = _named(schema)
     found = next((one for one in named.values() if one["name"] == name), None)
     return value if found is None else _within(found, value, named)

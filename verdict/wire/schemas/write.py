@@ -140,13 +140,6 @@ def require_written_schemas(application: Application) -> None:
 def append(place: Path, subject: str, schema: Schema, next_id: int | None = None) -> str:
     """Add the next version of `subject` to the files in `place`; return the file's name.
 
-    Args:
-        place: The folder.
-        subject: What it is the schema of.
-        schema: The version.
-        next_id: Its id; None: one that follows from what it says. So two teams hardly ever have
-            the same for different ones, and two people who write the same schema have the same.
-
     Raises:
         UnboundedSchemaError: A few hostile bytes of it could end the process that reads them.
     """
@@ -177,10 +170,6 @@ def write_those_of_the_aggregates(
     application: Application, unpublished: Collection[str] = ()
 ) -> Iterator[Path]:
     """Write a new version of every schema of the application that differs; yield the files.
-
-    Args:
-        application: Whose.
-        unpublished: Subjects whose newest version never wrote a record; it is replaced.
 
     Raises:
         UnknownSubjectError: The application has no such subject; nothing is written.

@@ -67,16 +67,6 @@ def fold(
 ) -> Snapshot[Any]:
     """Return what one aggregate is after its events, or was.
 
-    Args:
-        rules: Of the aggregate.
-        history: Its events, in any order; one may come several times. No more of them are taken
-            than are needed.
-        at_version: Stop after this version.
-        at: Stop before the first event that was decided later than this, in epoch milliseconds.
-
-    Returns:
-        The snapshot; its version is less than `at_version` when there are no more events.
-
     Raises:
         InvalidHistoryError: A version is missing or has two events, the chain of hashes does not
             hold, or the rules fail.

@@ -66,19 +66,7 @@ def handle(
     earlier: Response | None,
     limits: Limits,
 ) -> DecidedCommand:
-    """Give the one verdict on `command`; pure.
-
-    Args:
-        context: The aggregate's rules and codecs.
-        snapshot: The aggregate before the command.
-        command: A well-formed command (check 1 is passed).
-        earlier: The remembered response to the same command id, if there is one.
-        limits: Sizes and times that bound the decision.
-
-    Returns:
-        Accepted events numbered from `snapshot.version + 1` without a gap, all or none; or the
-        first failed check; or, for a command id that is remembered, the original outcome.
-    """
+    """Give the one verdict on `command`; pure."""
     if earlier is not None:
         return _answer_again(context, snapshot, command, earlier)
     try:

@@ -86,16 +86,7 @@ def truncate_command(
     limit: int,
     attempt: int = 0,
 ) -> CommandRecord:
-    """Return a record as whoever decides gets it: cut where it is too long, as Spark cuts it.
-
-    Args:
-        source: Its place.
-        timestamp: Kafka's, in epoch milliseconds.
-        key: Whole.
-        value: Whole.
-        limit: Bytes of a value.
-        attempt: How many times a retry has brought it back so far.
-    """
+    """Return a record as whoever decides gets it: cut where it is too long, as Spark cuts it."""
     length, key_length = len(value or b""), len(key or b"")
     return CommandRecord(
         source=source,
@@ -150,12 +141,7 @@ class _MalformedError(Exception):
 def parse_command(
     context: AggregateContext, record: CommandRecord
 ) -> ReceivedCommand | MalformedCommand | DeadLetter:
-    """Read a record as a command of an aggregate; pure, and it never raises.
-
-    Returns:
-        The command; or what is known of it and why none could accept it; or a dead letter, when it
-        has no usable command id and aggregate id to answer to, or a bug keeps it from being read.
-    """
+    """Read a record as a command of an aggregate; pure, and it never raises."""
     if record.cut:
         return dead_letter(record, f"value has {record.length} bytes, more than a command may have")
     if record.value is None:

@@ -40,9 +40,6 @@ def encode_events(
 
     Each is written as `encode_event` would write a `RecordedEvent`, from slices of the command.
 
-    Returns:
-        The events, and the hash that the aggregate's next event will carry.
-
     Raises:
         ValueError, TypeError, LookupError: An event does not fit the aggregate's schema.
     """

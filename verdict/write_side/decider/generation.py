@@ -66,12 +66,7 @@ class Generation:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def complete(self, application: Application, **counts: int) -> None:
-        """Say that the seed is whole, and of what it consists, after it is safely on the disk.
-
-        Args:
-            application: Whose rules wrote it.
-            **counts: How many of what it holds, for people.
-        """
+        """Say that the seed is whole, and of what it consists, after it is safely on the disk."""
         self.note_formats(application)
         flush((*self.seed.rglob("*"), self.seed, self.folder))
         write_whole(self._complete, manifest(self.seed, self._seed_files(), **counts))
@@ -85,13 +80,7 @@ class Generation:
         return [other for other in self._all.glob("*") if other != self.folder]
 
     def tidy(self, position: CheckpointPosition, former: Iterable[Path]) -> None:
-        """Remove what this generation, which has started, will never need again.
-
-        Args:
-            position: How far its checkpoint goes.
-            former: Other generations that were there before its owner was: one that comes later is
-                of who has taken over.
-        """
+        """Remove what this generation, which has started, will never need again."""
         for other in former:
             remove(other)
         if self.seeded and _has_begun(position):
@@ -104,12 +93,7 @@ class Generation:
         write_whole(self._formats, json.dumps(snapshot_formats(application)))
 
     def outdated(self, application: Application, decided: Container[str] = ()) -> list[str]:
-        """Return the aggregates whose stored snapshots the rules of today cannot read.
-
-        Args:
-            application: Whose rules.
-            decided: Aggregates that must have some: who is not noted here was left out.
-        """
+        """Return the aggregates whose stored snapshots the rules of today cannot read."""
         if not exists(self._formats):
             return []
         try:

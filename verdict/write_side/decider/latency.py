@@ -32,12 +32,7 @@ class Latencies:
         self._minutes: deque[Latency] = deque(maxlen=HOURS * 60)
 
     def note(self, arrivals: Iterable[BatchArrival], now: int) -> None:
-        """Take in a batch that was published just now.
-
-        Args:
-            arrivals: Of each shard.
-            now: Epoch milliseconds.
-        """
+        """Take in a batch that was published just now."""
         waited = [
             WaitedTimes(max(0, now - millis), one.commands / len(one.millis))
             for one in arrivals

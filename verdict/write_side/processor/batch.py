@@ -73,11 +73,7 @@ class ShardBatch:
             yield from self._decide(some)
 
     def commit(self, now: int = 0) -> None:
-        """Write what changed into the shard's state; all outputs have been taken.
-
-        Args:
-            now: As `ShardState.commit` takes it.
-        """
+        """Write what changed into the shard's state; all outputs have been taken."""
         self._state.commit(self._changed, now)
 
     def _decide(self, records: list[CommandRecord]) -> Iterator[Output]:

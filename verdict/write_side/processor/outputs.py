@@ -38,12 +38,7 @@ class OutputBatch:
         self._places: dict[str, _Places] = {}
 
     def of_verdict(self, verdict: DecidedCommand, command: ReceivedCommand) -> list[Output]:
-        """Return the events of a verdict, then its rejection if it is a new one, then its response.
-
-        Args:
-            verdict: The decision.
-            command: What was decided.
-        """
+        """Return the events of a command, then its rejection if it is new, then its response."""
         of, record = command.aggregate_type, command.record
         trace = trace_text(command.envelope.traceparent)
         answers = self.of_answer(of, record.key, record, verdict.answer, verdict.refused, trace)
@@ -70,14 +65,6 @@ class OutputBatch:
         """Return the rejection of a response if it is a new one, then the response itself.
 
         Who asked for it by a name gets a copy under that, behind it.
-
-        Args:
-            aggregate_type: Of the command.
-            key: The aggregate id.
-            record: The command's.
-            answer: The response's bytes.
-            refused: Why; None: it was accepted, or is answered again.
-            headers: Of both.
         """
         places, replayable = self._of(aggregate_type), refused is not Reason.HANDLER_ERROR
         outputs = [Output(places.responses, key, answer, headers, replayable)]
@@ -94,12 +81,7 @@ class OutputBatch:
         return Output(self._topics.dead_letters, letter.key, encode(letter), headers, True)
 
     def of_failed(self, letter: DeadLetter, attempt: int) -> Output:
-        """Return the record that keeps a command which met a bug, and is to come back.
-
-        Args:
-            letter: With its bytes.
-            attempt: How many times it has come back already.
-        """
+        """Return the record that keeps a command which met a bug, and is to come back."""
         headers = joined(dead_letter_headers(letter, attempt))
         return Output(self._topics.dead_letters, letter.key, encode(letter), headers, False)
 

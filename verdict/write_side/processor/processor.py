@@ -104,13 +104,7 @@ class CommandProcessor(StatefulProcessor):
     def handleInitialState(  # type: ignore[override]
         self, key: Any, initialState: pd.DataFrame, timerValues: TimerValues
     ) -> None:
-        """Let a fresh shard begin with what its seed files hold; Spark calls it in batch 0 only.
-
-        Args:
-            key: The shard.
-            initialState: A row for each seed file, `SEEDS_SCHEMA`.
-            timerValues: Not used.
-        """
+        """Let a fresh shard begin with what its seed files hold; Spark calls it in batch 0 only."""
         for file in sorted(initialState["file"]):  # as `stamp_of` does
             for piece in pieces(file):
                 self._state.open(key[0])

@@ -21,13 +21,7 @@ OnDisk = tuple[int, int]  # where in the file, and how many bytes
 def in_slices(
     records: Iterable[CommandRecord], folder: Path | None, slice_bytes: int = SLICE_BYTES
 ) -> Iterator[list[CommandRecord]]:
-    """Yield the records in the order of (topic, partition, offset), a slice at a time.
-
-    Args:
-        records: In any order; all are taken in before the first slice is yielded.
-        folder: An existing one, for a file without a name; None: the system's for such things.
-        slice_bytes: What the values of a slice have together, but for its last one.
-    """
+    """Yield the records in the order of (topic, partition, offset), a slice at a time."""
     place = None if folder is None else str(folder)
     with tempfile.SpooledTemporaryFile(max_size=1, dir=place) as file:  # made at the first write
         on_disk: dict[Place, OnDisk] = {}

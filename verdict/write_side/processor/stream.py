@@ -20,24 +20,7 @@ def decisions(
     max_command_bytes: int,
     seeds: DataFrame | None = None,
 ) -> DataFrame:
-    """Decide every command.
-
-    Args:
-        commands: Kafka's columns: `key BINARY` (aggregate id), `value BINARY`, `topic STRING`,
-            `partition INT`, `offset BIGINT`, `timestamp TIMESTAMP`,
-            `headers ARRAY<STRUCT<key STRING, value BINARY>>`.
-        processor: Decides the commands of one shard.
-        shards: Their keys, of `shard_keys`; as many as Spark's shuffle partitions, because Spark
-            keeps one state per partition.
-        max_command_bytes: Longer values are cut here, before the shuffle, so that no worker
-            ever holds them.
-        seeds: `SEEDS_SCHEMA`: the files that each shard of a fresh checkpoint begins with. They
-            are read in batch 0 only: a checkpoint that has committed it needs them no more.
-
-    Returns:
-        `DECIDED_SCHEMA`: the records to publish, in the order of their commands within a shard, for
-        `chunk.records_in`; and for `moves_of` where the state of each shard with commands stands.
-    """
+    """Decide every command."""
     # a task for each of Kafka's partitions would cost a lonely command more than its decision
     tasks = max(len(shards), commands.sparkSession.sparkContext.defaultParallelism)
     return (
@@ -68,12 +51,7 @@ def shard_keys(spark: SparkSession, shards: int) -> list[int]:
 
 
 def shard_of(key: str, keys: Sequence[int]) -> Column:
-    """Choose the shard by the record's key: correctness must not hang on who partitioned it.
-
-    Args:
-        key: The column with the aggregate id in UTF-8.
-        keys: One per shard, of `shard_keys`.
-    """
+    """Choose the shard by the record's key: correctness must not hang on who partitioned it."""
     number = F.pmod(F.xxhash64(key), F.lit(len(keys))).cast("int")
     return F.element_at(F.array(*map(F.lit, keys)), number + 1)
 
@@ -83,12 +61,6 @@ def bounded(records: DataFrame, limit: int | Column, *more: Column) -> DataFrame
 
     Keys are cut as well: one of megabytes, which may arrive in a few kilobytes, would fit neither
     the workers' memory nor, twice, a dead letter.
-
-    Args:
-        records: As `decisions` takes them; without `headers`, none is a retry, and
-            none asks for a copy of its answer.
-        limit: Bytes of a value.
-        more: Further columns, of Kafka's.
     """
     whole, whole_key = F.length("value") <= limit, F.length("key") <= KEY_BYTES
     return records.select(

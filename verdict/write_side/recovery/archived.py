@@ -41,11 +41,6 @@ def require_archived(settings: Settings, dropped: Spans) -> None:
 def write_archived(settings: Settings, spans: Spans, file: Path) -> Path | None:
     """Write the archived events in `spans` into `file`; None if the spans are empty.
 
-    Args:
-        settings: Where the read side is.
-        spans: Of the topics of events.
-        file: Where to.
-
     Raises:
         HashMismatchError: A row of the archive is not what was archived.
         UnreachableError: The database does not answer.

@@ -31,10 +31,6 @@ def remembered_since(hours: Iterable[int], keep_ms: int) -> int:
 
     As by the clock of a shard's state, what passes between two responses counts half a day at
     most: so those that one leap of a clock has stamped cost the others no more than that.
-
-    Args:
-        hours: In which of them, counted from the epoch, something was answered.
-        keep_ms: For how long an outcome is kept.
     """
     passed, newest_first = 0, sorted(set(hours), reverse=True)
     for later, earlier in pairwise(newest_first):

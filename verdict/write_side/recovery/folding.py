@@ -99,16 +99,7 @@ class HistoryFold:
         archived: Path | None = None,
         unanswered: Unanswered | None = None,
     ) -> SeededState:
-        """Write the seed of every shard as Parquet files into `folder`.
-
-        Args:
-            bounds: What is read.
-            shards: How many there are.
-            folder: Where to.
-            quarantines: The active ones.
-            archived: A file with events that Kafka has dropped, and perhaps others.
-            unanswered: Decided commands without an answer; None if nobody looked.
-        """
+        """Write the seed of every shard as Parquet files into `folder`."""
         with _small_batches(self._spark):
             records = self._records(bounds, quarantines, archived)
             memory = self._memory(bounds, unanswered)

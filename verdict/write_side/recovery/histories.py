@@ -96,13 +96,7 @@ class FoldEnd(NamedTuple):
 def fold_histories(
     application: Application, records: Iterable[Stored], memory: Memory
 ) -> Iterator[Folded]:
-    """Yield the entries of the decider's state, byte for byte as the operator would store them.
-
-    Args:
-        application: Whose records they are.
-        records: By aggregate, each one's by rank, partition and offset.
-        memory: What is known of all responses together.
-    """
+    """Yield the entries of the decider's state, byte for byte as the operator would store them."""
     catalog = catalog_of(application)
     for (aggregate_type, key), of_one in groupby(records, key=attrgetter("aggregate_type", "key")):
         name = _id_of(key)

@@ -92,12 +92,7 @@ def unanswered(ground: StreamContext, topics: Topics, decided: Offsets) -> Unans
 
 
 def gaps(found: DataFrame, ends: Mapping[TopicPartition, int]) -> Unanswered:
-    """Return the offsets before `ends` that are not among those found, by partition.
-
-    Args:
-        found: Topic, partition and offset, in any order, some perhaps twice.
-        ends: Of the partitions.
-    """
+    """Return the offsets before `ends` that are not among those found, by partition."""
     order = Window.partitionBy("topic", "partition").orderBy("offset")
     before = F.lag("offset", 1, -1).over(order)
     after_gaps = found.withColumn("before", before).where("offset > before + 1")
@@ -133,13 +128,7 @@ def _answers(ground: StreamContext, topics: Topics, kept: Spans) -> DataFrame:
 def sources(
     topics: Topics, kept: Spans, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield which commands were answered; this runs on the executors.
-
-    Args:
-        topics: Of the deployment.
-        kept: What there is of commands.
-        batches: Of answers: `topic`, `value`, and what the header `ce_type` says as `type`.
-    """
+    """Yield which commands were answered; this runs on the executors."""
     for batch in batches:
         answers = zip(*(batch.column(name).to_pylist() for name in ANSWER), strict=True)
         read = (_source(topics, *answer) for answer in answers)

@@ -82,14 +82,6 @@ def recover(
 ) -> RecoveredState:
     """Rebuild the decider's state; the next start goes on where the marker ends.
 
-    Args:
-        ground: Spark, Kafka with its topics, and the locked data directory.
-        settings: All that can be chosen.
-        shards: How many there will be; None keeps the number.
-        tell: Called with what is being done and how far it has come.
-        on_step: Called at each step.
-        wish: What is skipped or quarantined, and by whom; earlier decisions count without it.
-
     Raises:
         MissingAggregateError: The application lacks an aggregate that has decided; nothing was
             changed.

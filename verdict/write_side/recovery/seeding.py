@@ -85,13 +85,6 @@ class SeedWriter:
     def write(self, decisions: Sequence[Decision], wish: SkipRequest) -> SeededState:
         """Write the seed.
 
-        Args:
-            decisions: All that were ever made.
-            wish: What an operator asks for.
-
-        Returns:
-            What it holds; its `decisions` are new, and complete.
-
         Raises:
             UnusableRecordsError: A record belongs to no history; names the first.
             DamagedHistoriesError: Histories are damaged, and nobody said to go on without them.

@@ -43,17 +43,7 @@ class Taken(NamedTuple):
 def folded(
     application: Application, memory: Memory, taken: Taken, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Fold the records of one task, holding a batch of them at a time.
-
-    Args:
-        application: Whose records they are.
-        memory: What is known of all responses together.
-        taken: Is told how many records were read, and aggregates folded.
-        batches: With the columns of `Stored`.
-
-    Yields:
-        Batches of `FOLDED_SCHEMA`.
-    """
+    """Fold the records of one task, holding a batch of them at a time."""
     gathered: list[tuple[object, ...]] = []
     for one in fold_histories(application, _records(batches, taken), memory):
         gathered.append(row_of(one))

@@ -85,11 +85,7 @@ class LmdbCache:
                 yield from some
 
     def advance(self, blob: bytes, stamp: Stamp, expected: Stamp) -> bool:
-        """Apply one log entry, if the copy still stands where the caller saw it.
-
-        Returns:
-            False when another process moved it meanwhile; then nothing was done.
-        """
+        """Apply one log entry, if the copy still stands where the caller saw it."""
         self.end()
         with self._env.begin(write=True) as writing:
             found = writing.get(STAMP, db=self._about)

@@ -74,9 +74,6 @@ class LogHead:
 
         The clock of whoever plans batches may leap: forward it counts a step of half a day at
         most, back it counts nothing. Late is harmless, then ids are remembered for longer.
-
-        Args:
-            now: Epoch milliseconds; 0: nobody knows, and the clock stays.
         """
         if now == 0:
             return self

@@ -35,11 +35,6 @@ class ShardState(Protocol):
         """Replace the entries that this batch changed; called once, at the end of the batch.
 
         A fresh state is seeded by several commits in one batch, each after an `open`.
-
-        Args:
-            changed: What to keep from now on.
-            now: When the batch was planned, in epoch milliseconds, the same in a replay; 0 where
-                nobody knows. It moves the state's clock, by which entries expire.
         """
 
 

@@ -59,12 +59,6 @@ class PostgresqlReader:
     def __init__(self, url: URL, views: Sequence[str], role: str, timeout_s: float) -> None:
         """Connect to the database at `url` for reading `views` as `role`.
 
-        Args:
-            url: Of the database.
-            views: For messages: PostgreSQL knows what the role may select.
-            role: That reads.
-            timeout_s: How long a query may take, with all of its rows.
-
         Raises:
             UnreachableError: It does not let us in.
             RoleMissingError: There is no such role, or the user is not a member of it.

@@ -61,12 +61,6 @@ class SqliteReader:
     def __init__(self, path: Path, views: Sequence[str], timeout_s: float, masked: bool) -> None:
         """Open the file at `path` for reading `views`.
 
-        Args:
-            path: Of the file.
-            views: All others are refused.
-            timeout_s: How long a query may take, with all of its rows.
-            masked: Whether to hide what is personal in events.
-
         Raises:
             UnreachableError: There is no such database.
         """

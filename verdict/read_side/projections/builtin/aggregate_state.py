@@ -96,10 +96,6 @@ class StateEvolve:
 def aggregate_state(aggregate: Aggregate[Any], version: int = 1) -> RowProjection[StateRow]:
     """Return the read model of an aggregate's state.
 
-    Args:
-        aggregate: Whose.
-        version: Of the table.
-
     Raises:
         TypeError: A field of the state has a type that no column can hold.
     """
@@ -160,11 +156,7 @@ def _shown(column: ColumnElement[Any], field: StateField) -> ColumnElement[Any]:
 
 
 def state_views(aggregates: Iterable[Aggregate[Any]]) -> dict[str, TableProjection]:
-    """Return the read models of aggregates' states, by name; one that says so has none.
-
-    Args:
-        aggregates: Of the application.
-    """
+    """Return the read models of aggregates' states, by name; one that says so has none."""
     return {
         name: TableProjection(name=name, key=("id",), factory=partial(aggregate_state, one))
         for one in aggregates

@@ -163,11 +163,7 @@ class _Known(NamedTuple):
 
 
 def in_time(events: Iterable[ArchivedEvent]) -> Sequence[ArchivedEvent]:
-    """Return them by time, but none before what lies before it on its partition.
-
-    Args:
-        events: Each partition's in the order of its offsets.
-    """
+    """Return them by time, but none before what lies before it on its partition."""
     placed = sorted(events, key=PLACE)
     reached: dict[tuple[str, int], int] = {}
     times = []

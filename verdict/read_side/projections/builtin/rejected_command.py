@@ -31,10 +31,6 @@ class RejectedCommand(NamedTuple):
 def rejected_command(context: AggregateContext, rejection: bytes) -> RejectedCommand | None:
     """Return the row of a rejection; None: the rejected command is not one of a policy.
 
-    Args:
-        context: Of the topic that the rejection is on.
-        rejection: Its bytes.
-
     Raises:
         DecodeError: The bytes are something else, or damaged.
     """
