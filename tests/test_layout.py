@@ -44,15 +44,9 @@ WINGS = (
 EXEMPT = {"", "errors", "projections"}  # the package itself, and modules next to the wings
 # imports that still point the other way; this list only gets shorter
 UPWARD = {
-    "verdict.adapters.spark.errors": "verdict.streaming.exactly_once.errors",
-    "verdict.adapters.spark.probe": "verdict.streaming.queries.query",
-    "verdict.adapters.sql.readers.postgresql_reader": "verdict.read_side.schema.layout",
     "verdict.adapters.sql.readers.reader": "verdict.read_side.query.views",
-    "verdict.read_side.rebuild.rebuilder": "verdict.service.bootstrap",
     "verdict.service.jvm_exit": "verdict.operations.status.read_side",
     "verdict.settings.database_address": "verdict.adapters.sql",
-    "verdict.settings.discovery": "verdict.adapters.local.lock",
-    "verdict.settings.load": "verdict.adapters.local.jars",
     "verdict.settings.settings": "verdict.adapters.storage.object_store",
     "verdict.streaming.event_log.archive": "verdict.write_side.decide.record",
     "verdict.streaming.event_log.record": "verdict.write_side.decide.fold"

@@ -8,11 +8,11 @@ from pydantic import create_model
 
 from aggregates.order import order
 from tests.application import APPLICATION, CATALOG
+from verdict.adapters.spark.checkpoint_errors import DamagedCheckpointError
 from verdict.model.aggregate import Aggregate
 from verdict.model.message import Message, Text
 from verdict.streaming.exactly_once.batch import SourceBatch
 from verdict.streaming.exactly_once.checkpoint import FRESH, CheckpointPosition
-from verdict.streaming.exactly_once.errors import DamagedCheckpointError
 from verdict.wire.catalog import AggregateContext
 from verdict.write_side.decide.snapshot import form_of
 from verdict.write_side.decider import generation as module

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.exactly_once.checkpoints import QUERY_ID, begin, commit, plan
+from verdict.adapters.spark.checkpoint_errors import DamagedCheckpointError
 from verdict.streaming.exactly_once.batch import SourceBatch
 from verdict.streaming.exactly_once.checkpoint import (
     FRESH,
@@ -16,7 +17,6 @@ from verdict.streaming.exactly_once.checkpoint import (
     remove_torn_files,
     starting_offsets,
 )
-from verdict.streaming.exactly_once.errors import DamagedCheckpointError
 
 START = {"order.commands": [1, 0]}
 MIDDLE = {"order.commands": [2, 2]}

@@ -13,13 +13,13 @@ from tests.letters.desk import NOW, Desk, Given, headers_of, until
 from tests.tiers import examples
 from tests.topics import grow
 from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.sql.schema_names import TABLES
 from verdict.model.source import Source
 from verdict.reactions.dead_letters import consume as intake
 from verdict.reactions.dead_letters.publish import LETTERS
 from verdict.reactions.dead_letters.queue import claim, remove
 from verdict.reactions.dead_letters.steps import LetterStep, OnStep
 from verdict.read_side.schema.database import open_database
-from verdict.read_side.schema.layout import TABLES
 from verdict.read_side.tables import position
 from verdict.read_side.tables.dead_letter_status import FOLLOWER
 from verdict.read_side.tables.dead_letters import table

@@ -17,6 +17,7 @@ from tests.conftest import NewDatabase
 from tests.postgresql import Server
 from verdict.adapters.sql.copy import MANY
 from verdict.adapters.sql.readers.reader import Reader
+from verdict.adapters.sql.schema_names import TABLES
 from verdict.adapters.sql.session import SERVERS_PATIENCE
 from verdict.adapters.sql.statements import put
 from verdict.errors import UnreachableError, VerdictError
@@ -31,7 +32,7 @@ from verdict.read_side.schema.database import (
     live_versions,
     open_database,
 )
-from verdict.read_side.schema.layout import TABLES, replace_view
+from verdict.read_side.schema.layout import replace_view
 from verdict.read_side.schema.reader_role import grant_readers
 from verdict.read_side.tables.processor_tables import readable
 from verdict.settings.database_address import parse

@@ -24,11 +24,11 @@ from sqlalchemy.exc import DBAPIError
 from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.projection.read_side import ReadSide, Rows
+from verdict.adapters.sql.schema_names import TABLES
 from verdict.errors import VerdictError
 from verdict.read_side.catalog import projections
 from verdict.read_side.schema import creation, migrations
 from verdict.read_side.schema.database import create_read_side, open_database
-from verdict.read_side.schema.layout import TABLES
 from verdict.read_side.schema.migrations import MIGRATIONS, Migration, add_column, bring_forward
 from verdict.read_side.schema.system_views import OWN_VIEWS
 from verdict.read_side.tables import dead_letters

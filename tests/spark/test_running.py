@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from verdict.adapters.spark.pools import POOL
 from verdict.errors import UnreachableError, VerdictError
 from verdict.streaming.exactly_once.batch import SourceBatch
 from verdict.streaming.queries import query as running
-from verdict.streaming.queries.query import POOL, SparkQuery
+from verdict.streaming.queries.query import SparkQuery
 
 # ruff: noqa: N802, N803  (names of PySpark)
 

@@ -2,10 +2,11 @@ from pathlib import Path
 
 import pytest
 
+from verdict.adapters.spark.checkpoint_errors import DamagedCheckpointError
 from verdict.adapters.spark.errors import query_failed
 from verdict.errors import UnreachableError, VerdictError, WorkerTimeoutError
 from verdict.settings.application_loader import ApplicationNotFoundError
-from verdict.streaming.exactly_once.errors import CheckpointMismatchError, DamagedCheckpointError
+from verdict.streaming.exactly_once.errors import CheckpointMismatchError
 
 DATA = Path("/data")
 LOG = Path("/data/run/decider/spark/spark.log")

@@ -14,13 +14,13 @@ from typing import Any
 
 import psutil
 
-from verdict.adapters.local.lock import FILE as LOCK
 from verdict.errors import UnreachableError, VerdictError
 from verdict.settings.database_address import url_of
 from verdict.settings.kafka import Options, librdkafka_options
 from verdict.settings.settings import Settings
 
 FILE = "verdict.json"
+LOCK = "verdict.lock"
 DATABASE = "verdict.db"
 ROLES = "run"
 CLOCK_STEP_S = 60  # how far the clock may have been set back since the file was written

@@ -15,10 +15,10 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from verdict.adapters.local.jars import IVY_SETTINGS
 from verdict.errors import VerdictError
 from verdict.model.aggregate import InvalidApplicationError
 from verdict.model.application import Application
+from verdict.settings import IVY_SETTINGS
 from verdict.settings.settings import TOML, Settings
 from verdict.wire.backoff import InvalidBackoffError, is_valid
 

@@ -12,9 +12,9 @@ from shlex import join
 
 import psutil
 
-from verdict.adapters.local.jars import IVY_SETTINGS
 from verdict.errors import VerdictError
 from verdict.model.application import Application
+from verdict.settings import IVY_SETTINGS
 from verdict.settings.application_loader import path_of
 from verdict.settings.load import PREFIX, settings_alone
 

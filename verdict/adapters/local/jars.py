@@ -17,6 +17,7 @@ from pathlib import Path
 
 from verdict.adapters.local.java import find_java
 from verdict.errors import EnvironmentIncompleteError
+from verdict.settings import IVY_SETTINGS
 from verdict.settings.user_folders import cache_folder
 
 HERE = Path(__file__).parent
@@ -24,7 +25,6 @@ LOCK = HERE / "jars.lock"
 OF_S3 = HERE / "s3.lock"  # fetched by who has an object store only
 # by lock; never on one class path: broker and Spark each have their own kafka-clients
 FOLDERS = {LOCK: ("broker", "spark"), OF_S3: ("s3",)}
-IVY_SETTINGS = "VERDICT_IVY_SETTINGS"
 
 
 def broker_classpath() -> str:

@@ -9,8 +9,8 @@ import psutil
 
 from verdict.adapters.local import permissions
 from verdict.errors import VerdictError
+from verdict.settings.discovery import LOCK
 
-FILE = "verdict.lock"
 CHILDREN_END_S = 30
 RETRY_S = 0.1
 
@@ -38,7 +38,7 @@ class DataDirectoryLock:
             permissions.keep_to_ourselves()
             data_dir.mkdir(parents=True, exist_ok=True)
             # not "w": the holder's pid in it is wanted
-            self._file = os.open(data_dir / FILE, os.O_RDWR | os.O_CREAT, 0o600)
+            self._file = os.open(data_dir / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise VerdictError(
                 f"{kind} {data_dir} cannot be used, {error.strerror} ({error.filename}): name "
@@ -54,7 +54,7 @@ class DataDirectoryLock:
             os.close(self._file)
             raise VerdictError(
                 f"{kind} {data_dir} is still written to by a child of process {holder}, "
-                f"which is gone: end that child (`fuser {data_dir / FILE}` names it)"
+                f"which is gone: end that child (`fuser {data_dir / LOCK}` names it)"
                 if orphaned
                 else f"{kind} {data_dir} is in use by the process with pid {holder}: "
                 f"stop that one, or name another directory with {choice}"

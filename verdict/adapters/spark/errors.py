@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from verdict.adapters.spark.checkpoint_errors import DamagedCheckpointError
 from verdict.errors import FULL_DISK, UnreachableError, VerdictError, WorkerTimeoutError
 from verdict.settings.application_loader import ApplicationNotFoundError
-from verdict.streaming.exactly_once.errors import DamagedCheckpointError
 
 NOTHING_LOST = "nothing is lost, what is not decided yet is decided then"
 DISK = VerdictError(

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from verdict.adapters.spark.pools import own_pool
 from verdict.errors import UnreachableError, VerdictError
 from verdict.model.application import Application
-from verdict.streaming.queries.query import own_pool
 
 FILE = ".seen-by-all"
 EXECUTOR_S = 60.0  # until the first one has come, and all that have come have answered

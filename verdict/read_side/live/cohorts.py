@@ -8,6 +8,7 @@ from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
 from verdict.adapters.spark.gc import collector_paused
+from verdict.adapters.spark.pools import POOL
 from verdict.adapters.spark.session import jvm_exit_code
 from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.batch import ProjectionBatch
@@ -15,7 +16,6 @@ from verdict.read_side.live.front import LiveHead, apply_rest, reached_by
 from verdict.read_side.live.read_ahead import read_ahead
 from verdict.read_side.live.source import KafkaBatches
 from verdict.read_side.live.split import Reached, is_passed, lag, next_part
-from verdict.streaming.queries.query import POOL
 from verdict.wire.partitions import Spans
 
 NAME = "catching-up"  # of the threads, and of the pool of Spark's scheduler that they share

@@ -13,7 +13,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from verdict.read_side.schema.layout import VIEWS
+from verdict.adapters.sql.schema_names import VIEWS
 from verdict.settings.database_roles import AUDITED
 
 Paths = Sequence[tuple[str, ...]]

@@ -28,7 +28,6 @@ from verdict.read_side.rebuild.whole_log import WholeLog, ends_of
 from verdict.read_side.schema.database import failing_in_words, opened
 from verdict.read_side.tables.position import ConcurrentProjectionError, Positions
 from verdict.read_side.tables.same_topics import require_same_read_side
-from verdict.service.bootstrap import SPARK
 from verdict.settings.discovery import database_url
 from verdict.settings.kafka import spark_options
 from verdict.settings.settings import Settings
@@ -171,7 +170,7 @@ class Rebuilder:
     @contextmanager
     def _spark(self, lock: DataDirectoryLock) -> Iterator[SparkSession]:
         """Give a session of our own; `lock` is held by what of it outlives us, too."""
-        folder = self._folder / SPARK
+        folder = self._folder / "spark"
         self._tell("starting Spark")
         memory = self._settings.driver_memory
         title = f"verdict projection rebuild {self._name}"

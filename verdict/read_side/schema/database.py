@@ -20,12 +20,12 @@ from sqlalchemy.exc import DatabaseError, DBAPIError, ProgrammingError
 
 from verdict.adapters.sql import session, sqlite_file
 from verdict.adapters.sql.ownership import ForeignTableError
+from verdict.adapters.sql.schema_names import TABLES, VIEWS
 from verdict.adapters.sql.statements import exclude_others
 from verdict.errors import UnreachableError, VerdictError
 from verdict.read_side.apply.applier import database_failed
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.schema import creation, migrations, reader_role
-from verdict.read_side.schema.layout import TABLES, VIEWS
 from verdict.read_side.schema.migrations import NewerDatabaseError
 from verdict.read_side.tables import processor_tables, versions
 from verdict.settings.database_address import (

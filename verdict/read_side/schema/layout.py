@@ -10,10 +10,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateSchema, DropTable
 
 from verdict.adapters.sql import ownership
+from verdict.adapters.sql.schema_names import TABLES, VIEWS
 from verdict.read_side.projections.described import View, about_view, columns_of, query_of
-
-TABLES = "projections"
-VIEWS = "public"
 
 
 def create_schema(connection: Connection) -> None:

@@ -13,7 +13,8 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from verdict.read_side.schema.layout import TABLES, VIEWS, views_schema
+from verdict.adapters.sql.schema_names import TABLES, VIEWS
+from verdict.read_side.schema.layout import views_schema
 from verdict.settings.database_roles import Roles
 
 EXISTS = f"SELECT to_regprocedure('{TABLES}.{{role}}(text)')"

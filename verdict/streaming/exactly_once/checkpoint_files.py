@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from verdict.adapters.kafka.offsets import Offsets
+from verdict.adapters.spark.checkpoint_errors import DamagedCheckpointError
 from verdict.errors import ABSENT
-from verdict.streaming.exactly_once.errors import DamagedCheckpointError
 
 VERSION = "v1"
 SHARDS = "spark.sql.shuffle.partitions"

@@ -25,10 +25,6 @@ class ForeignStateError(CheckpointMismatchError):
     """The state that a batch was decided with is not the one that the marker speaks of."""
 
 
-class DamagedCheckpointError(VerdictError):
-    """A file of Spark's checkpoint is missing, cut off or of an unknown kind."""
-
-
 class NotPublishedError(VerdictError):
     """Kafka did not confirm a transaction, not when it was repeated either; the marker tells."""
 

@@ -1,7 +1,6 @@
 """One life of a streaming query: begun on a checkpoint, looked after, stopped; and again."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -9,13 +8,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from verdict.adapters.spark.interpreting import CodegenSwitch
 from verdict.adapters.spark.location import local_path
+from verdict.adapters.spark.pools import own_pool
 from verdict.adapters.spark.session import jvm_exit_code
 from verdict.streaming.exactly_once.batch import SourceBatch
 from verdict.streaming.exactly_once.checkpoint import batch_of
 from verdict.streaming.queries.batches_under_way import batch_under_way
 from verdict.streaming.queries.trigger import FOLLOWING_MS, Pauses
-
-POOL = "spark.scheduler.pool"
 
 Take = Callable[[DataFrame, SourceBatch], None]
 Told = Callable[[BaseException], BaseException]
@@ -111,15 +109,3 @@ class SparkQuery:
             raise
         self.done += 1
         self.undone = False
-
-
-@contextmanager
-def own_pool(spark: SparkSession, name: str) -> Iterator[None]:
-    """Let nobody wait for long jobs of what begins inside: its tasks have their own share."""
-    context = spark.sparkContext
-    former = context.getLocalProperty(POOL)
-    context.setLocalProperty(POOL, name)
-    try:
-        yield
-    finally:
-        context.setLocalProperty(POOL, former)  # type: ignore[arg-type]

@@ -8,11 +8,11 @@ import json
 from collections.abc import Container, Iterable
 from pathlib import Path
 
+from verdict.adapters.spark.checkpoint_errors import DamagedCheckpointError
 from verdict.adapters.storage.folders import flush, remove, write_whole
 from verdict.model.application import Application
 from verdict.streaming.exactly_once.checkpoint import CheckpointPosition
 from verdict.streaming.exactly_once.checkpoint_files import exists
-from verdict.streaming.exactly_once.errors import DamagedCheckpointError
 from verdict.streaming.exactly_once.resume import FIRST_GENERATION
 from verdict.wire.catalog import catalog_of
 from verdict.wire.marker import Marker

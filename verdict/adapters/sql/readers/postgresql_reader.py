@@ -34,8 +34,8 @@ from verdict.adapters.sql.readers.selected import (
     Selected,
     SqlError,
 )
+from verdict.adapters.sql.schema_names import TABLES, VIEWS
 from verdict.errors import UnreachableError, VerdictError
-from verdict.read_side.schema.layout import TABLES, VIEWS
 from verdict.settings.database_address import masked_url, one_line_error
 
 CHUNK_ROWS = 1000
