@@ -10,7 +10,7 @@ from setuptools import setup
 
 COMPILED = (
     "verdict/write_side/decide/respond.py",
-    "verdict/write_side/decide/consult.py",
+    "verdict/write_side/decide/run_rules.py",
     "verdict/write_side/decide/handle.py",
     "verdict/write_side/decide/parse.py",
     "verdict/write_side/decide/record.py",

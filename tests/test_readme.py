@@ -39,7 +39,7 @@ PACKAGES = (
 LONGEST = {
     "README.md": 220,
     "docs/using.md": 245,
-    "docs/operating.md": 170,
+    "docs/operating.md": 172,
     "docs/deploying.md": 100,
     "docs/scaling.md": 100,
     "docs/tutorial.md": 220,

@@ -29,7 +29,7 @@ from verdict.model.message import Event
 from verdict.read_side.catalog import declared, projections
 from verdict.read_side.live.source import KafkaBatches
 from verdict.read_side.projections.projection import Projection
-from verdict.read_side.rebuild.building import ProjectionBuild
+from verdict.read_side.rebuild.build import ProjectionBuild
 from verdict.read_side.rebuild.folds import ExecutorFold
 from verdict.read_side.rebuild.whole_log import WholeLog, ends_of
 from verdict.read_side.schema import creation, filling
@@ -38,7 +38,7 @@ from verdict.read_side.tables.position import Positions
 from verdict.read_side.tables.processor_tables import readable
 from verdict.streaming.event_log.archive import Archive
 from verdict.streaming.event_log.event_log import EventLog
-from verdict.streaming.exactly_once.steps import ignore_step
+from verdict.streaming.exactly_once.failpoints import ignore_step
 from verdict.wire.topics import Topics
 
 SEED = 1

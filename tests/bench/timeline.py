@@ -16,8 +16,8 @@ from tests.bench.progress import query_named
 from tests.bench.settings import settings_for
 from verdict.service.running import ServiceProcess
 from verdict.settings.settings import Settings
+from verdict.streaming.exactly_once.failpoints import Failpoint
 from verdict.streaming.exactly_once.query import DECIDER
-from verdict.streaming.exactly_once.steps import Failpoint
 
 # in their order; the stage of Spark that is cut by our steps stands for the rest of itself
 BEFORE = ("latestOffset", "walCommit", "getBatch", "queryPlanning")

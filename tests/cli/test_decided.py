@@ -8,8 +8,8 @@ from tests.decision.test_history import OPENED, stored
 from verdict.errors import VerdictError
 from verdict.model.source import Source
 from verdict.operations.inspect.fold import PointInTime, folded
-from verdict.streaming.event_log.decided import quarantine_in_words
 from verdict.streaming.event_log.record import PositionedEvent
+from verdict.streaming.event_log.skip_text import quarantine_in_words
 from verdict.wire.skip_decision import DamagedAggregate, Decision, Kind, active_quarantines
 
 EVENTS = "position.events"

@@ -4,7 +4,7 @@ from array import array
 
 from verdict.settings.discovery import Latency
 from verdict.write_side.decider.latency import HOURS, MINUTE_MS, Latencies
-from verdict.write_side.processor.arrived import BatchArrival
+from verdict.write_side.processor.latency_sample import BatchArrival
 
 NOW = 1_795_000_020_000  # the begin of a minute
 

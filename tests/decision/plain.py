@@ -29,7 +29,6 @@ from verdict.wire.records import decode, encode, encode_event
 from verdict.wire.reply import reply_name
 from verdict.wire.response import Rejection, Response, Status
 from verdict.wire.topics import Topics
-from verdict.write_side.decide.consult import call_decide
 from verdict.write_side.decide.digest import CANONICAL
 from verdict.write_side.decide.handle import Limits
 from verdict.write_side.decide.parse import (
@@ -39,6 +38,7 @@ from verdict.write_side.decide.parse import (
     parse_command,
 )
 from verdict.write_side.decide.respond import CheckFailedError, invalid_response
+from verdict.write_side.decide.run_rules import call_decide
 from verdict.write_side.decide.snapshot import (
     NEVER_EXISTED,
     Snapshot,

@@ -33,9 +33,9 @@ from verdict.adapters.sql.readers.reader import Reader
 from verdict.read_side.catalog import projections
 from verdict.read_side.tables.processor_tables import readable
 from verdict.streaming.exactly_once.checkpoint import checkpoint_position
+from verdict.streaming.exactly_once.failpoints import Failpoint
 from verdict.streaming.exactly_once.query import decider_query
 from verdict.streaming.exactly_once.read_marker import SeenRecord, read_progress
-from verdict.streaming.exactly_once.steps import Failpoint
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode
 from verdict.wire.topics import Topics

@@ -13,7 +13,7 @@ from tests.application import APPLICATION
 from verdict.cli.up import serve
 from verdict.errors import VerdictError
 from verdict.settings.load import load_settings
-from verdict.streaming.exactly_once.steps import Failpoint
+from verdict.streaming.exactly_once.failpoints import Failpoint
 
 
 class Doom:

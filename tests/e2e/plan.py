@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 
-from verdict.streaming.exactly_once.steps import Failpoint
+from verdict.streaming.exactly_once.failpoints import Failpoint
 
 FATAL = (
     Failpoint.CLAIMED,

@@ -16,7 +16,7 @@ from tests.e2e.paused import await_stopped, pause
 from tests.e2e.test_restart import PLACE, send
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.streaming.exactly_once.checkpoint import checkpoint_position
-from verdict.streaming.exactly_once.steps import Failpoint
+from verdict.streaming.exactly_once.failpoints import Failpoint
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
 

@@ -13,11 +13,11 @@ from verdict.adapters.kafka.log_identity import Identities
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.streaming.exactly_once.batch import OutputRecord, SourceBatch
 from verdict.streaming.exactly_once.checkpoint import FRESH, CheckpointPosition
+from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
 from verdict.streaming.exactly_once.fencing import claim_query
 from verdict.streaming.exactly_once.publisher import Publisher
 from verdict.streaming.exactly_once.query import Query
 from verdict.streaming.exactly_once.read_marker import read_progress
-from verdict.streaming.exactly_once.steps import OnStep, ignore_step
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.marker import Marker
 

@@ -5,7 +5,7 @@ import signal
 import sys
 
 from tests.exactly_once.deployment import Deployment
-from verdict.streaming.exactly_once.steps import Failpoint
+from verdict.streaming.exactly_once.failpoints import Failpoint
 
 
 def main(bootstrap_servers: str, name: str, deadly: str) -> None:

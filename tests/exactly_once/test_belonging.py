@@ -14,10 +14,10 @@ from verdict.adapters.kafka.log_identity import (
 )
 from verdict.service.log_watch import LogWatch
 from verdict.streaming.exactly_once.checkpoint import FRESH
+from verdict.streaming.exactly_once.failpoints import Failpoint
 from verdict.streaming.exactly_once.fencing import write_marker
 from verdict.streaming.exactly_once.log_identity import log_identity
 from verdict.streaming.exactly_once.restart import restart_from_progress
-from verdict.streaming.exactly_once.steps import Failpoint
 from verdict.wire.marker import Marker
 
 

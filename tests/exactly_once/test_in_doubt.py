@@ -18,8 +18,8 @@ from tests.exactly_once.deployment import Deployment, values
 from tests.exactly_once.proxy import SOON_ABORTED
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.errors import UnreachableError
+from verdict.streaming.exactly_once.failpoints import Failpoint
 from verdict.streaming.exactly_once.publisher import PublishResult
-from verdict.streaming.exactly_once.steps import Failpoint
 
 pytestmark = [pytest.mark.kafka, pytest.mark.process]
 SHORT_S = 5.0  # transaction timeout where the broker stays silent for as long

@@ -11,8 +11,8 @@ from tests.exactly_once.deployment import Deployment, values
 from tests.tiers import the_first_of
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.streaming.exactly_once.checkpoint import FRESH
+from verdict.streaming.exactly_once.failpoints import Failpoint
 from verdict.streaming.exactly_once.publisher import PublishResult
-from verdict.streaming.exactly_once.steps import Failpoint
 
 ROOT = Path(__file__).parents[2]
 

@@ -19,8 +19,8 @@ from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.errors import UnreachableError
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.streaming.exactly_once.errors import FencedError, NotPublishedError
+from verdict.streaming.exactly_once.failpoints import Failpoint, OnStep
 from verdict.streaming.exactly_once.publisher import PublishResult
-from verdict.streaming.exactly_once.steps import Failpoint, OnStep
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120), pytest.mark.process]
 SHORT_S = 3.0  # transaction timeout

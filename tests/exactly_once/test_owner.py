@@ -16,8 +16,8 @@ from verdict.streaming.exactly_once.errors import (
     FencedError,
     NotPublishedError,
 )
+from verdict.streaming.exactly_once.failpoints import Failpoint
 from verdict.streaming.exactly_once.publisher import PublishResult
-from verdict.streaming.exactly_once.steps import Failpoint
 
 
 def test_the_first_start_writes_a_marker_at_the_first_commands_that_kafka_holds(

@@ -13,8 +13,8 @@ from verdict.streaming.exactly_once.errors import (
     NotPublishedError,
     ReplayDiffersError,
 )
+from verdict.streaming.exactly_once.failpoints import Failpoint
 from verdict.streaming.exactly_once.publisher import PublishResult
-from verdict.streaming.exactly_once.steps import Failpoint
 from verdict.wire.headers import joined
 
 

@@ -9,12 +9,12 @@ from tests.application import APPLICATION
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.streaming.exactly_once.batch import OutputRecord, SourceBatch, StateMove, digest
 from verdict.streaming.exactly_once.errors import ForeignStateError, ReplayDiffersError
+from verdict.streaming.exactly_once.failpoints import ignore_step
 from verdict.streaming.exactly_once.fencing import genesis
 from verdict.streaming.exactly_once.publisher import Publisher
 from verdict.streaming.exactly_once.query import decider_query, lake_query
 from verdict.streaming.exactly_once.resume import Action
 from verdict.streaming.exactly_once.shards import EMPTY, UNKNOWN, check_states, states_after
-from verdict.streaming.exactly_once.steps import ignore_step
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.marker import Marker, ShardState
 from verdict.wire.topics import Topics

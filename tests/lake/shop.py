@@ -25,9 +25,9 @@ from verdict.reactions.lake.running import lake
 from verdict.reactions.lake.table import NAME, LakeSpan, position
 from verdict.settings.load import load_settings
 from verdict.streaming.event_log.skips import SkipRequest
+from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
 from verdict.streaming.exactly_once.query import lake_query
 from verdict.streaming.exactly_once.read_marker import read_progress
-from verdict.streaming.exactly_once.steps import OnStep, ignore_step
 from verdict.streaming.queries.source import StreamContext
 from verdict.streaming.queries.stateless import StatelessProcessor
 

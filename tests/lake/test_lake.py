@@ -15,7 +15,7 @@ from verdict.streaming.exactly_once.errors import (
     CheckpointMismatchError,
     UnreadableProgressRecordError,
 )
-from verdict.streaming.exactly_once.steps import Failpoint, OnStep
+from verdict.streaming.exactly_once.failpoints import Failpoint, OnStep
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode
 

@@ -21,7 +21,7 @@ from verdict.reactions.dead_letters.row import RetryRules
 from verdict.reactions.dead_letters.steps import OnStep
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables.dead_letters import table
-from verdict.streaming.exactly_once.steps import ignore_step
+from verdict.streaming.exactly_once.failpoints import ignore_step
 from verdict.wire.letter import Pairs
 from verdict.wire.topics import Topics
 

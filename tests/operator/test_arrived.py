@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 
 from verdict.model.source import Source
 from verdict.write_side.decide.parse import CommandRecord
-from verdict.write_side.processor.arrived import MOST, BatchArrival, LatencySampler, arrivals_of
+from verdict.write_side.processor.latency_sample import (
+    MOST,
+    BatchArrival,
+    LatencySampler,
+    arrivals_of,
+)
 
 PLACE = Source("order.commands", 0, 0)
 

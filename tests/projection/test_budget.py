@@ -19,7 +19,7 @@ from tests.projection.read_side import ReadSide
 from verdict.model.source import Source
 from verdict.read_side.apply.batch import ProjectionBatch
 from verdict.read_side.live.decoding import RecordDecoder
-from verdict.read_side.live.packed import pack, unpack
+from verdict.read_side.live.packed_rows import pack, unpack
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import Limits

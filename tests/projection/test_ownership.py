@@ -16,7 +16,7 @@ from verdict.errors import VerdictError
 from verdict.read_side.catalog import projections
 from verdict.read_side.projections.kind_tables import compile_projection
 from verdict.read_side.projections.projection import Projection
-from verdict.read_side.rebuild.beside import create_next
+from verdict.read_side.rebuild.version_pair import create_next
 from verdict.read_side.schema import creation
 from verdict.read_side.schema.database import create_read_side, failing_in_words, open_database
 from verdict.settings.database_address import is_sqlite

@@ -11,7 +11,7 @@ from tests.projection.event_log import AN_EVENT, opened
 from tests.projection.responses import ACCEPTED, MALFORMED, REJECTED
 from verdict.model.recorded_event import RecordedEvent
 from verdict.read_side.apply.batch import Delivery, Record, StateChange, UnreadableRecord
-from verdict.read_side.live.packed import PACKED, pack, unpack
+from verdict.read_side.live.packed_rows import PACKED, pack, unpack
 from verdict.read_side.live.stream import KAFKA_COLUMNS, Decoder
 from verdict.read_side.projections.builtin.answered import OutcomeRow, answered
 from verdict.read_side.projections.builtin.archived_event import archived_event

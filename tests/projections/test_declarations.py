@@ -142,7 +142,10 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: projection(of="order")(odd_default), "setting 'at' of odd_default is 0.5: a setting"),
     (lambda: projection(of=("order", "position"))(latest), "'latest' .* several aggregate types"),
     (lambda: projection(of=share_holders)(with_feed), "'with_feed' follows the topic 'share-hold"),
-    (lambda: Rows(Row, nothing, index=("nome",)), "Row has no field 'nome': its fields are name, "),
+    (
+        lambda: Rows(Row, nothing, index=("nothere",)),
+        "no field 'nothere': its fields are name, ",
+    ),
     (lambda: Rows(Odd, nothing), "field 'names' of Odd has the type list.str.: a column holds str"),
     (lambda: Rows(Taken, nothing), "Taken has a field 'version', and the engine has a column of"),
     (lambda: projection(of="position")(clashing), "'clashing' has a column 'position_id' of its o"),
@@ -153,10 +156,10 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: Latest(3, Row, nothing, by="name", order_by="maybe"), "it cannot be None: drop"),
     (lambda: groups(another=key("K.")), "groups of Row need one column that is the `key`"),
     (lambda: groups(member_count=count("C.")), "'member_count' is a column of the engine"),
-    (lambda: groups(total=total("kind", "T.")), "field 'kind' of Row is of the type text: a colum"),
+    (lambda: groups(total=total("kind", "T.")), "field 'kind' of Row is of the type text: a "),
     (lambda: groups(any=any_of("size", "A.")), "field 'size' of Row is summed up, so it cannot be"),
     (lambda: groups(most=maximum("flag", "M.")), "field 'flag' of Row is of the type boolean"),
-    (lambda: groups(many=count("C.", nome=1)), "Row has no field 'nome'"),
+    (lambda: groups(many=count("C.", nothere=1)), "Row has no field 'nothere'"),
     (
         lambda: Groups(
             Position,

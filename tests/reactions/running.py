@@ -27,9 +27,9 @@ from verdict.reactions.policies.query import reactions_of, reactions_query
 from verdict.reactions.policies.running import start_reactions
 from verdict.settings.load import load_settings
 from verdict.settings.settings import Settings
+from verdict.streaming.exactly_once.failpoints import Failpoint, OnStep, ignore_step
 from verdict.streaming.exactly_once.query import Query
 from verdict.streaming.exactly_once.read_marker import read_progress
-from verdict.streaming.exactly_once.steps import Failpoint, OnStep, ignore_step
 from verdict.streaming.queries.source import StreamContext
 from verdict.streaming.queries.stateless import StatelessProcessor
 from verdict.wire.partitions import TopicPartition

@@ -25,8 +25,8 @@ from verdict.streaming.event_log.skip_log import read_skips, write_skips
 from verdict.streaming.event_log.skips import SkipRequest
 from verdict.streaming.exactly_once.batch import OutputRecord, SourceBatch
 from verdict.streaming.exactly_once.errors import CheckpointMismatchError, FencedError
+from verdict.streaming.exactly_once.failpoints import Failpoint
 from verdict.streaming.exactly_once.restart import restart_from_progress
-from verdict.streaming.exactly_once.steps import Failpoint
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.letter import RETRY_ATTEMPT, RETRY_POLICY
 from verdict.wire.records import decode

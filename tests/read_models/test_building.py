@@ -20,12 +20,12 @@ from verdict.read_side.catalog import declared
 from verdict.read_side.live.source import KafkaBatches
 from verdict.read_side.projections.builder import Rebuildable
 from verdict.read_side.projections.kind_tables import compile_projection
-from verdict.read_side.rebuild.beside import create_next
-from verdict.read_side.rebuild.building import ProjectionBuild
+from verdict.read_side.rebuild.build import ProjectionBuild
 from verdict.read_side.rebuild.comparison import compare
 from verdict.read_side.rebuild.errors import BuildStoppedError, ConcurrentBuildError
 from verdict.read_side.rebuild.folds import BuildFold, ExecutorFold, LocalFold, is_small
 from verdict.read_side.rebuild.steps import BuildStep, OnStep
+from verdict.read_side.rebuild.version_pair import create_next
 from verdict.read_side.rebuild.whole_log import WholeLog, ends_of
 from verdict.read_side.schema import creation
 from verdict.read_side.tables import blocked, interventions, position, versions
@@ -34,7 +34,7 @@ from verdict.read_side.tables.version_state import VersionState
 from verdict.streaming.event_log.archive import Archive
 from verdict.streaming.event_log.event_log import EventLog as Log
 from verdict.streaming.event_log.event_log import EventsMissingError
-from verdict.streaming.exactly_once.steps import ignore_step
+from verdict.streaming.exactly_once.failpoints import ignore_step
 
 pytestmark = pytest.mark.spark
 

@@ -23,7 +23,7 @@ from tests.topics import drop
 from verdict.adapters.kafka.reader import log_bounds
 from verdict.errors import UnreachableError
 from verdict.read_side.apply import missing_events as releasing
-from verdict.read_side.live.cohorts import NAME
+from verdict.read_side.live.catch_up import NAME
 from verdict.read_side.live.running import LiveProjections
 from verdict.read_side.live.source import BATCHES
 from verdict.read_side.projections.kind_tables import compile_projection

@@ -9,7 +9,7 @@ import pytest
 from tests.projection.event_log import TOPIC
 from tests.projection.read_side import ReadSide
 from verdict.read_side.apply.applier import Applier
-from verdict.read_side.live.front import Group, LiveHead
+from verdict.read_side.live.live_head import Group, LiveHead
 from verdict.wire.partitions import OffsetRange, TopicPartition
 
 PLACE = TopicPartition(TOPIC, 0)

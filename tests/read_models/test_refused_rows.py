@@ -9,13 +9,13 @@ import pytest
 from projections.us_holder import us_holder
 from verdict.read_side.live.final_rows import schema_of
 from verdict.read_side.projections.kind_tables import compile_projection
-from verdict.read_side.rebuild.beside import create_next
-from verdict.read_side.rebuild.building import ProjectionBuild
+from verdict.read_side.rebuild.build import ProjectionBuild
 from verdict.read_side.rebuild.errors import BuildStoppedError
+from verdict.read_side.rebuild.version_pair import create_next
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables import position, versions
 from verdict.read_side.tables.version_state import VersionState
-from verdict.streaming.exactly_once.steps import ignore_step
+from verdict.streaming.exactly_once.failpoints import ignore_step
 from verdict.wire.partitions import TopicPartition
 
 BUILT = compile_projection(us_holder, 2)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verdict.read_side.live.split import (
+from verdict.read_side.live.batch_split import (
     Reached,
     is_passed,
     lag,

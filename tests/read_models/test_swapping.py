@@ -16,9 +16,10 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.read_side.apply import missing_events as releasing
 from verdict.read_side.apply.applier import Applier
 from verdict.read_side.projections.kind_tables import compile_projection
-from verdict.read_side.rebuild import beside, swapping
-from verdict.read_side.rebuild import level as levelling
-from verdict.read_side.rebuild.beside import VersionPair
+from verdict.read_side.rebuild import alignment as levelling
+from verdict.read_side.rebuild import promotion
+from verdict.read_side.rebuild import version_pair as beside
+from verdict.read_side.rebuild.alignment import AlignedVersions
 from verdict.read_side.rebuild.errors import (
     DifferentSettingsError,
     NotAlignedError,
@@ -27,13 +28,13 @@ from verdict.read_side.rebuild.errors import (
     ViewsInUseError,
     ViewsReadError,
 )
-from verdict.read_side.rebuild.level import AlignedVersions
 from verdict.read_side.rebuild.steps import BuildStep
+from verdict.read_side.rebuild.version_pair import VersionPair
 from verdict.read_side.schema import creation
 from verdict.read_side.tables import versions
 from verdict.settings.database_roles import ROLES, Roles
 from verdict.streaming.event_log.event_log import EventsMissingError
-from verdict.streaming.exactly_once.steps import ignore_step
+from verdict.streaming.exactly_once.failpoints import ignore_step
 
 DESK = Roles("desk_reader", "desk_auditor", "desk_operator")
 FIRST, SECOND = compile_projection(us_holder, 1), compile_projection(us_holder, 2)
@@ -76,7 +77,7 @@ def live_version(followable: Followable) -> object:
 def test_the_role_of_the_settings_reads_on_after_a_swap(
     followable: Followable, level: AlignedVersions
 ) -> None:
-    swapping.promote(level, DESK, ignore_step)
+    promotion.promote(level, DESK, ignore_step)
 
     assert holders(followable, DESK.reader) == [("ada", POSITIONS)]
 
@@ -92,7 +93,7 @@ def test_a_version_that_nothing_can_bring_up_to_date_is_not_put_in_place(
     with pytest.raises(
         EventsMissingError, match=r"archived up to offset 0 and Kafka has them from \d+ only"
     ):
-        swapping.promote(level, DESK, ignore_step)
+        promotion.promote(level, DESK, ignore_step)
 
     assert live_version(followable) == 1
 
@@ -114,11 +115,11 @@ def test_what_kafka_drops_before_it_is_read_is_not_passed_over(
 
     with ExitStack() as parts, told:
         cut = CutLog(followable.options, followable.drop_all_but_the_last_offset)
-        swapping.promote(replace(level, log=followable.log(parts, cut)), DESK, ignore_step)
+        promotion.promote(replace(level, log=followable.log(parts, cut)), DESK, ignore_step)
 
     assert live_version(followable) == (2 if archived else 1)
     if archived:
-        assert swapping.compare_versions(level).equal
+        assert promotion.compare_versions(level).equal
 
 
 @pytest.mark.proves("B-06")
@@ -127,19 +128,19 @@ def test_a_view_of_somebody_elses_is_named_and_left_alone(
     followable: Followable, level: AlignedVersions
 ) -> None:
     if not followable.read_side.is_postgresql:  # a view of SQLite stands on names only
-        swapping.promote(level, DESK, ignore_step)
+        promotion.promote(level, DESK, ignore_step)
         return
     with level.engine.begin() as connection:
         connection.exec_driver_sql("CREATE VIEW mine AS SELECT client FROM us_holder")
 
     with pytest.raises(ViewsInUseError, match="view mine depends on view us_holder") as refused:
-        swapping.promote(level, DESK, ignore_step)
+        promotion.promote(level, DESK, ignore_step)
 
     assert isinstance(refused.value, VerdictError)
     assert followable.read_side.holders() == {"ada": POSITIONS}
     with level.engine.begin() as connection:
         connection.exec_driver_sql("DROP VIEW mine")
-    swapping.promote(level, DESK, ignore_step)
+    promotion.promote(level, DESK, ignore_step)
 
 
 @pytest.mark.proves("H-09")
@@ -154,10 +155,10 @@ def test_one_that_is_parked_gives_way_to_one_that_is_ahead_of_it_but_not_uncompa
     with pytest.raises(
         NotComparableError, match=r"us_holder v1, .*, is stopped, and v2 is ahead of it"
     ):
-        swapping.compare_versions(level)
+        promotion.compare_versions(level)
     assert live_version(followable) == 1
 
-    swapping.promote(level, ROLES, ignore_step)
+    promotion.promote(level, ROLES, ignore_step)
 
     assert live_version(followable) == 2
     assert followable.read_side.holders() == {}
@@ -174,8 +175,8 @@ def test_one_that_is_behind_and_only_waits_does_not_give_way(
     follow(followable, SECOND)
 
     for step in (
-        lambda: swapping.compare_versions(level),
-        lambda: swapping.promote(level, ROLES, ignore_step),
+        lambda: promotion.compare_versions(level),
+        lambda: promotion.promote(level, ROLES, ignore_step),
     ):
         with pytest.raises(NotAlignedError, match=r"is \d+ offsets behind the one that was built"):
             step()
@@ -188,17 +189,17 @@ def test_one_that_is_behind_and_only_waits_does_not_give_way(
 def test_a_second_swap_is_refused_and_what_the_first_one_kept_is_there(
     followable: Followable, level: AlignedVersions
 ) -> None:
-    swapping.promote(level, ROLES, ignore_step)
+    promotion.promote(level, ROLES, ignore_step)
     feed = followable.read_side.changes()
 
     with pytest.raises(
         VerdictError, match="v1 is not the one that readers see any more, that is v"
     ):
-        swapping.promote(level, ROLES, ignore_step)
+        promotion.promote(level, ROLES, ignore_step)
 
     assert followable.read_side.changes() == feed
     back = beside.previous_version(level.engine, "us_holder", level.beside.at_version)
-    swapping.promote(
+    promotion.promote(
         AlignedVersions(level.engine, level.log, level.topics, back), ROLES, ignore_step
     )
     assert live_version(followable) == 1
@@ -215,17 +216,17 @@ def test_a_reader_who_does_not_end_is_waited_for_a_while_and_said(
     followable: Followable, level: AlignedVersions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not followable.read_side.is_postgresql:  # on SQLite nobody waits for readers
-        swapping.promote(level, ROLES, ignore_step)
+        promotion.promote(level, ROLES, ignore_step)
         return
-    monkeypatch.setattr(swapping, "PATIENCE_S", 1)
+    monkeypatch.setattr(promotion, "PATIENCE_S", 1)
     with level.engine.connect() as reading:
         reading.exec_driver_sql("SELECT * FROM us_holder")
 
         with pytest.raises(ViewsReadError, match="behind them, for more than 1 s"):
-            swapping.promote(level, ROLES, ignore_step)
+            promotion.promote(level, ROLES, ignore_step)
 
         assert live_version(followable) == 1
-    swapping.promote(level, ROLES, ignore_step)
+    promotion.promote(level, ROLES, ignore_step)
     assert live_version(followable) == 2
 
 
@@ -236,7 +237,7 @@ def test_a_reader_who_keeps_a_view_and_wants_another_is_not_ended(
 ) -> None:
     """The swap has what the reader wants, and waits for what the reader has."""
     if not followable.read_side.is_postgresql:
-        swapping.promote(level, ROLES, ignore_step)
+        promotion.promote(level, ROLES, ignore_step)
         return
     waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation IS NOT NULL"
     with level.engine.begin() as connection:  # the server looks for a deadlock for the reader only
@@ -246,7 +247,7 @@ def test_a_reader_who_keeps_a_view_and_wants_another_is_not_ended(
     with level.engine.connect() as reading, ThreadPoolExecutor(1) as pool:
         reading.exec_driver_sql("SET deadlock_timeout TO '1s'")
         reading.exec_driver_sql("SELECT max(seq) FROM us_holder_change")
-        swap = pool.submit(swapping.promote, level, ROLES, ignore_step)
+        swap = pool.submit(promotion.promote, level, ROLES, ignore_step)
         while not reading.exec_driver_sql(waiting).scalar() and not swap.done():
             pass
 
@@ -260,7 +261,8 @@ def test_a_reader_who_keeps_a_view_and_wants_another_is_not_ended(
 
 @pytest.mark.proves("B-06")
 @pytest.mark.parametrize(
-    "verb", [swapping.compare_versions, partial(swapping.promote, roles=ROLES, on_step=ignore_step)]
+    "verb",
+    [promotion.compare_versions, partial(promotion.promote, roles=ROLES, on_step=ignore_step)],
 )
 def test_a_version_that_somebody_else_builds_anew_is_neither_compared_nor_shown(
     followable: Followable, level: AlignedVersions, verb: Callable[..., object]
@@ -283,7 +285,7 @@ def test_a_build_that_begins_while_versions_are_put_in_place_keeps_them_out(
             beside.create_next(level.engine, "us_holder", level.beside.at_version)
 
     with pytest.raises(NotBuiltError):
-        swapping.promote(level, ROLES, on_step)
+        promotion.promote(level, ROLES, on_step)
 
     assert live_version(followable) == 1
     assert followable.read_side.holders() == {"ada": POSITIONS}
@@ -294,20 +296,20 @@ def test_a_build_that_begins_while_versions_are_put_in_place_keeps_them_out(
 def test_a_backup_of_the_table_that_is_to_go_is_waited_for_too(
     followable: Followable, level: AlignedVersions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    swapping.promote(level, ROLES, ignore_step)
+    promotion.promote(level, ROLES, ignore_step)
     third = compile_projection(us_holder, 3)
     with level.engine.begin() as connection:
         creation.create(connection, [third])
     next_one = replace(level, beside=VersionPair(SECOND, third, level.beside.at_version))
     if not followable.read_side.is_postgresql:
-        swapping.promote(next_one, ROLES, ignore_step)
+        promotion.promote(next_one, ROLES, ignore_step)
         return
-    monkeypatch.setattr(swapping, "PATIENCE_S", 1)
+    monkeypatch.setattr(promotion, "PATIENCE_S", 1)
     with level.engine.connect() as reading:
         reading.exec_driver_sql("SELECT * FROM us_holder_v1")
 
         with pytest.raises(ViewsReadError):
-            swapping.promote(next_one, ROLES, ignore_step)
+            promotion.promote(next_one, ROLES, ignore_step)
 
     assert live_version(followable) == 2
     assert followable.read_side.holders() == {"ada": POSITIONS}
@@ -331,7 +333,7 @@ def test_all_that_waited_is_applied_before_versions_are_compared(
     held = "SELECT count(*) FROM projection_blocked"
     assert followable.read_side.select(held) == [(POSITIONS,)]
 
-    assert swapping.compare_versions(level).equal
+    assert promotion.compare_versions(level).equal
 
     assert followable.read_side.select(held) == [(0,)]
 
@@ -347,7 +349,7 @@ def test_who_types_a_swap_without_the_settings_of_the_build_is_told_which(
         DifferentSettingsError,
         match=r"built with .* and '\{\"us_exchanges\": \[\"LON\"\]\}' is set where",
     ):
-        swapping.promote(typed, ROLES, ignore_step)
+        promotion.promote(typed, ROLES, ignore_step)
 
     assert live_version(followable) == 1
 

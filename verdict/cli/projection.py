@@ -15,10 +15,10 @@ from verdict.errors import VerdictError
 from verdict.operations.status.read_side import read_side
 from verdict.operations.status.status import ProjectionStatus, as_json
 from verdict.read_side.query.by_name import UnknownProjectionError
-from verdict.read_side.rebuild import told
+from verdict.read_side.rebuild import messages
 from verdict.read_side.rebuild.comparison import TableContent
+from verdict.read_side.rebuild.promotion import ComparedVersions
 from verdict.read_side.rebuild.rebuilder import Rebuilder
-from verdict.read_side.rebuild.swapping import ComparedVersions
 
 app = typer.Typer(add_completion=False)
 
@@ -95,7 +95,7 @@ def rebuild(
     with _rebuilder(name) as rebuilder:
         made = rebuilder.rebuild()
     note(
-        f"{told.built(made)}: `verdict projection verify {name}` compares them, "
+        f"{messages.built(made)}: `verdict projection verify {name}` compares them, "
         f"`… swap {name}` puts it in place"
     )
 
@@ -128,7 +128,7 @@ def swap(
     """
     with _rebuilder(name) as rebuilder:
         put = rebuilder.swap(accept_differences)
-    note(told.promoted_message(put))
+    note(messages.promoted_message(put))
 
 
 @app.command()
@@ -141,7 +141,7 @@ def rollback(
     """
     with _rebuilder(name) as rebuilder:
         put = rebuilder.rollback()
-    note(told.promoted_message(put, "again"))
+    note(messages.promoted_message(put, "again"))
 
 
 @contextmanager
@@ -173,7 +173,7 @@ def _show(verified: ComparedVersions) -> None:
                 f"{compared.built_table} {', '.join(map(str, row.key))}: "
                 f"live {row.live or 'nothing'}, built {row.built or 'nothing'}"
             )
-    note(told.compared_message(verified))
+    note(messages.compared_message(verified))
 
 
 def _cells(name: str, content: TableContent, about: str | Text) -> tuple[str | Text, ...]:

@@ -29,8 +29,8 @@ from verdict.service.directories import require_whole_directory
 from verdict.service.known_markers import require_same_log
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.skips import NO_WISH, SkipRequest
+from verdict.streaming.exactly_once.failpoints import ignore_step
 from verdict.streaming.exactly_once.query import lake_query
-from verdict.streaming.exactly_once.steps import ignore_step
 from verdict.wire.marker import Marker
 from verdict.write_side.recovery.progress import RecoveredState
 from verdict.write_side.recovery.recovering import OnRecoveryStep, recover
@@ -102,8 +102,8 @@ def recover_command(  # noqa: PLR0913  (each an option of the command line)
 
     With --skip it leaves out records that are beyond repair. A skipped command becomes a dead
     letter, and those before it that were undecided are sent again. A skipped event quarantines its
-    aggregate. What you decide is kept on the topic of decisions and in the views `decision` and
-    `aggregate_quarantined`, and counts for all later runs.
+    aggregate. What you decide is kept on the topic of decisions and in the views `skipped_record`
+    and `aggregate_quarantined`, and counts for all later runs.
 
     Reactions or a lake without their marker do not know how far they came. Told to begin anew, the
     reactions do so at the ends of their topics: what had no consequence yet gets none. The lake

@@ -26,7 +26,7 @@ def skip(records: Range, why: Why, by: Who = None) -> None:
     """Skip a record at which a projection stopped, for all that reads its topic, on record.
 
     The view `projection_stopped` names the records. Where Kafka dropped records that a projection
-    needs, they are skipped up to the first that Kafka has. The view `decision` has each skip.
+    needs, they are skipped up to the first that Kafka has. The view `skipped_record` has each skip.
     """
     found = range_of(records)
     if found is None:

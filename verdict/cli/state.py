@@ -21,9 +21,9 @@ from verdict.operations.inspect.queries import values
 from verdict.operations.inspect.state_json import state_json
 from verdict.settings.discovery import kafka_options
 from verdict.settings.settings import Settings
-from verdict.streaming.event_log.decided import quarantine_in_words
 from verdict.streaming.event_log.open import open_event_log
 from verdict.streaming.event_log.skip_log import read_skips
+from verdict.streaming.event_log.skip_text import quarantine_in_words
 from verdict.wire.skip_decision import Decision, active_quarantines
 from verdict.write_side.decide.snapshot import Snapshot
 

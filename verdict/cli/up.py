@@ -25,7 +25,7 @@ from verdict.service.running import ServiceProcess
 from verdict.settings.database_address import masked_url, parse
 from verdict.settings.discovery import AnnouncedService
 from verdict.settings.settings import Settings
-from verdict.streaming.exactly_once.steps import OnStep, ignore_step
+from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
 from verdict.wire.terminal import escape_lines
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from verdict.http.asyncapi import asyncapi
 from verdict.http.audit import add_audit
 from verdict.http.auth import guarded
 from verdict.http.bodies import DeploymentStatus, Live, Ready
+from verdict.http.chart_samples import Samples, keep_sampling
 from verdict.http.commands import Commands, add_commands
 from verdict.http.failures import add_failures
 from verdict.http.lists import add_lists
@@ -28,7 +29,6 @@ from verdict.http.rates import add_rates
 from verdict.http.registry import add_registry
 from verdict.http.repair import add_waiting
 from verdict.http.rest import add_rest
-from verdict.http.samples import Samples, keep_sampling
 from verdict.http.search import add_search
 from verdict.http.sse import add_feeds
 from verdict.http.topics import add_topics

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from verdict.adapters.sql.time_text import text_of
-from verdict.http.samples import Sample, Samples
+from verdict.http.chart_samples import Sample, Samples
 from verdict.operations.status.sampler import Lag
 
 MINUTES = 180

@@ -7,9 +7,9 @@ from fastapi import FastAPI, Request, Response
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.errors import VerdictError
 from verdict.http.answers import JsonAnswer
+from verdict.http.chart_samples import Samples
 from verdict.http.charts import COUNTED, MINUTE_MS, MINUTES, OUTCOMES, Chart, Window, charts_of
 from verdict.http.pages import Pages
-from verdict.http.samples import Samples
 from verdict.operations.inspect.queries import rows
 from verdict.operations.status.sampler import StatusSampler
 

@@ -10,9 +10,9 @@ from pydantic import AwareDatetime
 from verdict.adapters.sql.readers.reader import Access, Reader, open_reader
 from verdict.errors import VerdictError
 from verdict.http.answers import JsonAnswer
-from verdict.http.any_text import any_text
 from verdict.http.auth import SEND_TOKEN, TokenRequiredError, sees
 from verdict.http.bodies import Explanation, Flow, History, Rows, State
+from verdict.http.path_text import any_text
 from verdict.http.problem import problems
 from verdict.model.message import LARGEST, calendar_time, epoch_millis
 from verdict.operations.inspect.aggregate import NotFoundError, history, state_at

@@ -16,8 +16,8 @@ from fastapi.sse import KEEPALIVE_COMMENT, EventSourceResponse, format_sse_event
 
 from verdict.adapters.sql.readers.reader import open_reader
 from verdict.errors import VerdictError
-from verdict.http.any_text import any_text
 from verdict.http.auth import sees
+from verdict.http.path_text import any_text
 from verdict.http.problem import problems
 from verdict.model.message import LARGEST
 from verdict.operations.inspect.aggregate import NotFoundError

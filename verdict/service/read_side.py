@@ -16,8 +16,8 @@ from verdict.read_side.schema.database import (
     live_versions,
     open_database,
 )
-from verdict.read_side.tables.copied_skips import sync_skips
 from verdict.read_side.tables.same_log import bind_to_log
+from verdict.read_side.tables.skip_sync import sync_skips
 from verdict.settings.discovery import database_url
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.read_marker import bounds_of

@@ -21,8 +21,8 @@ from verdict.service.step_thread import StepThread
 from verdict.service.supervisor import Component, Supervisor
 from verdict.settings.discovery import database_url
 from verdict.settings.settings import Settings
-from verdict.streaming.exactly_once.steps import OnStep
-from verdict.write_side.decider.coverage import decided_aggregates
+from verdict.streaming.exactly_once.failpoints import OnStep
+from verdict.write_side.decider.known_aggregates import decided_aggregates
 from verdict.write_side.decider.latency import Latencies
 from verdict.write_side.decider.running import DeciderQuery
 from verdict.write_side.recovery.progress import Tell

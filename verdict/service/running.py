@@ -32,9 +32,9 @@ from verdict.service.supervisor import Supervisor
 from verdict.service.transaction_watch import TransactionWatch
 from verdict.settings.discovery import AnnouncedService, database_url, withdraw
 from verdict.settings.settings import Settings
-from verdict.streaming.exactly_once.steps import OnStep, ignore_step
+from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
 from verdict.streaming.queries.batches_under_way import quiet_s
-from verdict.write_side.decider.coverage import require_known_aggregates
+from verdict.write_side.decider.known_aggregates import require_known_aggregates
 from verdict.write_side.decider.latency import Latencies
 from verdict.write_side.recovery.progress import Tell
 

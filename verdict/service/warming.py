@@ -12,7 +12,7 @@ from verdict.adapters.spark.session import end_jvm
 from verdict.model.application import Application
 from verdict.service.running import ServiceProcess
 from verdict.settings.load import settings_alone
-from verdict.streaming.exactly_once.steps import ignore_step
+from verdict.streaming.exactly_once.failpoints import ignore_step
 from verdict.write_side.recovery.progress import Tell
 
 LOOK_S = 0.2

@@ -14,7 +14,7 @@ from tests.e2e.test_restart import spark_jvm
 from tests.e2e.tills import assert_sold, await_quiet, send
 from tests.reactions.tills import sales
 from tests.tiers import is_thorough
-from verdict.streaming.exactly_once.steps import Failpoint
+from verdict.streaming.exactly_once.failpoints import Failpoint
 
 pytestmark = [
     pytest.mark.kafka,

@@ -9,7 +9,7 @@ from verdict.adapters.kafka.connection import kafka_of
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.sql.readers.reader import open_reader
 from verdict.errors import UnreachableError
-from verdict.operations.audit.cut import Cut, cut
+from verdict.operations.audit.bounds import Cut, cut
 from verdict.operations.audit.finding import Check, CheckResult, Finding
 from verdict.operations.audit.log import LogAudit
 from verdict.operations.audit.read_models import ProjectionAudit
@@ -21,10 +21,10 @@ from verdict.read_side.tables.same_topics import require_same_read_side
 from verdict.settings.discovery import DeploymentNotFoundError, database_url, kafka_options
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.archive import Archive
-from verdict.streaming.event_log.decided import quarantine_in_words
 from verdict.streaming.event_log.event_log import EventLog, EventsMissingError
 from verdict.streaming.event_log.open import open_event_log
 from verdict.streaming.event_log.skip_log import accepted_in, reader_skipping
+from verdict.streaming.event_log.skip_text import quarantine_in_words
 from verdict.streaming.exactly_once.query import decider_query
 from verdict.streaming.exactly_once.read_marker import read_progress_now
 from verdict.wire.catalog import catalog_of

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.model.source import Source
 from verdict.operations.audit.archived import differences, event_of, side_by_side
-from verdict.operations.audit.cut import Cut
+from verdict.operations.audit.bounds import Cut
 from verdict.operations.audit.finding import Check, CheckResult, Finding
 from verdict.operations.audit.histories import Histories
 from verdict.operations.audit.outcomes import OutcomeAudit, SeenOutcome

@@ -11,10 +11,10 @@ from verdict.adapters.local.lock import DataDirectoryLock
 from verdict.reactions.lake.table import LakeFolder, LakeSpan, position
 from verdict.read_side.tables.restoration import Restoration
 from verdict.settings.settings import Settings
+from verdict.streaming.exactly_once.failpoints import ignore_step
 from verdict.streaming.exactly_once.fencing import claim
 from verdict.streaming.exactly_once.query import LAKE, Query
 from verdict.streaming.exactly_once.read_marker import readable_marker
-from verdict.streaming.exactly_once.steps import ignore_step
 from verdict.wire.marker import Marker
 from verdict.wire.partitions import TopicPartition
 

@@ -20,7 +20,7 @@ from verdict.reactions.dead_letters.steps import LetterStep, OnStep
 from verdict.read_side.schema.database import snapshot
 from verdict.settings.database_address import is_sqlite
 from verdict.streaming.exactly_once.call_errors import TransactionFailedError
-from verdict.streaming.exactly_once.steps import ignore_step
+from verdict.streaming.exactly_once.failpoints import ignore_step
 from verdict.streaming.exactly_once.transactions import Transactions
 
 LOG = logging.getLogger("verdict.reactions.dead_letters")

@@ -12,7 +12,7 @@ from verdict.reactions.dead_letters.destinations import Destinations
 from verdict.reactions.dead_letters.publish import Dispatch
 from verdict.reactions.dead_letters.row import RetryRules
 from verdict.reactions.dead_letters.steps import OnStep
-from verdict.streaming.exactly_once.steps import ignore_step
+from verdict.streaming.exactly_once.failpoints import ignore_step
 from verdict.wire.topics import Topics
 
 

@@ -14,10 +14,10 @@ from verdict.reactions.lake.stream import LETTER, lines
 from verdict.reactions.lake.table import LakeFolder, LakeSpan, position, require_rows
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.batch import OutputRecord, SourceBatch
+from verdict.streaming.exactly_once.failpoints import Failpoint, OnStep, ignore_step
 from verdict.streaming.exactly_once.publisher import Publisher
 from verdict.streaming.exactly_once.query import lake_query
 from verdict.streaming.exactly_once.read_marker import first_offsets, read_progress
-from verdict.streaming.exactly_once.steps import Failpoint, OnStep, ignore_step
 from verdict.streaming.queries.source import StreamContext
 from verdict.streaming.queries.stateless import StatelessProcessor
 from verdict.wire.catalog import catalog_of

@@ -7,14 +7,14 @@ from functools import partial
 from pyspark.sql import DataFrame
 
 from verdict.adapters.spark.record_times import is_time_overflow, read_without_spark
-from verdict.reactions.policies.passing_over import note_skipped
 from verdict.reactions.policies.query import reactions_of, reactions_query
+from verdict.reactions.policies.skipped_records import note_skipped
 from verdict.reactions.policies.stream import followed
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.batch import EncodedOutputs, SourceBatch
+from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
 from verdict.streaming.exactly_once.outputs import Outputs, chunks_of
 from verdict.streaming.exactly_once.publisher import Publisher
-from verdict.streaming.exactly_once.steps import OnStep, ignore_step
 from verdict.streaming.queries.source import StreamContext
 from verdict.streaming.queries.stateless import StatelessProcessor
 

@@ -14,7 +14,7 @@ from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.sql.readers.reader import Reader, open_reader
 from verdict.errors import UnreachableError, VerdictError
 from verdict.read_side.as_of.content import CompletionRecord, ExportContent, completion_record
-from verdict.read_side.as_of.decided import DecidedUpTo
+from verdict.read_side.as_of.decided_up_to import DecidedUpTo
 from verdict.read_side.as_of.destination import Destination, FileDestination, StdoutDestination
 from verdict.read_side.as_of.filling import AsOfRecords, fill
 from verdict.read_side.as_of.moment import AsOf, ResolvedPosition

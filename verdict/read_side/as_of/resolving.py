@@ -6,7 +6,7 @@ from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.errors import UnreachableError
 from verdict.model.recorded_event import RecordedEvent
-from verdict.read_side.as_of.decided import DecidedUpTo
+from verdict.read_side.as_of.decided_up_to import DecidedUpTo
 from verdict.read_side.as_of.errors import CompactedError, FutureTimeError, NoPositionsError
 from verdict.read_side.as_of.moment import AsOf, ResolvedPosition
 from verdict.read_side.live.decoding import RecordDecoder

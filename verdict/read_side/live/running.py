@@ -22,8 +22,8 @@ from verdict.adapters.sql.time_text import wall_clock
 from verdict.errors import RestartRequestedError, UnreachableError
 from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.missing_events import missing_events
-from verdict.read_side.live.cohorts import CatchUp
-from verdict.read_side.live.leading import LiveSet
+from verdict.read_side.live.catch_up import CatchUp
+from verdict.read_side.live.live_set import LiveSet
 from verdict.read_side.live.source import KafkaBatches
 from verdict.read_side.projections.projection import Projection, ProjectionStoppedError
 from verdict.read_side.schema.database import require_same_database, snapshot

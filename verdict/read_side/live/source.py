@@ -13,7 +13,7 @@ from verdict.adapters.kafka.offsets import by_topic
 from verdict.adapters.spark.gc import collector_paused
 from verdict.adapters.spark.record_times import is_time_overflow, read_without_spark
 from verdict.read_side.apply.batch import ProjectionBatch
-from verdict.read_side.live.packed import PACKED, unpack
+from verdict.read_side.live.packed_rows import PACKED, unpack
 from verdict.read_side.live.stream import TASK_BYTES, BatchTooLargeError, decode_batch
 from verdict.streaming.queries.source import arriving, stored
 from verdict.wire.partitions import Spans, TopicPartition, halves

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from verdict.adapters.spark.gc import spare_imports
 from verdict.read_side.apply.batch import Delivery
 from verdict.read_side.live.decoding import RecordDecoder
-from verdict.read_side.live.packed import PACKED, PACKED_SCHEMA, pack
+from verdict.read_side.live.packed_rows import PACKED, PACKED_SCHEMA, pack
 from verdict.wire.topics import Topics
 
 KAFKA_COLUMNS = ("topic", "partition", "offset", "key", "value")

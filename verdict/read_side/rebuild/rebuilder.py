@@ -16,14 +16,14 @@ from verdict.errors import VerdictError
 from verdict.read_side.catalog import FIRST, AtVersion
 from verdict.read_side.live.source import KafkaBatches
 from verdict.read_side.query.by_name import projection_by_name
-from verdict.read_side.rebuild import beside, swapping
-from verdict.read_side.rebuild.beside import VersionPair
-from verdict.read_side.rebuild.building import ProjectionBuild
+from verdict.read_side.rebuild import promotion, version_pair
+from verdict.read_side.rebuild.alignment import AlignedVersions
+from verdict.read_side.rebuild.build import ProjectionBuild
 from verdict.read_side.rebuild.errors import VersionsDifferError
 from verdict.read_side.rebuild.folds import BuildFold, ExecutorFold, LocalFold, is_small
-from verdict.read_side.rebuild.level import AlignedVersions
+from verdict.read_side.rebuild.promotion import ComparedVersions
 from verdict.read_side.rebuild.steps import OnStep, Tell
-from verdict.read_side.rebuild.swapping import ComparedVersions
+from verdict.read_side.rebuild.version_pair import VersionPair
 from verdict.read_side.rebuild.whole_log import WholeLog, ends_of
 from verdict.read_side.schema.database import failing_in_words, opened
 from verdict.read_side.tables.position import ConcurrentProjectionError, Positions
@@ -33,7 +33,7 @@ from verdict.settings.kafka import spark_options
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.open import open_event_log
 from verdict.streaming.event_log.skip_log import reader_skipping
-from verdict.streaming.exactly_once.steps import ignore_step
+from verdict.streaming.exactly_once.failpoints import ignore_step
 
 
 class Rebuilder:
@@ -73,7 +73,7 @@ class Rebuilder:
             ConcurrentBuildError: Somebody else has begun the version anew.
         """
         with self._alone() as lock, self._database() as engine, ExitStack() as parts:
-            made = beside.create_next(engine, self._name, self._at_version)
+            made = version_pair.create_next(engine, self._name, self._at_version)
             topics = self._settings.topics
             log = parts.enter_context(reader_skipping(self._kafka.settings, topics))
             ends = ends_of(made.other, log, topics)
@@ -91,8 +91,8 @@ class Rebuilder:
             NotAlignedError: The live version is behind, and does not move.
             NotComparableError: It is behind, and stopped.
         """
-        with self._level(beside.built_version) as level:
-            return swapping.compare_versions(level)
+        with self._level(version_pair.built_version) as level:
+            return promotion.compare_versions(level)
 
     def swap(self, accept_differences: bool = False) -> VersionPair:
         """Let readers see the version that was built, if it holds the same.
@@ -104,10 +104,10 @@ class Rebuilder:
             NotBuiltError, BuildStoppedError, EventsMissingError, NotAlignedError,
                 NotComparableError: As `verify`.
         """
-        with self._level(beside.built_version) as level:
+        with self._level(version_pair.built_version) as level:
             if not accept_differences:
-                _check_equal(swapping.compare_versions(level))
-            swapping.promote(level, self._settings.roles, self._on_step)
+                _check_equal(promotion.compare_versions(level))
+            promotion.promote(level, self._settings.roles, self._on_step)
             return level.beside
 
     def rollback(self) -> VersionPair:
@@ -118,8 +118,8 @@ class Rebuilder:
             ViewsInUseError, ViewsReadError, BuildStoppedError, EventsMissingError,
                 NotAlignedError: As `swap`.
         """
-        with self._level(beside.previous_version) as level:
-            swapping.promote(level, self._settings.roles, self._on_step)
+        with self._level(version_pair.previous_version) as level:
+            promotion.promote(level, self._settings.roles, self._on_step)
             return level.beside
 
     @contextmanager

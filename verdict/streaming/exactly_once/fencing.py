@@ -13,18 +13,18 @@ from dataclasses import replace
 
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.offsets import Offsets
-from verdict.streaming.exactly_once import doubt
+from verdict.streaming.exactly_once import unknown_outcome
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.streaming.exactly_once.call_errors import TransactionFailedError
 from verdict.streaming.exactly_once.checkpoint import CheckpointPosition
 from verdict.streaming.exactly_once.errors import CheckpointMismatchError
+from verdict.streaming.exactly_once.failpoints import Failpoint, OnStep, ignore_step
 from verdict.streaming.exactly_once.log_identity import log_identity
 from verdict.streaming.exactly_once.publisher import Publisher
 from verdict.streaming.exactly_once.query import DECIDER, Query
 from verdict.streaming.exactly_once.read_marker import first_offsets, holds_records, read_progress
 from verdict.streaming.exactly_once.resume import FIRST_GENERATION, NO_BATCH, check_resume
 from verdict.streaming.exactly_once.shards import EMPTY
-from verdict.streaming.exactly_once.steps import Failpoint, OnStep, ignore_step
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.marker import Marker
 from verdict.wire.records import encode
@@ -140,7 +140,7 @@ def write_marker(
     LOG.warning("the claim of %s is in doubt: %s", query.transactional_id, failure)
     transactions.abandon()
     on_step(Failpoint.IN_DOUBT)
-    renewed = doubt.renewed_if_written(query, kafka, marker, failure)
+    renewed = unknown_outcome.renewed_if_written(query, kafka, marker, failure)
     transactions.close()
     return renewed
 

@@ -7,14 +7,14 @@ from enum import StrEnum, auto
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.log_identity import Identities, require_same_topics
 from verdict.errors import UnreachableError
-from verdict.streaming.exactly_once import doubt
+from verdict.streaming.exactly_once import unknown_outcome
 from verdict.streaming.exactly_once.batch import Digest, Outputs, SourceBatch
 from verdict.streaming.exactly_once.call_errors import TransactionFailedError
+from verdict.streaming.exactly_once.failpoints import Failpoint, OnStep
 from verdict.streaming.exactly_once.log_identity import remembered
 from verdict.streaming.exactly_once.query import Query
 from verdict.streaming.exactly_once.resume import Action, check_batch, check_replay
 from verdict.streaming.exactly_once.shards import check_states, states_after
-from verdict.streaming.exactly_once.steps import Failpoint, OnStep
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.marker import Marker
 from verdict.wire.records import encode
@@ -159,10 +159,10 @@ class Publisher:
         try:
             self._transact(batch, outputs, final=True)
         except TransactionFailedError as again:
-            raise doubt.failed_twice(batch, self._query, failure, again) from again
+            raise unknown_outcome.failed_twice(batch, self._query, failure, again) from again
 
     def _renew(self) -> None:
-        self._transactions, self._marker = doubt.renewed(
+        self._transactions, self._marker = unknown_outcome.renewed(
             self._query, self._kafka, self._marker, self._on_step
         )
         self._identities = Identities(self._kafka)  # the old one may wait for a lost answer

@@ -11,11 +11,11 @@ from dataclasses import replace
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.offsets import Offsets, by_topic, ends, offsets_at, starts
 from verdict.streaming.exactly_once.errors import CheckpointMismatchError
+from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
 from verdict.streaming.exactly_once.fencing import claim, genesis
 from verdict.streaming.exactly_once.publisher import Publisher
 from verdict.streaming.exactly_once.query import Query
 from verdict.streaming.exactly_once.read_marker import bounds_of, holds_records, read_progress
-from verdict.streaming.exactly_once.steps import OnStep, ignore_step
 from verdict.wire.marker import Marker
 from verdict.wire.partitions import Spans
 

@@ -14,10 +14,10 @@ from pyspark.sql import DataFrame
 
 from verdict.adapters.spark.errors import query_failed
 from verdict.streaming.exactly_once.batch import SourceBatch
+from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
 from verdict.streaming.exactly_once.publisher import Publisher
 from verdict.streaming.exactly_once.query import Query
 from verdict.streaming.exactly_once.restart import restart_from_progress
-from verdict.streaming.exactly_once.steps import OnStep, ignore_step
 from verdict.streaming.queries.query import SparkQuery
 from verdict.streaming.queries.source import StreamContext, arriving
 

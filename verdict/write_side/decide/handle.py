@@ -9,10 +9,10 @@ from verdict.model.reason import Reason
 from verdict.wire.catalog import AggregateContext
 from verdict.wire.records import decode, encode, event_around
 from verdict.wire.response import Response
-from verdict.write_side.decide.consult import run_rules
 from verdict.write_side.decide.parse import ReceivedCommand
 from verdict.write_side.decide.record import EncodedEvent, StoredEvent
 from verdict.write_side.decide.respond import CheckFailedError, accepted_response, rejected_response
+from verdict.write_side.decide.run_rules import run_rules
 from verdict.write_side.decide.snapshot import Snapshot
 
 

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from verdict.settings.discovery import Latency
-from verdict.write_side.processor.arrived import BatchArrival
+from verdict.write_side.processor.latency_sample import BatchArrival
 
 MINUTE_MS = 60_000
 HOURS = 3

@@ -17,6 +17,7 @@ from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.batch import EncodedOutputs, SourceBatch
 from verdict.streaming.exactly_once.checkpoint import checkpoint_position, remove_torn_files
 from verdict.streaming.exactly_once.errors import CheckpointMismatchError
+from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
 from verdict.streaming.exactly_once.fencing import claim_query
 from verdict.streaming.exactly_once.outputs import Outputs, chunks_of
 from verdict.streaming.exactly_once.owner_watch import OwnerWatch
@@ -26,7 +27,6 @@ from verdict.streaming.exactly_once.read_marker import read_progress
 from verdict.streaming.exactly_once.readable import check_readable
 from verdict.streaming.exactly_once.shards import transitions_of
 from verdict.streaming.exactly_once.state_moves import moves_of
-from verdict.streaming.exactly_once.steps import OnStep, ignore_step
 from verdict.streaming.queries.query import SparkQuery
 from verdict.streaming.queries.source import StreamContext, arriving
 from verdict.streaming.queries.task import planned_at
@@ -34,7 +34,7 @@ from verdict.streaming.queries.trigger import ANSWERING_MS
 from verdict.write_side.decide.handle import Limits
 from verdict.write_side.decider.generation import Generation, generation_of
 from verdict.write_side.decider.latency import Latencies
-from verdict.write_side.processor.arrived import arrivals_of
+from verdict.write_side.processor.latency_sample import arrivals_of
 from verdict.write_side.processor.processor import CommandProcessor
 from verdict.write_side.processor.stream import decisions, shard_keys
 from verdict.write_side.state.lmdb_cache import executor_folder

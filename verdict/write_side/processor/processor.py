@@ -20,8 +20,8 @@ from verdict.streaming.exactly_once.state_moves import StateTransition, packed
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import Limits
 from verdict.write_side.decide.parse import CommandRecord
-from verdict.write_side.processor.arrived import LatencySampler
 from verdict.write_side.processor.batch import ShardBatch
+from verdict.write_side.processor.latency_sample import LatencySampler
 from verdict.write_side.processor.slices import in_slices
 from verdict.write_side.state.seed import pieces
 from verdict.write_side.state.shard_state import MapShardState, ShardState

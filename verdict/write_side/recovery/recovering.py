@@ -34,23 +34,23 @@ from verdict.streaming.event_log.skips import (
 )
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.streaming.exactly_once.checkpoint import FRESH
+from verdict.streaming.exactly_once.failpoints import ignore_step
 from verdict.streaming.exactly_once.fencing import genesis, new_owner, write_marker
 from verdict.streaming.exactly_once.log_identity import log_identity
 from verdict.streaming.exactly_once.query import Query, decider_query
 from verdict.streaming.exactly_once.read_marker import readable_marker
-from verdict.streaming.exactly_once.steps import ignore_step
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.headers import joined
 from verdict.wire.marker import Marker, ShardState
 from verdict.wire.records import encode
 from verdict.wire.skip_decision import Decision, Kind
-from verdict.write_side.decider.coverage import (
+from verdict.write_side.decider.generation import Generation, generation_of
+from verdict.write_side.decider.known_aggregates import (
     decided_aggregates,
     forget_aggregates,
     removed_aggregates,
     require_known_aggregates,
 )
-from verdict.write_side.decider.generation import Generation, generation_of
 from verdict.write_side.processor.stream import shard_keys
 from verdict.write_side.recovery.missing import answered_offsets, progress_from_responses
 from verdict.write_side.recovery.progress import RecoveredState, RecoveryCounts, Tell, progress_text

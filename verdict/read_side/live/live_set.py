@@ -6,9 +6,9 @@ from pyspark.sql import DataFrame
 
 from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.batch import ProjectionBatch
-from verdict.read_side.live.front import LiveHead, apply_rest, reached_by
+from verdict.read_side.live.batch_split import next_part, split, split_start
+from verdict.read_side.live.live_head import LiveHead, apply_rest, reached_by
 from verdict.read_side.live.source import KafkaBatches
-from verdict.read_side.live.split import next_part, split, split_start
 from verdict.wire.partitions import OffsetRange, Spans
 
 NO_BOUND = 2**62  # who joins is near

@@ -5,11 +5,11 @@ from verdict.errors import UnreachableError, VerdictError
 from verdict.streaming.exactly_once.batch import SourceBatch
 from verdict.streaming.exactly_once.call_errors import TransactionFailedError
 from verdict.streaming.exactly_once.errors import CheckpointMismatchError, NotPublishedError, fenced
+from verdict.streaming.exactly_once.failpoints import Failpoint, OnStep
 from verdict.streaming.exactly_once.log_identity import log_identity
 from verdict.streaming.exactly_once.query import Query
 from verdict.streaming.exactly_once.read_marker import read_progress
 from verdict.streaming.exactly_once.resume import described
-from verdict.streaming.exactly_once.steps import Failpoint, OnStep
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.marker import Marker
 

@@ -1,7 +1,7 @@
 """What came of work on versions, in a sentence for whoever asked for it."""
 
-from verdict.read_side.rebuild.beside import VersionPair
-from verdict.read_side.rebuild.swapping import ComparedVersions
+from verdict.read_side.rebuild.promotion import ComparedVersions
+from verdict.read_side.rebuild.version_pair import VersionPair
 
 
 def built(made: VersionPair) -> str:

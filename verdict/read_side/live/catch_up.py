@@ -12,10 +12,10 @@ from verdict.adapters.spark.pools import POOL
 from verdict.adapters.spark.session import jvm_exit_code
 from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.batch import ProjectionBatch
-from verdict.read_side.live.front import LiveHead, apply_rest, reached_by
+from verdict.read_side.live.batch_split import Reached, is_passed, lag, next_part
+from verdict.read_side.live.live_head import LiveHead, apply_rest, reached_by
 from verdict.read_side.live.read_ahead import read_ahead
 from verdict.read_side.live.source import KafkaBatches
-from verdict.read_side.live.split import Reached, is_passed, lag, next_part
 from verdict.wire.partitions import Spans
 
 NAME = "catching-up"  # of the threads, and of the pool of Spark's scheduler that they share

@@ -14,7 +14,6 @@ from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.batch import NOTHING, ProjectionBatch, batches
 from verdict.read_side.apply.missing_events import missing_events
 from verdict.read_side.live.stream import Decoder
-from verdict.read_side.rebuild.beside import VersionPair
 from verdict.read_side.rebuild.errors import (
     BuildStoppedError,
     DifferentSettingsError,
@@ -22,6 +21,7 @@ from verdict.read_side.rebuild.errors import (
     NotBuiltError,
     NotComparableError,
 )
+from verdict.read_side.rebuild.version_pair import VersionPair
 from verdict.read_side.schema.database import snapshot
 from verdict.read_side.tables import position, versions
 from verdict.read_side.tables.position import Positions

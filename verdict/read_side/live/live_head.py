@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.batch import NOTHING
-from verdict.read_side.live.split import lag
+from verdict.read_side.live.batch_split import lag
 from verdict.wire.partitions import Spans, TopicPartition
 
 GRACE_S = 1.0  # from one batch to the next, as long as records keep coming

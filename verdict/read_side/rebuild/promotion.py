@@ -12,9 +12,9 @@ from verdict.adapters.sql.statements import wait_for_locks
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.errors import VerdictError
 from verdict.read_side.projections.projection import Projection
+from verdict.read_side.rebuild.alignment import AlignedVersions
 from verdict.read_side.rebuild.comparison import Compared, compare
 from verdict.read_side.rebuild.errors import ViewsInUseError, ViewsReadError
-from verdict.read_side.rebuild.level import AlignedVersions
 from verdict.read_side.rebuild.steps import BuildStep, OnStep
 from verdict.read_side.schema import creation
 from verdict.read_side.tables import position, versions
