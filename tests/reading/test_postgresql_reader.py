@@ -305,7 +305,7 @@ def test_who_is_a_member_of_the_role_can_select_the_views_and_nothing_else(
     """The role itself, without anything of ours in between."""
     url = owned("service", "CREATEROLE")
     create(url, "service")
-    postgresql.execute("CREATE USER eve IN ROLE service_operator")
+    postgresql.execute("CREATE USER eve IN ROLE service_support")
     with psycopg.connect(url.replace("service@", "eve@").replace("service:", "eve:")) as eve:
         eve.autocommit = True
         for view in VIEWS:

@@ -10,7 +10,7 @@ from generated import AuthenticatedClient, Client
 from generated.api.commands import send_order_command
 from generated.api.read_side import explain_command, get_history, get_state, get_trace
 from generated.api.schema_registry import get_subject_version
-from generated.api.views import read_letter, read_outcome
+from generated.api.views import read_dead_letter, read_outcome
 
 [_, url, token, flow, late] = sys.argv
 anybody = Client(url)
@@ -47,8 +47,8 @@ json.dump(
         "rows": [len(rows), rows[0].command_type],
         "again": [one.command_id for one in again.rows] == [rows[0].command_id],
         "letters": [
-            type(read_letter.sync(client=AuthenticatedClient(url, "wrong"))).__name__,
-            type(read_letter.sync(client=trusted)).__name__,
+            type(read_dead_letter.sync(client=AuthenticatedClient(url, "wrong"))).__name__,
+            type(read_dead_letter.sync(client=trusted)).__name__,
         ],
         "registry": get_subject_version.sync(
             "order.events-value", "latest", client=anybody

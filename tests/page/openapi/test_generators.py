@@ -42,7 +42,7 @@ def test_a_client_in_python_imports_and_its_calls_are_understood(
         "why": ["VERSION_CONFLICT", "first"],
         "rows": [1, "PlaceOrder"],
         "again": True,
-        "letters": ["Problem", "LetterRows"],
+        "letters": ["Problem", "DeadLetterRows"],
         "registry": "order.events-value",
         "sent": [401, 503],
     }
