@@ -101,6 +101,7 @@ def shape(output: str) -> str:
         (r"127\.0\.0\.1:\d+", "SERVERS"),
         (r"sqlite:\S+", "DATABASE"),
         (r"─+", "─"),
+        (r"read so far: .*", "read so far: POSITIONS"),
         (r"\s+", " "),
     ):
         output = re.sub(pattern, name, output)

@@ -41,6 +41,6 @@ def tell(story: Story) -> None:
     left = story.ask(LEFT, "--as", "support")
     delivered = "the carrier delivers it on this second try, so no letter waits any more"
     story.voice.expect(delivered, ["PARKED"], [status for _, status in left])
-    listed = story.service.verb("letters", "list").stdout
+    listed = story.service.verb("dead-letters", "list").stdout
     kept = "the other is kept for a person: `verdict dead-letters list`"
     story.voice.expect(kept, True, str(left[0][0]) in listed)

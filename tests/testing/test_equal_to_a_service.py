@@ -100,7 +100,7 @@ def both(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> It
         environment.setenv(VARIABLE, f"{faulty.__name__}:app")
         data_dir = tmp_path_factory.mktemp(NAME) / "data"
         service = Service(
-            APPLICATION, data_dir, bootstrap_servers=broker.bootstrap_servers, **CHOSEN
+            faulty.app, data_dir, bootstrap_servers=broker.bootstrap_servers, **CHOSEN
         )
         with service:
             put = send(service.settings)
@@ -201,7 +201,7 @@ def select_of(data_dir: Path) -> Select:
     """Return what selects from the database of the service."""
 
     def select(statement: str) -> list[dict[str, Any]]:
-        reader = SqliteReader(data_dir / FILE, readable(projections(APPLICATION)), 60, masked=False)
+        reader = SqliteReader(data_dir / FILE, readable(projections(faulty.app)), 60, masked=False)
         with closing(reader):
             found = reader.select(statement, ())
             return [dict(zip(found.columns, row, strict=True)) for row in found.rows]

@@ -47,7 +47,7 @@ def test_a_held_event_is_replayed_by_keyboard_alone(serve: Serve, new_tab: NewTa
     tab.keyboard.press("Enter")
     fill(tab, tab.get_by_label("Who"), "ada")
     fill(tab, tab.get_by_label("The token", exact=True), TOKEN)
-    reach(tab, tab.get_by_role("button", name="Replay"))
+    reach(tab, tab.get_by_role("button", name="Retry"))
     tab.keyboard.press("Space")
 
     main = tab.get_by_role("main")

@@ -375,7 +375,7 @@ def test_an_event_that_is_passed_over_or_accepted_to_wait_is_told_so(
     world.happen("p-2", opened("bob"), PositionClosed(), PositionAdjusted(amount=2))
     world.happen("p-3", opened("cleo"), PositionClosed(), PositionAdjusted(amount=2))
     world.write()
-    named = r"2 aggregates wait: us_holder/position/p-2, us_holder/position/p-3; .*not open"
+    named = r"2 aggregates wait: us_holder/position/p-2, us_holder/position/p-3; .*there is no row"
     with pytest.raises(IncompleteExportError, match=named):
         world.told("us_holder", "now", tmp_path)
 
