@@ -52,7 +52,9 @@ def test_a_held_event_is_replayed_by_keyboard_alone(serve: Serve, new_tab: NewTa
 
     main = tab.get_by_role("main")
     expect(main.get_by_role("status")).to_contain_text("us_holder/position/p-7 is applied")
-    expect(main).to_contain_text("No dead letter and no blocked aggregate waits.")
+    expect(main).to_contain_text(
+        "No aggregate is blocked, no record stops a projection, and no dead letter is parked."
+    )
 
 
 def follow(tab: Page, link: str) -> None:
