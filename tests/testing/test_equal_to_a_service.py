@@ -18,7 +18,6 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs h
     ResourceType,
 )
 
-from tests.application import APPLICATION
 from tests.hostile import HEADERS, KEY, KINDS, envelope
 from tests.reactions.running import read_all
 from tests.testing import faulty
