@@ -1,6 +1,5 @@
 """`verdict recover`: the decider's state, rebuilt from Kafka; the service must be stopped."""
 
-import re
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -19,7 +18,7 @@ from verdict.cli.progress import show_progress
 from verdict.cli.render import note, show_json
 from verdict.errors import VerdictError
 from verdict.model.source import Source
-from verdict.operations.repair.blocking_records import place_of
+from verdict.operations.repair.blocking_records import range_of
 from verdict.operations.repair.recreated_topics import recreate_topics
 from verdict.operations.repair.reset_progress import begin_as_owner, begin_without_marker
 from verdict.operations.repair.restored_events import restore_events
@@ -37,7 +36,6 @@ from verdict.write_side.recovery.recovering import OnRecoveryStep, recover
 
 app = typer.Typer()
 
-STRETCH = re.compile(r"(.+?)(?:-(\d+))?")
 
 Shards = Annotated[
     int | None,
@@ -167,15 +165,14 @@ def _wish(skip: list[str], quarantine: bool, why: str | None, by: str | None) ->
 
 def _stretch(text: str) -> tuple[Source, int]:
     """Return the first record to skip, and the offset after the last one."""
-    found = STRETCH.fullmatch(text)
-    place = found and place_of(found[1])
-    if not (found and place) or (found[2] and int(found[2]) <= place.offset):
+    place, until = range_of(text) or (None, None)
+    if place is None or (until is not None and until <= place.offset):
         raise typer.BadParameter(
             f"{text!r} is no place, such as order.commands:2:17, or order.commands:2:17-20 for the "
             "offsets 17, 18 and 19",
             param_hint="--skip",
         )
-    return place, int(found[2] or place.offset + 1)
+    return place, place.offset + 1 if until is None else until
 
 
 def _by(by: str | None, why: str) -> SkipRequest:

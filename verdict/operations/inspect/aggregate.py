@@ -24,6 +24,7 @@ from verdict.operations.inspect.queries import (
 from verdict.operations.inspect.state_json import state_json
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.archive import Archive, HashMismatchError
+from verdict.streaming.event_log.skip_text import quarantine_text
 from verdict.wire.catalog import catalog_of
 
 QUARANTINE = """\
@@ -85,11 +86,8 @@ def history(
 
 def _quarantine(reader: Reader, aggregate_type: str, aggregate_id: str) -> Iterable[str]:
     about = {"aggregate_type": aggregate_type, "aggregate_id": aggregate_id}
-    return (
-        f"{aggregate_type} {aggregate_id!r} is quarantined: its history is damaged from version "
-        f"{one['version']} on ({one['error']}); {one['operator']} decided so ({one['reason']})"
-        for one in rows(reader, QUARANTINE, **about)
-    )
+    named = f"{aggregate_type} {aggregate_id!r}"
+    return (quarantine_text(named, **one) for one in rows(reader, QUARANTINE, **about))
 
 
 def _checked(

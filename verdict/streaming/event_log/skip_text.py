@@ -5,9 +5,15 @@ from verdict.wire.skip_decision import Decision
 
 def quarantine_in_words(decision: Decision) -> str:
     """Return what is damaged of a quarantined aggregate, and who went on without it."""
-    of, who, why = decision.aggregate, decision.who, decision.why
+    of = decision.aggregate
     assert of is not None
+    about = f"{of.aggregate_type} {of.aggregate_id!r}"
+    return quarantine_text(about, of.version, of.error, decision.who, decision.why)
+
+
+def quarantine_text(about: str, version: int, error: str, operator: str, reason: str) -> str:
+    """Return the sentence of a quarantine; `about` names the aggregate by its type and id."""
     return (
-        f"{of.aggregate_type} {of.aggregate_id!r} is quarantined: its history is damaged from "
-        f"version {of.version} on ({of.error}); {who} decided so ({why})"
+        f"{about} is quarantined: its history is damaged from version {version} on ({error}); "
+        f"{operator} decided so ({reason})"
     )
