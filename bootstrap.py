@@ -71,7 +71,7 @@ def quicken() -> None:
     try:
         subprocess.run([VENV / "bin" / "verdict", "warm"], check=True, cwd=ROOT, timeout=QUICKEN_S)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
-        say("that did not work, and nothing depends on it: `verdict warm` tries it again")
+        say("that did not work, and nothing depends on it: `verdict warmup` tries it again")
 
 
 def check_python() -> None:

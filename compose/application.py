@@ -29,7 +29,7 @@ app = Application(
     aggregates=(enrolment, invoice, loyalty, order, position),
     schemas="schemas",
     namespace="verdict",
-    read_models=(
+    projections=(
         us_holder,
         us_holder_from_state,
         client_recent_order,
@@ -39,7 +39,7 @@ app = Application(
     policies=(award_points,),
     notifications=(shipment, loyalty_notification),
     inbound=(point_of_sale,),
-    states=(share_holders,),
+    state_topics=(share_holders,),
     lake=invoice_line,
     settings=BusinessSettings,
     verbs=(

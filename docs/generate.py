@@ -58,8 +58,8 @@ HOLDS = {
     "shipment": "every home delivery's invoice, for who delivers: JSON, key = invoice number",
     "loyalty": "what an invoice earned and the total with it: JSON, key = card",
     ".replies": "copies of answers, keyed by what the header `reply_to` of a command names",
-    ".markers": "how far the decider, the reactions and the lake have come",
-    ".decisions": "what a person has decided to pass over, by whom and why",
+    ".progress": "how far the decider, the reactions and the lake have come",
+    ".skips": "what a person has decided to pass over, by whom and why",
     "owners": "which deployment the topics under this prefix belong to, by their ids",
 }
 HEADERS = {
@@ -72,7 +72,7 @@ HEADERS = {
     ),
     letter.RETRY_BACKOFF: (
         "how long to wait before each: `fixed:1s,10s,1m`, `exponential:1s,2,1h` (first, factor, "
-        "longest), or a name among the `backoffs` of the application, a function from a `Letter` "
+        "longest), or a name among the `backoffs` of the application, a function from a `DeadLetterRecord` "
         "to seconds",
         "`retry_backoff`",
     ),
@@ -269,7 +269,7 @@ def _option(param: object) -> tuple[str, str, str]:
 def _page() -> Iterator[str]:
     yield "# Page"
     yield ""
-    yield "What `verdict up` and `verdict page` serve; see [operating](../operating.md#the-page)."
+    yield "What `verdict up` and `verdict serve` serve; see [operating](../operating.md#the-page)."
     yield ""
     yield from table(("address", "answers"), ((f"`{path}`", said) for path, said in addresses()))
     yield ""

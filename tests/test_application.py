@@ -25,7 +25,7 @@ from tests.documents import ROOT
 from verdict import Application, Event, InvalidApplicationError
 from verdict.cli.main import app as cli
 from verdict.projections import TableProjection
-from verdict.read_side.catalog import read_models
+from verdict.read_side.catalog import declared_projections
 from verdict.settings.application_loader import ApplicationNotFoundError, load_application
 from verdict.testing import InMemory
 from verdict.wire.catalog import catalog_of
@@ -66,7 +66,7 @@ SHOP = Application(name="shop", namespace="shop", schemas="schemas", aggregates=
         ),
         (
             {
-                "read_models": (
+                "projections": (
                     TableProjection(name="a", key=("b",), factory=lambda version=1: None),
                 )
                 * 2
@@ -74,12 +74,12 @@ SHOP = Application(name="shop", namespace="shop", schemas="schemas", aggregates=
             "shop has two of the read model 'a': rename one of them",
         ),
         (
-            {"read_models": (program_tally,)},
+            {"projections": (program_tally,)},
             "'program_tally' speaks of the aggregate 'enrolment', which shop does not have: there "
             "are order",
         ),
         (
-            {"read_models": (us_holder_from_state,), "settings": app.settings},
+            {"projections": (us_holder_from_state,), "settings": app.settings},
             "'us_holder_from_state' follows the topic 'share-holders', which is not among the "
             "states of shop: add it there",
         ),
@@ -117,7 +117,7 @@ def test_a_read_model_cannot_have_the_name_of_one_that_every_application_has() -
     with pytest.raises(
         InvalidApplicationError, match="shop has a read model 'outcome', and so has every appl"
     ):
-        read_models(replace(SHOP, read_models=(taken,)))
+        declared_projections(replace(SHOP, projections=(taken,)))
 
 
 OPEN = OpenPosition(client="ada", ticker="AAPL", exchange="NASDAQ", amount=1)

@@ -72,7 +72,7 @@ def test_who_declares_a_projection_loads_no_database_no_kafka_and_no_spark() -> 
     script = """
 import compose.application
 from verdict.projections import Groups, Latest, Rows
-print(len(compose.application.app.read_models), compose.application.app.read_models[0].settings)
+print(len(compose.application.app.projections), compose.application.app.projections[0].settings)
 heavy = {"sqlalchemy", "confluent_kafka", "pyspark"}
 print(sorted(heavy & {*sys.modules}))
 """

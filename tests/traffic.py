@@ -12,7 +12,7 @@ from verdict.model.command_envelope import CommandEnvelope
 START = 1_795_000_000_000  # a time of Kafka's, in ms
 HOUR_MS = 60 * 60 * 1000
 
-Letter = tuple[str, dict[str, Any]]  # aggregate type, envelope with its payload
+DeadLetterRecord = tuple[str, dict[str, Any]]  # aggregate type, envelope with its payload
 Spoiled = tuple[bytes | None, bytes | None]  # key, value
 
 ENDING = ("CancelOrder", "DeleteOrder", "ClosePosition")  # rarer, so that there is a life before
@@ -46,7 +46,7 @@ class Traffic:
         self._ids = [f"{n}-é" for n in range(aggregates)]
         self._clock = START
         self._written = 0
-        self._letters: list[Letter] = []
+        self._letters: list[DeadLetterRecord] = []
 
     def next(self, model: Model) -> Record:
         """Return a record of any kind; `model` has taken all before it."""
@@ -129,7 +129,7 @@ class Traffic:
         }
         return {name: extras[name] for name in extras if self.random.random() < 0.2}
 
-    def _write(self, letter: Letter) -> Record:
+    def _write(self, letter: DeadLetterRecord) -> Record:
         aggregate_type, envelope = letter
         self._clock += self.random.choice(STEPS_MS)
         self._written += 1

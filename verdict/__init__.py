@@ -79,7 +79,7 @@ if TYPE_CHECKING:
         Subscription,
         subscribe,
     )
-    from verdict.wire.letter import Letter
+    from verdict.wire.dead_letter_record import DeadLetterRecord
     from verdict.wire.response import CommandRejectedError, Response, Status
     from verdict.wire.topics import Topics
 
@@ -114,7 +114,7 @@ __all__ = [
     "KafkaUnavailableError",
     "LakeColumn",
     "LakeTable",
-    "Letter",
+    "DeadLetterRecord",
     "LifeCycle",
     "Message",
     "Name",
@@ -210,7 +210,7 @@ HOMES = {
     "verdict.operations.status.collect": "get_status",
     "verdict.operations.status.status": "StatusReport",
     "verdict.operations.status.wait_until_idle": "wait_until_idle",
-    "verdict.wire.letter": "Letter",
+    "verdict.wire.dead_letter_record": "DeadLetterRecord",
     "verdict.wire.response": "CommandRejectedError Response Status",
     "verdict.wire.topics": "Topics",
 }

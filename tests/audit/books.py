@@ -23,7 +23,7 @@ from verdict.read_side.live.stream import Decoder
 from verdict.settings.load import load_settings
 from verdict.streaming.event_log.record import raw_record
 from verdict.streaming.exactly_once.query import DECIDER
-from verdict.wire.marker import Marker
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.murmur2 import partition_of
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.records import encode
@@ -102,7 +102,7 @@ class Books:
         self.project()
 
     def decide(self, spoil: Spoil = list) -> None:
-        """Decide what was asked, and publish it as the decider does, with its marker.
+        """Decide what was asked, and publish it as the decider does, with its progress record.
 
         Args:
             spoil: What is published, of what should be.
@@ -133,7 +133,7 @@ class Books:
                     (o.topic, o.key, o.value, partition_of(o.key or b"", places[o.topic]))
                     for o in outputs
                 ),
-                (self.topics.markers, DECIDER.encode(), encode(self._marker()), 0),
+                (self.topics.progress, DECIDER.encode(), encode(self._progress()), 0),
             ]
         )
 
@@ -162,8 +162,8 @@ class Books:
             found += (decoder.delivery(*raw_record(message)) for message in log.read(spans))
         return ProjectionBatch(found, spans)
 
-    def _marker(self) -> Marker:
-        return Marker(
+    def _progress(self) -> ProgressRecord:
+        return ProgressRecord(
             query=DECIDER,
             owner="test",
             generation=1,
@@ -185,7 +185,7 @@ class Books:
     def transact(self, records: Iterable[Written]) -> None:
         """Write records in one transaction, and return when all of them can be read."""
         self._transaction(records)
-        self._transaction(())  # the markers of the one before are in the log then
+        self._transaction(())  # the progress records of the one before are in the log then
 
     def _transaction(self, records: Iterable[Written]) -> None:
         producer = Producer(self.options | {"transactional.id": f"{self.topics.prefix}test"})

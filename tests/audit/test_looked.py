@@ -119,7 +119,7 @@ def test_what_could_not_be_looked_at_is_not_clean() -> None:
     with pytest.raises(
         VerdictError, match=r"3 findings: .* `verdict projection rebuild NAME` makes"
     ):
-        exit_code_of(looked, Counter({Check.CHAIN: 2, Check.READ_MODELS: 1}))
+        exit_code_of(looked, Counter({Check.CHAIN: 2, Check.PROJECTIONS: 1}))
     with pytest.raises(VerdictError, match=r"1 findings: .* where the aggregate's `snapshot_for"):
         exit_code_of(looked, Counter({Check.STATE: 1}))
 

@@ -245,7 +245,7 @@ def test_a_row_of_the_archive_that_is_not_what_kafka_has_is_named(
 @pytest.mark.proves("C-16")
 def test_rows_of_read_models_that_are_not_their_fold_are_named(found: Found) -> None:
     [position] = found["held"]
-    of_groups = [one.what for one in found[None] if one.check is Check.READ_MODELS]
+    of_groups = [one.what for one in found[None] if one.check is Check.PROJECTIONS]
     [outcome] = found["outcome"]
 
     assert position.aggregate_type == "position", "the table has no column that says so"

@@ -170,6 +170,6 @@ def test_a_kind_that_there_is_not_is_named() -> None:
 
 
 def test_an_aggregate_whose_type_nobody_knows_is_called_an_aggregate() -> None:
-    finding = Finding(check=Check.READ_MODELS, what="the row is missing", aggregate_id="q-1")
+    finding = Finding(check=Check.PROJECTIONS, what="the row is missing", aggregate_id="q-1")
 
     assert str(finding) == "read models: aggregate 'q-1': the row is missing"

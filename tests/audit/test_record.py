@@ -18,7 +18,7 @@ from verdict.read_side.tables.verification import Verification
 from verdict.settings.load import settings_alone
 from verdict.settings.settings import Settings
 
-FINDING = Finding(check=Check.READ_MODELS, what="cashier is 'ada', by the log 'bob'").facts()
+FINDING = Finding(check=Check.PROJECTIONS, what="cashier is 'ada', by the log 'bob'").facts()
 QUERY = "SELECT seq, aggregate_type, clean, findings, looked_at, first_findings FROM verification"
 
 

@@ -46,7 +46,7 @@ CLIENTS = 10_000
 EVENTS_A_ROW = 2
 CORES = 2
 EXCHANGES = ("NASDAQ", "NYSE", "LON")
-READ_MODELS = {"us_holder": "position", "client_recent_order": "order"}
+PROJECTIONS = {"us_holder": "position", "client_recent_order": "order"}
 
 Result = dict[str, Any]
 EndsOf = Callable[[Projection], Positions]
@@ -62,7 +62,7 @@ def rebuild(servers: str, folder: Path, events: int) -> Iterator[Result]:
     """
     topics = settings_for(servers, folder, "rebuild").topics
     TopicAdmin({"bootstrap.servers": servers}, topics).create_missing()
-    for aggregate_type in READ_MODELS.values():
+    for aggregate_type in PROJECTIONS.values():
         _write(servers, topics, aggregate_type, events)
     with ExitStack() as parts:
         spark = spark_session("rebuild", CORES, CORES, "1g", folder / "spark")
@@ -79,7 +79,7 @@ def rebuild(servers: str, folder: Path, events: int) -> Iterator[Result]:
             whole = WholeLog(spark, batches, log_and_archive, topics)
             fold = ExecutorFold(whole, folder / "scratch", CORES)
             building = ProjectionBuild(fold, engine, ignore_step, ignore_step)
-            for name in READ_MODELS:
+            for name in PROJECTIONS:
                 yield _measured(building, partial(ends_of, log=log, topics=topics), engine, name)
             engine.dispose()
 

@@ -10,14 +10,14 @@ from verdict.model.source import Source
 from verdict.operations.inspect.fold import PointInTime, folded
 from verdict.streaming.event_log.record import PositionedEvent
 from verdict.streaming.event_log.skip_text import quarantine_in_words
-from verdict.wire.skip_decision import DamagedAggregate, Decision, Kind, active_quarantines
+from verdict.wire.skip_record import DamagedAggregate, SkipRecord, Kind, active_quarantines
 
 EVENTS = "position.events"
 FIRST, SECOND, THIRD = (
     PositionedEvent(Source(EVENTS, 0, 10 * one.event.version), "p-1", one.event.version, one)
     for one in stored(OPENED, PositionAdjusted(amount=7), PositionAdjusted(amount=9))
 )
-QUARANTINE = Decision(
+QUARANTINE = SkipRecord(
     source=Source(EVENTS, 0, 30),
     until=30,
     who="ada",
@@ -50,7 +50,7 @@ def test_a_quarantine_says_what_is_damaged_and_who_went_on() -> None:
 
 @pytest.mark.proves("C-17")
 def test_a_quarantine_is_active_until_it_is_lifted() -> None:
-    lifted = Decision(
+    lifted = SkipRecord(
         source=QUARANTINE.source, until=30, who="verdict", why="whole again", decided_at=9,
         kind=Kind.LIFTED, aggregate=QUARANTINE.aggregate,
     )  # fmt: skip

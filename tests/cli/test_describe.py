@@ -71,7 +71,7 @@ def test_all_parts_of_the_application_are_named(run: Run) -> None:
     assert shown.exit_code == 0
     words = {*re.findall(r"\w+", shown.stdout)}
     assert {*app.aggregate_types, *messages} <= words
-    assert {one.name for one in app.read_models} | {one.name for one in app.policies} <= words
+    assert {one.name for one in app.projections} | {one.name for one in app.policies} <= words
     assert {one.name for one in app.notifications} | {one.name for one in app.inbound} <= words
     assert {one.name for one in app.verbs} <= words
     assert {"order_state", "ShareHolding"} <= words

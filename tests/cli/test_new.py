@@ -150,13 +150,13 @@ def test_what_is_written_passes_at_the_first_try(folder: Path) -> None:
     longest = "an_aggregate_of_thirty_letters"
     longest_projection = "a_read_model_of_thirty_letters"
     more = (
-        "verdict new read-model delivery --of parcel",
-        ADD.format(list="read_models", kind="projections", name="delivery"),
+        "verdict new projection delivery --of parcel",
+        ADD.format(list="projections", kind="projections", name="delivery"),
         f"verdict new aggregate {longest}",
         ADD.format(list="aggregates", kind="aggregates", name=longest),
         "verdict schemas write",
-        f"verdict new read-model {longest_projection} --of {longest}",
-        ADD.format(list="read_models", kind="projections", name=longest_projection),
+        f"verdict new projection {longest_projection} --of {longest}",
+        ADD.format(list="projections", kind="projections", name=longest_projection),
         "ruff check --isolated --select I --fix .",
         "ruff format --isolated .",
         tested,

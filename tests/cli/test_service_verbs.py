@@ -13,7 +13,7 @@ from verdict.reactions.dead_letters.row import RetryRules, row_of
 from verdict.read_side.tables import position
 from verdict.read_side.tables.dead_letter_status import FOLLOWER
 from verdict.read_side.tables.dead_letters import table
-from verdict.wire.letter import Letter
+from verdict.wire.dead_letter_record import DeadLetterRecord
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import Topics
 
@@ -133,7 +133,7 @@ def test_status_shows_what_runs_and_what_is_stopped(
 
     assert status["service"]["pid"] > 0
     assert "database_url" not in status["service"]
-    assert status["decider"] is None  # the decider under test publishes no marker
+    assert status["decider"] is None  # the decider under test publishes no progress record
     [ours] = [p for p in status["projections"] if p["projection"] == "q"]
     assert ours["held"][0]["version_needed"] == 3
     assert ours["lag"] >= 0
@@ -189,7 +189,7 @@ def test_status_tells_of_letters_that_nobody_tries_again(
         problem_with=lambda _: None,
         now=lambda: 0,
     )
-    row = row_of(Letter(source=place, timestamp=NOW, key=None, value=b"x"), rules)
+    row = row_of(DeadLetterRecord(source=place, timestamp=NOW, key=None, value=b"x"), rules)
     [before] = verdict("status", "--json").lines
     with read_side.engine.begin() as connection:
         append(connection, table, [row])

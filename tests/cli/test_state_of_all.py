@@ -57,7 +57,7 @@ def test_all_aggregates_are_told_as_of_a_time(state: Run, world: World) -> None:
     world.decide()
     told = {n: state("--at", iso_time(START + n * SECOND)).lines for n in (0, 4, 5)}
 
-    assert all(marker["count"] == len(rows) for *rows, marker in told.values())
+    assert all(progress["count"] == len(rows) for *rows, progress in told.values())
     assert {
         n: [(one["id"], one["version"], one["amount"]) for one in rows]
         for n, (*rows, _) in told.items()

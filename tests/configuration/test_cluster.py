@@ -166,7 +166,7 @@ def test_the_embedded_broker_is_refused_also_where_it_runs(tmp_path: Path, role:
 
 
 def test_who_asks_for_the_page_as_a_role_is_told_its_verb() -> None:
-    with pytest.raises(InvalidSettingsError, match="`verdict page`"):
+    with pytest.raises(InvalidSettingsError, match="`verdict serve`"):
         alone(load_settings(APPLICATION), "page")
 
 

@@ -17,7 +17,7 @@ from verdict.model.source import Source
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
-from verdict.wire.skip_decision import Decision, Kind
+from verdict.wire.skip_record import SkipRecord, Kind
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import Limits
 from verdict.write_side.decide.snapshot import NEVER_EXISTED, Snapshot
@@ -62,7 +62,7 @@ class World:
     log: list[Event] = field(default_factory=list)
     responses: list[tuple[int, bytes]] = field(default_factory=list)
     state: DictState = field(default_factory=DictState)
-    quarantine: Decision | None = None
+    quarantine: SkipRecord | None = None
     sent: int = 0
     end: int = 0
 

@@ -7,7 +7,7 @@ import pytest
 from tests.application import APPLICATION
 from verdict.streaming.exactly_once.fencing import genesis
 from verdict.streaming.exactly_once.query import decider_query
-from verdict.wire.marker import Marker
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.topics import Topics
 from verdict.write_side.decider.known_aggregates import (
     MissingAggregateError,
@@ -19,7 +19,7 @@ from verdict.write_side.decider.known_aggregates import (
 TOPICS = Topics(APPLICATION, prefix="covered.", partitions=2)
 
 
-def marker(**commands: list[int]) -> Marker:
+def progress(**commands: list[int]) -> ProgressRecord:
     """Return one that tells of the commands of these aggregates, besides those that there are."""
     first = genesis(decider_query(TOPICS, 1), None, {}, 1)
     offsets = {topic: [0, 0] for topic in TOPICS.every_commands()}
@@ -35,18 +35,18 @@ def test_an_aggregate_that_has_decided_and_is_gone_is_named() -> None:
         r"covered\.parcel\.commands up to \[1\]\): .*Run the version of the application",
     ):
         require_known_aggregates(
-            marker(order=[7, 0], parcel=[1], label=[0, 3], never=[0, 0]), TOPICS
+            progress(order=[7, 0], parcel=[1], label=[0, 3], never=[0, 0]), TOPICS
         )
 
 
 def test_one_that_never_decided_may_go() -> None:
-    without = marker(order=[7, 0], never=[0, 0])
+    without = progress(order=[7, 0], never=[0, 0])
 
     require_known_aggregates(without, TOPICS)
     assert removed_aggregates(without, TOPICS) == ["covered.never.commands"]
-    assert removed_aggregates(marker(order=[7, 0]), TOPICS) == []
+    assert removed_aggregates(progress(order=[7, 0]), TOPICS) == []
 
 
 def test_who_has_decided_must_have_a_state() -> None:
-    assert decided_aggregates(marker(order=[0, 1], gone=[1]), TOPICS) == {"order"}
-    assert decided_aggregates(replace(marker(), offsets={}), TOPICS) == set()
+    assert decided_aggregates(progress(order=[0, 1], gone=[1]), TOPICS) == {"order"}
+    assert decided_aggregates(replace(progress(), offsets={}), TOPICS) == set()

@@ -9,7 +9,7 @@ from verdict.model.source import Source
 from verdict.streaming.event_log.skip_log import skipped_ranges
 from verdict.streaming.event_log.skips import NO_WISH, SkipLog, SkipRequest, plan_skips
 from verdict.wire.partitions import OffsetRange, TopicPartition
-from verdict.wire.skip_decision import Decision, Kind
+from verdict.wire.skip_record import SkipRecord, Kind
 
 COMMANDS, EVENTS = "order.commands", "order.events"
 DECIDED = {COMMANDS: [10, 20]}
@@ -25,11 +25,11 @@ def asks(*places: Source, until: int | None = None) -> SkipRequest:
     return SkipRequest(places=stretches, who="ada", why="a bomb", at=5)
 
 
-def decision(source: Source, until: int) -> Decision:
-    return Decision(source=source, until=until, who="ada", why="a bomb", decided_at=5)
+def decision(source: Source, until: int) -> SkipRecord:
+    return SkipRecord(source=source, until=until, who="ada", why="a bomb", decided_at=5)
 
 
-def test_who_asks_for_nothing_goes_on_where_the_marker_ends() -> None:
+def test_who_asks_for_nothing_goes_on_where_the_progress_record_ends() -> None:
     plan = plan_skips(DECIDED, LOG, NO_WISH, [])
 
     assert (plan.decisions, plan.jumped, plan.offsets) == ([], [], DECIDED)
@@ -54,7 +54,7 @@ def test_two_of_one_partition_are_jumped_one_after_the_other() -> None:
     assert plan.offsets == {COMMANDS: [13, 20]}
 
 
-def test_a_partition_that_the_marker_does_not_know_begins_at_0() -> None:
+def test_a_partition_that_the_progress_record_does_not_know_begins_at_0() -> None:
     plan = plan_skips({}, LOG, asks(Source(COMMANDS, 1, 4)), [])
 
     assert [one[:4] for one in plan.jumped] == [(COMMANDS, 1, 0, 5)]

@@ -35,11 +35,11 @@ from verdict.streaming.event_log.skip_log import read_skips
 from verdict.streaming.event_log.skips import SkipRequest, read_log, require_records
 from verdict.streaming.exactly_once.checkpoint import FRESH
 from verdict.streaming.exactly_once.query import decider_query
-from verdict.streaming.exactly_once.read_marker import read_progress
+from verdict.streaming.exactly_once.read_progress import read_progress
 from verdict.wire.cloud_events import dead_letter_headers
 from verdict.wire.headers import joined, pairs
 from verdict.wire.records import encode
-from verdict.wire.skip_decision import DamagedAggregate, Kind
+from verdict.wire.skip_record import DamagedAggregate, Kind
 from verdict.write_side.decide.handle import Limits
 from verdict.write_side.decide.parse import dead_letter
 from verdict.write_side.decide.snapshot import Snapshot
@@ -77,7 +77,7 @@ def new_ground(spark: SparkSession, broker: EmbeddedBroker) -> NewGround:
             partitions=settings.partitions,
             scratch=settings.data_dir,
             servers=servers,
-            marker=None,
+            progress=None,
             broker=None,
         )
 
@@ -108,13 +108,13 @@ def test_what_verdict_did_not_write_is_named_and_nothing_goes_on_from_there(
     with pytest.raises(DamagedHistoriesError, match=rf"order 'order-1' .*\(at {strange}\)"):
         recover(ground, settings, wish=wish(skip=Source(topics.responses("order"), 0, 0)))
 
-    assert read_progress(ground.kafka, decider_query(topics, 2), wait=True).marker is None
+    assert read_progress(ground.kafka, decider_query(topics, 2), wait=True).progress is None
     assert read_skips({"bootstrap.servers": ground.servers}, topics) == []
 
 
 @pytest.mark.long
 @pytest.mark.proves("C-17")
-def test_letters_of_others_are_no_decisions_when_the_marker_is_lost(
+def test_letters_of_others_are_no_decisions_when_the_progress_record_is_lost(
     new_ground: NewGround, tmp_path: Path
 ) -> None:
     """What was decided last is found, and what is undecided behind it is decided yet."""
@@ -137,10 +137,10 @@ def test_letters_of_others_are_no_decisions_when_the_marker_is_lost(
 
     recover(ground, settings)
 
-    marker = read_progress(ground.kafka, decider_query(topics, 2), wait=True).marker
-    assert marker is not None
-    assert marker.offsets[commands] == [2]
-    assert sum(state.sequence for state in marker.shard_states) == 1
+    progress = read_progress(ground.kafka, decider_query(topics, 2), wait=True).progress
+    assert progress is not None
+    assert progress.offsets[commands] == [2]
+    assert sum(state.sequence for state in progress.shard_states) == 1
 
 
 @pytest.mark.long

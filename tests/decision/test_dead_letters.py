@@ -202,7 +202,7 @@ def test_a_command_that_a_bug_keeps_from_being_read_stops_nobody_else(
         policies=(),
         notifications=(),
         inbound=(),
-        read_models=(),
+        projections=(),
         lake=None,
     )
     record = as_json({"type": "CancelOrder", "cause": "slow"})

@@ -35,7 +35,7 @@ from verdict.read_side.tables.processor_tables import readable
 from verdict.streaming.exactly_once.checkpoint import checkpoint_position
 from verdict.streaming.exactly_once.failpoints import Failpoint
 from verdict.streaming.exactly_once.query import decider_query
-from verdict.streaming.exactly_once.read_marker import SeenRecord, read_progress
+from verdict.streaming.exactly_once.read_progress import SeenRecord, read_progress
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode
 from verdict.wire.topics import Topics
@@ -145,18 +145,18 @@ class Deployment:
     def crash_table_row(self) -> str | None:
         """Return where a killed process was; None when no batch was open."""
         seen = self.seen()
-        position = checkpoint_position(generation_of(self.data_dir, seen.marker).checkpoint)
+        position = checkpoint_position(generation_of(self.data_dir, seen.progress).checkpoint)
         if not seen.settled:
             return INSIDE
         if position.last is None or position.committed:
             return None
-        assert seen.marker is not None
-        published = same_offsets(position.last.end, seen.marker.offsets)
+        assert seen.progress is not None
+        published = same_offsets(position.last.end, seen.progress.offsets)
         return AFTER if published else BEFORE
 
     def generation(self) -> Generation:
-        """Return the directory of the decider that the marker names."""
-        return generation_of(self.data_dir, self.seen().marker)
+        """Return the directory of the decider that the progress record names."""
+        return generation_of(self.data_dir, self.seen().progress)
 
     @contextmanager
     def traffic(
@@ -293,7 +293,7 @@ class Deployment:
         assert_as_the_model_says(expected, self.published(), topic_prefix=self.topics.prefix)
 
     def seen(self) -> SeenRecord:
-        """Return the decider's marker, as far as it can be read without waiting."""
+        """Return the decider's progress record, as far as it can be read without waiting."""
         kafka = KafkaConfig(settings=self._options)
         return read_progress(kafka, decider_query(self.topics, 2), wait=False)
 

@@ -20,7 +20,7 @@ from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.client.client import Client
 from verdict.streaming.exactly_once.query import lake_query
-from verdict.streaming.exactly_once.read_marker import read_progress
+from verdict.streaming.exactly_once.read_progress import read_progress
 from verdict.testing.service import end_with_all_they_started
 
 pytestmark = [
@@ -169,10 +169,10 @@ def test_storage_that_is_not_shared_is_refused(machines: Machines) -> None:
 
     said = machines.deployment.said()
     assert f"does not see what was written to {hidden} (shared_dir)" in said
-    assert machines.deployment.seen().marker is None
+    assert machines.deployment.seen().progress is None
 
 
-def test_rows_of_a_lake_that_no_worker_shares_are_missed_and_its_marker_stays(
+def test_rows_of_a_lake_that_no_worker_shares_are_missed_and_its_progress_record_stays(
     machines: Machines,
 ) -> None:
     deployment = machines.deployment
@@ -190,10 +190,10 @@ def test_rows_of_a_lake_that_no_worker_shares_are_missed_and_its_marker_stays(
 
     assert "see the same folder (lake_dir, else shared_dir)" in deployment.said()
     kafka = KafkaConfig(settings={"bootstrap.servers": deployment.bootstrap_servers})
-    marker = read_progress(kafka, lake_query(deployment.topics), wait=True).marker
-    assert marker is not None
-    assert marker.batch_id == -1
-    assert not any(map(sum, marker.offsets.values()))
+    progress = read_progress(kafka, lake_query(deployment.topics), wait=True).progress
+    assert progress is not None
+    assert progress.batch_id == -1
+    assert not any(map(sum, progress.offsets.values()))
 
 
 def await_outcomes(deployment: Deployment, wanted: int) -> None:

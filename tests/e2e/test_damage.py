@@ -93,7 +93,7 @@ def test_the_state_of_another_shard_decides_nothing(lost: Lost) -> None:
     said = stopped(lost.deployment, seed=75)
 
     assert "the state of shard" in said
-    assert "and the marker of decider says entry" in said
+    assert "and the progress record of decider says entry" in said
     assert "`verdict recover`" in said
     assert len(lost.deployment.published()) == published
     recovered(lost.deployment)
@@ -129,7 +129,7 @@ def test_the_state_of_another_deployment_is_no_first_state(lost: Lost, tmp_path:
     said = stopped(other, seed=77)
 
     assert "the state of shard" in said
-    assert "and the marker of decider says entry 0" in said
+    assert "and the progress record of decider says entry 0" in said
     assert other.published() == []
     assert recovered(other)["aggregates"] == 0
     with other.running():

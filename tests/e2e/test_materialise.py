@@ -18,7 +18,7 @@ from verdict.adapters.sql.time_text import wall_clock
 from verdict.model.message import iso_time
 from verdict.read_side.as_of.materialiser import Materialiser
 from verdict.read_side.as_of.moment import parse_as_of
-from verdict.read_side.catalog import projections, read_models
+from verdict.read_side.catalog import projections, declared_projections
 from verdict.read_side.tables.processor_tables import readable
 from verdict.settings.load import load_settings
 
@@ -70,7 +70,7 @@ def at_rest(deployment: Deployment) -> dict[str, Rows]:
     with Reader(url, readable(projections(APPLICATION))) as reader:
         for name in NAMES:
             seen = reader.select(
-                f"SELECT * FROM {name} ORDER BY {', '.join(read_models(APPLICATION)[name].key)}"
+                f"SELECT * FROM {name} ORDER BY {', '.join(declared_projections(APPLICATION)[name].key)}"
             )
             found[name] = [dict(zip(seen.columns, row, strict=True)) for row in seen.rows]
     assert all(found.values()), "there is something to tell of each"
@@ -78,11 +78,11 @@ def at_rest(deployment: Deployment) -> dict[str, Rows]:
 
 
 def complete(content: bytes) -> Rows:
-    """Return the rows, once it is seen that the marker is right."""
+    """Return the rows, once it is seen that the progress record is right."""
     *lines, last = content.splitlines(keepends=True)
-    marker = json.loads(last)
-    assert marker["count"] == len(lines)
-    assert marker["checksum"] == sha256(b"".join(lines)).hexdigest()
+    progress = json.loads(last)
+    assert progress["count"] == len(lines)
+    assert progress["checksum"] == sha256(b"".join(lines)).hexdigest()
     return [*map(json.loads, lines)]
 
 

@@ -72,7 +72,7 @@ def test_outages_of_every_kind_lose_nothing_and_double_nothing(
         deployment.await_quiet()
         stop(service)
 
-    doubts = said(deployment).count("is in doubt, the marker will tell")
+    doubts = said(deployment).count("is in doubt, the progress record will tell")
     print(f"{len(Fault) * len(OUTAGES_S)} outages, {doubts} doubts, stops: {dict(stops)}")
     # a commit whose reply is lost for a moment is asked again by the client, and answered alike:
     # only a longer outage leaves a doubt, and there were three

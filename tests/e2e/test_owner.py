@@ -70,7 +70,7 @@ def test_an_owner_that_overslept_in_a_commit_goes_on_alone_and_stops_when_it_was
         await_abort(first)
         resume()
         await_stopped(former)  # so it has gone on
-        assert "is in doubt, the marker will tell" in said(first)
+        assert "is in doubt, the progress record will tell" in said(first)
 
         resume = pause(former)
         copied(first, copy)
@@ -177,7 +177,7 @@ def copied(source: Deployment, target: Deployment) -> None:
 
 
 def await_abort(deployment: Deployment) -> None:
-    """Return when Kafka has ended the transaction that is open on the markers."""
+    """Return when Kafka has ended the transaction that is open on the progress records."""
     deadline = time.monotonic() + ENDS_S
     while not deployment.seen().settled:
         assert time.monotonic() < deadline, "Kafka does not end the transaction"

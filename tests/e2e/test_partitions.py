@@ -46,7 +46,7 @@ def test_added_partitions_stop_the_service_until_a_person_accepts_them(
             f"select \"partition\" from skipped_record where topic = '{topic}' and operator = 'ada'"
         )
         deployment.reaches(query, [4, 5])
-    assert len((deployment.seen().marker or pytest.fail("none")).offsets[topic]) == 6
+    assert len((deployment.seen().progress or pytest.fail("none")).offsets[topic]) == 6
     with deployment.running():
         pass  # what was decided with is what there is
 

@@ -22,7 +22,7 @@ SMALLER = """
 from dataclasses import replace
 from compose.application import app as whole
 left = tuple(one for one in whole.aggregates if one.name != "order")
-app = replace(whole, aggregates=left, read_models=(), policies=())
+app = replace(whole, aggregates=left, projections=(), policies=())
 """
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1500), pytest.mark.process]
 
@@ -92,7 +92,7 @@ def test_an_older_checkpoint_is_refused_and_rebuilt_with_more_shards(
 def test_a_recovery_that_is_killed_anywhere_is_run_again(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
-    """Until the marker names the new generation, the checkpoint that was there stays usable."""
+    """Until the progress record names the new generation, the checkpoint that was there stays usable."""
     deployment = Deployment(broker.bootstrap_servers, "recover-killed", tmp_path / "d")
     placed = lived(deployment, seed=31)
     for step in (RecoveryStep.FENCED, RecoveryStep.FOLDED, RecoveryStep.SEEDED):
@@ -147,13 +147,13 @@ def test_without_an_aggregate_that_has_decided_nothing_starts_and_nothing_is_rec
 
 
 @pytest.mark.campaign
-def test_a_lost_marker_is_found_again_in_the_responses(
+def test_a_lost_progress_record_is_found_again_in_the_responses(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
-    deployment = Deployment(broker.bootstrap_servers, "recover-marker", tmp_path / "d")
+    deployment = Deployment(broker.bootstrap_servers, "recover-progress record", tmp_path / "d")
     placed = lived(deployment, seed=41)
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
-    producer.produce(deployment.topics.markers, None, b"decider")
+    producer.produce(deployment.topics.progress, None, b"decider")
     assert producer.flush(30) == 0
     assert "verdict recover" in refused(deployment)
 

@@ -1,4 +1,4 @@
-"""`verdict warm`: later JVMs map what those of the rehearsal wrote."""
+"""`verdict warmup`: later JVMs map what those of the rehearsal wrote."""
 
 import os
 import re

@@ -39,7 +39,7 @@ class Followable:
         )
         self._ends = dict.fromkeys(range(4), 0)
         events = map(topics.events, APPLICATION.aggregate_types)
-        needed = {*events, topics.decisions, topics.named("share-holders")}
+        needed = {*events, topics.skips, topics.named("share-holders")}
         create(broker.bootstrap_servers, topics, needed)
 
     def happen(self, rounds: int) -> None:
@@ -57,7 +57,7 @@ class Followable:
         self._producer()
 
     def _producer(self) -> Producer:
-        """Return one for transactions, when the markers of all before are in the log.
+        """Return one for transactions, when the progress records of all before are in the log.
 
         A commit returns before they are written, and until then nobody reads what it wrote.
         """

@@ -1,4 +1,4 @@
-"""What the topic of decisions says, and what somebody else has written there."""
+"""What the skips topic says, and what somebody else has written there."""
 
 import logging
 
@@ -8,9 +8,9 @@ from verdict.model.source import Source
 from verdict.streaming.event_log.record import RawRecord
 from verdict.streaming.event_log.skip_log import skips_in
 from verdict.wire.records import encode
-from verdict.wire.skip_decision import Decision
+from verdict.wire.skip_record import SkipRecord
 
-MADE = Decision(
+MADE = SkipRecord(
     source=Source("position.events", 0, 7), until=8, who="ada", why="a bomb", decided_at=5
 )
 
@@ -22,7 +22,7 @@ def test_what_somebody_else_wrote_is_left_out_and_the_others_count(
 ) -> None:
     """A stray record passes over nothing, and stops nobody."""
     values = [encode(MADE), foreign, encode(MADE)]
-    records = [RawRecord("verdict.decisions", 0, n, None, value) for n, value in enumerate(values)]
+    records = [RawRecord("verdict.skips", 0, n, None, value) for n, value in enumerate(values)]
 
     with caplog.at_level(logging.ERROR):
         found = [*skips_in(records)]
@@ -30,5 +30,5 @@ def test_what_somebody_else_wrote_is_left_out_and_the_others_count(
     assert found == [MADE, MADE]
     [said] = caplog.messages
     assert said.startswith(
-        "1 records are no decisions and are left out, the first: verdict.decisions:0:1: "
+        "1 records are no decisions and are left out, the first: verdict.skips:0:1: "
     )

@@ -26,7 +26,7 @@ from verdict.streaming.event_log.subscription import (
     Subscription,
     subscribe,
 )
-from verdict.wire.skip_decision import Decision
+from verdict.wire.skip_record import SkipRecord
 
 # librdkafka asks for a batch of records when the one before is handed over, and not for more
 ONE_BY_ONE = {
@@ -295,7 +295,7 @@ def test_a_record_that_is_no_event_is_named_and_passed_over_once_that_is_decided
             VerdictError, match=f"{garbage} cannot be read .*verdict skip {garbage}"
         ):
             found += [*subscription.events(follow=False)]
-    made = Decision(source=place, until=place.offset + 1, who="ada", why="a test", decided_at=0)
+    made = SkipRecord(source=place, until=place.offset + 1, who="ada", why="a test", decided_at=0)
 
     write_skips(followable.options, followable.topics, [made])
 

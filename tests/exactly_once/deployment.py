@@ -17,9 +17,9 @@ from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
 from verdict.streaming.exactly_once.fencing import claim_query
 from verdict.streaming.exactly_once.publisher import Publisher
 from verdict.streaming.exactly_once.query import Query
-from verdict.streaming.exactly_once.read_marker import read_progress
+from verdict.streaming.exactly_once.read_progress import read_progress
 from verdict.streaming.exactly_once.transactions import Transactions
-from verdict.wire.marker import Marker
+from verdict.wire.progress_record import ProgressRecord
 
 BATCH_SIZE = 10  # commands
 SPARK_QUERY = "spark-query"
@@ -42,11 +42,11 @@ class Deployment:
         self._fencing: list[Transactions] = []
 
     def another(self, query: str) -> Query:
-        """Return a query on the same topics, and the same markers."""
+        """Return a query on the same topics, and the same progress records."""
         return Query(
             name=query,
             transactional_id=f"{self.name}.{query}",
-            markers=f"{self.name}.markers",
+            progress_topic=f"{self.name}.progress",
             inputs=(self.commands,),
             outputs=(self.events,),
             handler_version="rules-1",
@@ -57,7 +57,7 @@ class Deployment:
         topics = [
             NewTopic(self.commands, 2, 1),
             NewTopic(self.events, 2, 1, config={"max.message.bytes": str(4 << 20)}),
-            NewTopic(self.query.markers, 1, 1, config={"cleanup.policy": "compact"}),
+            NewTopic(self.query.progress_topic, 1, 1, config={"cleanup.policy": "compact"}),
         ]
         admin = self._admin()  # held: a client that is collected takes its request with it
         names = set()
@@ -104,11 +104,11 @@ class Deployment:
         self._publishers.append(publisher)
         return publisher
 
-    def marker(self) -> Marker | None:
-        return read_progress(self.kafka, self.query, wait=True).marker
+    def progress(self) -> ProgressRecord | None:
+        return read_progress(self.kafka, self.query, wait=True).progress
 
-    def marker_is_hidden(self) -> bool:
-        """Tell whether a transaction is open on the markers."""
+    def progress_is_hidden(self) -> bool:
+        """Tell whether a transaction is open on the progress records."""
         return not read_progress(self.kafka, self.query, wait=False).settled
 
     def visible(self) -> list[bytes]:

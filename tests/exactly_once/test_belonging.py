@@ -1,4 +1,4 @@
-"""G-01: a query goes on in the topics of its marker, by their ids, or nowhere."""
+"""G-01: a query goes on in the topics of its progress record, by their ids, or nowhere."""
 
 from dataclasses import replace
 
@@ -15,10 +15,10 @@ from verdict.adapters.kafka.log_identity import (
 from verdict.service.log_watch import LogWatch
 from verdict.streaming.exactly_once.checkpoint import FRESH
 from verdict.streaming.exactly_once.failpoints import Failpoint
-from verdict.streaming.exactly_once.fencing import write_marker
+from verdict.streaming.exactly_once.fencing import write_progress
 from verdict.streaming.exactly_once.log_identity import log_identity
 from verdict.streaming.exactly_once.restart import restart_from_progress
-from verdict.wire.marker import Marker
+from verdict.wire.progress_record import ProgressRecord
 
 
 def test_what_was_not_known_is_not_compared() -> None:
@@ -40,18 +40,18 @@ def test_each_thing_that_is_another_is_named_with_both_ids() -> None:
     ]
 
 
-def test_the_marker_keeps_the_ids_of_kafka_and_of_the_topics_that_it_speaks_of(
+def test_the_progress_record_keeps_the_ids_of_kafka_and_of_the_topics_that_it_speaks_of(
     deployment: Deployment,
 ) -> None:
     owner = deployment.claim()
     owner.publish(deployment.batch(0), deployment.outputs(0))
 
-    marker = deployment.marker()
+    progress = deployment.progress()
 
-    assert marker is not None
-    assert marker == owner.marker
-    assert marker.topic_ids == deployment.ids([deployment.commands, deployment.events])
-    assert marker.cluster_id
+    assert progress is not None
+    assert progress == owner.progress
+    assert progress.topic_ids == deployment.ids([deployment.commands, deployment.events])
+    assert progress.cluster_id
 
 
 def test_what_several_remember_is_named_once_with_all_else() -> None:
@@ -64,17 +64,17 @@ def test_what_several_remember_is_named_once_with_all_else() -> None:
     gone, another = "a had the id 1 and is gone", "b had the id 2 and has 3"
     with pytest.raises(
         DifferentLogError,
-        match=f"^the marker of decider and the read side belong to another log: {gone}; {another}",
+        match=f"^the progress record of decider and the read side belong to another log: {gone}; {another}",
     ):
         require_same_ids(
             [
-                remembered("the marker of decider", a="1", b="2"),
+                remembered("the progress record of decider", a="1", b="2"),
                 remembered("the lake's", b="3"),
                 remembered("the read side", a="1"),
             ],
             found,
         )
-    require_same_ids([remembered("the marker of decider", b="3")], found)
+    require_same_ids([remembered("the progress record of decider", b="3")], found)
 
 
 @pytest.mark.proves("G-01")
@@ -93,7 +93,7 @@ def test_a_topic_that_was_created_anew_is_refused_before_the_owner_is_disturbed(
     [now] = deployment.ids([topic]).values()
     with pytest.raises(DifferentLogError, match=f"{topic} had the id {was} and has {now}"):
         deployment.claim(deployment.checkpoint(0, committed=True))
-    assert deployment.marker() == owner.marker  # nobody has claimed it
+    assert deployment.progress() == owner.progress  # nobody has claimed it
 
 
 @pytest.mark.proves("G-01")
@@ -132,10 +132,10 @@ def test_a_topic_that_is_created_anew_is_noticed_though_nothing_is_published(
 
 
 @pytest.mark.proves("G-01")
-def test_a_marker_of_another_cluster_is_refused(deployment: Deployment) -> None:
+def test_a_progress_record_of_another_cluster_is_refused(deployment: Deployment) -> None:
     owner = deployment.claim()
-    foreign = replace(owner.marker, cluster_id="elsewhere")
-    write_marker(deployment.fence(), deployment.query, deployment.kafka, foreign).close()
+    foreign = replace(owner.progress, cluster_id="elsewhere")
+    write_progress(deployment.fence(), deployment.query, deployment.kafka, foreign).close()
 
     with pytest.raises(
         DifferentLogError, match=r"cluster's id was elsewhere and is .*bootstrap_servers"
@@ -144,15 +144,15 @@ def test_a_marker_of_another_cluster_is_refused(deployment: Deployment) -> None:
 
 
 @pytest.mark.proves("G-01")
-def test_a_marker_without_ids_adopts_them_with_the_next_claim(deployment: Deployment) -> None:
+def test_a_progress_record_without_ids_adopts_them_with_the_next_claim(deployment: Deployment) -> None:
     former = deployment.claim()
     former.publish(deployment.batch(0), deployment.outputs(0))
-    older = replace(former.marker, cluster_id=None, topic_ids={})
-    write_marker(deployment.fence(), deployment.query, deployment.kafka, older).close()
+    older = replace(former.progress, cluster_id=None, topic_ids={})
+    write_progress(deployment.fence(), deployment.query, deployment.kafka, older).close()
 
     owner = deployment.claim(deployment.checkpoint(0, committed=True))
 
-    assert owner.marker.topic_ids == former.marker.topic_ids
+    assert owner.progress.topic_ids == former.progress.topic_ids
     owner.publish(deployment.batch(1), deployment.outputs(1))
     assert deployment.visible() == values(0, 1)
 
@@ -160,7 +160,7 @@ def test_a_marker_without_ids_adopts_them_with_the_next_claim(deployment: Deploy
 def test_a_query_without_state_goes_on_in_its_own_topics_only(deployment: Deployment) -> None:
     first = restart_from_progress(deployment.query, deployment.kafka)
     first.close()
-    restart_from_progress(deployment.query, deployment.kafka).close()  # its marker is carried along
+    restart_from_progress(deployment.query, deployment.kafka).close()  # its progress record is carried along
 
     deployment.recreate(deployment.commands)
 
@@ -171,10 +171,10 @@ def test_a_query_without_state_goes_on_in_its_own_topics_only(deployment: Deploy
 def test_topics_that_are_new_are_adopted_and_those_of_no_interest_are_kept(
     deployment: Deployment,
 ) -> None:
-    marker = deployment.claim(FRESH).marker
-    known = {deployment.commands: marker.topic_ids[deployment.commands], "left.events": "gone"}
+    progress = deployment.claim(FRESH).progress
+    known = {deployment.commands: progress.topic_ids[deployment.commands], "left.events": "gone"}
 
-    found = log_identity(replace(marker, topic_ids=known), deployment.query, deployment.kafka)
+    found = log_identity(replace(progress, topic_ids=known), deployment.query, deployment.kafka)
 
-    assert found.topic_ids == {**marker.topic_ids, "left.events": "gone"}
-    assert isinstance(found, Marker)
+    assert found.topic_ids == {**progress.topic_ids, "left.events": "gone"}
+    assert isinstance(found, ProgressRecord)

@@ -44,7 +44,7 @@ def deployment(own_broker: EmbeddedBroker, request: pytest.FixtureRequest) -> It
 
 
 @pytest.mark.proves("F-03")
-def test_a_commit_that_times_out_is_settled_by_the_marker(
+def test_a_commit_that_times_out_is_settled_by_the_progress_record(
     own_broker: EmbeddedBroker, deployment: Deployment
 ) -> None:
     steps: list[Failpoint] = []
@@ -68,7 +68,7 @@ def test_a_commit_that_times_out_is_settled_by_the_marker(
 
 @pytest.mark.proves("C-14")
 @pytest.mark.long
-def test_a_connection_lost_during_the_commit_is_settled_by_the_marker(
+def test_a_connection_lost_during_the_commit_is_settled_by_the_progress_record(
     own_broker: EmbeddedBroker, deployment: Deployment, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The client itself would send the commit again and report success, as if nothing were."""
@@ -170,8 +170,8 @@ def bytes_waiting_for(port: int) -> int:
 
 
 def await_abort(deployment: Deployment) -> None:
-    """Return when Kafka itself has ended the transaction that is open on the markers."""
-    while deployment.marker_is_hidden():
+    """Return when Kafka itself has ended the transaction that is open on the progress records."""
+    while deployment.progress_is_hidden():
         time.sleep(0.2)
 
 

@@ -25,7 +25,7 @@ def kill_at(step: Failpoint, deployment: Deployment) -> None:
 
 
 @pytest.mark.parametrize(
-    "step", the_first_of(Failpoint.CLAIMED, Failpoint.INITIALISED, Failpoint.MARKER_READ)
+    "step", the_first_of(Failpoint.CLAIMED, Failpoint.INITIALISED, Failpoint.PROGRESS_READ)
 )
 def test_killed_while_taking_over_the_next_start_is_an_ordinary_one(
     deployment: Deployment, step: Failpoint
@@ -49,7 +49,7 @@ def test_killed_before_the_commit_nothing_is_visible_and_the_batch_is_published_
 
     publisher = deployment.claim(deployment.checkpoint(0, committed=False))
 
-    assert publisher.marker.batch_id == -1
+    assert publisher.progress.batch_id == -1
     assert deployment.visible() == []  # and nothing is open that would hide what follows
     deployment.send(deployment.events, b"sent without a transaction")
     assert deployment.visible() == [b"sent without a transaction"]

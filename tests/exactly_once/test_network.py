@@ -188,7 +188,7 @@ def test_an_owner_that_was_cut_off_and_replaced_stops_when_it_is_back(
 def test_who_has_claimed_a_query_goes_on_though_nobody_told_him(
     deployment: Deployment, proxied_deployment: Deployment, network: Proxy, fault: Fault
 ) -> None:
-    """Else both would stop: the former owner finds the claim in the marker."""
+    """Else both would stop: the former owner finds the claim in the progress record."""
     former = deployment.claim()
     steps: list[Failpoint] = []
 
@@ -219,7 +219,7 @@ def test_who_did_not_claim_in_time_stops_and_the_former_owner_goes_on(
             former.publish(deployment.batch(0), deployment.outputs(0))
             network.heal()
 
-    with pytest.raises(NotPublishedError, match=re.escape(former.marker.owner)):
+    with pytest.raises(NotPublishedError, match=re.escape(former.progress.owner)):
         proxied_deployment.claim(on_step=on_step)
 
     assert former.publish(deployment.batch(1), deployment.outputs(1)) is PublishResult.PUBLISHED
@@ -230,7 +230,7 @@ def test_who_did_not_claim_in_time_stops_and_the_former_owner_goes_on(
 def test_a_short_outage_in_a_commit_is_not_taken_for_success(
     deployment: Deployment, proxied_deployment: Deployment, network: Proxy, fault: Fault
 ) -> None:
-    """The client asks again by itself on a new connection; only the marker is believed."""
+    """The client asks again by itself on a new connection; only the progress record is believed."""
     proxied_deployment.kafka = replace(proxied_deployment.kafka, transaction_timeout_s=60.0)
     steps: list[Failpoint] = []
 

@@ -20,26 +20,26 @@ from verdict.streaming.exactly_once.failpoints import Failpoint
 from verdict.streaming.exactly_once.publisher import PublishResult
 
 
-def test_the_first_start_writes_a_marker_at_the_first_commands_that_kafka_holds(
+def test_the_first_start_writes_a_progress_record_at_the_first_commands_that_kafka_holds(
     deployment: Deployment,
 ) -> None:
     deployment.send(deployment.commands, b"deleted", partition=0)
     deployment.delete(deployment.commands, partition=0, before=1)
 
-    marker = deployment.claim().marker
+    progress = deployment.claim().progress
 
-    assert marker == deployment.marker()
-    assert (marker.generation, marker.batch_id, marker.query_id) == (1, -1, None)
-    assert (marker.shards, marker.offsets) == (2, {deployment.commands: [1, 0]})
+    assert progress == deployment.progress()
+    assert (progress.generation, progress.batch_id, progress.query_id) == (1, -1, None)
+    assert (progress.shards, progress.offsets) == (2, {deployment.commands: [1, 0]})
 
 
-def test_events_without_a_marker_refuse_the_start(deployment: Deployment) -> None:
+def test_events_without_a_progress_record_refuse_the_start(deployment: Deployment) -> None:
     deployment.send(deployment.events, b"event")
 
-    with pytest.raises(CheckpointMismatchError, match="outputs exist, and no marker"):
+    with pytest.raises(CheckpointMismatchError, match="outputs exist, and no progress record"):
         deployment.claim()
 
-    assert deployment.marker() is None
+    assert deployment.progress() is None
 
 
 def test_after_a_crash_in_the_first_transaction_the_start_is_no_different(
@@ -89,7 +89,7 @@ def test_the_former_owner_is_fenced_and_told_by_whom(deployment: Deployment) -> 
     owner.publish(deployment.batch(1), deployment.outputs(1))
 
     for _ in range(2):  # also when Spark hands the batch over again
-        with pytest.raises(FencedError, match=f"fenced by owner {re.escape(owner.marker.owner)}"):
+        with pytest.raises(FencedError, match=f"fenced by owner {re.escape(owner.progress.owner)}"):
             former.publish(deployment.batch(1), deployment.outputs(1, wording="!"))
     owner.publish(deployment.batch(2), deployment.outputs(2))
     assert deployment.visible() == values(0, 1, 2)
@@ -125,7 +125,7 @@ def test_an_owner_that_is_fenced_but_not_replaced_goes_on_and_the_other_stops(
         if step is Failpoint.INITIALISED:
             owner.publish(deployment.batch(0), deployment.outputs(0))
 
-    with pytest.raises(CheckpointMismatchError):  # the marker has moved on since it was read first
+    with pytest.raises(CheckpointMismatchError):  # the progress record has moved on since it was read first
         deployment.claim(on_step=meanwhile)
     owner.publish(deployment.batch(1), deployment.outputs(1))
 
@@ -146,29 +146,29 @@ def test_of_two_that_start_at_once_the_last_to_initialise_stays(deployment: Depl
     assert deployment.visible() == values(0)
 
 
-def test_an_owner_whose_marker_was_deleted_stops(deployment: Deployment) -> None:
+def test_an_owner_whose_progress_record_was_deleted_stops(deployment: Deployment) -> None:
     owner = deployment.claim()
-    deployment.send(deployment.query.markers, None, b"decider")
+    deployment.send(deployment.query.progress_topic, None, b"decider")
     deployment.fence()
 
-    with pytest.raises(CheckpointMismatchError, match="the marker of decider is gone"):
+    with pytest.raises(CheckpointMismatchError, match="the progress record of decider is gone"):
         owner.publish(deployment.batch(0), deployment.outputs(0))
 
 
-def test_two_queries_share_the_markers_topic(deployment: Deployment) -> None:
+def test_two_queries_share_the_progress_records_topic(deployment: Deployment) -> None:
     mail = deployment.beside("mail")
     publishers = [deployment.claim(), mail.claim()]
     for publisher in publishers:
         publisher.publish(deployment.batch(0), deployment.outputs(0))
 
-    assert [deployment.marker(), mail.marker()] == [publisher.marker for publisher in publishers]
+    assert [deployment.progress(), mail.progress()] == [publisher.progress for publisher in publishers]
 
 
 @pytest.mark.proves("C-18")
 def test_a_former_owner_that_wakes_up_before_it_initialises_again_stops_and_the_other_goes_on(
     deployment: Deployment,
 ) -> None:
-    """It fences the new owner, who finds himself in the marker."""
+    """It fences the new owner, who finds himself in the progress record."""
     taking_over: list[Any] = []
 
     def meanwhile(step: Failpoint) -> None:
@@ -196,5 +196,5 @@ def test_who_was_replaced_is_told_where_the_owner_runs_and_what_to_do(
     with pytest.raises(FencedError, match=r"stop that one and start on its data directory") as told:
         former.publish(deployment.batch(0), deployment.outputs(0))
 
-    assert owner.marker.owner in str(told.value)
+    assert owner.progress.owner in str(told.value)
     assert f"(pid {os.getpid()} on {socket.gethostname()})" in str(told.value)

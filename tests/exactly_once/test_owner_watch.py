@@ -23,7 +23,7 @@ DEADLINE_S = 30
 
 @contextmanager
 def watching(deployment: Deployment, owner: Publisher) -> Iterator[OwnerWatch]:
-    with closing(OwnerWatch(deployment.kafka, deployment.query, owner.marker)) as watch:
+    with closing(OwnerWatch(deployment.kafka, deployment.query, owner.progress)) as watch:
         yield watch
 
 
@@ -45,7 +45,7 @@ def test_an_owner_without_commands_learns_that_it_was_replaced(deployment: Deplo
         with pytest.raises(FencedError) as told:
             await_end(watch)
 
-    assert owner.marker.owner in str(told.value)
+    assert owner.progress.owner in str(told.value)
 
 
 def test_who_was_replaced_before_he_looked_learns_it_too(deployment: Deployment) -> None:
@@ -87,28 +87,28 @@ def test_former_owners_and_other_queries_are_nobody_to_stop_for(deployment: Depl
 
 
 @pytest.mark.proves("C-18")
-def test_an_old_marker_that_somebody_writes_again_is_no_take_over(deployment: Deployment) -> None:
+def test_an_old_progress_record_that_somebody_writes_again_is_no_take_over(deployment: Deployment) -> None:
     deployment.claim().close()
-    old = deployment.marker()
+    old = deployment.progress()
     assert old is not None
     owner = deployment.claim()
     owner.publish(deployment.batch(0), deployment.outputs(0))
     with watching(deployment, owner) as watch:
         watch.look()
-        deployment.send(deployment.query.markers, encode(old), deployment.query.key)
+        deployment.send(deployment.query.progress_topic, encode(old), deployment.query.key)
 
         for looked in (await_end, OwnerWatch.look):
-            with pytest.raises(FencedError, match=r"an old marker came .* No new owner"):
+            with pytest.raises(FencedError, match=r"an old progress record came .* No new owner"):
                 looked(watch)
 
 
 def test_a_claim_that_is_not_visible_yet_is_waited_for(deployment: Deployment) -> None:
-    """What is visible until then is the marker of the owner before."""
+    """What is visible until then is the progress record of the owner before."""
     deployment.claim().close()
     neighbour = Transactions(deployment.kafka, f"{deployment.name}.neighbour")
     with closing(neighbour):
         neighbour.begin()
-        neighbour.produce(deployment.query.markers, b"neighbour", b"open")
+        neighbour.produce(deployment.query.progress_topic, b"neighbour", b"open")
         neighbour.flush()
         claim = replace(genesis(deployment.query, None, {}, 2), owner="a new owner")
         with closing(OwnerWatch(deployment.kafka, deployment.query, claim)) as watch:
@@ -125,7 +125,7 @@ def test_without_kafka_a_check_says_nothing_and_a_look_says_so(
     monkeypatch.setattr(owner_watch, "LOOK_S", 0.0)
     owner = deployment.claim()
     nowhere = KafkaConfig(settings={"bootstrap.servers": "127.0.0.1:1"}, transaction_timeout_s=1)
-    with closing(OwnerWatch(nowhere, deployment.query, owner.marker)) as watch:
+    with closing(OwnerWatch(nowhere, deployment.query, owner.progress)) as watch:
         watch.check()
         with pytest.raises(UnreachableError, match=r"127\.0\.0\.1:1, .* within 1 s"):
             watch.look()

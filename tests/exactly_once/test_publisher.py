@@ -1,4 +1,4 @@
-"""Publishing on a real broker: what consumers see, and what the marker says."""
+"""Publishing on a real broker: what consumers see, and what the progress record says."""
 
 import os
 from dataclasses import replace
@@ -18,16 +18,16 @@ from verdict.streaming.exactly_once.publisher import PublishResult
 from verdict.wire.headers import joined
 
 
-def test_a_batch_becomes_visible_with_its_marker_and_group_offsets(deployment: Deployment) -> None:
+def test_a_batch_becomes_visible_with_its_progress_record_and_group_offsets(deployment: Deployment) -> None:
     publisher = deployment.claim()
 
     assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.PUBLISHED
 
     assert deployment.visible() == values(0)
-    marker = deployment.marker()
-    assert marker == publisher.marker
-    assert marker is not None
-    assert (marker.batch_id, marker.offsets) == (0, deployment.batch(0).end)
+    progress = deployment.progress()
+    assert progress == publisher.progress
+    assert progress is not None
+    assert (progress.batch_id, progress.offsets) == (0, deployment.batch(0).end)
     assert committed_for_lag_display(deployment) == 10
 
 
@@ -51,7 +51,7 @@ def test_keys_headers_and_absent_values_arrive_as_they_are(deployment: Deploymen
     assert found == {(b"\xff\x00", b"value", headers), (None, b"no key", ()), (b"key", None, ())}
 
 
-def test_batches_follow_each_other_and_each_starts_where_the_marker_ends(
+def test_batches_follow_each_other_and_each_starts_where_the_progress_record_ends(
     deployment: Deployment,
 ) -> None:
     publisher = deployment.claim()
@@ -61,14 +61,14 @@ def test_batches_follow_each_other_and_each_starts_where_the_marker_ends(
     assert deployment.visible() == values(0, 1, 2)
 
 
-def test_a_batch_without_output_moves_the_marker(deployment: Deployment) -> None:
+def test_a_batch_without_output_moves_the_progress_record(deployment: Deployment) -> None:
     publisher = deployment.claim()
 
     assert publisher.publish(deployment.batch(0), []) is PublishResult.PUBLISHED
 
     assert deployment.visible() == []
-    assert publisher.marker == deployment.marker()
-    assert publisher.marker.offsets == deployment.batch(0).end
+    assert publisher.progress == deployment.progress()
+    assert publisher.progress.offsets == deployment.batch(0).end
 
 
 def test_a_replay_is_computed_but_not_published_again(deployment: Deployment) -> None:
@@ -80,7 +80,7 @@ def test_a_replay_is_computed_but_not_published_again(deployment: Deployment) ->
 
     assert deployment.visible() == values(0)
     assert steps == [
-        Failpoint.MARKER_READ,
+        Failpoint.PROGRESS_READ,
         Failpoint.INITIALISED,
         Failpoint.CLAIM_SENT,
         Failpoint.CLAIMED,
@@ -110,13 +110,13 @@ def test_new_rules_may_start_at_the_next_batch(deployment: Deployment) -> None:
 
     publisher.publish(deployment.batch(1), deployment.outputs(1))
 
-    assert publisher.marker.handler_version == "rules-2"
+    assert publisher.progress.handler_version == "rules-2"
 
 
 def test_a_batch_from_elsewhere_is_not_published(deployment: Deployment) -> None:
     publisher = deployment.claim()
 
-    with pytest.raises(CheckpointMismatchError, match="does not continue where the marker ends"):
+    with pytest.raises(CheckpointMismatchError, match="does not continue where the progress record ends"):
         publisher.publish(deployment.batch(1), deployment.outputs(1))
 
     assert deployment.visible() == []
@@ -128,7 +128,7 @@ def test_a_record_that_the_broker_refuses_fails_its_whole_transaction(
     deployment: Deployment,
 ) -> None:
     publisher = deployment.claim()
-    too_large = OutputRecord(deployment.query.markers, b"k", os.urandom(2 << 20))  # limit 1 MiB
+    too_large = OutputRecord(deployment.query.progress_topic, b"k", os.urandom(2 << 20))  # limit 1 MiB
 
     with pytest.raises(
         NotPublishedError, match=r"(?s)too large.*decider.*batch 0|batch 0.*too large"
@@ -136,9 +136,9 @@ def test_a_record_that_the_broker_refuses_fails_its_whole_transaction(
         publisher.publish(deployment.batch(0), [*deployment.outputs(0), too_large])
 
     assert deployment.visible() == []
-    marker = deployment.marker()
-    assert marker is not None
-    assert marker.batch_id == -1
+    progress = deployment.progress()
+    assert progress is not None
+    assert progress.batch_id == -1
     assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.PUBLISHED
     assert deployment.visible() == values(0)
 

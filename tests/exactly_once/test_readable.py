@@ -1,4 +1,4 @@
-"""What is read next must still be in Kafka: a batch that was planned, or all behind the marker."""
+"""What is read next must still be in Kafka: a batch that was planned, or all behind the progress record."""
 
 from dataclasses import replace
 
@@ -12,10 +12,10 @@ from verdict.streaming.exactly_once.readable import check_readable
 
 
 def check(deployment: Deployment, checkpoint: CheckpointPosition, reached: int = 0) -> None:
-    """Check what is read next after a marker at this offset of the first partition."""
+    """Check what is read next after a progress record at this offset of the first partition."""
     new = genesis(deployment.query, None, {deployment.commands: [reached, 0]}, 2)
-    marker = replace(new, query_id=SPARK_QUERY, batch_id=0)
-    check_readable(deployment.query, deployment.kafka, marker, checkpoint)
+    progress = replace(new, query_id=SPARK_QUERY, batch_id=0)
+    check_readable(deployment.query, deployment.kafka, progress, checkpoint)
 
 
 def planned(deployment: Deployment) -> None:

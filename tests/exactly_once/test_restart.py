@@ -9,14 +9,14 @@ from verdict.adapters.kafka.offsets import ends
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.streaming.exactly_once.query import Query
 from verdict.streaming.exactly_once.restart import restart_from_progress
-from verdict.wire.marker import Marker
+from verdict.wire.progress_record import ProgressRecord
 
 
-def begun(deployment: Deployment, query: Query, *with_history: str) -> Marker:
-    """Return the marker with which a start goes on."""
+def begun(deployment: Deployment, query: Query, *with_history: str) -> ProgressRecord:
+    """Return the progress record with which a start goes on."""
     publisher = restart_from_progress(query, deployment.kafka, with_history=with_history)
     publisher.close()
-    return publisher.marker
+    return publisher.progress
 
 
 def reading(deployment: Deployment, *inputs: str) -> Query:

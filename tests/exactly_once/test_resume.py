@@ -12,12 +12,12 @@ from verdict.streaming.exactly_once.batch import SourceBatch
 from verdict.streaming.exactly_once.checkpoint import FRESH, CheckpointPosition
 from verdict.streaming.exactly_once.errors import CheckpointMismatchError
 from verdict.streaming.exactly_once.resume import Action, check_batch, check_resume
-from verdict.wire.marker import Marker
+from verdict.wire.progress_record import ProgressRecord
 
 BEGIN = {"c": [0, 2]}
 FIRST = {"c": [3, 5]}
 SECOND = {"c": [6, 8]}
-GENESIS = Marker(
+GENESIS = ProgressRecord(
     query="decider",
     owner="o",
     generation=1,
@@ -42,7 +42,7 @@ def at(batch: SourceBatch, *, committed: bool = False, shards: int = 2) -> Check
 
 
 @pytest.mark.parametrize(
-    ("marker", "checkpoint", "records_exist"),
+    ("progress", "checkpoint", "records_exist"),
     [
         pytest.param(None, FRESH, False, id="the very first start"),
         pytest.param(None, CheckpointPosition(query_id="q"), False, id="named, unused"),
@@ -55,21 +55,21 @@ def at(batch: SourceBatch, *, committed: bool = False, shards: int = 2) -> Check
         pytest.param(PUBLISHED_1, at(BATCH_1), True, id="killed after publishing 1"),
     ],
 )
-def test_a_query_goes_on_where_its_marker_ends(
-    marker: Marker | None, checkpoint: CheckpointPosition, records_exist: bool
+def test_a_query_goes_on_where_its_progress_record_ends(
+    progress: ProgressRecord | None, checkpoint: CheckpointPosition, records_exist: bool
 ) -> None:
-    check_resume(marker, checkpoint, records_exist=records_exist)
+    check_resume(progress, checkpoint, records_exist=records_exist)
 
 
 @pytest.mark.parametrize(
-    ("marker", "checkpoint", "records_exist", "why"),
+    ("progress", "checkpoint", "records_exist", "why"),
     [
-        pytest.param(None, FRESH, True, "outputs exist, and no marker", id="marker lost"),
-        pytest.param(None, at(BATCH_0), True, "has been used", id="marker lost, checkpoint kept"),
+        pytest.param(None, FRESH, True, "outputs exist, and no progress record", id="progress record lost"),
+        pytest.param(None, at(BATCH_0), True, "has been used", id="progress record lost, checkpoint kept"),
         pytest.param(None, BEGUN, False, "has been used", id="Kafka is another one"),
-        pytest.param(GENESIS, FRESH, True, "that no marker covers", id="others wrote the outputs"),
+        pytest.param(GENESIS, FRESH, True, "that no progress record covers", id="others wrote the outputs"),
         pytest.param(
-            GENESIS, at(BATCH_0, committed=True), False, "earlier generation", id="marker went back"
+            GENESIS, at(BATCH_0, committed=True), False, "earlier generation", id="progress record went back"
         ),
         pytest.param(GENESIS, at(BATCH_1), False, "earlier generation", id="went back by more"),
         pytest.param(
@@ -85,19 +85,19 @@ def test_a_query_goes_on_where_its_marker_ends(
         ),
         pytest.param(PUBLISHED_1, at(BATCH_0), True, "does not meet", id="older, in a batch"),
         pytest.param(
-            PUBLISHED_0, at(BATCH_1, committed=True), True, "does not meet", id="older marker"
+            PUBLISHED_0, at(BATCH_1, committed=True), True, "does not meet", id="older progress record"
         ),
     ],
 )
 def test_what_does_not_continue_is_refused_with_both_positions_and_what_to_do(
-    marker: Marker | None, checkpoint: CheckpointPosition, records_exist: bool, why: str
+    progress: ProgressRecord | None, checkpoint: CheckpointPosition, records_exist: bool, why: str
 ) -> None:
     with pytest.raises(CheckpointMismatchError, match=why) as refused:
-        check_resume(marker, checkpoint, records_exist=records_exist)
+        check_resume(progress, checkpoint, records_exist=records_exist)
 
     said = str(refused.value)
     assert f"the checkpoint is at ({checkpoint})" in said
-    assert ("Kafka at (no marker)" if marker is None else offsets_text(marker.offsets)) in said
+    assert ("Kafka at (no progress record)" if progress is None else offsets_text(progress.offsets)) in said
     assert "verdict recover" in said
 
 
@@ -110,7 +110,7 @@ def test_another_shard_count_is_refused(checkpoint: CheckpointPosition, asked: i
         check_resume(PUBLISHED_0, checkpoint, records_exist=True, shards=asked)
 
 
-def test_the_shard_count_of_the_marker_may_be_asked_for() -> None:
+def test_the_shard_count_of_the_progress_record_may_be_asked_for() -> None:
     check_resume(PUBLISHED_0, at(BATCH_0), records_exist=True, shards=2)
 
 
@@ -135,12 +135,12 @@ def test_a_checkpoint_of_the_generation_before_is_refused() -> None:
         check_resume(recovered, at(BATCH_0, committed=True), records_exist=True, seeded=2)
 
 
-def test_a_batch_that_starts_at_the_marker_is_published() -> None:
+def test_a_batch_that_starts_at_the_progress_record_is_published() -> None:
     assert check_batch(GENESIS, BATCH_0) is Action.PUBLISH
     assert check_batch(PUBLISHED_0, BATCH_1) is Action.PUBLISH
 
 
-def test_a_batch_that_ends_at_the_marker_is_skipped() -> None:
+def test_a_batch_that_ends_at_the_progress_record_is_skipped() -> None:
     assert check_batch(PUBLISHED_0, BATCH_0) is Action.SKIP
 
 
@@ -155,7 +155,7 @@ def test_batches_without_input_are_told_apart_by_their_ids() -> None:
 
 
 @pytest.mark.parametrize(
-    ("marker", "batch"),
+    ("progress", "batch"),
     [
         pytest.param(PUBLISHED_1, BATCH_0, id="older batch"),
         pytest.param(GENESIS, BATCH_1, id="a batch is missing"),
@@ -165,13 +165,13 @@ def test_batches_without_input_are_told_apart_by_their_ids() -> None:
         pytest.param(GENESIS, replace(BATCH_0, batch_id=7), id="not the first of its checkpoint"),
     ],
 )
-def test_any_other_batch_stops_and_names_both_positions(marker: Marker, batch: SourceBatch) -> None:
+def test_any_other_batch_stops_and_names_both_positions(progress: ProgressRecord, batch: SourceBatch) -> None:
     both = (
-        re.escape(str(batch)) + ".*" + re.escape(offsets_text(marker.offsets)) + ".*verdict recover"
+        re.escape(str(batch)) + ".*" + re.escape(offsets_text(progress.offsets)) + ".*verdict recover"
     )
 
     with pytest.raises(CheckpointMismatchError, match=both):
-        check_batch(marker, batch)
+        check_batch(progress, batch)
 
 
 def test_a_batch_that_loses_a_topic_is_refused() -> None:
@@ -217,7 +217,7 @@ def test_only_the_newest_checkpoint_ever_fits(
     for step in steps:
         ends.append({"c": [ends[-1]["c"][0] + step]})
     published, restored = published % len(steps), restored % len(steps)
-    marker = replace(PUBLISHED_0, batch_id=published, offsets=ends[published + 1])
+    progress = replace(PUBLISHED_0, batch_id=published, offsets=ends[published + 1])
     batch = SourceBatch(
         query_id="q", batch_id=restored, start=ends[restored], end=ends[restored + 1]
     )
@@ -229,9 +229,9 @@ def test_only_the_newest_checkpoint_ever_fits(
     )
 
     try:
-        check_resume(marker, checkpoint, records_exist=True)
+        check_resume(progress, checkpoint, records_exist=True)
     except CheckpointMismatchError:
         assert continues is not None
-        assert continues != marker.offsets
+        assert continues != progress.offsets
     else:
-        assert continues in (None, marker.offsets)
+        assert continues in (None, progress.offsets)

@@ -1,4 +1,4 @@
-"""G-01: a state that is not the marker's is found before anything that it decided is published."""
+"""G-01: a state that is not the progress record's is found before anything that it decided is published."""
 
 from dataclasses import replace
 from typing import cast
@@ -16,12 +16,12 @@ from verdict.streaming.exactly_once.query import decider_query, lake_query
 from verdict.streaming.exactly_once.resume import Action
 from verdict.streaming.exactly_once.shards import EMPTY, UNKNOWN, check_states, states_after
 from verdict.streaming.exactly_once.transactions import Transactions
-from verdict.wire.marker import Marker, ShardState
+from verdict.wire.progress_record import ProgressRecord, ShardState
 from verdict.wire.topics import Topics
 
 pytestmark = pytest.mark.proves("C-17")
 
-MARKER = Marker(
+PROGRESS = ProgressRecord(
     query="decider",
     owner="me",
     generation=1,
@@ -33,7 +33,7 @@ MARKER = Marker(
     handler_version="1",
     shard_states=[ShardState(7, b"a" * 32), ShardState(9, b"b" * 32)],
 )
-NEW = replace(MARKER, shard_states=[])
+NEW = replace(PROGRESS, shard_states=[])
 NEXT = ShardState(10, b"c" * 32)
 
 
@@ -41,13 +41,13 @@ def batch(*moves: StateMove) -> SourceBatch:
     return SourceBatch(query_id="q", batch_id=5, start={}, end={}, moves=moves)
 
 
-def test_a_batch_that_begins_where_the_marker_ends_moves_its_shards_and_no_other() -> None:
-    moving = batch(StateMove(1, MARKER.shard_states[1], NEXT))
+def test_a_batch_that_begins_where_the_progress_record_ends_moves_its_shards_and_no_other() -> None:
+    moving = batch(StateMove(1, PROGRESS.shard_states[1], NEXT))
 
-    check_states(MARKER, moving, Action.PUBLISH)
+    check_states(PROGRESS, moving, Action.PUBLISH)
 
-    assert states_after(MARKER, moving) == [MARKER.shard_states[0], NEXT]
-    assert states_after(MARKER, batch()) == MARKER.shard_states
+    assert states_after(PROGRESS, moving) == [PROGRESS.shard_states[0], NEXT]
+    assert states_after(PROGRESS, batch()) == PROGRESS.shard_states
 
 
 @pytest.mark.proves("F-17")
@@ -56,11 +56,11 @@ def test_a_batch_that_begins_where_the_marker_ends_moves_its_shards_and_no_other
     [ShardState(0, bytes(32)), ShardState(8, b"b" * 32), ShardState(9, b"x" * 32)],
     ids=["lost", "older", "another's"],
 )
-def test_a_state_that_is_not_the_markers_is_refused_with_both_named(found: ShardState) -> None:
-    moving = batch(StateMove(0, MARKER.shard_states[0], NEXT), StateMove(1, found, NEXT))
+def test_a_state_that_is_not_the_progress_records_is_refused_with_both_named(found: ShardState) -> None:
+    moving = batch(StateMove(0, PROGRESS.shard_states[0], NEXT), StateMove(1, found, NEXT))
 
     with pytest.raises(ForeignStateError) as refused:
-        check_states(MARKER, moving, Action.PUBLISH)
+        check_states(PROGRESS, moving, Action.PUBLISH)
 
     said = str(refused.value)
     assert f"shard 1 is at entry {found.sequence} with the digest {found.digest.hex()[:16]}" in said
@@ -68,15 +68,15 @@ def test_a_state_that_is_not_the_markers_is_refused_with_both_named(found: Shard
     assert "`verdict recover`" in said
 
 
-def test_a_replay_of_what_is_published_must_end_where_the_marker_does() -> None:
+def test_a_replay_of_what_is_published_must_end_where_the_progress_record_does() -> None:
     before = ShardState(6, b"z" * 32)
-    right = batch(StateMove(0, before, MARKER.shard_states[0]))
+    right = batch(StateMove(0, before, PROGRESS.shard_states[0]))
 
-    check_states(MARKER, right, Action.SKIP)
+    check_states(PROGRESS, right, Action.SKIP)
     with pytest.raises(
         ForeignStateError, match="comes by the replay of this batch to entry 10"
     ) as refused:
-        check_states(MARKER, batch(StateMove(0, before, NEXT)), Action.SKIP)
+        check_states(PROGRESS, batch(StateMove(0, before, NEXT)), Action.SKIP)
     assert "deduplication_window_hours was changed since: then start once with" in str(
         refused.value
     )
@@ -91,11 +91,11 @@ def test_what_nobody_knows_yet_is_taken_as_it_is_shard_by_shard() -> None:
     assert known.shard_states == [UNKNOWN, NEXT]
     check_states(known, batch(StateMove(0, NEXT, NEXT), StateMove(1, NEXT, NEXT)), Action.PUBLISH)
     with pytest.raises(ForeignStateError):
-        check_states(known, batch(StateMove(1, MARKER.shard_states[1], NEXT)), Action.PUBLISH)
+        check_states(known, batch(StateMove(1, PROGRESS.shard_states[1], NEXT)), Action.PUBLISH)
 
 
-@pytest.mark.parametrize("previous", [None, MARKER], ids=["of all", "of a generation"])
-def test_a_first_marker_knows_that_each_shard_begins_empty(previous: Marker | None) -> None:
+@pytest.mark.parametrize("previous", [None, PROGRESS], ids=["of all", "of a generation"])
+def test_a_first_progress_record_knows_that_each_shard_begins_empty(previous: ProgressRecord | None) -> None:
     first = genesis(decider_query(Topics(APPLICATION), 2), previous, {}, 3)
     moving = batch(StateMove(2, EMPTY, NEXT))
 
@@ -111,7 +111,7 @@ def test_a_query_without_state_has_none() -> None:
     assert states_after(NEW, batch()) == []
 
 
-def replayed(published: Marker, move: StateMove, *outputs: OutputRecord) -> None:
+def replayed(published: ProgressRecord, move: StateMove, *outputs: OutputRecord) -> None:
     """Hand the batch over again that `published` tells of."""
     kafka = KafkaConfig(settings={"bootstrap.servers": "localhost:1"})
     idle = cast(Transactions, object())  # a replay writes nothing
@@ -126,7 +126,7 @@ def replayed(published: Marker, move: StateMove, *outputs: OutputRecord) -> None
 def test_a_replay_by_other_rules_is_told_as_such_though_its_states_differ(rules: str) -> None:
     """The state of other rules is another one, which nobody lost; that of the same rules was."""
     output = OutputRecord("order.events", b"order-1", b"{}")
-    published = replace(MARKER, digest=digest([output]))
+    published = replace(PROGRESS, digest=digest([output]))
     move = StateMove(0, ShardState(6, b"z" * 32), NEXT)
 
     with pytest.raises(ForeignStateError if rules == "1" else ReplayDiffersError):
@@ -136,15 +136,15 @@ def test_a_replay_by_other_rules_is_told_as_such_though_its_states_differ(rules:
 @pytest.mark.parametrize(
     ("states", "advice"),
     [
-        (MARKER.shard_states, "start once with the version that published it, or run `verdict rec"),
+        (PROGRESS.shard_states, "start once with the version that published it, or run `verdict rec"),
         ([], "gave [0-9a-f]{16}: run `verdict recover`"),
     ],
-    ids=["of today", "of before markers told of states"],
+    ids=["of today", "of before progress records told of states"],
 )
 def test_a_version_that_can_still_be_started_is_advised_and_no_other(
     states: list[ShardState], advice: str
 ) -> None:
-    published = replace(MARKER, digest=b"1" * 32, shard_states=states)
+    published = replace(PROGRESS, digest=b"1" * 32, shard_states=states)
 
     with pytest.raises(ReplayDiffersError, match=advice):
         replayed(published, StateMove(0, ShardState(6, b"z" * 32), NEXT))

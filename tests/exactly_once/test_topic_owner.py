@@ -9,7 +9,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from tests.application import APPLICATION
 from tests.topics import create
-from tests.wire.examples import PLACED_MARKER
+from tests.wire.examples import PLACED_PROGRESS
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.log_identity import Identities, Identity
 from verdict.adapters.kafka.reader import KafkaLog
@@ -21,20 +21,20 @@ from verdict.streaming.event_log.skips import SkipRequest
 from verdict.streaming.exactly_once import topic_owner
 from verdict.streaming.exactly_once.errors import UnreadableProgressRecordError
 from verdict.streaming.exactly_once.query import OWNER, Query
-from verdict.streaming.exactly_once.read_marker import SeenRecord
+from verdict.streaming.exactly_once.read_progress import SeenRecord
 from verdict.streaming.exactly_once.topic_owner import (
     OtherOwnerError,
     check_topics_owner,
     claim_topics,
     is_owner,
 )
-from verdict.wire.marker import Marker
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import Topics
 
 NOWHERE = KafkaConfig(settings={})
 HERE = Identity("here", {"order.events": "b", "order.commands": "c"})
-CLAIM = replace(PLACED_MARKER, owner="blue", cluster_id="here", topic_ids=dict(HERE.topic_ids))
+CLAIM = replace(PLACED_PROGRESS, owner="blue", cluster_id="here", topic_ids=dict(HERE.topic_ids))
 
 
 def test_who_has_claimed_all_of_them_owns_them() -> None:
@@ -56,18 +56,18 @@ def test_topics_that_are_no_more_are_nobodys() -> None:
 class Read:
     """What lies under the key of the owner, once nothing is open before it, and who waited."""
 
-    def __init__(self, marker: Marker | Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._marker = marker
+    def __init__(self, progress: ProgressRecord | Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._progress = progress
         self.waited: list[bool] = []
-        monkeypatch.setattr(topic_owner, "read_progress", self.marker)
+        monkeypatch.setattr(topic_owner, "read_progress", self.progress)
         monkeypatch.setattr(topic_owner, "Identities", lambda _: self)
         monkeypatch.setattr(topic_owner, "Transactions", lambda *_: self)
 
-    def marker(self, kafka: KafkaConfig, query: Query, *, wait: bool) -> SeenRecord:
+    def progress(self, kafka: KafkaConfig, query: Query, *, wait: bool) -> SeenRecord:
         self.waited.append(wait)
-        if isinstance(self._marker, Exception):
-            raise self._marker
-        return SeenRecord(self._marker if wait else None, settled=wait)
+        if isinstance(self._progress, Exception):
+            raise self._progress
+        return SeenRecord(self._progress if wait else None, settled=wait)
 
     def identity(self, topics: object) -> Identity:
         return HERE

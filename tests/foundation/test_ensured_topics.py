@@ -1,4 +1,4 @@
-"""G-01: topics are created for aggregates that no marker knows, and in nobody's place."""
+"""G-01: topics are created for aggregates that no progress record knows, and in nobody's place."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +32,7 @@ def has_read(engine: Engine, topics: Topics) -> None:
 
 
 @pytest.mark.proves("G-01")
-def test_a_topic_that_the_marker_knows_is_not_created_again(world: World) -> None:
+def test_a_topic_that_the_progress_record_knows_is_not_created_again(world: World) -> None:
     world.knows("invoice")
     gone = world.settings.topics.events("invoice")
     world.delete(gone)
@@ -56,7 +56,7 @@ def test_a_second_deployment_on_the_same_topics_is_refused_and_makes_nothing(wor
         ):
             create(second, world.kafka)
 
-    assert not world.has(second.topics.markers)
+    assert not world.has(second.topics.progress)
 
 
 @pytest.mark.proves("G-01")
@@ -84,7 +84,7 @@ def test_with_the_database_of_another_log_no_topic_is_created_or_claimed(
     assert created_here.isdisjoint(world.names())
 
 
-def test_an_aggregate_that_the_marker_does_not_know_gets_its_topics(world: World) -> None:
+def test_an_aggregate_that_the_progress_record_does_not_know_gets_its_topics(world: World) -> None:
     world.knows("loyalty")
     order = world.settings.topics.beside(world.settings.topics.events("order"))
     for topic in order:

@@ -13,19 +13,19 @@ from verdict.adapters.kafka.reader import KafkaLog
 from verdict.errors import VerdictError
 from verdict.model.source import Source
 from verdict.operations.repair.recreated_topics import recreate_topics
-from verdict.operations.repair.reset_progress import begin_without_marker
+from verdict.operations.repair.reset_progress import begin_without_progress
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables import position
 from verdict.read_side.tables.dead_letter_status import FOLLOWER
 from verdict.read_side.tables.same_log import bind_to_log
 from verdict.service.ensured_topics import ensure_topics
-from verdict.service.known_markers import queries_of
+from verdict.service.known_progress import queries_of
 from verdict.settings.discovery import database_url
 from verdict.streaming.event_log.skip_log import read_skips
 from verdict.streaming.event_log.skips import SkipRequest
 from verdict.streaming.exactly_once.restart import restart_from_progress
 from verdict.wire.partitions import TopicPartition
-from verdict.wire.skip_decision import Kind
+from verdict.wire.skip_record import Kind
 
 pytestmark = pytest.mark.kafka
 WISH = SkipRequest(who="ann", why="a script of ours", at=1_700_000_000_000)
@@ -90,7 +90,7 @@ def test_commands_that_are_sent_before_the_new_topic_is_ready_are_decided(
     assert recreate(world) == [commands]
 
     ensure_topics(world.settings, world.kafka)
-    assert world.marker().offsets[commands] == [4]
+    assert world.progress().offsets[commands] == [4]
     undecided = [record for record in world.records(commands) if record[0] >= 4]
     assert [value for _, value, _ in undecided] == [b"one", b"two"]
     assert [headers for *_, headers in undecided] == [[("name", b"one")], [("name", b"two")]]
@@ -104,7 +104,7 @@ def test_what_nothing_follows_any_more_continues_above_where_that_was_left(
     [reactions] = [one for one in queries_of(world.settings) if one.name == "reactions"]
     sold = topics.named("POS")
     world.write(sold, b"sale", b"sale", b"sale")
-    begin_without_marker(reactions, kafka, topics, WISH, at_the_ends=True)
+    begin_without_progress(reactions, kafka, topics, WISH, at_the_ends=True)
     fewer = tuple(one for one in reactions.inputs if one != sold)
     restart_from_progress(replace(reactions, inputs=fewer), kafka).close()
     world.delete(sold)
@@ -112,7 +112,7 @@ def test_what_nothing_follows_any_more_continues_above_where_that_was_left(
     assert recreate(world) == [sold]
 
     with closing(restart_from_progress(reactions, kafka)) as again:
-        assert again.marker.offsets[sold] == [3]
+        assert again.progress.offsets[sold] == [3]
     assert end(world, sold) >= 3
 
 
@@ -121,7 +121,7 @@ def test_one_that_was_interrupted_is_done_again(world: World, database: Engine) 
     """Killed before anybody was told, there is a topic that continues where it should."""
     commands = world.settings.topics.commands("position")
     world.has_decided(commands, 3)
-    ids, cluster = dict(world.marker().topic_ids), world.marker().cluster_id
+    ids, cluster = dict(world.progress().topic_ids), world.progress().cluster_id
     world.delete(commands)
     recreate(world)
     world.knows_again(cluster, ids)
@@ -137,15 +137,15 @@ def test_without_a_progress_record_nobody_knows_how_far_a_topic_was_read(
     world: World, database: Engine
 ) -> None:
     """A new topic would begin at 0, and every offset be given a second time."""
-    marker, topics = world.marker(), world.settings.topics
-    world.forget_marker()
+    progress, topics = world.progress(), world.settings.topics
+    world.forget_progress()
     world.delete(topics.commands("order"))
 
     with pytest.raises(VerdictError, match=r"order\.commands is gone, and so is the progress"):
         recreate(world)
 
     assert not world.has(topics.commands("order"))
-    world.remember(marker)
+    world.remember(progress)
     assert recreate(world) == [topics.commands("order")]
 
 

@@ -22,10 +22,10 @@ from verdict.read_side.tables.same_log import bind_to_log, require_same_database
 from verdict.streaming.event_log.skip_log import read_skips
 from verdict.streaming.event_log.skips import SkipRequest
 from verdict.streaming.exactly_once.query import DECIDER, decider_query
-from verdict.streaming.exactly_once.read_marker import readable_marker
-from verdict.wire.marker import Marker
+from verdict.streaming.exactly_once.read_progress import readable_progress
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.records import encode
-from verdict.wire.skip_decision import Kind
+from verdict.wire.skip_record import Kind
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(300)]
 WISH = SkipRequest(who="ann", why="the power failed", at=1_700_000_000_000)
@@ -88,14 +88,14 @@ class PowerFailure:
                 for event in [decode_event("order", bytes(one.value() or b""))]
             ]  # fmt: skip
 
-    def progress(self) -> Marker:
+    def progress(self) -> ProgressRecord:
         """Return the progress record of the command processor."""
-        marker = readable_marker(self.kafka, decider_query(self.books.topics, 1), wait=True)
-        assert marker is not None
-        return marker
+        progress = readable_progress(self.kafka, decider_query(self.books.topics, 1), wait=True)
+        assert progress is not None
+        return progress
 
-    def record_of(self, marker: Marker) -> Written:
-        return self.books.topics.markers, DECIDER.encode(), encode(marker), 0
+    def record_of(self, progress: ProgressRecord) -> Written:
+        return self.books.topics.progress, DECIDER.encode(), encode(progress), 0
 
     def rows(self, view: str) -> list[tuple[object, ...]]:
         with self.books.read_side.engine.connect() as connection:

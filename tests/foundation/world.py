@@ -14,11 +14,11 @@ from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.service.ensured_topics import ensure_topics
 from verdict.settings.load import load_settings
 from verdict.streaming.exactly_once.checkpoint import FRESH
-from verdict.streaming.exactly_once.fencing import claim_query, write_marker
+from verdict.streaming.exactly_once.fencing import claim_query, write_progress
 from verdict.streaming.exactly_once.query import decider_query
-from verdict.streaming.exactly_once.read_marker import read_progress
+from verdict.streaming.exactly_once.read_progress import read_progress
 from verdict.streaming.exactly_once.transactions import Transactions
-from verdict.wire.marker import Marker
+from verdict.wire.progress_record import ProgressRecord
 
 
 class World:
@@ -34,15 +34,15 @@ class World:
         ensure_topics(self.settings, self.kafka)
         owner = claim_query(self._query, self.kafka, FRESH)
         owner.close()
-        self._marker = owner.marker
+        self._progress = owner.progress
 
     def knows(self, aggregate_type: str) -> None:
-        """Let the marker know one aggregate only, with the ids of its topics."""
+        """Let the progress record know one aggregate only, with the ids of its topics."""
         of = set(self.settings.topics.beside(self.settings.topics.events(aggregate_type)))
-        known, offsets = self._marker.topic_ids.items(), self._marker.offsets.items()
+        known, offsets = self._progress.topic_ids.items(), self._progress.offsets.items()
         self.remember(
             replace(
-                self._marker,
+                self._progress,
                 topic_ids={name: id for name, id in known if name in of},
                 offsets={name: at for name, at in offsets if name in of},
             )
@@ -74,26 +74,26 @@ class World:
             return [(one.offset() or 0, _bytes(one.value()), one.headers()) for one in found]
 
     def has_decided(self, topic: str, offset: int) -> None:
-        """Let the decider's marker say how far it has read a topic of commands."""
-        self.remember(replace(self.marker(), offsets={**self._marker.offsets, topic: [offset]}))
+        """Let the decider's progress record say how far it has read a topic of commands."""
+        self.remember(replace(self.progress(), offsets={**self._progress.offsets, topic: [offset]}))
 
     def knows_again(self, cluster_id: str | None, topic_ids: dict[str, str]) -> None:
-        """Let the marker have the ids that it had before."""
-        self.remember(replace(self.marker(), cluster_id=cluster_id, topic_ids=topic_ids))
+        """Let the progress record have the ids that it had before."""
+        self.remember(replace(self.progress(), cluster_id=cluster_id, topic_ids=topic_ids))
 
-    def remember(self, marker: Marker) -> None:
-        """Let this be the decider's marker."""
+    def remember(self, progress: ProgressRecord) -> None:
+        """Let this be the decider's progress record."""
         transactions = Transactions(self.kafka, self._query.transactional_id)
-        write_marker(transactions, self._query, self.kafka, marker).close()
+        write_progress(transactions, self._query, self.kafka, progress).close()
 
-    def forget_marker(self) -> None:
+    def forget_progress(self) -> None:
         """Write a tombstone in its place."""
         producer = Producer(dict(self.kafka.settings))
-        producer.produce(self._query.markers, None, self._query.key)
+        producer.produce(self._query.progress_topic, None, self._query.key)
         assert producer.flush(30) == 0
 
-    def marker(self) -> Marker:
-        found = read_progress(self.kafka, self._query, wait=True).marker
+    def progress(self) -> ProgressRecord:
+        found = read_progress(self.kafka, self._query, wait=True).progress
         assert found is not None
         return found
 

@@ -20,14 +20,14 @@ from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.offsets import ends
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.model.recorded_event import RecordedEvent
-from verdict.operations.repair.reset_progress import begin_without_marker
+from verdict.operations.repair.reset_progress import begin_without_progress
 from verdict.reactions.lake.running import lake
 from verdict.reactions.lake.table import NAME, LakeSpan, position
 from verdict.settings.load import load_settings
 from verdict.streaming.event_log.skips import SkipRequest
 from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
 from verdict.streaming.exactly_once.query import lake_query
-from verdict.streaming.exactly_once.read_marker import read_progress
+from verdict.streaming.exactly_once.read_progress import read_progress
 from verdict.streaming.queries.source import StreamContext
 from verdict.streaming.queries.stateless import StatelessProcessor
 
@@ -53,7 +53,7 @@ class Shop:
         self.sold = 0  # line items
         self._log = EventLog(partitions=2, aggregate_type="invoice")
         self._invoices = 0
-        books = {self.topics.dead_letters, self.topics.markers, self.topics.decisions}
+        books = {self.topics.dead_letters, self.topics.progress, self.topics.skips}
         create(servers, self.topics, {self.topics.events("invoice"), *books})
         self._producer = Producer(
             {**self.kafka.settings, "transactional.id": f"{prefix}decider", "log_level": 0}
@@ -82,16 +82,16 @@ class Shop:
         self._produce(0, value)
         self._producer.commit_transaction(30)
 
-    def write_marker(self, value: bytes | None) -> None:
-        """Put what nobody should in the place of the marker."""
+    def write_progress(self, value: bytes | None) -> None:
+        """Put what nobody should in the place of the progress record."""
         producer = Producer(dict(self.kafka.settings))
-        producer.produce(self.topics.markers, value, self.query.key)
+        producer.produce(self.topics.progress, value, self.query.key)
         assert producer.flush(30) == 0
 
     def begin_anew(self) -> None:
         """Do what the errors of the lake tell to do."""
         wish = SkipRequest(who="ada", why="a test", at=1)
-        begin_without_marker(self.query, self.kafka, self.topics, wish, at_the_ends=False)
+        begin_without_progress(self.query, self.kafka, self.topics, wish, at_the_ends=False)
 
     @contextmanager
     def lake(self, on_step: OnStep = ignore_step) -> Iterator[StatelessProcessor]:
@@ -114,7 +114,7 @@ class Shop:
             running.stop()
 
     def catch_up(self) -> None:
-        """Run the lake until everything that was sold is behind its marker."""
+        """Run the lake until everything that was sold is behind its progress record."""
         with self.lake() as lake:
             follow(lake, self.is_caught_up)
 
@@ -125,9 +125,9 @@ class Shop:
         return self.marked() == position(ends(kept))
 
     def marked(self) -> int | None:
-        """Return the position of the marker."""
-        marker = read_progress(self.kafka, self.query, wait=True).marker
-        return None if marker is None else position(marker.offsets)
+        """Return the position of the progress record."""
+        progress = read_progress(self.kafka, self.query, wait=True).progress
+        return None if progress is None else position(progress.offsets)
 
     def letters(self) -> list[Message]:
         with KafkaLog(self.kafka.settings, 30) as log:

@@ -91,7 +91,7 @@ def test_no_personal_value_is_in_any_byte_of_any_file(shop: Shop) -> None:
 @pytest.mark.parametrize(
     ("step", "seen"),
     the_first_of(
-        (Failpoint.OUTPUT_COMPUTED, True),  # in place, and no marker
+        (Failpoint.OUTPUT_COMPUTED, True),  # in place, and no progress record
         (Failpoint.CLAIMED, False),
         (Failpoint.FILES_WRITTEN, False),
         (Failpoint.BEFORE_COMMIT, True),
@@ -172,26 +172,26 @@ def test_what_is_no_event_becomes_one_letter_and_the_others_go_on(shop: Shop) ->
 
 @pytest.mark.long
 @pytest.mark.proves("P-06")
-def test_files_and_marker_must_belong_together(shop: Shop) -> None:
+def test_files_and_progress_record_must_belong_together(shop: Shop) -> None:
     shop.sell(3)
     shop.catch_up()
     kept = shop.data_dir / "kept"
 
     shop.table.rename(kept)
     with pytest.raises(
-        CheckpointMismatchError, match=r"ends at 0, its marker at 5 .* remove the folder, then run"
+        CheckpointMismatchError, match=r"ends at 0, its progress record at 5 .* remove the folder, then run"
     ):
         shop.catch_up()
-    shop.write_marker(b"garbage")
+    shop.write_progress(b"garbage")
     with pytest.raises(
         UnreadableProgressRecordError, match=r"run `verdict recover --begin lake --reason …`"
     ):
         shop.catch_up()
-    shop.write_marker(None)
+    shop.write_progress(None)
     shop.table.rmdir()
     kept.rename(shop.table)
     with pytest.raises(
-        CheckpointMismatchError, match="holds batches up to 5, and no marker says so"
+        CheckpointMismatchError, match="holds batches up to 5, and no progress record says so"
     ):
         shop.catch_up()
 
@@ -211,7 +211,7 @@ def test_a_lake_from_before_is_not_gone_on_with(shop: Shop) -> None:
     rmtree(shop.table)
     backup.rename(shop.table)
 
-    with pytest.raises(CheckpointMismatchError, match="ends at 5, its marker at 10"):
+    with pytest.raises(CheckpointMismatchError, match="ends at 5, its progress record at 10"):
         shop.catch_up()
 
 

@@ -22,7 +22,7 @@ from verdict.reactions.dead_letters.steps import OnStep
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables.dead_letters import table
 from verdict.streaming.exactly_once.failpoints import ignore_step
-from verdict.wire.letter import Pairs
+from verdict.wire.dead_letter_record import Pairs
 from verdict.wire.topics import Topics
 
 NOW = 1_795_300_000_000
@@ -126,7 +126,7 @@ class Desk:
     def retries(self, topic: str | None = None) -> list[Message]:
         """Return what a read_committed consumer sees on a topic, on `retry` if none is named.
 
-        A commit returns before its markers are in the log; so all transactions have to be over.
+        A commit returns before its progress records are in the log; so all transactions have to be over.
         """
         name = topic or self.topics.retry
         with KafkaLog(self.kafka.settings, 60) as log:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from verdict.model.source import Source
 from verdict.wire.backoff import LONGEST_S, InvalidBackoffError, back_off, wait_ms
-from verdict.wire.letter import Letter
+from verdict.wire.dead_letter_record import DeadLetterRecord
 
 pytestmark = pytest.mark.proves("R-02")
 
@@ -17,12 +17,12 @@ durations = st.tuples(st.integers(0, 5000), st.sampled_from([*MILLIS]))
 attempts = st.integers(0, 2000)
 
 
-def by_size(found: Letter) -> float:
+def by_size(found: DeadLetterRecord) -> float:
     """Wait for a second per byte."""
     return len(found.value or b"")
 
 
-def broken(found: Letter) -> float:
+def broken(found: DeadLetterRecord) -> float:
     """Hold a bug."""
     raise KeyError("no")
 
@@ -30,8 +30,8 @@ def broken(found: Letter) -> float:
 DECLARED = {"by-size": by_size, "broken": broken}
 
 
-def letter(attempt: int = 0, value: bytes | None = None) -> Letter:
-    return Letter(
+def letter(attempt: int = 0, value: bytes | None = None) -> DeadLetterRecord:
+    return DeadLetterRecord(
         source=Source("dead-letters", 0, 0), timestamp=0, key=None, value=value, attempt=attempt
     )
 

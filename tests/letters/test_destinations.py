@@ -12,7 +12,7 @@ THERE = {
     *(topic.name for topic in Topics(APPLICATION, "other", "us.").all()),
     *(topic.name for topic in Topics(APPLICATION).all()),
     *Topics(APPLICATION).beside("us.customer.commands"),
-    "parcels", "bills", "parcels.late", "__consumer_offsets", "shop.markers",
+    "parcels", "bills", "parcels.late", "__consumer_offsets", "shop.progress",
 }  # fmt: skip
 
 
@@ -45,9 +45,9 @@ def test_anything_else_is_closed_and_the_way_to_open_it_is_said(allowed: tuple[s
     "topic",
     [
         TOPICS.events("order"), TOPICS.responses("order"), TOPICS.rejected("order"),
-        TOPICS.dead_letters, TOPICS.markers, TOPICS.decisions, TOPICS.owners, "__consumer_offsets",
-        "us.order.commands", "us.order.events", "us.other.markers", "us.dead-letters",
-        "order.commands", "dead-letters", "verdict.markers",
+        TOPICS.dead_letters, TOPICS.progress, TOPICS.skips, TOPICS.owners, "__consumer_offsets",
+        "us.order.commands", "us.order.events", "us.other.progress", "us.dead-letters",
+        "order.commands", "dead-letters", "verdict.progress",
         "us.POS", "us.retry", "us.shipment", "us.share-holders", "us.customer.commands", "POS",
         TOPICS.named("shipment"), TOPICS.named("share-holders"),
     ],

@@ -11,7 +11,7 @@ from verdict.reactions.dead_letters.headers import as_json, from_json
 from verdict.reactions.dead_letters.row import RetryRules, row_of
 from verdict.wire.cloud_events import DEAD_LETTER
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.letter import Letter, Pairs
+from verdict.wire.dead_letter_record import DeadLetterRecord, Pairs
 from verdict.wire.records import decode, encode
 
 NOW = 1_795_300_000_000
@@ -46,7 +46,7 @@ sensible = st.sampled_from(
 contents = st.one_of(st.none(), st.binary(max_size=20), sensible)
 headers = st.lists(st.tuples(st.one_of(names, st.text(max_size=5)), contents), max_size=6)
 letters = st.builds(
-    Letter,
+    DeadLetterRecord,
     source=st.just(Source("dead-letters", 0, 7)),
     timestamp=st.integers(-(2**63), 2**63 - 1),
     key=st.one_of(st.none(), st.binary(max_size=5)),
@@ -56,10 +56,10 @@ letters = st.builds(
 )
 
 
-def own_letter(*headers: tuple[str, bytes]) -> Letter:
+def own_letter(*headers: tuple[str, bytes]) -> DeadLetterRecord:
     """Return a letter of ours, with these headers besides."""
     said = (("ce_type", DEAD_LETTER.encode()), *headers)
-    return Letter(
+    return DeadLetterRecord(
         source=Source("dead-letters", 0, 7), timestamp=5, key=b"order-1", value=OWN, headers=said
     )
 
@@ -102,7 +102,7 @@ def test_what_came_with_a_key_that_was_cut_does_not_go_back() -> None:
 
 @pytest.mark.proves("R-06")
 @given(letters)
-def test_every_letter_is_a_row_that_waits_or_says_why_it_does_not(letter: Letter) -> None:
+def test_every_letter_is_a_row_that_waits_or_says_why_it_does_not(letter: DeadLetterRecord) -> None:
     row = row_of(letter, RULES)
 
     assert row == row_of(letter, RULES)
@@ -123,7 +123,7 @@ def test_a_letter_waits_from_when_it_is_taken_in_whatever_time_was_stamped_on_it
     stamped: int,
 ) -> None:
     """G-04: a clock that leaps neither fires a letter early nor keeps it for years."""
-    letter = Letter(source=Source("dead-letters", 0, 7), timestamp=stamped, key=b"k", value=b"v")
+    letter = DeadLetterRecord(source=Source("dead-letters", 0, 7), timestamp=stamped, key=b"k", value=b"v")
 
     assert row_of(letter, RULES)["due_at"] == NOW + 1000
 

@@ -306,7 +306,7 @@ def test_what_cannot_be_understood_is_parked_and_the_stream_goes_on(desk: Desk) 
     """R-06: with its raw bytes, and an error that says what to do."""
     for name, (headers, _) in MISLEADING.items():
         desk.put([name.encode()], key=b"\xff", headers=headers)
-    desk.put([None], key=None, headers={"retry_topic": desk.topics.markers})
+    desk.put([None], key=None, headers={"retry_topic": desk.topics.progress})
     desk.put([b"sound"])
     desk.take_in()
     desk.now = NOW + 10**9

@@ -9,7 +9,7 @@ from verdict.adapters.sql.schema_names import TABLES
 from verdict.model.source import Source
 from verdict.read_side.schema.database import create_read_side
 from verdict.read_side.tables.dead_letters import table
-from verdict.wire.letter import dead_letter_id
+from verdict.wire.dead_letter_record import dead_letter_id
 
 
 def retrying(desk: Desk, backoff: str = "fixed:1s") -> RunningRetry:

@@ -14,7 +14,7 @@ from verdict.http.diagram import Box, picture
 from verdict.operations.inspect.event_model import EventModel, causes_in
 
 CAUSES = causes_in(app, {})
-READ_MODELS = (
+PROJECTIONS = (
     "client_overview",
     "client_recent_order",
     "program_tally",
@@ -39,7 +39,7 @@ def follows() -> dict[str, tuple[str, ...]]:
 def test_it_is_what_the_application_declares() -> None:
     declared = [*(one.name for one in app.policies), *(one.name for one in app.notifications)]
 
-    assert {*follows()} == {*declared, *READ_MODELS, "invoice_line"}
+    assert {*follows()} == {*declared, *PROJECTIONS, "invoice_line"}
     assert follows()["client_overview"] == ("order", "position")
     assert follows()["us_holder_from_state"] == ("share-holders",)
     assert [*CAUSES.asking("loyalty")] == ["award_points (AwardPoints)"]

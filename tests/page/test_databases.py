@@ -21,14 +21,14 @@ from verdict.settings.database_roles import SUPPORT
 
 JSON = [
     "/state/order/o-1?at_version=1", "/history/invoice/inv-1?_limit=1&_offset=1",
-    f"/trace/{FLOW}", f"/why/{LATE}",
+    f"/trace/{FLOW}", f"/explain/{LATE}",
     "/read/outcome?duplicate=false&_limit=3", "/read/order_state?version=2",
     "/read/event_archive?aggregate_type=order&_offset=1",
     "/read/outcome?decided_at=2020-01-01T00:00:00Z",
 ]  # fmt: skip
 HTML = [
-    "/", "/refusals?reason=VERSION_CONFLICT", "/life?aggregate=order&id=o-1&version=1",
-    f"/flow?id={FLOW}", f"/why?id={LATE}", "/sql?q=select+count(*)+from+outcome", "/rates",
+    "/", "/rejections?reason=VERSION_CONFLICT", "/aggregate?aggregate=order&id=o-1&version=1",
+    f"/flow?id={FLOW}", f"/explain?id={LATE}", "/sql?q=select+count(*)+from+outcome", "/rates",
     "/commands?outcome=BUSINESS_RULE&rule_code=OVERFILL&actor=ada&since=2020-01-01T00:00",
     "/commands?aggregate_type=order&aggregate_id=o-1", "/commands?correlation_id=orders",
     "/events?aggregate_type=order&event_type=OrderFilled&until=2100-01-01",
@@ -54,8 +54,8 @@ def test_pages_and_answers_are_the_same(new_database: Callable[[], str], opened:
     assert [len(told[path].json()["rows"]) for path in JSON[4:]] == [3, 2, 4, 0]
     assert told[JSON[4]].json()["next"].endswith("_limit=3&_offset=3")
     assert "ACCEPTED" in told["/"].text
-    assert "BUSINESS_RULE" in told["/refusals?reason=VERSION_CONFLICT"].text
-    assert "OrderFilled by" in told["/refusals?reason=VERSION_CONFLICT"].text
+    assert "BUSINESS_RULE" in told["/rejections?reason=VERSION_CONFLICT"].text
+    assert "OrderFilled by" in told["/rejections?reason=VERSION_CONFLICT"].text
     for path in ("/audit", "/events", "/search?q=order.commands:0:0"):
         assert "not checked" not in browser.get(path, headers=BEARER).text
         assert browser.get(path, headers=BEARER).status_code == 200
@@ -75,9 +75,9 @@ def test_pages_of_a_list_have_every_row_once(
     fill(url)
     browser = opened(database_url=url, page_token=TOKEN).browser
 
-    assert len({*followed(browser, "/commands", r"/why\?id=([^\"]+)")}) == 13
-    assert len(followed(browser, "/commands", r"/why\?id=([^\"]+)")) == 13
-    assert len(followed(browser, "/events", r"/why\?id=")) == 7
+    assert len({*followed(browser, "/commands", r"/explain\?id=([^\"]+)")}) == 13
+    assert len(followed(browser, "/commands", r"/explain\?id=([^\"]+)")) == 13
+    assert len(followed(browser, "/events", r"/explain\?id=")) == 7
     names = followed(browser, "/aggregates?type=order", r"id=([^\"]+)\"><bdi>")
     assert [*map(unquote, names)] == [ODD.replace(" ", "+"), "gone", "o-1"]
 
@@ -113,7 +113,7 @@ def test_what_is_personal_needs_the_token(new_database: Callable[[], str], opene
     fill(url)
     browser = opened(database_url=url, page_token=TOKEN).browser
 
-    for path in ("/read/event_archive", f"/trace/{FLOW}", "/life?aggregate=invoice&id=inv-1"):
+    for path in ("/read/event_archive", f"/trace/{FLOW}", "/aggregate?aggregate=invoice&id=inv-1"):
         masked, whole = browser.get(path).text, browser.get(path, headers=BEARER).text
         assert not [one for one in PERSONAL if one in masked]
         assert [one for one in PERSONAL if one in whole] == [*PERSONAL]

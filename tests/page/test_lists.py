@@ -23,7 +23,7 @@ def test_filters_are_kept_and_narrow_a_list(shown: TestClient) -> None:
     nothing = text(shown.get("/events?event_type=Never").text)
 
     assert "BUSINESS_RULE OVERFILL FillOrder order o-1 ada cannot fill 99" in text(page)
-    assert page.count('href="/why') == 1
+    assert page.count('href="/explain') == 1
     assert 'name="outcome" value="BUSINESS_RULE"' in page
     assert "No event is like this." in nothing
 

@@ -20,18 +20,18 @@ from verdict.operations.status.status import BlockedAggregateStatus, Problem, Ve
 from verdict.settings.discovery import DATABASE
 
 EVERY = [
-    "/", "/live", "/rates", "/refusals", "/refusals?reason=BUSINESS_RULE", "/flow", "/sql",
+    "/", "/live", "/rates", "/rejections", "/rejections?reason=BUSINESS_RULE", "/flow", "/sql",
     "/application", "/rates/live", "/commands", "/commands?outcome=BUSINESS_RULE", "/events",
     "/events?actor=nobody", "/aggregates", "/aggregates?type=invoice&start=z", "/audit",
     "/search", "/search?q=o-1", "/search?q=nobody", "/search?q=order.commands:0:1",
     "/flow?id=nobody",
-    "/life?aggregate=order&id=o-1", "/life?aggregate=order&id=o-1&version=1",
-    "/life?aggregate=order&id=o-1&from=0&version=2",
-    "/life?aggregate=order&id=gone", "/life?aggregate=order&id=nobody", "/life?aggregate=x&id=y",
-    f"/why?id={LATE}", "/why?id=nobody", "/sql?q=select+1",
+    "/aggregate?aggregate=order&id=o-1", "/aggregate?aggregate=order&id=o-1&version=1",
+    "/aggregate?aggregate=order&id=o-1&from=0&version=2",
+    "/aggregate?aggregate=order&id=gone", "/aggregate?aggregate=order&id=nobody", "/aggregate?aggregate=x&id=y",
+    f"/explain?id={LATE}", "/explain?id=nobody", "/sql?q=select+1",
     "/?" + urlencode({"id": ODD}), "/flow?" + urlencode({"id": ODD}),
-    "/why?" + urlencode({"id": ODD}), "/life?" + urlencode({"aggregate": "order", "id": ODD}),
-    "/sql?" + urlencode({"q": ODD}), "/refusals?" + urlencode({"reason": ODD}),
+    "/explain?" + urlencode({"id": ODD}), "/aggregate?" + urlencode({"aggregate": "order", "id": ODD}),
+    "/sql?" + urlencode({"q": ODD}), "/rejections?" + urlencode({"reason": ODD}),
     "/search?" + urlencode({"q": ODD}), "/commands?" + urlencode({"aggregate_id": ODD}),
     "/events?" + urlencode({"actor": ODD}), "/aggregates?" + urlencode({"start": ODD}),
 ]  # fmt: skip
@@ -124,7 +124,7 @@ def test_a_hint_leads_to_the_page_that_does_it(opened: Opened) -> None:
     page.looked.find(problems=(Problem(f"2 letters are parked: {said}"),))
 
     answer = page.browser.get("/live").text
-    link = '<a href="/letters" title="verdict blocked list">Needs attention</a>'
+    link = '<a href="/attention" title="verdict blocked list">Needs attention</a>'
     assert f"2 letters are parked: see {link}, or `verdict recover --skip &lt;img" in answer
 
 
@@ -139,7 +139,7 @@ def test_a_page_names_deployment_and_version_and_what_it_verified(opened: Opened
 
 
 def test_a_life_has_the_refused_too_and_the_state_at_any_version(shown: TestClient) -> None:
-    said = text(shown.get("/life?aggregate=order&id=o-1&version=1").text)
+    said = text(shown.get("/aggregate?aggregate=order&id=o-1&version=1").text)
 
     assert "At version 1 of 2: ACTIVE" in said
     assert "chain holds" in said
@@ -148,15 +148,15 @@ def test_a_life_has_the_refused_too_and_the_state_at_any_version(shown: TestClie
     assert "ModifyOrder VERSION_CONFLICT expected version 1" in said
     assert "FillOrder BUSINESS_RULE" in said
     assert "2 OrderFilled quantity 4, price_cents 1 as the archive's columns have it" in said
-    assert "filled 0 4" in text(shown.get("/life?aggregate=order&id=o-1").text)
+    assert "filled 0 4" in text(shown.get("/aggregate?aggregate=order&id=o-1").text)
 
 
 def test_any_two_versions_are_side_by_side(shown: TestClient) -> None:
-    said = text(shown.get("/life?aggregate=order&id=o-1&from=0&version=2").text)
+    said = text(shown.get("/aggregate?aggregate=order&id=o-1&from=0&version=2").text)
 
     assert "field at version 0 at version 2" in said
     assert f"filled {NOTHING} 4" in said
-    gone = "/life?aggregate=order&id=o-1&from=-1"
+    gone = "/aggregate?aggregate=order&id=o-1&from=-1"
     assert "there is no version -1" in shown.get(gone, headers={"accept": "text/html"}).text
 
 
@@ -174,7 +174,7 @@ def test_where_an_event_was_altered_all_are_shown_and_which(
     database.close()
 
     browser = opened(data_dir=tmp_path, page_token=TOKEN).browser
-    said = text(browser.get("/life?aggregate=order&id=o-1", headers=given).text)
+    said = text(browser.get("/aggregate?aggregate=order&id=o-1", headers=given).text)
     assert "order 'o-1'" in said
     assert "2 OrderFilled quantity 4" in said
     assert "chain holds" not in said
@@ -189,7 +189,7 @@ def test_a_flow_goes_over_policies_and_has_the_refused_too(shown: TestClient) ->
 
 
 def test_why_names_who_won(shown: TestClient) -> None:
-    said = text(shown.get(f"/why?id={LATE}").text)
+    said = text(shown.get(f"/explain?id={LATE}").text)
 
     assert "What its sender had not seen" in said
     assert "2 OrderFilled" in said
@@ -197,10 +197,10 @@ def test_why_names_who_won(shown: TestClient) -> None:
 
 
 def test_refusals_are_grouped_by_reason(shown: TestClient) -> None:
-    said = text(shown.get("/refusals?reason=VERSION_CONFLICT").text)
+    said = text(shown.get("/rejections?reason=VERSION_CONFLICT").text)
 
     assert "BUSINESS_RULE order FillOrder 1" in said
-    assert "ada OVERFILL cannot fill" in text(shown.get("/refusals?reason=BUSINESS_RULE").text)
+    assert "ada OVERFILL cannot fill" in text(shown.get("/rejections?reason=BUSINESS_RULE").text)
     assert (
         "expected version 1, order 'o-1' is ACTIVE at version 2 OrderFilled by its command" in said
     )
@@ -240,7 +240,7 @@ def test_rates_say_when_the_newest_outcomes_are_not_there_yet(opened: Opened, fi
 @pytest.mark.proves("S-05")
 @pytest.mark.parametrize(
     "path",
-    ["/life?aggregate=invoice&id=inv-1", f"/flow?id={FLOW}", "/sql?q=select+*+from+event_archive"],
+    ["/aggregate?aggregate=invoice&id=inv-1", f"/flow?id={FLOW}", "/sql?q=select+*+from+event_archive"],
 )
 def test_what_is_personal_is_seen_with_the_token_alone(shown: TestClient, path: str) -> None:
     assert not [one for one in PERSONAL if one in shown.get(path).text]

@@ -75,7 +75,7 @@ def test_the_state_at_a_time_is_that_of_what_was_decided_by_then(
 @pytest.mark.parametrize(
     "path",
     ["/state/order/nobody", "/state/nothing/o-1", "/state/order/o-1?at_version=3",
-     "/history/order/nobody", "/trace/nobody", "/why/nobody", "/read/nothing"],
+     "/history/order/nobody", "/trace/nobody", "/explain/nobody", "/read/nothing"],
 )  # fmt: skip
 def test_what_is_not_there_is_said(shown: TestClient, path: str) -> None:
     told = asked(shown, path, 404)
@@ -88,7 +88,7 @@ def test_ids_of_any_characters_are_asked_for(shown: TestClient) -> None:
     assert asked(shown, f"/state/order/{odd}")["aggregate_id"] == ODD
     assert len(asked(shown, f"/history/order/{odd}")["commands"]) == 2
     assert len(asked(shown, f"/trace/{odd}")["commands"]) == 2
-    assert asked(shown, f"/why/{odd}")["command_id"] == ODD
+    assert asked(shown, f"/explain/{odd}")["command_id"] == ODD
 
 
 def test_a_history_has_the_refused_too(shown: TestClient) -> None:
@@ -158,7 +158,7 @@ def test_as_much_of_a_flow_as_is_asked_for_and_what_was_left_out_is_no_secret(
 
 def test_a_flow_and_why_are_as_the_verbs_tell_them(shown: TestClient) -> None:
     [event] = asked(shown, f"/trace/{FLOW}")["commands"][0]["events"]
-    [record] = asked(shown, f"/why/{LATE}")["records"]
+    [record] = asked(shown, f"/explain/{LATE}")["records"]
 
     assert event["asked"][0]["policy"] == "award_points"
     assert record["winners"][0]["command_id"] == "first"

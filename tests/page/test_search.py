@@ -36,17 +36,17 @@ def test_an_id_that_one_thing_has_leads_there(shown: TestClient, filled: Path) -
         "WHERE command_id = 'late'",
     )
 
-    assert led_to(shown, LATE) == f"/why?id={LATE}"
+    assert led_to(shown, LATE) == f"/explain?id={LATE}"
     assert led_to(shown, FLOW) == f"/flow?id={FLOW}"
-    assert led_to(shown, " inv-1 ") == "/life?aggregate=invoice&id=inv-1"
-    assert led_to(shown, str(event)) == "/life?aggregate=order&id=o-1&version=2"
-    assert led_to(shown, str(place)) == "/life?aggregate=order&id=o-1&version=2"
-    assert led_to(shown, str(command)) == f"/why?id={LATE}"
+    assert led_to(shown, " inv-1 ") == "/aggregate?aggregate=invoice&id=inv-1"
+    assert led_to(shown, str(event)) == "/aggregate?aggregate=order&id=o-1&version=2"
+    assert led_to(shown, str(place)) == "/aggregate?aggregate=order&id=o-1&version=2"
+    assert led_to(shown, str(command)) == f"/explain?id={LATE}"
 
 
 def test_what_was_taken_for_a_flow_or_a_command_is_found(shown: TestClient) -> None:
-    for path in ("/flow?id=inv-1", "/why?id=inv-1"):
-        assert shown.get(path).url.path == "/life"
+    for path in ("/flow?id=inv-1", "/explain?id=inv-1"):
+        assert shown.get(path).url.path == "/aggregate"
 
 
 def test_an_id_that_several_things_have_is_a_list(shown: TestClient) -> None:

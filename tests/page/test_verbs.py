@@ -1,4 +1,4 @@
-"""`verdict trace` and `verdict why` on what happened in `filled`."""
+"""`verdict trace` and `verdict explain` on what happened in `filled`."""
 
 from collections.abc import Callable
 from contextlib import closing

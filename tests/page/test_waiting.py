@@ -43,7 +43,7 @@ def given(browser: TestClient) -> TestClient:
 
 
 def test_what_waits_is_listed_and_shown_without_what_is_personal(browser: TestClient) -> None:
-    listed = browser.get("/letters", headers=HTML).text
+    listed = browser.get("/attention", headers=HTML).text
     shown = browser.get(AT, headers=HTML).text
 
     assert P7 in listed
@@ -127,7 +127,7 @@ def test_what_does_not_wait_is_not_there(browser: TestClient, path: str, id: str
 
 
 def test_a_deployment_without_a_read_side_says_so(opened: Opened) -> None:
-    answer = opened().browser.get("/letters", headers=HTML)
+    answer = opened().browser.get("/attention", headers=HTML)
 
     assert answer.status_code == 503
     assert "there is no read side at" in answer.text
@@ -143,15 +143,15 @@ def test_rejected_commands_of_policies_are_listed_with_their_cause_page_by_page(
         keep(memory, f"sqlite:///{tmp_path / DATABASE}")
     browser = opened().browser
 
-    first, second = (browser.get(f"/letters?offset={at}", headers=HTML).text for at in (0, 50))
+    first, second = (browser.get(f"/attention?offset={at}", headers=HTML).text for at in (0, 50))
     ids = [re.findall(r"/flow\?id=(flow-\d+)", page) for page in (first, second)]
 
     assert [*map(len, ids)] == [50, 10]
     assert len({*ids[0], *ids[1]}) == 60
-    assert "/letters?offset=50" in first
-    assert "/letters?offset=0" in second
-    assert "/letters?offset=100" not in second
+    assert "/attention?offset=50" in first
+    assert "/attention?offset=0" in second
+    assert "/attention?offset=100" not in second
     assert "OrderPlaced of" in first
-    assert "/life?aggregate=order&amp;id=o-7&amp;version=1" in first + second
-    command_id = re.findall(r"/why\?id=([^\"]+)", second)[0]
-    assert "NOT_FOUND" in browser.get(f"/why?id={command_id}", headers=HTML).text
+    assert "/aggregate?aggregate=order&amp;id=o-7&amp;version=1" in first + second
+    command_id = re.findall(r"/explain\?id=([^\"]+)", second)[0]
+    assert "NOT_FOUND" in browser.get(f"/explain?id={command_id}", headers=HTML).text

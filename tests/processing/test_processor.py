@@ -1,4 +1,4 @@
-"""Whom a processor lets publish: who began where the marker of a query of Spark ends."""
+"""Whom a processor lets publish: who began where the progress record of a query of Spark ends."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +22,7 @@ class Begun:
 
     def __init__(self) -> None:
         self.closed = False
-        self.marker = SimpleNamespace(
+        self.progress = SimpleNamespace(
             offsets={topic: [0] for topic in lake_query(Topics(APPLICATION)).inputs}
         )
 

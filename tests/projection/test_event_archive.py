@@ -19,7 +19,7 @@ from verdict.model.source import Source
 from verdict.read_side.apply.batch import Delivery, ProjectionBatch
 from verdict.read_side.tables import skips
 from verdict.wire.partitions import OffsetRange, TopicPartition
-from verdict.wire.skip_decision import Decision
+from verdict.wire.skip_record import SkipRecord
 
 HISTORY = """SELECT version, event_type FROM event_archive
     WHERE aggregate_type = 'position' AND aggregate_id = 'p-1' ORDER BY version"""
@@ -164,7 +164,7 @@ def test_one_that_people_pass_over_gives_way_to_the_other_under_its_version(
     assert stopped.is_stopped
 
     place = Source(stray.topic, stray.partition, stray.offset)
-    made = Decision(source=place, until=place.offset + 1, who="bea", why="a stray", decided_at=5)
+    made = SkipRecord(source=place, until=place.offset + 1, who="bea", why="a stray", decided_at=5)
     with read_side.engine.begin() as connection:
         skips.copy(connection, [made])
     read_side.applier("event_archive").apply(both)

@@ -9,12 +9,12 @@ from tests.projection.read_side import ReadSide
 from verdict.model.source import Source
 from verdict.operations.status.read_side import QUARANTINED
 from verdict.read_side.tables import followed_by, quarantined
-from verdict.wire.skip_decision import DamagedAggregate, Decision, Kind
+from verdict.wire.skip_record import DamagedAggregate, SkipRecord, Kind
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.proves("C-17")]
 
 DAMAGED = DamagedAggregate("position", "p-1", 2, 3, "version 3 follows version 1\0")
-MADE = Decision(
+MADE = SkipRecord(
     source=Source("position.events", 0, 7),
     until=7,
     who="ada",
@@ -33,7 +33,7 @@ SHOWN = (
 )
 
 
-def decide(read_side: ReadSide, *decisions: Decision) -> None:
+def decide(read_side: ReadSide, *decisions: SkipRecord) -> None:
     """Copy what was decided, as each start of the projections does."""
     follows = {
         name: ["position.events"] for name in ("event_archive", "us_holder", "position_state")
@@ -76,7 +76,7 @@ def test_one_without_any_event_waits_in_all_that_would_follow_its_events(
 
 
 def test_a_quarantine_that_is_lifted_is_shown_no_more(read_side: ReadSide) -> None:
-    lifted = Decision(
+    lifted = SkipRecord(
         source=MADE.source, until=7, who="verdict", why="whole again", decided_at=9,
         kind=Kind.LIFTED, aggregate=DAMAGED,
     )  # fmt: skip

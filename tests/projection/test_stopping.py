@@ -24,7 +24,7 @@ from verdict.read_side.projections.kind_tables import compile_projection
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.tables import blocked, skips
 from verdict.wire.partitions import OffsetRange, TopicPartition
-from verdict.wire.skip_decision import Decision
+from verdict.wire.skip_record import SkipRecord
 from verdict.wire.skips import NOTHING_PASSED_OVER, SkippedRanges
 from verdict.wire.topics import Topics
 
@@ -295,7 +295,7 @@ def test_what_kafka_has_dropped_for_good_is_passed_over_once_that_is_decided(
         lacking = read_side.applier("event_archive")
         assert lacking.apply(rest).applied == 0
         assert f"skip {TOPIC}:0:{until - 1} --reason" in str(lacking.failure), "what is undecided"
-        made = Decision(
+        made = SkipRecord(
             source=Source(TOPIC, 0, until - 1), until=until, who="ada", why="gone", decided_at=NOW
         )
         with read_side.engine.begin() as connection:
@@ -328,7 +328,7 @@ def test_what_was_decided_before_a_run_began_is_no_reason_to_begin_again(
 
 
 def test_a_decision_that_is_written_down_stays_as_it_is(read_side: ReadSide) -> None:
-    made = Decision(source=Source(TOPIC, 0, 3), until=4, who="ada", why="a bomb", decided_at=NOW)
+    made = SkipRecord(source=Source(TOPIC, 0, 3), until=4, who="ada", why="a bomb", decided_at=NOW)
     for one in (made, replace(made, who="bob", why="me too")):
         with read_side.engine.begin() as connection:
             skips.copy(connection, [one])

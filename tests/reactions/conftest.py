@@ -17,6 +17,6 @@ def topics(broker: EmbeddedBroker, request: pytest.FixtureRequest) -> Topics:
     name = re.sub(r"[^a-z0-9]+", "-", request.node.name)[:60]
     topics = Topics(APPLICATION, deployment=name, prefix=f"{name}.", partitions=2)
     query = reactions_query(reactions_added(topics, {}))
-    written = {*topics.every_commands(), query.markers, topics.decisions}
+    written = {*topics.every_commands(), query.progress_topic, topics.skips}
     create(broker.bootstrap_servers, topics, query.topics | written)
     return topics

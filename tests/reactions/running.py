@@ -29,7 +29,7 @@ from verdict.settings.load import load_settings
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.failpoints import Failpoint, OnStep, ignore_step
 from verdict.streaming.exactly_once.query import Query
-from verdict.streaming.exactly_once.read_marker import read_progress
+from verdict.streaming.exactly_once.read_progress import read_progress
 from verdict.streaming.queries.source import StreamContext
 from verdict.streaming.queries.stateless import StatelessProcessor
 from verdict.wire.partitions import TopicPartition
@@ -118,7 +118,7 @@ class Reacted:
         wait_for(processor, lambda: len(self.on(topic)) >= wanted)
 
     def behind(self) -> bool:
-        """Tell whether records lie on the inputs that no marker covers."""
+        """Tell whether records lie on the inputs that no progress record covers."""
         return behind(reactions_query(reactions_of(self.settings)), self.topics, self.kafka)
 
     def send(
@@ -142,10 +142,10 @@ class Reacted:
             producer.poll(0)
         assert producer.flush(60) == 0
 
-    def write_marker(self, query: Query, value: bytes | None) -> None:
-        """Put what nobody should in the place of a marker."""
+    def write_progress(self, query: Query, value: bytes | None) -> None:
+        """Put what nobody should in the place of a progress record."""
         producer = Producer({"bootstrap.servers": self.servers})
-        producer.produce(query.markers, value, query.key)
+        producer.produce(query.progress_topic, value, query.key)
         assert producer.flush(60) == 0
 
     def on(self, topic: str) -> list[Message]:
@@ -154,16 +154,16 @@ class Reacted:
 
 
 def behind(query: Query, topics: Topics, kafka: KafkaConfig) -> bool:
-    """Tell whether records lie on the inputs of a query that its marker does not cover."""
-    marker = read_progress(kafka, query, wait=True).marker
-    assert marker is not None
+    """Tell whether records lie on the inputs of a query that its progress record does not cover."""
+    progress = read_progress(kafka, query, wait=True).progress
+    assert progress is not None
     places = [
         TopicPartition(topic, number)
         for topic in query.inputs
         for number in range(topics.partitions)
     ]
     kept = log_bounds(kafka.settings, places)
-    return any(span.end > offsets_at(marker.offsets, place) for place, span in kept.items())
+    return any(span.end > offsets_at(progress.offsets, place) for place, span in kept.items())
 
 
 def wait_for(processor: StatelessProcessor, reached: Callable[[], bool]) -> None:

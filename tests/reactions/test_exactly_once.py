@@ -19,7 +19,7 @@ from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.errors import VerdictError
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
-from verdict.operations.repair.reset_progress import begin_without_marker
+from verdict.operations.repair.reset_progress import begin_without_progress
 from verdict.reactions.policies.query import reactions_of, reactions_query
 from verdict.streaming.event_log.skip_log import read_skips, write_skips
 from verdict.streaming.event_log.skips import SkipRequest
@@ -28,9 +28,9 @@ from verdict.streaming.exactly_once.errors import CheckpointMismatchError, Fence
 from verdict.streaming.exactly_once.failpoints import Failpoint
 from verdict.streaming.exactly_once.restart import restart_from_progress
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.letter import RETRY_ATTEMPT, RETRY_POLICY
+from verdict.wire.dead_letter_record import RETRY_ATTEMPT, RETRY_POLICY
 from verdict.wire.records import decode
-from verdict.wire.skip_decision import Decision
+from verdict.wire.skip_record import SkipRecord
 from verdict.wire.topics import KEY_BYTES, Topics
 
 pytestmark = [pytest.mark.spark]
@@ -136,7 +136,7 @@ def test_a_till_s_record_that_a_person_skips_is_jumped_once(reacted: Reacted) ->
     [place] = {(m.partition() or 0, 1) for m in reacted.on(topics.named("POS"))}
     skipped = Source(topics.named("POS"), *place)
     options = {"bootstrap.servers": reacted.servers}
-    word = Decision(source=skipped, until=2, who="ada", why="too large", decided_at=1)
+    word = SkipRecord(source=skipped, until=2, who="ada", why="too large", decided_at=1)
     write_skips(options, topics, [word])
 
     reacted.run_to_the_end()
@@ -157,7 +157,7 @@ def test_a_till_s_record_that_a_person_skips_is_jumped_once(reacted: Reacted) ->
 def test_who_was_taken_over_publishes_nothing_more(reacted: Reacted) -> None:
     query, topic = reactions_query(reactions_of(reacted.settings)), reacted.topics.named("shipment")
     first, second = (restart_from_progress(query, reacted.kafka) for _ in range(2))
-    start = first.marker.offsets
+    start = first.progress.offsets
     end = {name: [offsets[0] + 1, *offsets[1:]] for name, offsets in start.items()}
     batch = SourceBatch(query_id="a query", batch_id=0, start=start, end=end)
 
@@ -171,7 +171,7 @@ def test_who_was_taken_over_publishes_nothing_more(reacted: Reacted) -> None:
 
 
 @pytest.mark.proves("P-07")
-def test_outputs_without_a_marker_are_not_sent_again(reacted: Reacted) -> None:
+def test_outputs_without_a_progress_record_are_not_sent_again(reacted: Reacted) -> None:
     reacted.send(reacted.topics.named("shipment"), [("5582023", b"{}")])
     query = reactions_query(reactions_of(reacted.settings))
     with pytest.raises(CheckpointMismatchError, match="would send all of it again"):
@@ -181,24 +181,24 @@ def test_outputs_without_a_marker_are_not_sent_again(reacted: Reacted) -> None:
 @pytest.mark.long
 @pytest.mark.proves("P-07", "C-17")
 @pytest.mark.parametrize("left", [None, b"garbage"])
-def test_without_a_marker_reactions_begin_at_the_ends(reacted: Reacted, left: bytes | None) -> None:
+def test_without_a_progress_record_reactions_begin_at_the_ends(reacted: Reacted, left: bytes | None) -> None:
     topics, query = reacted.topics, reactions_query(reactions_of(reacted.settings))
     day = [value for _, value in sales(9, seed=9) if b"InvoiceLineItems" in value]
     reacted.send(topics.named("POS"), [("till", day[0])])
     reacted.send(topics.named("shipment"), [("5582023", b"{}")])
-    reacted.write_marker(query, left)
+    reacted.write_progress(query, left)
     with pytest.raises(VerdictError, match=r"`verdict recover --begin reactions --reason …`"):
         restart_from_progress(query, reacted.kafka)
 
     wish = SkipRequest(who="ada", why="the topic was lost", at=1)
-    begin_without_marker(query, reacted.kafka, topics, wish, at_the_ends=True)
+    begin_without_progress(query, reacted.kafka, topics, wish, at_the_ends=True)
     reacted.send(topics.named("POS"), [("till", day[1])])
     reacted.run_to_the_end()
 
     [command] = reacted.on(topics.commands("invoice"))
     assert decode_command("invoice", command.value() or b"")["command_id"].endswith(":1")
     [decision] = read_skips(reacted.kafka.settings, topics)
-    assert (decision.who, decision.source.topic) == ("ada", topics.markers)
+    assert (decision.who, decision.source.topic) == ("ada", topics.progress)
     assert decision.why.endswith(": the topic was lost")
 
 
@@ -210,7 +210,7 @@ def test_a_retry_that_a_person_skips_is_jumped(reacted: Reacted) -> None:
     reacted.send(topics.retry, [("1", b"another service's"), ("1", b"the giant")])
     [number] = {message.partition() or 0 for message in reacted.on(topics.retry)}
     skipped = Source(topics.retry, number, 2)
-    word = Decision(source=skipped, until=3, who="ada", why="too large", decided_at=1)
+    word = SkipRecord(source=skipped, until=3, who="ada", why="too large", decided_at=1)
     write_skips(reacted.kafka.settings, topics, [word])
 
     reacted.run_to_the_end()

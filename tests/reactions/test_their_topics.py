@@ -31,7 +31,7 @@ def reacted(
     name = re.sub(r"[^a-z0-9]+", "-", request.node.name)[:60]
     topics = Topics(APPLICATION, deployment=name, prefix=f"{name}.", partitions=2)
     query = reactions_query(reactions_added(topics, {}))
-    needed = {*topics.every_commands(), query.markers, topics.decisions} | query.topics
+    needed = {*topics.every_commands(), query.progress_topic, topics.skips} | query.topics
     create(broker.bootstrap_servers, topics, needed, timed=topics.inbound)
     return Reacted(spark, broker.bootstrap_servers, topics, tmp_path)
 

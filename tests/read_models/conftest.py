@@ -19,7 +19,7 @@ from verdict.read_side.live.stream import TASK_BYTES
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables.skip_sync import sync_skips
-from verdict.streaming.exactly_once.read_marker import bounds_of
+from verdict.streaming.exactly_once.read_progress import bounds_of
 from verdict.streaming.queries.source import StreamContext
 
 __all__ = ["followable"]  # on both kinds of database, as its own tests have it

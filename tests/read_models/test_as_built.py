@@ -25,7 +25,7 @@ def test_a_read_side_that_does_not_tell_is_no_read_side_without_an_answer(tmp_pa
         open_database(f"sqlite:///{tmp_path / 'verdict.db'}"), projections(APPLICATION)
     )
     with closing(sqlite3.connect(tmp_path / "verdict.db")) as file:
-        file.execute("DROP VIEW projection_built")
+        file.execute("DROP VIEW projection_version")
 
     with pytest.raises(VerdictError, match="projection_"):
         live_settings(settings_alone(APPLICATION, data_dir=tmp_path), "us_holder")

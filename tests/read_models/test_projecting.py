@@ -103,7 +103,7 @@ def test_tampering_stops_those_who_follow_the_topic_and_nobody_else(
 
 def stopping_records(deployment: Deployment, engine: Engine) -> StoppingRecords:
     options, topics = {"bootstrap.servers": deployment.servers}, deployment.topics
-    deployment.create(topics.decisions)
+    deployment.create(topics.skips)
     return StoppingRecords(
         engine, lambda: KafkaLog(options), lambda made: write_skips(options, topics, made)
     )

@@ -23,7 +23,7 @@ from verdict.streaming.queries.source import StreamContext
 from verdict.wire.partitions import Spans
 from verdict.wire.topics import Topics
 
-READ_MODELS: Sequence[Projection] = [event_archive(APPLICATION), compile_projection(us_holder)]
+PROJECTIONS: Sequence[Projection] = [event_archive(APPLICATION), compile_projection(us_holder)]
 
 
 def ended_by(ending: Exception, engine: Engine, path: Path) -> Supervisor:
@@ -35,7 +35,7 @@ def ended_by(ending: Exception, engine: Engine, path: Path) -> Supervisor:
 
     opened = OpenedProjection(
         database=engine,
-        projections=READ_MODELS,
+        projections=PROJECTIONS,
         batches=KafkaBatches(spark, {}, Topics(APPLICATION)),
     )
     ground = StreamContext(
@@ -50,13 +50,13 @@ def ended_by(ending: Exception, engine: Engine, path: Path) -> Supervisor:
 @pytest.mark.proves("F-11")
 def test_what_ends_the_read_side_is_written_down_for_each_projection(tmp_path: Path) -> None:
     engine = open_database(f"sqlite:///{tmp_path / 'read.db'}")
-    create_read_side(engine, READ_MODELS)
+    create_read_side(engine, PROJECTIONS)
 
     supervisor = ended_by(ZeroDivisionError("a bug"), engine, tmp_path)
 
     assert supervisor.failure == "a bug"
     with engine.begin() as connection:
-        assert all(versions.of(connection, one).error == "a bug" for one in READ_MODELS)
+        assert all(versions.of(connection, one).error == "a bug" for one in PROJECTIONS)
     engine.dispose()
 
 
@@ -66,7 +66,7 @@ def test_nothing_is_written_into_a_database_file_that_is_another(
 ) -> None:
     file = tmp_path / "read.db"
     engine = open_database(f"sqlite:///{file}")
-    create_read_side(engine, READ_MODELS)
+    create_read_side(engine, PROJECTIONS)
     file.rename(tmp_path / "elsewhere.db")
 
     supervisor = ended_by(ZeroDivisionError("not reached"), engine, tmp_path)

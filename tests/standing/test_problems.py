@@ -152,4 +152,4 @@ def test_rejected_commands_that_a_policy_does_not_expect_are_a_problem() -> None
         "unexpected rejections of commands of the policy ship in the last 24 hours: 2 with "
         "BUSINESS_RULE OVERFILL; "
     )
-    assert "`verdict why c-9`" in said
+    assert "`verdict explain c-9`" in said

@@ -14,7 +14,7 @@ from verdict.model.reason import Reason
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.marker import Marker, ShardState
+from verdict.wire.progress_record import ProgressRecord, ShardState
 from verdict.wire.response import Rejection, Response, Status
 
 NO_NUL = st.characters(exclude_characters="\0", codec="utf-8")
@@ -175,8 +175,8 @@ DEAD_LETTERS = st.builds(
     key_length=st.none() | COUNTS,
     key_sha256=st.none() | HASHES,
 )
-MARKERS = st.builds(
-    Marker,
+PROGRESS_RECORDS = st.builds(
+    ProgressRecord,
     query=TEXTS,
     owner=TEXTS,
     generation=COUNTS,

@@ -55,10 +55,10 @@ from verdict.model.reason import Reason
 from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.model.source import Source
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.marker import Marker, ShardState
+from verdict.wire.progress_record import ProgressRecord, ShardState
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Rejection, Response, Status
-from verdict.wire.skip_decision import DamagedAggregate, Decision, Kind
+from verdict.wire.skip_record import DamagedAggregate, SkipRecord, Kind
 
 NOON = 1_795_262_400_000  # 2026-11-21T12:00:00Z
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -199,7 +199,7 @@ DEAD_LETTER = DeadLetter(
     sha256=bytes(range(32, 64)),
     received_at=NOON,
 )
-MARKER = Marker(
+PROGRESS = ProgressRecord(
     query="verdict.decider",
     owner="0b7b6a4f-7e11-4d0c-9d55-6f1c3c526a0b",
     generation=2,
@@ -210,8 +210,8 @@ MARKER = Marker(
     shards=2,
     handler_version="order=1 position=1",
 )
-PLACED_MARKER = replace(
-    MARKER,
+PLACED_PROGRESS = replace(
+    PROGRESS,
     cluster_id="q3mJ1vYxQ0W8r1sX9dM5Ug",
     topic_ids={
         "order.commands": "Zl3uYJvzTaK0c0bW0x6m1Q",
@@ -220,7 +220,7 @@ PLACED_MARKER = replace(
     shard_states=[ShardState(42, bytes(range(128, 160))), ShardState(40, bytes(range(160, 192)))],
     left={"POS": [7, 0]},
 )
-DECISION = Decision(
+DECISION = SkipRecord(
     source=AT,
     until=AT.offset + 1,
     who="ada",
@@ -270,11 +270,11 @@ class Example:
 
 
 def _examples() -> Iterator[Example]:
-    for record in (RESPONSE, REJECTION, DEAD_LETTER, MARKER, DECISION):
+    for record in (RESPONSE, REJECTION, DEAD_LETTER, PROGRESS, DECISION):
         kind: Any = type(record)
         yield Example(kind.__name__, record, encode, partial(decode, kind))
-    yield Example("Marker of a cluster", PLACED_MARKER, encode, partial(decode, Marker))
-    yield Example("Decision about a quarantine", QUARANTINE, encode, partial(decode, Decision))
+    yield Example("ProgressRecord of a cluster", PLACED_PROGRESS, encode, partial(decode, ProgressRecord))
+    yield Example("Decision about a quarantine", QUARANTINE, encode, partial(decode, SkipRecord))
     for aggregate_type, happened in EVENTS.items():
         for event in happened:
             yield Example(

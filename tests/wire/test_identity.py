@@ -119,7 +119,7 @@ def test_a_message_takes_nothing_unknown_and_never_changes() -> None:
         CancelOrder().cause = "regret"  # type: ignore[misc]
 
 
-def test_topics_are_named_after_their_aggregate_and_the_markers_after_the_deployment() -> None:
+def test_topics_are_named_after_their_aggregate_and_the_progress_records_after_the_deployment() -> None:
     topics = Topics(APPLICATION, deployment="blue", prefix="x.")
 
     names = [topic.name for topic in topics.all()]
@@ -137,8 +137,8 @@ def test_topics_are_named_after_their_aggregate_and_the_markers_after_the_deploy
         "x.POS",
         "x.shipment",
         "x.loyalty",
-        "x.blue.markers",
-        "x.blue.decisions",
+        "x.blue.progress",
+        "x.blue.skips",
         "x.owners",
     ]
     assert topics.transactional_id("decider") == "x.blue.decider"
@@ -155,11 +155,11 @@ def test_topics_are_named_after_their_aggregate_and_the_markers_after_the_deploy
 def test_topics_have_the_settings_of_the_contract() -> None:
     topics = {topic.name: topic for topic in Topics(APPLICATION).all()}
 
-    commands, markers = topics["order.commands"], topics["verdict.markers"]
+    commands, progress_records = topics["order.commands"], topics["verdict.progress"]
     assert commands.settings["retention.ms"] == str(timedelta(days=30) // timedelta(milliseconds=1))
     assert commands.settings["message.timestamp.type"] == "LogAppendTime"
     assert "max.message.bytes" not in commands.settings  # Kafka's own limit, for whole batches
-    assert (markers.partitions, markers.settings["cleanup.policy"]) == (1, "compact")
+    assert (progress_records.partitions, progress_records.settings["cleanup.policy"]) == (1, "compact")
     for kind in ("events", "responses", "rejected"):
         output = topics[f"order.{kind}"]
         assert output.partitions == commands.partitions == 4

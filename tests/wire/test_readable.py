@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.order import OrderCancelled
-from tests.wire.arbitrary import DEAD_LETTERS, MARKERS, RECORDED_EVENTS, REJECTIONS, RESPONSES
+from tests.wire.arbitrary import DEAD_LETTERS, PROGRESS_RECORDS, RECORDED_EVENTS, REJECTIONS, RESPONSES
 from tests.wire.examples import (
     COMMANDS,
     DEAD_LETTER,
     ENVELOPE,
     EVENTS,
-    MARKER,
-    PLACED_MARKER,
+    PROGRESS,
+    PLACED_PROGRESS,
     REJECTION,
     RESPONSE,
     TRACE,
@@ -92,15 +92,15 @@ def test_a_dead_letter_shows_raw_bytes_in_base64_and_its_hash_in_hex() -> None:
     }
 
 
-def test_a_marker_shows_its_offsets() -> None:
-    shown = readable(MARKER)
+def test_a_progress_record_shows_its_offsets() -> None:
+    shown = readable(PROGRESS)
 
     assert shown["digest"] == bytes(range(64, 96)).hex()
     assert shown["offsets"]["order.commands"] == [10, 0, 3, 7]
 
 
-def test_a_marker_shows_the_state_of_each_shard_in_hex() -> None:
-    shown = readable(PLACED_MARKER)
+def test_a_progress_record_shows_the_state_of_each_shard_in_hex() -> None:
+    shown = readable(PLACED_PROGRESS)
 
     assert shown["shard_states"][0] == {"sequence": 42, "digest": bytes(range(128, 160)).hex()}
 
@@ -117,7 +117,7 @@ def test_an_envelope_and_a_command_carry_their_type() -> None:
     }
 
 
-@given(st.one_of(RESPONSES, REJECTIONS, DEAD_LETTERS, MARKERS, RECORDED_EVENTS))
+@given(st.one_of(RESPONSES, REJECTIONS, DEAD_LETTERS, PROGRESS_RECORDS, RECORDED_EVENTS))
 def test_whatever_is_readable_is_json(record: Any) -> None:
     shown = readable(record)
 

@@ -18,21 +18,21 @@ from tests.application import (
 from tests.wire.arbitrary import (
     AGGREGATES,
     DEAD_LETTERS,
-    MARKERS,
+    PROGRESS_RECORDS,
     RECORDED_EVENTS,
     REJECTIONS,
     RESPONSES,
     commands,
     envelopes,
 )
-from tests.wire.examples import ENVELOPE, EXAMPLES, MARKER, RESPONSE, Example
+from tests.wire.examples import ENVELOPE, EXAMPLES, PROGRESS, RESPONSE, Example
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 from verdict.wire.codec import DecodeError
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.marker import Marker
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Rejection, Response
 
@@ -52,9 +52,9 @@ def test_a_dead_letter_survives_its_bytes(letter: DeadLetter) -> None:
     assert decode(DeadLetter, encode(letter)) == letter
 
 
-@given(MARKERS)
-def test_a_marker_survives_its_bytes(marker: Marker) -> None:
-    assert decode(Marker, encode(marker)) == marker
+@given(PROGRESS_RECORDS)
+def test_a_progress_record_survives_its_bytes(progress: ProgressRecord) -> None:
+    assert decode(ProgressRecord, encode(progress)) == progress
 
 
 @given(RECORDED_EVENTS)
@@ -147,8 +147,8 @@ def test_any_bytes_behind_the_frame_are_read_or_refused(example: Example, body: 
 
 
 def test_one_kind_of_record_is_not_read_as_another() -> None:
-    with pytest.raises(DecodeError, match=r"schema id \d+ is marker, not response"):
-        decode(Response, encode(MARKER))
+    with pytest.raises(DecodeError, match=r"schema id \d+ is progress record, not response"):
+        decode(Response, encode(PROGRESS))
     with pytest.raises(DecodeError, match=r"schema id \d+ is response, not order_event"):
         decode_event("order", encode(RESPONSE))
 

@@ -134,7 +134,7 @@ def _others(topics: Topics) -> Iterator[tuple[str, str, str]]:
     for inbound in application.inbound:
         topic = topics.named(inbound.topic)
         yield "inbound", inbound.name, f"reads {topic}, asks {inbound.aggregate_type}"
-    for state in application.states:
+    for state in application.state_topics:
         yield "state of others", state.state.__name__, f"on {topics.named(state.topic)}"
     for verb in application.verbs:
         yield "verb", verb.name, verb.summary

@@ -67,7 +67,7 @@ def read_model(
     lines that add it to the application.
     """
     from verdict.cli.application import load
-    from verdict.cli.scaffold.read_model import read_model as part_of
+    from verdict.cli.scaffold.projection import read_model as part_of
 
     application = load()  # what is wrong with it is said before anything else
     place = _place()

@@ -90,7 +90,7 @@ def rebuild(
 
     What Kafka has dropped comes from the archive of events. Readers see the live version all the
     while, and the service goes on. Interrupted, it begins anew. Then: `verdict projection verify`,
-    `verdict projection swap`.
+    `verdict projection promote`.
     """
     with _rebuilder(name) as rebuilder:
         made = rebuilder.rebuild()

@@ -20,17 +20,17 @@ from verdict.errors import VerdictError
 from verdict.model.source import Source
 from verdict.operations.repair.blocking_records import range_of
 from verdict.operations.repair.recreated_topics import recreate_topics
-from verdict.operations.repair.reset_progress import begin_as_owner, begin_without_marker
+from verdict.operations.repair.reset_progress import begin_as_owner, begin_without_progress
 from verdict.operations.repair.restored_events import restore_events
 from verdict.reactions.policies.query import reactions_of, reactions_query
 from verdict.service.bootstrap import leave, start_kafka_runtime, start_runtime
 from verdict.service.directories import require_whole_directory
-from verdict.service.known_markers import require_same_log
+from verdict.service.known_progress import require_same_log
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.skips import NO_WISH, SkipRequest
 from verdict.streaming.exactly_once.failpoints import ignore_step
 from verdict.streaming.exactly_once.query import lake_query
-from verdict.wire.marker import Marker
+from verdict.wire.progress_record import ProgressRecord
 from verdict.write_side.recovery.progress import RecoveredState
 from verdict.write_side.recovery.recovering import OnRecoveryStep, recover
 
@@ -55,7 +55,7 @@ Quarantine = Annotated[
 
 
 class ResetTarget(StrEnum):
-    """Who begins without a marker: the reactions at the ends, the lake at the first records.
+    """Who begins without a progress record: the reactions at the ends, the lake at the first records.
 
     The owner is the deployment, of its topics.
     """
@@ -71,7 +71,7 @@ RestoreEvents = Annotated[
 ]
 Begin = Annotated[
     ResetTarget | None,
-    typer.Option(help="Let one whose marker is lost begin anew instead; the state stays."),
+    typer.Option(help="Let one whose progress record is lost begin anew instead; the state stays."),
 ]
 
 
@@ -100,10 +100,10 @@ def recover_command(  # noqa: PLR0913  (each an option of the command line)
 
     With --skip it leaves out records that are beyond repair. A skipped command becomes a dead
     letter, and those before it that were undecided are sent again. A skipped event quarantines its
-    aggregate. What you decide is kept on the topic of decisions and in the views `skipped_record`
+    aggregate. What you decide is kept on the skips topic and in the views `skipped_record`
     and `aggregate_quarantined`, and counts for all later runs.
 
-    Reactions or a lake without their marker do not know how far they came. Told to begin anew, the
+    Reactions or a lake without their progress record do not know how far they came. Told to begin anew, the
     reactions do so at the ends of their topics: what had no consequence yet gets none. The lake
     does so at the first events that Kafka holds; remove its folder before. `owner` writes down
     anew that the topics are this deployment's, where that cannot be read any more.
@@ -202,8 +202,8 @@ def own_alone(settings: Settings, wish: SkipRequest) -> None:
         begin_as_owner(ground.kafka, settings.topics, wish)
 
 
-def begin_alone(settings: Settings, who: ResetTarget, wish: SkipRequest) -> Marker:
-    """Write the marker of one that has lost it; no Spark is needed for that.
+def begin_alone(settings: Settings, who: ResetTarget, wish: SkipRequest) -> ProgressRecord:
+    """Write the progress record of one that has lost it; no Spark is needed for that.
 
     Raises:
         VerdictError: Something is missing or does not fit.
@@ -217,7 +217,7 @@ def begin_alone(settings: Settings, who: ResetTarget, wish: SkipRequest) -> Mark
             settings, parts, require_whole_directory(settings.data_dir, (who,))
         )
         topics, at_the_ends = settings.topics, who is ResetTarget.REACTIONS
-        return begin_without_marker(query, ground.kafka, topics, wish, at_the_ends=at_the_ends)
+        return begin_without_progress(query, ground.kafka, topics, wish, at_the_ends=at_the_ends)
 
 
 def recover_alone(

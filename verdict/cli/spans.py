@@ -56,7 +56,7 @@ def spans(
         Resource.create({"service.name": settings.deployment}),
         OTLPSpanExporter(endpoint=to),
     )
-    reach = KafkaMonitor(kafka_of(settings), topics.markers)
+    reach = KafkaMonitor(kafka_of(settings), topics.progress)
     reach.start()
     supervisor = Supervisor(
         name="spans",

@@ -24,7 +24,7 @@ from verdict.settings.settings import Settings
 from verdict.streaming.event_log.open import open_event_log
 from verdict.streaming.event_log.skip_log import read_skips
 from verdict.streaming.event_log.skip_text import quarantine_in_words
-from verdict.wire.skip_decision import Decision, active_quarantines
+from verdict.wire.skip_record import SkipRecord, active_quarantines
 from verdict.write_side.decide.snapshot import Snapshot
 
 app = typer.Typer(add_completion=False)
@@ -180,7 +180,7 @@ def _materialise(settings: Settings, aggregate_type: str, at: str) -> None:
     Materialiser(settings, f"{aggregate_type}_state").run(parse_as_of(at), "-")
 
 
-def _decisions(settings: Settings) -> Sequence[Decision]:
+def _decisions(settings: Settings) -> Sequence[SkipRecord]:
     return read_skips(kafka_options(settings), settings.topics)
 
 

@@ -14,12 +14,12 @@ from verdict.cli.options import Json, kafka_options, settings_of
 from verdict.cli.render import note, show_json
 from verdict.errors import VerdictError
 from verdict.model.source import Source
-from verdict.operations.status.markers import decider_progress
+from verdict.operations.status.progress_records import decider_progress
 from verdict.operations.status.topics import topic_differences
 from verdict.service.ensured_topics import create_topics
-from verdict.service.known_markers import require_same_log
+from verdict.service.known_progress import require_same_log
 from verdict.streaming.event_log.skip_log import accepted_partitions, read_skips, write_skips
-from verdict.wire.skip_decision import Decision, Kind
+from verdict.wire.skip_record import SkipRecord, Kind
 
 app = typer.Typer(add_completion=False)
 
@@ -35,7 +35,7 @@ def topics() -> None:
 def create(json: Json = False) -> None:
     """Create the topics that are missing; those that exist are left as they are.
 
-    A topic that a marker speaks of is never created in place of the one that is gone.
+    A topic that a progress record speaks of is never created in place of the one that is gone.
     """
     settings = settings_of()
     created = create_topics(settings, kafka_of(settings))
@@ -72,12 +72,12 @@ def accept(topic: Name, why: Why, by: Who = None) -> None:
     On a topic of commands the keys have moved. So first let the service decide all that was sent
     before, and let no sender send to it meanwhile: else commands of one aggregate may be decided in
     another order than they were sent in. To any other topic verdict writes as before, and only
-    notes who accepted it. The note stays on the topic of decisions.
+    notes who accepted it. The note stays on the skips topic.
     """
     settings, person = settings_of(), operator_identity(by, why)
     options, topics = kafka_options(settings), settings.topics
-    marker = decider_progress(settings)
-    decided = marker.offsets if marker else {}
+    progress = decider_progress(settings)
+    decided = progress.offsets if progress else {}
     found = TopicAdmin(options, topics).counts()
     accepted = accepted_partitions(read_skips(options, topics))
     begun = as_begun(topics, decided, accepted)
@@ -95,7 +95,7 @@ def accept(topic: Name, why: Why, by: Who = None) -> None:
         raise VerdictError(f"nobody has added partitions to {topic}: it has {found[topic]}")
     at = wall_clock()
     decisions = [
-        Decision(
+        SkipRecord(
             source=Source(topic, one, 0), until=0, who=person.who, why=why, decided_at=at,
             kind=Kind.ACCEPTED,
         )

@@ -128,7 +128,7 @@ def exit_code_of(looked: CheckResult, found: Counter[Check]) -> str:
                 "; `verdict recover` makes the state of the rules again, as a start does where the "
                 "aggregate's `snapshot_format` is raised: do that with each change of `evolve`"
             )
-        if found[Check.READ_MODELS]:
+        if found[Check.PROJECTIONS]:
             advice += "; `verdict projection rebuild NAME` makes a read model of the log again"
         raise VerdictError(f"{found.total():,} findings: {advice}")
     if looked.unavailable:

@@ -233,12 +233,12 @@ def add_pages(page: FastAPI, settings: Settings, watch: StatusSampler) -> Pages:
         "/": pages.overview,
         "/live": pages.live,
         "/application": pages.application,
-        "/life": pages.life,
+        "/aggregate": pages.life,
         "/flow": pages.flow,
-        "/why": pages.why,
-        "/refusals": pages.refusals,
-        "/read-models": pages.projections,
-        "/read-models/live": pages.live_projections,
+        "/explain": pages.why,
+        "/rejections": pages.refusals,
+        "/projections": pages.projections,
+        "/projections/live": pages.live_projections,
         "/sql": pages.sql,
     }
     for path, answer in shown.items():

@@ -24,7 +24,7 @@ from verdict.operations.repair.read_side import Repair, repair
 from verdict.operations.status.policy_rejections import LISTED, since
 from verdict.settings.settings import Settings
 
-HERE = "/letters"
+HERE = "/attention"
 SHOWN = 50  # rejected commands of policies on a page
 FORM_BYTES = 8_192
 PERSONAL = ("payload", "replacement", "interventions")

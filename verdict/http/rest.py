@@ -175,7 +175,7 @@ def add_rest(page: FastAPI, settings: Settings) -> None:
         f"/trace/{any_text('correlation_id')}": (
             rest.trace, "get_trace", Flow, "A flow as a tree, over policies.",
         ),
-        f"/why/{any_text('command_id')}": (
+        f"/explain/{any_text('command_id')}": (
             rest.why, "explain_command", Explanation, "Why a command ended as it did, and who won.",
         ),
         "/read/{view}": (

@@ -46,7 +46,7 @@ def _link(path: str, **asked: Any) -> str:
 def _command(row: Fields) -> Hit:
     about = f"{row['command_type']} to {row['aggregate_type']} {row['aggregate_id']}"
     outcome = row["reason"] or row["status"]
-    return Hit("command", f"{about}, {outcome}", _link("/why", id=row["command_id"]))
+    return Hit("command", f"{about}, {outcome}", _link("/explain", id=row["command_id"]))
 
 
 def _flow(row: Fields) -> Hit:
@@ -55,13 +55,13 @@ def _flow(row: Fields) -> Hit:
 
 def _aggregate(row: Fields) -> Hit:
     kind, name = row["aggregate_type"], row["aggregate_id"]
-    return Hit("aggregate", f"{kind} {name}", _link("/life", aggregate=kind, id=name))
+    return Hit("aggregate", f"{kind} {name}", _link("/aggregate", aggregate=kind, id=name))
 
 
 def _event(row: Fields) -> Hit:
     kind, name, version = row["aggregate_type"], row["aggregate_id"], row["version"]
     about = f"{row['event_type']}, version {version} of {kind} {name}"
-    return Hit("event", about, _link("/life", aggregate=kind, id=name, version=version))
+    return Hit("event", about, _link("/aggregate", aggregate=kind, id=name, version=version))
 
 
 def _blocked(row: Fields) -> Hit:

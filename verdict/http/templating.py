@@ -11,9 +11,9 @@ from verdict.wire.json_lines import as_json
 from verdict.wire.terminal import escape_lines
 
 PAGES = {  # where one does what a command does
-    "blocked": ("/letters", "Needs attention"),
-    "dead-letters": ("/letters", "Needs attention"),
-    "skip": ("/letters", "Needs attention"),
+    "blocked": ("/attention", "Needs attention"),
+    "dead-letters": ("/attention", "Needs attention"),
+    "skip": ("/attention", "Needs attention"),
     "sql": ("/sql", "SQL"),
     "status": ("/", "Overview"),
 }

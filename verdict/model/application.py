@@ -39,11 +39,11 @@ class Application:
         aggregates: Its aggregates.
         schemas: The package whose folder `avro` holds its schema files.
         namespace: Begins the names in its Avro schemas, for ever.
-        read_models: Its projections, in the order in which a batch updates them.
+        projections: Its projections, in the order in which a batch updates them.
         policies: What is asked for because something happened.
         notifications: What others are told because something happened.
         inbound: Records of other systems that become commands.
-        states: Topics on which others carry states, which read models may follow.
+        state_topics: Topics on which others carry states, which read models may follow.
         lake: What is kept as files.
         backoffs: Name → letter → the seconds that it waits for its next try.
         settings: A subclass of `verdict.Settings` with more that can be chosen.
@@ -57,11 +57,11 @@ class Application:
     aggregates: tuple[Aggregate[Any], ...]
     schemas: str
     namespace: str
-    read_models: tuple[AnyDeclaration, ...] = ()
+    projections: tuple[AnyDeclaration, ...] = ()
     policies: tuple[Policy, ...] = ()
     notifications: tuple[Notification, ...] = ()
     inbound: tuple[Inbound, ...] = ()
-    states: tuple[StateTopic, ...] = ()
+    state_topics: tuple[StateTopic, ...] = ()
     lake: LakeTable | None = None
     backoffs: Mapping[str, Callable[..., float]] = field(default_factory=dict)
     settings: type[BaseModel] | None = None
@@ -75,13 +75,13 @@ class Application:
         self._require_unique_names(
             "policy or notification", [name for name, _ in self._followed_by]
         )
-        topics = [*(one.topic for one in self.inbound), *(one.topic for one in self.states)]
+        topics = [*(one.topic for one in self.inbound), *(one.topic for one in self.state_topics)]
         self._require_unique_names("topic", topics)
-        self._require_unique_names("state", [one.state.__name__ for one in self.states])
+        self._require_unique_names("state", [one.state.__name__ for one in self.state_topics])
         self._require_unique_classes()
         self._require_settings((one.name, one.settings) for one in self.policies)
-        self._require_unique_names("read model", [one.name for one in self.read_models])
-        self._require_settings((one.name, one.settings) for one in self.read_models)
+        self._require_unique_names("read model", [one.name for one in self.projections])
+        self._require_settings((one.name, one.settings) for one in self.projections)
         self._require_known_sources()
         self._require_own_topics()
 
@@ -118,7 +118,7 @@ class Application:
     @cached_property
     def state_types(self) -> Mapping[str, type[StateRecord]]:
         """The classes of carried states, by name."""
-        return {one.state.__name__: one.state for one in self.states}
+        return {one.state.__name__: one.state for one in self.state_topics}
 
     @cached_property
     def handler_versions(self) -> str:
@@ -169,10 +169,10 @@ class Application:
         others: list[tuple[str, tuple[str, ...]]] = [
             (one.name, (one.aggregate_type,)) for one in self.inbound
         ]
-        declared = [one for one in self.read_models if isinstance(one, Declaration)]
+        declared = [one for one in self.projections if isinstance(one, Declaration)]
         others += [(one.name, one.types) for one in declared]
         for one in declared:
-            if isinstance(one.of, StateTopic) and one.of not in self.states:
+            if isinstance(one.of, StateTopic) and one.of not in self.state_topics:
                 raise InvalidApplicationError(
                     f"{one.name!r} follows the topic {one.of.topic!r}, which is not among the "
                     f"states of {self.name}: add it there"

@@ -65,7 +65,7 @@ def _sender(topics: Topics) -> Iterator[Acl]:
 
 
 def _subscriber(topics: Topics) -> Iterator[Acl]:
-    followed = [*map(topics.events, topics.application.aggregate_types), topics.decisions]
+    followed = [*map(topics.events, topics.application.aggregate_types), topics.skips]
     yield from _topics(KafkaPrincipal.SUBSCRIBER, "Read", followed)
     yield Acl(KafkaPrincipal.SUBSCRIBER, "group", "prefixed", "verdict-", "Describe")
 

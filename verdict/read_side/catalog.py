@@ -38,7 +38,7 @@ def of_every_application(application: Application) -> tuple[TableProjection, ...
     )
 
 
-def read_models(application: Application) -> Mapping[str, AnyDeclaration]:
+def declared_projections(application: Application) -> Mapping[str, AnyDeclaration]:
     """Return the read models by name, in the order in which a batch updates them.
 
     Raises:
@@ -46,7 +46,7 @@ def read_models(application: Application) -> Mapping[str, AnyDeclaration]:
     """
     own = {one.name: one for one in of_every_application(application)}
     states = state_views(application.aggregates)
-    of_application = {one.name: one for one in application.read_models}
+    of_application = {one.name: one for one in application.projections}
     if clash := sorted({*own, *states} & {*of_application}):
         raise InvalidApplicationError(
             f"{application.name} has a read model {clash[0]!r}, and so has every application: "
@@ -59,7 +59,7 @@ def declared(
     application: Application, chosen: Mapping[str, object] | None = None
 ) -> Mapping[str, AtVersion]:
     """Return the read models, as functions of their version."""
-    return {name: at_version(one, chosen or {}) for name, one in read_models(application).items()}
+    return {name: at_version(one, chosen or {}) for name, one in declared_projections(application).items()}
 
 
 def projections(

@@ -29,7 +29,7 @@ from verdict.settings.kafka import java_options, librdkafka_options, spark_optio
 from verdict.settings.load import InvalidSettingsError
 from verdict.settings.settings import Settings
 from verdict.streaming.queries.source import StreamContext
-from verdict.wire.marker import Marker
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.schemas.write import require_written_schemas
 
 LOG = logging.getLogger("verdict.service")
@@ -40,12 +40,12 @@ SPARK = "spark"
 class Runtime(StreamContext):
     """What runs, and how to reach it.
 
-    `marker` is the decider's, as far as it could be read without waiting for anybody; `broker` is
+    `progress` is the decider's, as far as it could be read without waiting for anybody; `broker` is
     the embedded one, if that is used; `executors` are those of a cluster.
     """
 
     servers: str
-    marker: Marker | None
+    progress: ProgressRecord | None
     broker: EmbeddedBroker | None
     executors: Executors | None = None
 
@@ -96,7 +96,7 @@ def start_runtime(
         partitions=settings.partitions,
         scratch=place.home / SPARK,
         servers=servers,
-        marker=ensure_topics(settings, kafka),
+        progress=ensure_topics(settings, kafka),
         counts=TopicAdmin(kafka.settings, settings.topics).counts(),
         broker=embedded,
         executors=executors,

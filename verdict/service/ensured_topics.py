@@ -5,13 +5,13 @@ import logging
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.topics import TopicAdmin
 from verdict.read_side.tables.same_log import require_same_database
-from verdict.service.known_markers import require_same_log
+from verdict.service.known_progress import require_same_log
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.skip_log import accepted_partitions, read_skips
 from verdict.streaming.exactly_once.query import decider_query
-from verdict.streaming.exactly_once.read_marker import readable_marker
+from verdict.streaming.exactly_once.read_progress import readable_progress
 from verdict.streaming.exactly_once.topic_owner import check_topics_owner, claim_topics
-from verdict.wire.marker import Marker
+from verdict.wire.progress_record import ProgressRecord
 
 LOG = logging.getLogger("verdict.service")
 FRAGILE = (
@@ -22,10 +22,10 @@ FRAGILE = (
 
 
 def create_topics(settings: Settings, kafka: KafkaConfig) -> list[str]:
-    """Create the topics that are missing, and no marker knows; return their names.
+    """Create the topics that are missing, and no progress record knows; return their names.
 
     Raises:
-        DifferentLogError: A marker or the read side is of another cluster, or of other topics;
+        DifferentLogError: A progress record or the read side is of another cluster, or of other topics;
             nothing was created.
         OtherOwnerError: The topics are another deployment's; nothing was created.
         UnreachableError, TimedOutError, VerdictError: As for `TopicAdmin.create_missing`.
@@ -36,8 +36,8 @@ def create_topics(settings: Settings, kafka: KafkaConfig) -> list[str]:
     return TopicAdmin(kafka.settings, settings.topics).create_missing()
 
 
-def ensure_topics(settings: Settings, kafka: KafkaConfig) -> Marker | None:
-    """Create as `create_topics` does, own and check everything against settings and marker.
+def ensure_topics(settings: Settings, kafka: KafkaConfig) -> ProgressRecord | None:
+    """Create as `create_topics` does, own and check everything against settings and progress record.
 
     Raises:
         TopicSettingsError: Lists every difference.
@@ -46,11 +46,11 @@ def ensure_topics(settings: Settings, kafka: KafkaConfig) -> Marker | None:
     """
     create_topics(settings, kafka)
     claim_topics(settings.topics, kafka)
-    marker = readable_marker(kafka, decider_query(settings.topics, settings.shards))
+    progress = readable_progress(kafka, decider_query(settings.topics, settings.shards))
     accepted = accepted_partitions(read_skips(kafka.settings, settings.topics))
-    offsets = None if marker is None else marker.offsets
+    offsets = None if progress is None else progress.offsets
     admin = TopicAdmin(kafka.settings, settings.topics)
     admin.ensure(offsets, accepted)
     if fragile := admin.fragile():
         LOG.warning("%s", FRAGILE.format(len(fragile), ", ".join(fragile)))
-    return marker
+    return progress

@@ -14,7 +14,7 @@ from verdict.reactions.policies.query import reactions_of, reactions_query
 from verdict.read_side.tables.version_state import VersionState
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.query import decider_query
-from verdict.streaming.exactly_once.read_marker import read_progress
+from verdict.streaming.exactly_once.read_progress import read_progress
 from verdict.wire.partitions import TopicPartition
 
 LOG = logging.getLogger("verdict.kafka")
@@ -65,19 +65,19 @@ def _found(settings: Settings, kafka: KafkaConfig) -> list[OversizedRecord]:
 def _reached(settings: Settings, kafka: KafkaConfig) -> dict[TopicPartition, int]:
     """Return the next offsets; where several read a partition, of who is furthest behind."""
     reached: dict[TopicPartition, int] = {}
-    for place, offset in (*_of_markers(settings, kafka), *_of_the_read_side(settings)):
+    for place, offset in (*_of_progress(settings, kafka), *_of_the_read_side(settings)):
         reached[place] = min(offset, reached.get(place, offset))
     return reached
 
 
-def _of_markers(settings: Settings, kafka: KafkaConfig) -> Iterator[tuple[TopicPartition, int]]:
+def _of_progress(settings: Settings, kafka: KafkaConfig) -> Iterator[tuple[TopicPartition, int]]:
     for query in (
         decider_query(settings.topics, settings.shards),
         reactions_query(reactions_of(settings)),
     ):
-        marker = read_progress(kafka, query, wait=False).marker
-        if marker is not None:
-            yield from each_partition(marker.offsets)
+        progress = read_progress(kafka, query, wait=False).progress
+        if progress is not None:
+            yield from each_partition(progress.offsets)
 
 
 def _of_the_read_side(settings: Settings) -> Iterator[tuple[TopicPartition, int]]:

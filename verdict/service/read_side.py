@@ -20,7 +20,7 @@ from verdict.read_side.tables.same_log import bind_to_log
 from verdict.read_side.tables.skip_sync import sync_skips
 from verdict.settings.discovery import database_url
 from verdict.settings.settings import Settings
-from verdict.streaming.exactly_once.read_marker import bounds_of
+from verdict.streaming.exactly_once.read_progress import bounds_of
 from verdict.streaming.queries.source import StreamContext
 
 

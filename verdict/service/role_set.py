@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from verdict.errors import UnreachableError
-from verdict.read_side.catalog import read_models
+from verdict.read_side.catalog import declared_projections
 from verdict.service.directories import WorkingDirectory, directory_of, require_whole_directory
-from verdict.service.roles import BROKER, LAKE, READ_MODELS, ROLES, Role
+from verdict.service.roles import BROKER, LAKE, PROJECTIONS, ROLES, Role
 from verdict.settings.cluster import require_reachable_kafka
 from verdict.settings.discovery import running_kafka
 from verdict.settings.load import InvalidSettingsError
@@ -49,7 +49,7 @@ def all_roles(settings: Settings) -> RoleSet:
     """Return all roles that there are for a deployment, for one process."""
     roles = tuple(role for role in ROLES if role.is_there(settings))
     apart = [(role.name,) for role in ROLES]
-    named = _of_read_models(read_models(settings.application))
+    named = _of_projections(declared_projections(settings.application))
     return RoleSet(roles, require_whole_directory(settings.data_dir, *apart, *named))
 
 
@@ -63,7 +63,7 @@ def alone(settings: Settings, name: str, chosen: Sequence[str] = ()) -> RoleSet:
     role = next((one for one in ROLES if one.name == name), None)
     if role is None:
         if name == "page":
-            raise InvalidSettingsError("the page is no role, it runs by itself: `verdict page`")
+            raise InvalidSettingsError("the page is no role, it runs by itself: `verdict serve`")
         raise InvalidSettingsError(
             f"no role {name!r}: there are {', '.join(r.name for r in ROLES)}"
         )
@@ -100,18 +100,18 @@ def with_kafka(settings: Settings, name: str) -> Settings:
 
 
 def _place(settings: Settings, role: Role, chosen: Sequence[str]) -> WorkingDirectory:
-    if role is not READ_MODELS:
+    if role is not PROJECTIONS:
         if chosen:
             raise InvalidSettingsError(
                 f"the role {role.name} takes no names: only read-models does"
             )
         return directory_of(settings.data_dir, (role.name,))
-    known = read_models(settings.application)
+    known = declared_projections(settings.application)
     if unknown := [name for name in chosen if name not in known]:
         raise InvalidSettingsError(f"no read model {unknown[0]!r}: there are {', '.join(known)}")
     whole = [] if chosen else [(role.name,)]
-    return directory_of(settings.data_dir, *whole, *_of_read_models(chosen or known))
+    return directory_of(settings.data_dir, *whole, *_of_projections(chosen or known))
 
 
-def _of_read_models(names: Iterable[str]) -> list[tuple[str, str]]:
-    return [(READ_MODELS.name, name) for name in names]
+def _of_projections(names: Iterable[str]) -> list[tuple[str, str]]:
+    return [(PROJECTIONS.name, name) for name in names]

@@ -117,10 +117,10 @@ def decider_components(context: RoleContext) -> Iterator[Supervisor]:
     )
 
 
-def reactions_components(context: RoleContext) -> Iterator[Supervisor]:
+def policies_components(context: RoleContext) -> Iterator[Supervisor]:
     """Yield what follows from events; a policy that is added begins now."""
     ground, topics = context.ground, context.settings.topics
-    known = () if ground.marker is None else decided_aggregates(ground.marker, topics)
+    known = () if ground.progress is None else decided_aggregates(ground.progress, topics)
     processor = start_reactions(ground, context.settings, with_history=[*map(topics.events, known)])
     yield context.supervise("reactions", processor)
 
@@ -132,13 +132,13 @@ def lake_components(context: RoleContext) -> Iterator[Supervisor]:
     yield context.supervise("lake", lake(context.ground, context.settings, table))
 
 
-def read_models_components(context: RoleContext) -> Iterator[Supervisor]:
+def projections_components(context: RoleContext) -> Iterator[Supervisor]:
     """Yield what brings read models forward; where it cannot start, the process does not."""
     projecting = live_projections(context.ground, context.settings, context.chosen)
     yield context.supervise("projections", projecting, must_start=True, on_end=projecting.note_end)
 
 
-def letters_components(context: RoleContext) -> Iterator[Supervisor]:
+def dead_letters_components(context: RoleContext) -> Iterator[Supervisor]:
     """Yield what takes dead letters in, which is ready with all that were there, and the retry."""
     settings = context.settings
     engine = open_database(database_url(settings))
@@ -188,14 +188,14 @@ LAKE = Role(
     components=lake_components,
     is_there=lambda settings: settings.application.lake is not None,
 )
-READ_MODELS = Role(name="read-models", components=read_models_components, database=True)
+PROJECTIONS = Role(name="read-models", components=projections_components, database=True)
 
 ROLES = (
     BROKER,
     Role(name=DECIDER, components=decider_components),
-    Role(name="reactions", components=reactions_components),
+    Role(name="reactions", components=policies_components),
     LAKE,
-    READ_MODELS,
-    Role(name="letters", components=letters_components, spark=False, database=True),
+    PROJECTIONS,
+    Role(name="letters", components=dead_letters_components, spark=False, database=True),
 )
 """In the order in which they start; they stop in reverse."""

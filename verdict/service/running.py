@@ -192,8 +192,8 @@ class ServiceProcess:
             check_server(database)
         laid = self._laid = self._lay(held)
         kafka, topics = laid.kafka, settings.topics
-        if DECIDER in role_set.names and isinstance(laid, Runtime) and laid.marker is not None:
-            require_known_aggregates(laid.marker, topics)  # before views are made of what it knows
+        if DECIDER in role_set.names and isinstance(laid, Runtime) and laid.progress is not None:
+            require_known_aggregates(laid.progress, topics)  # before views are made of what it knows
         if role_set.spark or role_set.database:  # a broker alone must run while topics are repaired
             self._log_watch = LogWatch(kafka, topics.of_the_log())
             watch = TransactionWatch(kafka, [topic.name for topic in topics.all()])
@@ -201,7 +201,7 @@ class ServiceProcess:
             self._transaction_watch = watch
         if database is not None:  # before anything is decided next to tables of another log
             check_tables(kafka, settings)
-        self._reach = KafkaMonitor(kafka, topics.markers)
+        self._reach = KafkaMonitor(kafka, topics.progress)
         held.callback(self._reach.stop)
         self._reach.start()
         self._start_components(held)

@@ -45,7 +45,7 @@ from verdict.settings.parsers import (
     topic_or_prefix,
 )
 from verdict.settings.user_folders import data_folder
-from verdict.wire.letter import MOST_ATTEMPTS
+from verdict.wire.dead_letter_record import MOST_ATTEMPTS
 from verdict.wire.topics import PARTITIONS, Topics
 
 TOML = "verdict.toml"
@@ -85,7 +85,7 @@ class Settings(BaseSettings):
         "if the working directory has it.",
     )
     deployment: KafkaName = Field(
-        "verdict", description="Names markers and transactions: one per Kafka and purpose."
+        "verdict", description="Names progress records and transactions: one per Kafka and purpose."
     )
     topic_prefix: KafkaPrefix = Field("", description="Stands before every topic name.")
     data_dir: Directory = Field(

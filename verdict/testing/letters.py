@@ -10,7 +10,7 @@ from verdict.reactions.dead_letters.queue import DueRetry, claim, remove
 from verdict.reactions.dead_letters.row import RetryRules, row_of
 from verdict.read_side.tables.dead_letters import table
 from verdict.testing.log import LogRecord, MemoryLog
-from verdict.wire.letter import Letter
+from verdict.wire.dead_letter_record import DeadLetterRecord
 from verdict.wire.topics import Topics
 
 ATTEMPTS, BACKOFF = 3, "exponential:1s,2,1h"  # as the settings have it
@@ -60,8 +60,8 @@ class DeadLetterMemory:
         return retries
 
 
-def _letter(record: LogRecord) -> Letter:
-    return Letter(
+def _letter(record: LogRecord) -> DeadLetterRecord:
+    return DeadLetterRecord(
         source=record.source,
         timestamp=record.timestamp,
         key=record.key,

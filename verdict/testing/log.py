@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from verdict.model.source import Source
-from verdict.wire.letter import Pairs
+from verdict.wire.dead_letter_record import Pairs
 from verdict.wire.murmur2 import partition_of
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import Topics

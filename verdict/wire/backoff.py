@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from verdict.wire.error_text import kind_and_text
-from verdict.wire.letter import Letter
+from verdict.wire.dead_letter_record import DeadLetterRecord
 
 LONGEST_S = 366 * 24 * 3600.0
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -13,7 +13,7 @@ DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)(ms|[smhd])", re.ASCII)
 FACTOR = re.compile(r"\d{1,6}(?:\.\d{1,6})?", re.ASCII)
 FORMS = "'fixed:1s,10s,1m', 'exponential:1s,2,1h' (first, factor, longest)"
 
-BackOff = Callable[[Letter], float]
+BackOff = Callable[[DeadLetterRecord], float]
 Declared = Mapping[str, BackOff]
 
 
@@ -46,7 +46,7 @@ def is_valid(declared: Declared, spec: str) -> str:
     return spec
 
 
-def wait_ms(wait: BackOff, letter: Letter) -> int:
+def wait_ms(wait: BackOff, letter: DeadLetterRecord) -> int:
     """Return how many milliseconds `letter` waits, rounded up.
 
     Raises:
@@ -71,7 +71,7 @@ def _fixed(steps: list[float]) -> BackOff:
 
 
 def _exponential(first: float, factor: float, longest: float) -> BackOff:
-    def wait(letter: Letter) -> float:
+    def wait(letter: DeadLetterRecord) -> float:
         try:
             return min(first * factor**letter.attempt, longest)
         except OverflowError:

@@ -1,4 +1,4 @@
-"""What verdict writes, to bytes and back: events, responses, rejections, dead letters, markers."""
+"""What verdict writes, to bytes and back: events, responses, rejections, dead letters, progress records."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -16,12 +16,12 @@ from verdict.wire.avro.primitives import write_bytes
 from verdict.wire.catalog import AggregateContext
 from verdict.wire.codec import HEADER_BYTES, DecodeError, engine_codec, prefix_of
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.marker import Marker, ShardState
+from verdict.wire.progress_record import ProgressRecord, ShardState
 from verdict.wire.response import Rejection, Response, Status
 from verdict.wire.schemas.files import ENGINE
-from verdict.wire.skip_decision import DamagedAggregate, Decision, Kind
+from verdict.wire.skip_record import DamagedAggregate, SkipRecord, Kind
 
-Record = TypeVar("Record", Response, Rejection, DeadLetter, Decision, Marker)
+Record = TypeVar("Record", Response, Rejection, DeadLetter, SkipRecord, ProgressRecord)
 
 NAMED: tuple[tuple[str, Mapping[str, StrEnum]], ...] = tuple(
     (name, {str(member): member for member in kind})
@@ -36,12 +36,12 @@ SUBJECTS: dict[type, str] = {
     Response: "response",
     Rejection: "rejection",
     DeadLetter: "dead_letter",
-    Decision: "decision",
-    Marker: "marker",
+    SkipRecord: "decision",
+    ProgressRecord: "progress",
 }
 
 
-def encode(record: Response | Rejection | DeadLetter | Decision | Marker) -> bytes:
+def encode(record: Response | Rejection | DeadLetter | SkipRecord | ProgressRecord) -> bytes:
     """Return the framed bytes of `record`; equal records give equal bytes."""
     return engine_codec(SUBJECTS[type(record)]).encode(record)
 
@@ -121,7 +121,7 @@ def _made(kind: type[Record], found: dict[str, Any]) -> Record:
         found["source"] = Source(**found["source"])
     if kind is Response and _named(found):
         return kind.trusted(found)
-    if kind is Decision:
+    if kind is SkipRecord:
         _name_kind(found)
     if "shard_states" in found:
         found["shard_states"] = [ShardState(**one) for one in found["shard_states"]]

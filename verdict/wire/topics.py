@@ -41,7 +41,7 @@ class Topics:
 
     Args:
         application: Whose aggregates, notifications and inbound topics they are for.
-        deployment: Names the markers topic and every transactional id.
+        deployment: Names the progress topic and every transactional id.
         prefix: Stands before every topic name.
         partitions: Of each of an aggregate's four topics.
     """
@@ -83,7 +83,7 @@ class Topics:
     @property
     def states(self) -> list[str]:
         """The topics on which others carry states."""
-        return [self.named(one.topic) for one in self.application.states]
+        return [self.named(one.topic) for one in self.application.state_topics]
 
     @property
     def inbound(self) -> list[str]:
@@ -91,12 +91,12 @@ class Topics:
         return [self.named(one.topic) for one in self.application.inbound]
 
     @property
-    def markers(self) -> str:
-        return f"{self.prefix}{self.deployment}.markers"
+    def progress(self) -> str:
+        return f"{self.prefix}{self.deployment}.progress"
 
     @property
-    def decisions(self) -> str:
-        return f"{self.prefix}{self.deployment}.decisions"
+    def skips(self) -> str:
+        return f"{self.prefix}{self.deployment}.skips"
 
     @property
     def replies(self) -> str:
@@ -132,7 +132,7 @@ class Topics:
 
     def of_the_log(self) -> list[str]:
         """Return all but the books that the deployment keeps for itself, and copies."""
-        others = {self.markers, self.decisions, self.owners, self.replies}
+        others = {self.progress, self.skips, self.owners, self.replies}
         return [topic.name for topic in self.all() if topic.name not in others]
 
     def all(self) -> Iterator[Topic]:
@@ -151,9 +151,9 @@ class Topics:
             yield Topic(name, self.partitions, _commands(), ours=False)
         for name in dict.fromkeys(one.topic for one in self.application.notifications):
             yield Topic(self.named(name), self.partitions, _output())
-        yield Topic(self.markers, 1, _markers())
-        yield Topic(self.decisions, 1, _output())
-        yield Topic(self.owners, 1, _markers())
+        yield Topic(self.progress, 1, _progress_records())
+        yield Topic(self.skips, 1, _output())
+        yield Topic(self.owners, 1, _progress_records())
 
 
 def _commands() -> dict[str, str]:
@@ -192,7 +192,7 @@ def _states() -> dict[str, str]:
     }
 
 
-def _markers() -> dict[str, str]:
+def _progress_records() -> dict[str, str]:
     return {
         "cleanup.policy": "compact",
         "max.message.bytes": str(OUTPUT_BYTES),

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.process, pytest.
     "role", [KafkaPrincipal.SENDER, KafkaPrincipal.SUBSCRIBER, KafkaPrincipal.READER]
 )
 @pytest.mark.parametrize(
-    "topic", [TOPICS.events("order"), TOPICS.responses("order"), TOPICS.markers]
+    "topic", [TOPICS.events("order"), TOPICS.responses("order"), TOPICS.progress]
 )
 def test_nobody_but_the_service_writes_what_it_says(
     settings: Environment, role: KafkaPrincipal, topic: str

@@ -106,7 +106,7 @@ def test_what_was_sent_is_shown_by_every_door(browser: httpx2.Client) -> None:
     first = send(browser, name, 0, PLACE, correlation_id=flow).json()
     second = send(browser, name, 0, PLACE, correlation_id=flow).json()
 
-    [winner] = shown(browser, f"/why/{second['command_id']}")["records"][0]["winners"]
+    [winner] = shown(browser, f"/explain/{second['command_id']}")["records"][0]["winners"]
     assert winner["command_id"] == first["command_id"]
     state = shown(browser, "/state/order/by-http%2F3?at_version=1")
     assert (state["version"], state["state"]["quantity"]) == (1, 10)
@@ -114,7 +114,7 @@ def test_what_was_sent_is_shown_by_every_door(browser: httpx2.Client) -> None:
     assert len(shown(browser, "/history/order/by-http%2F3")["commands"]) == 2
     rows = shown(browser, f"/read/outcome?correlation_id={flow}")["rows"]
     assert [one["status"] for one in rows] == ["ACCEPTED", "REJECTED"]
-    assert "by-http/3" in browser.get("/life?aggregate=order&id=by-http/3").text
+    assert "by-http/3" in browser.get("/aggregate?aggregate=order&id=by-http/3").text
 
 
 @pytest.mark.proves("U-05")
@@ -162,14 +162,14 @@ def test_a_rejected_command_of_a_policy_needs_attention(
     assert (rejected["aggregate_id"], bool(rejected["expected"])) == (card, False)
     checked = deployment.cli("status", "--check")
     assert checked.returncode == 1
-    assert f"verdict why {rejected['command_id']}" in checked.stdout
+    assert f"verdict explain {rejected['command_id']}" in checked.stdout
     assert "TOO_MANY_POINTS" in deployment.cli("status").stdout
     [standing] = json.loads(deployment.cli("status", "--json").stdout)["policy_rejections"]
     assert (standing["policy"], standing["rejected"], standing["unexpected"]) == (
         "award_points", 1, 1,
     )  # fmt: skip
-    waiting = browser.get("/letters", headers={"accept": "text/html"}).text
-    assert f"/why?id={rejected['command_id']}" in waiting
+    waiting = browser.get("/attention", headers={"accept": "text/html"}).text
+    assert f"/explain?id={rejected['command_id']}" in waiting
     assert "/flow?id=till-9" in waiting
     for name in ("verdict_policy_rejected", "verdict_policy_rejected_unexpected"):
         assert measured(browser, name, "policy") == {"award_points": 1}

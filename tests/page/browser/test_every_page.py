@@ -12,14 +12,14 @@ from tests.page.filled import FLOW, LATE, ODD
 pytestmark = [pytest.mark.long, pytest.mark.process]
 
 PAGES = [
-    "/", "/flow", "/rates", "/refusals", "/read-models", "/letters", "/application", "/topics",
+    "/", "/flow", "/rates", "/rejections", "/projections", "/attention", "/application", "/topics",
     "/commands", "/events", "/aggregates", "/audit", "/search?q=nobody", "/sql",
-    f"/flow?id={FLOW}", f"/why?id={LATE}", "/refusals?reason=VERSION_CONFLICT",
-    "/life?aggregate=order&id=o-1", "/life?aggregate=invoice&id=inv-1",
+    f"/flow?id={FLOW}", f"/explain?id={LATE}", "/rejections?reason=VERSION_CONFLICT",
+    "/aggregate?aggregate=order&id=o-1", "/aggregate?aggregate=invoice&id=inv-1",
     "/blocked?" + urlencode({"id": "us_holder/position/p-7"}),
     "/sql?" + urlencode({"q": "select * from outcome"}), "/sql?q=drop",
-    "/flow?" + urlencode({"id": ODD}), "/life?" + urlencode({"aggregate": "order", "id": ODD}),
-    "/life?" + urlencode({"aggregate": "order", "id": LONG}), f"/{quote(ODD)}",
+    "/flow?" + urlencode({"id": ODD}), "/aggregate?" + urlencode({"aggregate": "order", "id": ODD}),
+    "/aggregate?" + urlencode({"aggregate": "order", "id": LONG}), f"/{quote(ODD)}",
 ]  # fmt: skip
 STATES = [FILLED, EMPTY, BROKEN]
 SERIOUS = """async () => (await axe.run({

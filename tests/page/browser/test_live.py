@@ -39,7 +39,7 @@ def test_a_link_keeps_the_focus_while_all_around_it_changes(serve: Serve, new_ta
 
 def test_versions_of_projections_are_shown_as_they_change(serve: Serve, new_tab: NewTab) -> None:
     site, tab = serve(FILLED), new_tab()
-    tab.goto(f"{site.url}/read-models")
+    tab.goto(f"{site.url}/projections")
 
     site.looked.find(projections=(STOPPED,))
     expect(tab.get_by_role("row", name="us_holder")).to_contain_text("its table is gone")

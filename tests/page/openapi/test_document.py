@@ -39,8 +39,8 @@ READ = [
     ("/history/{aggregate}/{id}", "/history/order/never"),
     ("/history/{aggregate}/{id}", "/history/invoice/inv-1?_limit=1"),
     ("/trace/{correlation_id}", f"/trace/{FLOW}"),
-    ("/why/{command_id}", f"/why/{LATE}"),
-    ("/why/{command_id}", "/why/nothing"),
+    ("/explain/{command_id}", f"/explain/{LATE}"),
+    ("/explain/{command_id}", "/explain/nothing"),
     ("/livez", "/livez"),
     ("/readyz", "/readyz"),
     ("/status", "/status"),
@@ -156,7 +156,7 @@ def test_what_no_database_holds_is_no_bug(
     url = new_database()
     fill(url)
     browser = opened(database_url=url, page_token=TOKEN).browser
-    named = ["/state/order/", "/history/order/", "/trace/", "/why/", "/read/", "/feed/"]
+    named = ["/state/order/", "/history/order/", "/trace/", "/explain/", "/read/", "/feed/"]
     named += ["/outcome/", "/subjects/", "/schemas/ids/"]
     for view in ("outcome", "client_overview"):
         columns = document["paths"][f"/read/{view}"]["get"]["parameters"]

@@ -25,7 +25,7 @@ from verdict.read_side.as_of.content import (
 from verdict.read_side.as_of.destination import FileDestination
 from verdict.read_side.as_of.moment import AsOf, ResolvedPosition
 from verdict.read_side.as_of.scratch import scratch_database
-from verdict.read_side.catalog import FIRST, declared, read_models
+from verdict.read_side.catalog import FIRST, declared, declared_projections
 from verdict.wire.partitions import TopicPartition
 
 CLIENTS = ("zoe", "Zoe", "ada", "é", "\U0001f600", "ﬀ")
@@ -61,20 +61,20 @@ def holders(reader: Reader) -> CompletionRecord:
 def test_every_read_model_has_a_key_of_columns_of_its_view(name: str, reader: Reader) -> None:
     columns = reader.select(f"SELECT * FROM {name}").columns
 
-    assert set(read_models(APPLICATION)[name].key) <= set(columns)
+    assert set(declared_projections(APPLICATION)[name].key) <= set(columns)
     assert name in declared(APPLICATION)[name](FIRST).views
 
 
-def test_rows_come_by_key_then_the_marker_with_their_number_and_checksum(
+def test_rows_come_by_key_then_the_progress_record_with_their_number_and_checksum(
     holders: CompletionRecord,
 ) -> None:
-    *rows, marker = holders.records()
+    *rows, progress = holders.records()
 
     assert [record.key for record in rows] == sorted(CLIENTS)
     assert [json.loads(record.line)["client"] for record in rows] == sorted(CLIENTS)
     assert [*json.loads(rows[0].line)] == ["client", "positions", "since"]
-    assert marker.key == "verdict:materialised"
-    assert json.loads(marker.line) == {
+    assert progress.key == "verdict:materialised"
+    assert json.loads(progress.line) == {
         "as_of": {
             "asked": "now",
             "positions": [{"topic": "position.events", "partition": 0, "next_offset": 6}],

@@ -85,9 +85,9 @@ def test_as_of_a_global_position_it_is_the_live_table_of_a_run_that_stopped_ther
 
     told = {n: world.told("us_holder", n, tmp_path) for n in (0, 1, last // 2, last)}
 
-    for position, (rows, marker) in told.items():
+    for position, (rows, progress) in told.items():
         assert rows == stopped(world, position)
-        assert (marker["as_of"]["asked"], marker["count"]) == (position, len(rows))
+        assert (progress["as_of"]["asked"], progress["count"]) == (position, len(rows))
     assert told[0][0] == []
     assert len({str(rows) for rows, _ in told.values()}) == len(told)
     ends = {
@@ -205,8 +205,8 @@ def test_outcomes_count_by_when_kafka_had_them_and_have_no_global_position(
     world.transact([(answers, b"order-1", encode(REJECTED), 0)])
     then = iso_time(first.timestamp()[1])
 
-    rows, marker = world.told("outcome", then, tmp_path)
-    [place] = [p for p in marker["as_of"]["positions"] if p["next_offset"]]
+    rows, progress = world.told("outcome", then, tmp_path)
+    [place] = [p for p in progress["as_of"]["positions"] if p["next_offset"]]
 
     assert [row[0] for row in rows] == [ACCEPTED.command_id]
     assert (place["topic"], place["next_offset"]) == (answers, 1)
@@ -348,9 +348,9 @@ def test_what_kafka_drops_before_it_is_read_comes_from_the_archive(
     cut.run(AsOf(), str(tmp_path / "cut.ndjson"))
 
     assert [low for low, _ in world.bounds(world.topic)] == [5, 0]
-    rows, marker = before
-    *told, told_marker = map(json.loads, (tmp_path / "cut.ndjson").read_bytes().splitlines())
-    assert ([tuple(row.values()) for row in told], told_marker) == (rows, marker)
+    rows, progress = before
+    *told, printed_progress = map(json.loads, (tmp_path / "cut.ndjson").read_bytes().splitlines())
+    assert ([tuple(row.values()) for row in told], printed_progress) == (rows, progress)
 
 
 class Cut(Materialiser):

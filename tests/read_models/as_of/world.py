@@ -1,4 +1,4 @@
-"""A deployment without a service: events on Kafka, some archived, and a marker as the decider's."""
+"""A deployment without a service: events on Kafka, some archived, and a progress record as the decider's."""
 
 import json
 import re
@@ -24,7 +24,7 @@ from verdict.read_side.as_of.moment import parse_as_of
 from verdict.read_side.live.stream import Decoder
 from verdict.settings.load import load_settings
 from verdict.streaming.exactly_once.query import DECIDER
-from verdict.wire.marker import Marker
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.partitions import OffsetRange as Offsets
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.records import encode
@@ -69,7 +69,7 @@ class World:
         read = {
             topic for p in self.read_side.projections.values() for topic in p.topics(self.topics)
         }
-        decided = {*self.topics.every_commands(), self.topics.markers, self.topics.decisions}
+        decided = {*self.topics.every_commands(), self.topics.progress, self.topics.skips}
         create(broker.bootstrap_servers, self.topics, read | decided, self.topics.states)
 
     @property
@@ -144,7 +144,7 @@ class World:
     def decide(self) -> None:
         """Say, as the decider does, that all commands have their outcome."""
         offsets = {t: [end for _, end in self.ends(t)] for t in self.topics.every_commands()}
-        marker = Marker(
+        progress = ProgressRecord(
             query=DECIDER,
             owner="test",
             generation=1,
@@ -155,7 +155,7 @@ class World:
             shards=1,
             handler_version="1",
         )
-        self.transact([(self.topics.markers, DECIDER.encode(), encode(marker), 0)])
+        self.transact([(self.topics.progress, DECIDER.encode(), encode(progress), 0)])
 
     def drop(self, before: int) -> None:
         """Let Kafka forget the events of partition 0 before an offset."""
@@ -181,11 +181,11 @@ class World:
             return [*log.read(log.bounds(places))]
 
     def told(self, name: str, as_of: object, folder: Path) -> tuple[list[Any], dict[str, Any]]:
-        """Return the rows of a read model as of some position, and the marker."""
+        """Return the rows of a read model as of some position, and the progress record."""
         file = folder / "told.ndjson"
         Materialiser(self.settings, name).run(parse_as_of(str(as_of)), str(file))
-        *rows, marker = map(json.loads, file.read_bytes().splitlines())
-        return [tuple(row.values()) for row in rows], marker
+        *rows, progress = map(json.loads, file.read_bytes().splitlines())
+        return [tuple(row.values()) for row in rows], progress
 
     def close(self) -> None:
         self.read_side.close()

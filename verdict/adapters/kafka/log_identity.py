@@ -55,7 +55,7 @@ class Remembered:
     """What somebody wrote down of the log that they read or write.
 
     Args:
-        whose: Who, for people, such as "the marker of decider".
+        whose: Who, for people, such as "the progress record of decider".
         ids: Of the cluster and of topics that still matter; what is unknown is not compared.
         reached: Up to where partitions were read: the next offset.
         records: Of partitions, the offset of a record and SHA-256 of its value in hex.

@@ -4,7 +4,7 @@ from typing import Any
 
 from confluent_kafka import Message
 
-from verdict.wire.letter import Pairs
+from verdict.wire.dead_letter_record import Pairs
 
 
 def headers_of(message: Message) -> Pairs | None:

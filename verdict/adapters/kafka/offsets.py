@@ -1,4 +1,4 @@
-"""Positions in topics, as the marker and Spark's checkpoint know them."""
+"""Positions in topics, as the progress record and Spark's checkpoint know them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -54,8 +54,8 @@ def every_subject(topics: Topics) -> Iterator[RegisteredId]:
     """Yield all versions of the schemas of all topics, a subject for each: `<topic>-value`."""
     homes = {
         topics.dead_letters: "dead_letter",
-        topics.markers: "marker",
-        topics.decisions: "decision",
+        topics.progress: "progress",
+        topics.skips: "decision",
         topics.replies: "response",
     }
     for name in topics.application.aggregate_types:

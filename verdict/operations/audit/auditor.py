@@ -26,9 +26,9 @@ from verdict.streaming.event_log.open import open_event_log
 from verdict.streaming.event_log.skip_log import accepted_in, reader_skipping
 from verdict.streaming.event_log.skip_text import quarantine_in_words
 from verdict.streaming.exactly_once.query import decider_query
-from verdict.streaming.exactly_once.read_marker import read_progress_now
+from verdict.streaming.exactly_once.read_progress import read_progress_now
 from verdict.wire.catalog import catalog_of
-from verdict.wire.skip_decision import Quarantines, active_quarantines
+from verdict.wire.skip_record import Quarantines, active_quarantines
 
 STATE = "state"
 
@@ -113,7 +113,7 @@ class Auditor:
                 )
 
     def _require_deployment(self, log: KafkaLog) -> None:
-        if not log.exists(self._settings.topics.markers):
+        if not log.exists(self._settings.topics.progress):
             raise DeploymentNotFoundError(
                 f"Kafka has nothing of a deployment {self._settings.deployment!r}: name another "
                 "one with --deployment, or start `verdict up`"
@@ -128,8 +128,8 @@ class Auditor:
     def _state(
         self, events: EventLog, settled: Cut, incomplete: Container[tuple[str, str]]
     ) -> Iterator[Finding]:
-        marker = read_progress_now(self._kafka, decider_query(self._settings.topics, 1))
-        shards = () if marker is None else marker.shard_states
+        progress = read_progress_now(self._kafka, decider_query(self._settings.topics, 1))
+        shards = () if progress is None else progress.shard_states
         # an empty log tells nothing: any copy that was just begun stands at its end
         heads = frozenset((one.sequence, one.digest) for one in shards if one.sequence)
         copies = copies_in(self._settings.data_dir.absolute() / STATE, heads)

@@ -26,20 +26,20 @@ class Cut(NamedTuple):
 def cut(kafka: KafkaConfig, log: KafkaLog, topics: Topics) -> Cut:
     """Return what counts from now on.
 
-    Without a marker of the decider all commands count that there are.
+    Without a progress record of the decider all commands count that there are.
 
     Raises:
         UnreachableError: Kafka does not answer, or a transaction stays open.
         VerdictError: A topic is missing.
     """
     decided = DecidedUpTo(kafka, topics)
-    before = decided.marker_offsets()
+    before = decided.progress_offsets()
     outputs = [of(name) for of in _outputs(topics) for name in topics.application.aggregate_types]
     decided.await_settled([*outputs, topics.dead_letters])
     commands = topics.every_commands()
     kept = log.bounds(log.places([*outputs, topics.dead_letters, *commands]))
     there_are = {topic: found for topic, found in ends(kept).items() if topic in commands}
-    return Cut({**there_are, **before}, {**there_are, **decided.marker_offsets()}, kept)
+    return Cut({**there_are, **before}, {**there_are, **decided.progress_offsets()}, kept)
 
 
 def _outputs(topics: Topics) -> tuple[Callable[[str], str], ...]:

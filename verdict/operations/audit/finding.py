@@ -17,7 +17,7 @@ class Check(StrEnum):
     OUTCOMES = "outcomes"
     ARCHIVE = "archive"
     STATE = "state"
-    READ_MODELS = "read models"
+    PROJECTIONS = "read models"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,7 +70,7 @@ class ProjectionAudit:
         topics = self.records.topics
         kinds = (topics.events, topics.responses, topics.rejected)
         ours = {of(name) for name in aggregate_types for of in kinds}
-        states = (one for one in self.settings.application.states if one.about in aggregate_types)
+        states = (one for one in self.settings.application.state_topics if one.about in aggregate_types)
         ours |= {topics.named(one.topic) for one in states}  # which others write
         for name, at_version in declared(self.settings.application).items():
             if not ours.intersection(at_version(FIRST).topics(topics)):
@@ -146,7 +146,7 @@ class ProjectionAudit:
             except (EventsMissingError, HashMismatchError, UnreachableError):
                 raise
             except VerdictError as error:
-                yield Finding(check=Check.READ_MODELS, what=f"{name} cannot be folded: {error}")
+                yield Finding(check=Check.PROJECTIONS, what=f"{name} cannot be folded: {error}")
                 return
             with other.connect() as folded:
                 for table in projection.tables:
@@ -187,7 +187,7 @@ class ProjectionAudit:
         last = sequence.last_number(connection, feed.table.name)
         self.looked.at[f"changes of {projection.name}"] += len(rows)
         for what in faults(map(AnnouncedChanges._make, rows), last, shown):
-            yield Finding(check=Check.READ_MODELS, what=f"{feed.table.name}: {what}")
+            yield Finding(check=Check.PROJECTIONS, what=f"{feed.table.name}: {what}")
 
     @contextmanager
     def _beside(self, projection: Projection) -> Iterator[Engine]:
@@ -242,7 +242,7 @@ class ProjectionAudit:
 
 def _unlike(name: str, error: DBAPIError) -> Finding:
     return Finding(
-        check=Check.READ_MODELS,
+        check=Check.PROJECTIONS,
         what=f"{name} cannot be read as it was made ({one_line_error(error.orig)}): somebody has "
         f"changed its tables; `verdict projection rebuild {name}` makes them anew, `swap` shows "
         "them",
@@ -268,7 +268,7 @@ def _differs(
         differ = (column for column in live if live[column] != folded[column])
         what = "; ".join(f"{one} is {live[one]!r}, by the log {folded[one]!r}" for one in differ)
     return Finding(
-        check=Check.READ_MODELS,
+        check=Check.PROJECTIONS,
         what=f"{name}, {table.name} {', '.join(map(str, _key(table, row)))}: {what}",
         aggregate_type=row.get("aggregate_type"),
         aggregate_id=row.get("aggregate_id"),

@@ -1,7 +1,7 @@
 """The operator's state against a fold: what it decides from, read from its local copies.
 
 A copy takes in the log of a shard's state up to the batch before: what that last batch changed
-comes with the next one. The marker tells which copies are at the head already.
+comes with the next one. The progress record tells which copies are at the head already.
 """
 
 from collections.abc import Iterable, Iterator

@@ -27,4 +27,4 @@ def altered(
 
 
 def _finding(what: str) -> Finding:
-    return Finding(check=Check.READ_MODELS, what=what)
+    return Finding(check=Check.PROJECTIONS, what=what)

@@ -68,7 +68,7 @@ def causes_in(app: Application, chosen: Mapping[str, object]) -> EventModel:
             )
             for one in kinds
         ),
-        states=tuple(one.topic for one in app.states),
+        states=tuple(one.topic for one in app.state_topics),
         followers=(*_followers(app), *_read_models(app, chosen)),
     )
 
@@ -95,9 +95,9 @@ def _followers(app: Application) -> Iterator[Downstream]:
 
 
 def _read_models(app: Application, chosen: Mapping[str, object]) -> Iterator[Downstream]:
-    topics, own = Topics(app), {one.name for one in app.read_models}
+    topics, own = Topics(app), {one.name for one in app.projections}
     source = {topics.events(name): name for name in app.aggregate_types}
-    source |= {topics.named(one.topic): one.topic for one in app.states}
+    source |= {topics.named(one.topic): one.topic for one in app.state_topics}
     for model in projections(app, chosen):
         if model.name in own:
             follows = (source[topic] for topic in model.topics(topics) if topic in source)

@@ -21,11 +21,11 @@ from verdict.operations.repair.operator_identity import OperatorIdentity
 from verdict.read_side.schema.database import snapshot
 from verdict.read_side.tables import skips, versions
 from verdict.wire.partitions import TopicPartition
-from verdict.wire.skip_decision import Decision
+from verdict.wire.skip_record import SkipRecord
 
 PLACE = re.compile(r"([A-Za-z0-9._-]+):([0-9]{1,9}):([0-9]{1,19})")
 RANGE = re.compile(rf"({PLACE.pattern})(?:-([0-9]{{1,19}}))?")
-Decide = Callable[[Sequence[Decision]], None]
+Decide = Callable[[Sequence[SkipRecord]], None]
 OpenLog = Callable[[], AbstractContextManager[KafkaLog]]
 
 
@@ -102,7 +102,7 @@ class StoppingRecords:
                 f"nothing was skipped: {place}-{end} is no range of records: name an offset after "
                 f"{place.offset}, up to {kept.end}, where the partition ends"
             )
-        made = Decision(
+        made = SkipRecord(
             source=place, until=end, who=by.who, why=by.why or "", decided_at=wall_clock()
         )
         self._decide([made])

@@ -18,7 +18,7 @@ from verdict.settings.database_address import file_of, masked_url, one_line_erro
 from verdict.settings.discovery import database_url, kafka_options
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.skip_log import write_skips
-from verdict.wire.skip_decision import Decision
+from verdict.wire.skip_record import SkipRecord
 
 
 class Repair(NamedTuple):
@@ -37,7 +37,7 @@ def repair(settings: Settings) -> Iterator[Repair]:
         UnreachableError: There is none, or it does not answer.
     """
 
-    def decide(made: Sequence[Decision]) -> None:
+    def decide(made: Sequence[SkipRecord]) -> None:
         write_skips(kafka_options(settings), settings.topics, made)
 
     url = database_url(settings)

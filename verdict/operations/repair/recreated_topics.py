@@ -27,11 +27,11 @@ from verdict.streaming.event_log.skip_log import write_skips
 from verdict.streaming.event_log.skips import SkipRequest
 from verdict.streaming.exactly_once.fencing import claim
 from verdict.streaming.exactly_once.query import DECIDER, Query, decider_query
-from verdict.streaming.exactly_once.read_marker import readable_marker
+from verdict.streaming.exactly_once.read_progress import readable_progress
 from verdict.streaming.exactly_once.topic_owner import check_topics_owner
-from verdict.wire.marker import Marker
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.partitions import OffsetRange, Spans, TopicPartition
-from verdict.wire.skip_decision import Decision, Kind
+from verdict.wire.skip_record import SkipRecord, Kind
 from verdict.wire.topics import Topics
 
 LOG = logging.getLogger("verdict.recovery")
@@ -53,7 +53,7 @@ def recreate_topics(settings: Settings, kafka: KafkaConfig, wish: SkipRequest) -
     if not gone:
         return []
     check_topics_owner(settings.topics, kafka)
-    if all(query.name != DECIDER for query, _ in positions.markers):
+    if all(query.name != DECIDER for query, _ in positions.progress_records):
         raise VerdictError(
             f"{', '.join(gone)} {_is_are(gone)} gone, and so is the progress record that says how "
             "far they were read: restore the broker's files from a backup"
@@ -64,7 +64,7 @@ def recreate_topics(settings: Settings, kafka: KafkaConfig, wish: SkipRequest) -
     _continue(kafka, settings, begins)
     _record(kafka, settings.topics, gone, wish)
     found = Identities(kafka).identity(gone)
-    for query, _ in positions.markers:
+    for query, _ in positions.progress_records:
         if not query.topics.isdisjoint(gone):
             claim(query, kafka, partial(_with_new_ids, query, kafka, found)).close()
     rebind_to_log(settings, found)
@@ -85,7 +85,7 @@ def _gone(positions: ReadPositions, kafka: KafkaConfig, declared: Collection[str
 def _check_recreatable(gone: Collection[str], topics: Topics) -> None:
     types = topics.application.aggregate_types
     needed = {*map(topics.events, types), *map(topics.responses, types), *topics.states}
-    if lost := sorted({*needed, topics.decisions} & {*gone}):
+    if lost := sorted({*needed, topics.skips} & {*gone}):
         raise VerdictError(
             f"{', '.join(lost)} {_is_are(lost)} deleted, and an empty topic cannot take its place: "
             "the state is made from what was on it. Restore it from a backup: stop Kafka and bring "
@@ -147,7 +147,7 @@ def _copies(log: KafkaLog, below: Spans) -> Iterator[Mapping[str, Any]]:
 
 def _record(kafka: KafkaConfig, topics: Topics, gone: Sequence[str], wish: SkipRequest) -> None:
     decisions = [
-        Decision(
+        SkipRecord(
             kind=Kind.ACCEPTED,
             source=Source(name, 0, 0),
             until=0,
@@ -160,13 +160,13 @@ def _record(kafka: KafkaConfig, topics: Topics, gone: Sequence[str], wish: SkipR
     write_skips(kafka.settings, topics, decisions)
 
 
-def _with_new_ids(query: Query, kafka: KafkaConfig, found: Identity) -> Marker:
+def _with_new_ids(query: Query, kafka: KafkaConfig, found: Identity) -> ProgressRecord:
     """Return the query's progress record, now that nobody else can write it, with the new ids."""
-    marker = readable_marker(kafka, query, wait=True)
-    if marker is None:
+    progress = readable_progress(kafka, query, wait=True)
+    if progress is None:
         raise VerdictError(f"the progress record of {query.name} was deleted meanwhile: try again")
     ids = {name: one for name, one in found.topic_ids.items() if name in query.topics}
-    return replace(marker, topic_ids={**marker.topic_ids, **ids})
+    return replace(progress, topic_ids={**progress.topic_ids, **ids})
 
 
 def _is_are(names: Collection[str]) -> str:

@@ -1,4 +1,4 @@
-"""A query without state that has lost its marker begins anew, on a person's word.
+"""A query without state that has lost its progress record begins anew, on a person's word.
 
 Nothing says what its outputs follow from. Whoever sends to others begins at the ends: nothing is
 sent twice, and what had no consequence yet gets none. Files can be written again, all of them.
@@ -10,40 +10,40 @@ from verdict.adapters.kafka.reader import KafkaLog
 from verdict.model.source import Source
 from verdict.streaming.event_log.skips import SkipRequest
 from verdict.streaming.exactly_once.batch import OutputRecord
-from verdict.streaming.exactly_once.fencing import genesis, write_marker
+from verdict.streaming.exactly_once.fencing import genesis, write_progress
 from verdict.streaming.exactly_once.log_identity import log_identity
 from verdict.streaming.exactly_once.query import OWNER, Query
-from verdict.streaming.exactly_once.read_marker import readable_marker
+from verdict.streaming.exactly_once.read_progress import readable_progress
 from verdict.streaming.exactly_once.topic_owner import claim_topics
 from verdict.streaming.exactly_once.transactions import Transactions
-from verdict.wire.marker import Marker
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.records import encode
-from verdict.wire.skip_decision import Decision, Kind
+from verdict.wire.skip_record import SkipRecord, Kind
 from verdict.wire.topics import Topics
 
 
-def begin_without_marker(
+def begin_without_progress(
     query: Query, kafka: KafkaConfig, topics: Topics, wish: SkipRequest, *, at_the_ends: bool
-) -> Marker:
-    """Fence whoever runs; write the marker and, in the same transaction, who decided that.
+) -> ProgressRecord:
+    """Fence whoever runs; write the progress record and, in the same transaction, who decided that.
 
-    The decision's place is that of the new marker, on the topic of markers.
+    The decision's place is that of the new progress record, on the progress topic.
 
     Raises:
-        DifferentLogError: The marker that is there is of another cluster, or of topics that are no
+        DifferentLogError: The progress record that is there is of another cluster, or of topics that are no
             more.
         NotPublishedError: Somebody else started meanwhile; nothing was changed.
         UnreachableError, VerdictError: Kafka does not answer, or refuses.
     """
     transactions = Transactions(kafka, query.transactional_id)
     try:
-        former = readable_marker(kafka, query, wait=True)
+        former = readable_progress(kafka, query, wait=True)
         new = genesis(query, former, _offsets(query, kafka, at_the_ends), query.first_shards)
         new = log_identity(new, query, kafka)
         why = f"{query.name} begins anew at {offsets_text(new.offsets)}: {wish.why}"
-        decided = encode(_decision(kafka, query.markers, why, wish))
-        record = OutputRecord(topics.decisions, query.key, decided)
-        transactions = write_marker(transactions, query, kafka, new, beside=[record])
+        decided = encode(_decision(kafka, query.progress_topic, why, wish))
+        record = OutputRecord(topics.skips, query.key, decided)
+        transactions = write_progress(transactions, query, kafka, new, beside=[record])
     finally:
         transactions.close()
     return new
@@ -57,7 +57,7 @@ def begin_as_owner(kafka: KafkaConfig, topics: Topics, wish: SkipRequest) -> Non
     """
     why = f"the topics are those of {topics.deployment}: {wish.why}"
     decided = encode(_decision(kafka, topics.owners, why, wish))
-    claim_topics(topics, kafka, [OutputRecord(topics.decisions, OWNER.encode(), decided)])
+    claim_topics(topics, kafka, [OutputRecord(topics.skips, OWNER.encode(), decided)])
 
 
 def _offsets(query: Query, kafka: KafkaConfig, at_the_ends: bool) -> Offsets:
@@ -68,10 +68,10 @@ def _offsets(query: Query, kafka: KafkaConfig, at_the_ends: bool) -> Offsets:
     return ends(kept) if at_the_ends else starts(kept)
 
 
-def _decision(kafka: KafkaConfig, markers: str, why: str, wish: SkipRequest) -> Decision:
+def _decision(kafka: KafkaConfig, progress_topic: str, why: str, wish: SkipRequest) -> SkipRecord:
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
-        [(place, end)] = log.written(log.places([markers])[:1]).items()
-    return Decision(
+        [(place, end)] = log.written(log.places([progress_records])[:1]).items()
+    return SkipRecord(
         source=Source(*place, end),
         until=end + 1,
         who=wish.who,

@@ -34,7 +34,7 @@ from verdict.read_side.tables import archived_places, position
 from verdict.read_side.tables.archived_places import ArchivedBytes
 from verdict.read_side.tables.lost_events import compared
 from verdict.read_side.tables.same_log import check_same_topics, database_if_any, has_archive
-from verdict.service.known_markers import require_same_log
+from verdict.service.known_progress import require_same_log
 from verdict.settings.database_address import masked_url, parse
 from verdict.settings.discovery import database_url
 from verdict.settings.settings import Settings
@@ -47,7 +47,7 @@ from verdict.wire.catalog import Catalog, catalog_of
 from verdict.wire.cloud_events import event_headers
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.records import decode_event
-from verdict.wire.skip_decision import Decision, Kind
+from verdict.wire.skip_record import SkipRecord, Kind
 from verdict.wire.topics import Topics
 
 LOG = logging.getLogger("verdict.recovery")
@@ -109,7 +109,7 @@ class _Restoring:
         self._decider = decider_query(self._topics, settings.shards)
 
     def run(self, wish: SkipRequest) -> Restored:
-        for former in (one for query, one in self._positions.markers if query.name == DECIDER):
+        for former in (one for query, one in self._positions.progress_records if query.name == DECIDER):
             raised = replace(former, offsets=_raised(former.offsets, self._commands()))
             claim(self._decider, self._kafka, partial(unchanged, raised)).close()
         self._report_lost_beyond_archive()
@@ -122,7 +122,7 @@ class _Restoring:
         appended = appender.append(self._records(found))
         self._record(found, wish)
         found = compared(self._engine, self._kafka, self._topics)
-        for query, _ in self._positions.markers:
+        for query, _ in self._positions.progress_records:
             if query.name != DECIDER:
                 correct_progress(self._settings, self._kafka, query, found)
         with self._engine.begin() as connection:
@@ -164,7 +164,7 @@ class _Restoring:
     def _record(self, found: Restorations, wish: SkipRequest) -> None:
         """Write down who restored what, unless that was done before the run was interrupted."""
         decisions = [
-            Decision(
+            SkipRecord(
                 kind=Kind.RESTORED,
                 source=Source(*place, one.archived[0].offset),
                 until=one.archived[-1].offset + 1,

@@ -14,8 +14,8 @@ from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.failpoints import ignore_step
 from verdict.streaming.exactly_once.fencing import claim
 from verdict.streaming.exactly_once.query import LAKE, Query
-from verdict.streaming.exactly_once.read_marker import readable_marker
-from verdict.wire.marker import Marker
+from verdict.streaming.exactly_once.read_progress import readable_progress
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.partitions import TopicPartition
 
 LOG = logging.getLogger("verdict.recovery")
@@ -33,8 +33,8 @@ def correct_progress(
         VerdictError: The lake's folder is in use.
         UnreachableError: Kafka does not answer.
     """
-    marker = readable_marker(kafka, query, wait=True)
-    if marker is None or marker == (corrected := _corrected(marker, restored)):
+    progress = readable_progress(kafka, query, wait=True)
+    if progress is None or progress == (corrected := _corrected(progress, restored)):
         return
     again = [
         str(place)
@@ -47,18 +47,18 @@ def correct_progress(
             query.name, ", ".join(again),
         )  # fmt: skip
     if query.name == LAKE:
-        _continue_lake(settings, position(marker.offsets), position(corrected.offsets))
+        _continue_lake(settings, position(progress.offsets), position(corrected.offsets))
     claim(query, kafka, partial(unchanged, corrected)).close()
 
 
-def unchanged(marker: Marker) -> Marker:
+def unchanged(progress: ProgressRecord) -> ProgressRecord:
     """Return the progress record, for whoever asks for the former one."""
-    return marker
+    return progress
 
 
-def _corrected(marker: Marker, restored: Restorations) -> Marker:
-    offsets, left = _moved(marker.offsets, restored), _moved(marker.left, restored)
-    return replace(marker, offsets=offsets, left=left)
+def _corrected(progress: ProgressRecord, restored: Restorations) -> ProgressRecord:
+    offsets, left = _moved(progress.offsets, restored), _moved(progress.left, restored)
+    return replace(progress, offsets=offsets, left=left)
 
 
 def _moved(offsets: AnyOffsets, restored: Restorations) -> Offsets:

@@ -27,7 +27,7 @@ from verdict.operations.status.topics import differences_to
 from verdict.operations.status.write_side import decider, open_transactions, processors
 from verdict.read_side.tables.same_topics import require_same_read_side
 from verdict.service.directories import DECIDER
-from verdict.service.known_markers import queries_of
+from verdict.service.known_progress import queries_of
 from verdict.settings.discovery import (
     AnnouncedService,
     killed_roles,
@@ -38,8 +38,8 @@ from verdict.settings.discovery import (
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.log_identity import require_log_of
 from verdict.streaming.exactly_once.query import Query
-from verdict.streaming.exactly_once.read_marker import decode_progress
-from verdict.wire.marker import Marker
+from verdict.streaming.exactly_once.read_progress import decode_progress
+from verdict.wire.progress_record import ProgressRecord
 
 Answer = TypeVar("Answer")
 
@@ -98,30 +98,30 @@ def _with_kafka(
     seen = {one: asking.ask(partial(decode_progress, log, one)) for one in queries}
     if asking.lacks_kafka:  # nor would it answer what else there is to ask
         return found
-    markers = {query: marker for query, marker in seen.items() if marker is not None}
-    marker = markers.get(decider_query)
-    _look_at_topics(asking, settings, markers, marker)
+    progress_records = {query: progress for query, progress in seen.items() if progress is not None}
+    progress = progress_records.get(decider_query)
+    _look_at_topics(asking, settings, progress_records, progress)
     if reads:
         question = partial(require_same_read_side, settings, kafka_of(settings))
         asking.ask_database("belonging", question)
     opened = asking.ask(partial(open_transactions, settings, log)) or ()
     found = replace(found, open_transactions=opened)
-    if marker is not None:
-        decided = asking.ask(partial(decider, marker, settings.topics, log, opened))
+    if progress is not None:
+        decided = asking.ask(partial(decider, progress, settings.topics, log, opened))
         if decided is not None:
             found = replace(found, decider=decided.about, commands=decided.commands)
-    beside = [markers[query] for query in others if query in markers]
+    beside = [progress_records[query] for query in others if query in progress_records]
     return replace(found, processors=asking.ask(partial(processors, beside, log)))
 
 
 def _look_at_topics(
     asking: "_StatusQuery",
     settings: Settings,
-    markers: Mapping[Query, Marker],
-    of_decider: Marker | None,
+    progress_records: Mapping[Query, ProgressRecord],
+    of_decider: ProgressRecord | None,
 ) -> None:
     kafka = kafka_of(settings)
-    asking.ask(partial(require_log_of, [*markers.items()], kafka))
+    asking.ask(partial(require_log_of, [*progress_records.items()], kafka))
     differences = asking.ask(partial(differences_to, settings, of_decider), "")
     asking.problems += _unlike(differences or ())
     asking.notes += _added(differences or ())

@@ -119,7 +119,7 @@ def _ahead(found: StatusReport) -> Iterator[Problem]:
         if (lag := min((one for one in lags if one is not None), default=0)) < 0:
             yield Problem(
                 f"{name} has read {-lag} offsets further than Kafka goes: a topic was deleted, or "
-                "these are the marker or the tables of another Kafka; look at bootstrap_servers "
+                "these are the progress record or the tables of another Kafka; look at bootstrap_servers "
                 "and database_url",
                 part,
             )
@@ -196,7 +196,7 @@ def _unexpected(one: PolicyRejections) -> Iterator[str]:
         yield (
             f"unexpected rejections of commands of the policy {one.policy} in the last 24 hours: "
             f"{one.unexpected} with {one.reason}{code}; what it drives may be stuck; see why with "
-            f"`verdict why {one.newest}`, and all of them in the view policy_rejection"
+            f"`verdict explain {one.newest}`, and all of them in the view policy_rejection"
         )
 
 

@@ -25,7 +25,7 @@ class Problem(str):
 
 @dataclass(frozen=True, slots=True)
 class DeciderStatus:
-    """What the decider's marker says of it."""
+    """What the decider's progress record says of it."""
 
     owner: str
     generation: int

@@ -5,11 +5,11 @@ from dataclasses import replace
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.kafka.topic_drift import Difference
 from verdict.adapters.kafka.topics import TopicAdmin
-from verdict.operations.status.markers import decider_progress
+from verdict.operations.status.progress_records import decider_progress
 from verdict.settings.discovery import kafka_options
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.skip_log import accepted_partitions, read_skips
-from verdict.wire.marker import Marker
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.partitions import TopicPartition
 
 
@@ -18,16 +18,16 @@ def topic_differences(settings: Settings) -> list[Difference]:
 
     Raises:
         UnreachableError: Kafka does not answer.
-        VerdictError: It does not let us see a topic's settings, or the marker is none.
+        VerdictError: It does not let us see a topic's settings, or the progress record is none.
     """
     return differences_to(settings, decider_progress(settings))
 
 
-def differences_to(settings: Settings, marker: Marker | None) -> list[Difference]:
-    """Return them as `topic_differences` does, for who knows the decider's marker already."""
+def differences_to(settings: Settings, progress: ProgressRecord | None) -> list[Difference]:
+    """Return them as `topic_differences` does, for who knows the decider's progress record already."""
     options, topics = kafka_options(settings), settings.topics
     accepted = accepted_partitions(read_skips(options, topics))
-    decided = marker.offsets if marker else None
+    decided = progress.offsets if progress else None
     found = TopicAdmin(options, topics).differences(decided, accepted)
     added = {one: _added(one) for one in found if not one.fatal}
     if not added:

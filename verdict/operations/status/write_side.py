@@ -1,4 +1,4 @@
-"""How far the decider and what runs beside it have come, by their markers."""
+"""How far the decider and what runs beside it have come, by their progress records."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from verdict.operations.status.status import (
 )
 from verdict.settings.batch_size import transaction_timeout_s
 from verdict.settings.settings import Settings
-from verdict.wire.marker import Marker
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import Topics
 
@@ -41,48 +41,48 @@ class WriteSideStatus(NamedTuple):
 
 
 def decider(
-    marker: Marker, topics: Topics, log: KafkaLog, opened: Iterable[OpenTransaction]
+    progress: ProgressRecord, topics: Topics, log: KafkaLog, opened: Iterable[OpenTransaction]
 ) -> WriteSideStatus:
     """Return the decider and its partitions of commands.
 
     Raises:
         UnreachableError: Kafka does not answer.
     """
-    ends = ends_of(log, {*topics.every_commands(), *marker.offsets})
+    ends = ends_of(log, {*topics.every_commands(), *progress.offsets})
     stays_open = {TopicPartition.of(one): one.offset for one in opened}
     about = DeciderStatus(
-        marker.owner, marker.generation, marker.batch_id, marker.shards, marker.handler_version
+        progress.owner, progress.generation, progress.batch_id, progress.shards, progress.handler_version
     )
-    return WriteSideStatus(about, tuple(_commands(marker, ends, stays_open)))
+    return WriteSideStatus(about, tuple(_commands(progress, ends, stays_open)))
 
 
-def _commands(marker: Marker, ends: Ends, stays_open: Ends) -> Iterator[CommandsStatus]:
+def _commands(progress: ProgressRecord, ends: Ends, stays_open: Ends) -> Iterator[CommandsStatus]:
     for place, end in sorted(ends.items()):
-        decided = offsets_at(marker.offsets, place)
+        decided = offsets_at(progress.offsets, place)
         yield CommandsStatus(*place, decided, end, end - decided, stays_open.get(place))
 
 
-def processors(markers: Iterable[Marker], log: KafkaLog) -> tuple[ProcessorStatus, ...]:
+def processors(progress_records: Iterable[ProgressRecord], log: KafkaLog) -> tuple[ProcessorStatus, ...]:
     """Return the processors that have run.
 
     Raises:
         UnreachableError: Kafka does not answer.
     """
-    markers = [*markers]
-    ends = ends_of(log, {topic for marker in markers for topic in marker.offsets})
+    progress_records = [*progress_records]
+    ends = ends_of(log, {topic for progress in progress_records for topic in progress.offsets})
     return tuple(
         ProcessorStatus(
-            marker.query,
-            marker.generation,
-            marker.owner,
-            total(_lags(marker, ends)),
-            sum(map(sum, marker.offsets.values())),
+            progress.query,
+            progress.generation,
+            progress.owner,
+            total(_lags(progress, ends)),
+            sum(map(sum, progress.offsets.values())),
         )
-        for marker in markers
+        for progress in progress_records
     )
 
 
-def _lags(marker: Marker, ends: Ends) -> Iterator[int]:
+def _lags(progress: ProgressRecord, ends: Ends) -> Iterator[int]:
     for place, end in ends.items():
-        if place.topic in marker.offsets:
-            yield end - offsets_at(marker.offsets, place)
+        if place.topic in progress.offsets:
+            yield end - offsets_at(progress.offsets, place)

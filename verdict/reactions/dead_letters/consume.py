@@ -23,7 +23,7 @@ from verdict.read_side.schema.database import require_same_database
 from verdict.read_side.tables import position
 from verdict.read_side.tables.dead_letter_status import FOLLOWER
 from verdict.read_side.tables.dead_letters import table
-from verdict.wire.letter import Letter
+from verdict.wire.dead_letter_record import DeadLetterRecord
 from verdict.wire.partitions import TopicPartition
 
 LOG = logging.getLogger("verdict.reactions.dead_letters")
@@ -128,9 +128,9 @@ class DeadLetterConsumer:
             )  # fmt: skip
         return max(reached or 0, earliest)
 
-    def _come(self, consumer: Consumer) -> tuple[list[Letter], dict[int, int]]:
+    def _come(self, consumer: Consumer) -> tuple[list[DeadLetterRecord], dict[int, int]]:
         """Return what has come, and the end of each partition that was read to its end."""
-        letters: list[Letter] = []
+        letters: list[DeadLetterRecord] = []
         ends: dict[int, int] = {}
         size = 0
         while len(letters) < LETTERS and size < BYTES:
@@ -146,7 +146,7 @@ class DeadLetterConsumer:
                 size += len(letters[-1].value or b"")
         return letters, ends
 
-    def _passed(self, consumer: Consumer, message: Message, letters: list[Letter]) -> Letter:
+    def _passed(self, consumer: Consumer, message: Message, letters: list[DeadLetterRecord]) -> DeadLetterRecord:
         """Go on behind a record that cannot be unpacked, and return its letter.
 
         Kafka's client tells the first place of its batch, again and again, until it is sent on.
@@ -158,7 +158,7 @@ class DeadLetterConsumer:
         consumer.seek(KafkaPartition(self._topic, number, place.offset + 1))
         return unreadable(place, "" if error is None else error.str())
 
-    def _reached(self, letters: list[Letter], ends: dict[int, int]) -> dict[TopicPartition, int]:
+    def _reached(self, letters: list[DeadLetterRecord], ends: dict[int, int]) -> dict[TopicPartition, int]:
         """Return the next offset of each partition in which it is another one now.
 
         Behind a letter lies the mark of its transaction, which takes an offset: a reader who did
@@ -175,7 +175,7 @@ class DeadLetterConsumer:
             if offset > self._positions.get(place, 0)
         }
 
-    def _stored(self, letters: list[Letter], reached: dict[TopicPartition, int]) -> bool:
+    def _stored(self, letters: list[DeadLetterRecord], reached: dict[TopicPartition, int]) -> bool:
         """Store letters; return False where the position was set back: the next step begins there.
 
         Raises:
@@ -191,7 +191,7 @@ class DeadLetterConsumer:
             return False
         return True
 
-    def _store(self, letters: list[Letter], reached: dict[TopicPartition, int]) -> None:
+    def _store(self, letters: list[DeadLetterRecord], reached: dict[TopicPartition, int]) -> None:
         self._destinations.ask_again()
         rows = [row_of(letter, self._rules) for letter in letters]
         with self._engine.begin() as connection:

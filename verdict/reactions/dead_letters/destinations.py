@@ -86,5 +86,5 @@ def is_verdicts_own(application: Application, topic: str) -> bool:
     of_aggregates = (every.commands, every.events, every.responses, every.rejected)
     endings = [of(name) for of in of_aggregates for name in application.aggregate_types]
     return topic.endswith(
-        (*endings, every.dead_letters, every.owners, ".markers", ".decisions", ".replies")
+        (*endings, every.dead_letters, every.owners, ".progress", ".skips", ".replies")
     )

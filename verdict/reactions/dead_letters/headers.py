@@ -7,7 +7,7 @@ import json
 from base64 import b64decode, b64encode
 from typing import Any
 
-from verdict.wire.letter import Pairs
+from verdict.wire.dead_letter_record import Pairs
 
 
 def as_json(headers: Pairs) -> str:

@@ -15,7 +15,7 @@ from verdict.model.message import iso_time
 from verdict.reactions.dead_letters.headers import from_json
 from verdict.read_side.tables.dead_letter_status import PARKED, WAITING
 from verdict.read_side.tables.dead_letters import intervention, table
-from verdict.wire.letter import Pairs
+from verdict.wire.dead_letter_record import Pairs
 
 
 class NoLetterError(VerdictError):

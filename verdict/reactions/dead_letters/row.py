@@ -16,7 +16,7 @@ from verdict.wire.backoff import Declared, InvalidBackoffError, back_off, wait_m
 from verdict.wire.cloud_events import DEAD_LETTER
 from verdict.wire.codec import DecodeError
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.letter import (
+from verdict.wire.dead_letter_record import (
     MOST_ATTEMPTS,
     RETRY_ATTEMPT,
     RETRY_ATTEMPTS,
@@ -24,7 +24,7 @@ from verdict.wire.letter import (
     RETRY_ID,
     RETRY_POLICY,
     RETRY_TOPIC,
-    Letter,
+    DeadLetterRecord,
     dead_letter_id,
 )
 from verdict.wire.records import decode
@@ -57,7 +57,7 @@ class RetryRules:
     declared: Declared = field(default_factory=dict)
 
 
-def row_of(letter: Letter, rules: RetryRules) -> Row:
+def row_of(letter: DeadLetterRecord, rules: RetryRules) -> Row:
     """Return the row of a letter, whatever is in it; of its fields `attempt` is not looked at.
 
     A letter of the decider stands for the command in it: what is tried again, edited and evicted
@@ -97,7 +97,7 @@ def row_of(letter: Letter, rules: RetryRules) -> Row:
     return row
 
 
-def _own(letter: Letter) -> tuple[DeadLetter | None, str | None]:
+def _own(letter: DeadLetterRecord) -> tuple[DeadLetter | None, str | None]:
     """Return the decider's own letter in `letter`, if it is one, and its error."""
     if letter.header("ce_type") != DEAD_LETTER.encode() or letter.value is None:
         return None, None
@@ -108,7 +108,7 @@ def _own(letter: Letter) -> tuple[DeadLetter | None, str | None]:
     return own, _clean(f"{own.source}: {own.error}")
 
 
-def _for_own(letter: Letter, own: DeadLetter, rules: RetryRules) -> RetryRules:
+def _for_own(letter: DeadLetterRecord, own: DeadLetter, rules: RetryRules) -> RetryRules:
     """Return the rules for a letter of the decider: only what it sends back is tried again."""
     attempts = 0 if letter.header(RETRY_TOPIC) is None else rules.attempts
     return replace(rules, attempts=attempts, retry_topic=own.source.topic)
@@ -136,13 +136,13 @@ def _given_up(row: Row) -> str | None:
     return f"{row['attempt']} of {row['attempts']} retries failed"
 
 
-def _passed_on(letter: Letter, own: DeadLetter | None) -> Any:
+def _passed_on(letter: DeadLetterRecord, own: DeadLetter | None) -> Any:
     if own is not None:  # they describe the letter, not what is in it
         return tuple(pair for pair in letter.headers if pair[0] == RETRY_POLICY)
     return tuple(pair for pair in letter.headers if pair[0] not in REPLACED)
 
 
-def _plan(letter: Letter, rules: RetryRules) -> Row:
+def _plan(letter: DeadLetterRecord, rules: RetryRules) -> Row:
     """Return what the headers say: attempts, where to, and when or why not."""
     attempt = _count(letter, RETRY_ATTEMPT, 0)
     attempts = _count(letter, RETRY_ATTEMPTS, rules.attempts)
@@ -158,7 +158,7 @@ def _plan(letter: Letter, rules: RetryRules) -> Row:
     return plan | {"status": WAITING, "due_at": due_at}
 
 
-def _count(letter: Letter, name: str, default: int) -> int:
+def _count(letter: DeadLetterRecord, name: str, default: int) -> int:
     text = _text(letter, name, str(default))
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(MOST_ATTEMPTS))):
         raise InvalidBackoffError(
@@ -168,7 +168,7 @@ def _count(letter: Letter, name: str, default: int) -> int:
     return int(text)
 
 
-def _text(letter: Letter, name: str, default: str) -> str:
+def _text(letter: DeadLetterRecord, name: str, default: str) -> str:
     value = letter.header(name)
     try:
         return default if value is None else value.decode()
@@ -179,7 +179,7 @@ def _text(letter: Letter, name: str, default: str) -> str:
         ) from None
 
 
-def _time(letter: Letter) -> int:
+def _time(letter: DeadLetterRecord) -> int:
     return min(max(letter.timestamp, 0), END_OF_TIME)
 
 

@@ -1,4 +1,4 @@
-"""The lake, running: one folder of files and one marker per batch."""
+"""The lake, running: one folder of files and one progress record per batch."""
 
 from contextlib import ExitStack
 from functools import partial
@@ -17,7 +17,7 @@ from verdict.streaming.exactly_once.batch import OutputRecord, SourceBatch
 from verdict.streaming.exactly_once.failpoints import Failpoint, OnStep, ignore_step
 from verdict.streaming.exactly_once.publisher import Publisher
 from verdict.streaming.exactly_once.query import lake_query
-from verdict.streaming.exactly_once.read_marker import first_offsets, read_progress
+from verdict.streaming.exactly_once.read_progress import first_offsets, read_progress
 from verdict.streaming.queries.source import StreamContext
 from verdict.streaming.queries.stateless import StatelessProcessor
 from verdict.wire.catalog import catalog_of
@@ -65,7 +65,7 @@ class Files:
         """Keep other processes out until `held` is left.
 
         Raises:
-            CheckpointMismatchError: The files are not as far as the marker says.
+            CheckpointMismatchError: The files are not as far as the progress record says.
             VerdictError: Another process writes to the lake.
             UnreachableError: Kafka does not answer.
         """
@@ -74,18 +74,18 @@ class Files:
         self._check()
 
     def _check(self) -> None:
-        """See that files and marker belong together, before anybody is disturbed."""
+        """See that files and progress record belong together, before anybody is disturbed."""
         query = lake_query(self._topics)
-        marker = read_progress(self._kafka, query, wait=True).marker
+        progress = read_progress(self._kafka, query, wait=True).progress
         first = position(first_offsets(self._kafka, query.inputs))
         remedy = (
             "bring back the folder as it was; or have all of it written again: remove the folder, "
             f"then run {query.remedy}"
         )
-        self._table.check(None if marker is None else position(marker.offsets), first, remedy)
+        self._table.check(None if progress is None else position(progress.offsets), first, remedy)
 
     def put(self, frame: DataFrame, batch: SourceBatch, publisher: Publisher) -> None:
-        """Write a batch, in place of what a former try of it left, and its marker."""
+        """Write a batch, in place of what a former try of it left, and its progress record."""
         staged, seen = self._table.staged(), Observation()
         (
             frame.observe(seen, F.count(LETTER).alias("letters"), F.count(F.lit(1)).alias("all"))

@@ -52,28 +52,28 @@ class LakeFolder:
         folder.mkdir(parents=True, exist_ok=True)
         staging.mkdir(parents=True)
 
-    def check(self, marker: int | None, first: int, remedy: str) -> None:
-        """Return if the table is as far as its marker says.
+    def check(self, progress: int | None, first: int, remedy: str) -> None:
+        """Return if the table is as far as its progress record says.
 
-        A batch that begins where the marker ends may be there too: a process was killed between
+        A batch that begins where the progress record ends may be there too: a process was killed between
         the two, and `put` will replace it.
 
         Raises:
             CheckpointMismatchError: The table lacks rows, or has rows of which nobody knows.
         """
         spans = sorted(self._spans())
-        if marker is None:
+        if progress is None:
             if spans:
                 raise CheckpointMismatchError(
-                    f"{self.folder} holds batches up to {spans[-1].end}, and no marker says so: "
+                    f"{self.folder} holds batches up to {spans[-1].end}, and no progress record says so: "
                     f"writing from the beginning would count every row twice; {remedy}"
                 )
             return
-        settled = [span for span in spans if span.start != marker]
+        settled = [span for span in spans if span.start != progress]
         reached = settled[-1].end if settled else first
-        if reached != marker:
+        if reached != progress:
             raise CheckpointMismatchError(
-                f"{self.folder} ends at {reached}, its marker at {marker} (sums of offsets): rows "
+                f"{self.folder} ends at {reached}, its progress record at {progress} (sums of offsets): rows "
                 f"would be missing, or counted twice; {remedy}"
             )
 

@@ -1,4 +1,4 @@
-"""Under which names Kafka and its marker know the reactions; light, for those who only look."""
+"""Under which names Kafka and its progress record know the reactions; light, for those who only look."""
 
 from collections.abc import Mapping
 
@@ -23,7 +23,7 @@ def reactions_added(topics: Topics, chosen: Mapping[str, object]) -> Reactions:
 
 
 def reactions_query(reactions: Reactions) -> Query:
-    """Return the reactions as Kafka and their marker know them."""
+    """Return the reactions as Kafka and their progress record know them."""
     version = " ".join(policy.name for policy in reactions.policies)
     return query_of(
         reactions.topics,

@@ -19,20 +19,20 @@ from verdict.streaming.event_log.skips import (
 from verdict.streaming.exactly_once.batch import OutputRecord, SourceBatch
 from verdict.streaming.exactly_once.publisher import Publisher
 from verdict.wire.headers import joined
-from verdict.wire.letter import RETRY_POLICY, RETRY_TOPIC
+from verdict.wire.dead_letter_record import RETRY_POLICY, RETRY_TOPIC
 from verdict.wire.records import encode
 
 LOG = logging.getLogger("verdict.streaming.queries")
 
 
 def note_skipped(kafka: KafkaConfig, settings: Settings, publisher: Publisher) -> bool:
-    """Move the marker behind what is to be passed over, with the letters in one transaction.
+    """Move the progress record behind what is to be passed over, with the letters in one transaction.
 
     Raises:
         NotPublishedError, FencedError, UnreachableError, VerdictError: As for `publish` and the
             decisions.
     """
-    topics, reached = settings.topics, publisher.marker.offsets
+    topics, reached = settings.topics, publisher.progress.offsets
     decisions = read_skips(kafka.settings, topics)
     sent = [*topics.inbound, topics.retry]
     begins = {name: [0] * len(reached.get(name, ())) for name in sent}

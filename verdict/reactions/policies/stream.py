@@ -13,7 +13,7 @@ from verdict.reactions.policies.reaction import Reactions
 from verdict.streaming.exactly_once.chunk import chunks
 from verdict.streaming.exactly_once.outputs import Handover
 from verdict.streaming.queries.records import records_in
-from verdict.wire.letter import RETRY_POLICY
+from verdict.wire.dead_letter_record import RETRY_POLICY
 from verdict.wire.topics import KEY_BYTES, OUTPUT_BYTES
 from verdict.write_side.processor.outputs import OUTPUT_SCHEMA
 from verdict.write_side.processor.stream import bounded, header

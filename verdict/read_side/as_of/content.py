@@ -1,4 +1,4 @@
-"""What is handed over: one record per row, in the order of their keys, and then the marker."""
+"""What is handed over: one record per row, in the order of their keys, and then the progress record."""
 
 import json
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ from verdict.adapters.sql.readers.reader import Reader
 from verdict.read_side.as_of.moment import ResolvedPosition
 from verdict.wire.json_lines import json_line
 
-MARKER_KEY = "verdict:materialised"
+PROGRESS_KEY = "verdict:materialised"
 
 
 class ExportRecord(NamedTuple):
-    """A row, or the marker: its key as text, and its JSON in one line without the line's end."""
+    """A row, or the progress record: its key as text, and its JSON in one line without the line's end."""
 
     key: str
     line: bytes
@@ -53,7 +53,7 @@ class ExportContent:
 
 @dataclass(frozen=True, slots=True)
 class CompletionRecord:
-    """A content and its completion marker.
+    """A content and its completion progress record.
 
     `checksum` is SHA-256 in hex over the lines of all rows, each with the line feed at its end.
     """
@@ -61,12 +61,12 @@ class CompletionRecord:
     content: ExportContent
     count: int
     checksum: str
-    marker: ExportRecord
+    progress: ExportRecord
 
     def records(self) -> Iterator[ExportRecord]:
-        """Yield the rows, then the marker."""
+        """Yield the rows, then the progress record."""
         yield from self.content.rows()
-        yield self.marker
+        yield self.progress
 
 
 def completion_record(content: ExportContent, resolved: ResolvedPosition) -> CompletionRecord:
@@ -76,5 +76,5 @@ def completion_record(content: ExportContent, resolved: ResolvedPosition) -> Com
         count += 1
         digest.update(record.line + b"\n")
     checksum = digest.hexdigest()
-    marker = {"as_of": resolved.shown, "count": count, "checksum": checksum}
-    return CompletionRecord(content, count, checksum, ExportRecord(MARKER_KEY, json_line(marker)))
+    progress = {"as_of": resolved.shown, "count": count, "checksum": checksum}
+    return CompletionRecord(content, count, checksum, ExportRecord(PROGRESS_KEY, json_line(progress)))

@@ -7,12 +7,12 @@ from verdict.adapters.kafka.offsets import offsets_at
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.read_side.as_of.errors import UndecidedCommandsError
 from verdict.streaming.exactly_once.query import decider_query
-from verdict.streaming.exactly_once.read_marker import read_progress_now
+from verdict.streaming.exactly_once.read_progress import read_progress_now
 from verdict.wire.topics import Topics
 
 
 class DecidedUpTo:
-    """Compares the decider's marker with the times of commands, which are those of Kafka."""
+    """Compares the decider's progress record with the times of commands, which are those of Kafka."""
 
     def __init__(self, kafka: KafkaConfig, topics: Topics) -> None:
         self._kafka = kafka
@@ -31,7 +31,7 @@ class DecidedUpTo:
             return
         with KafkaLog(self._kafka.settings, self._kafka.transaction_timeout_s) as log:
             later = log.first_since(log.places(commands), millis + 1)
-        decided = self.marker_offsets()
+        decided = self.progress_offsets()
         for place, needed in later.items():
             if (done := offsets_at(decided, place)) < needed:
                 raise UndecidedCommandsError(millis, place, needed, done)
@@ -45,7 +45,7 @@ class DecidedUpTo:
         with KafkaLog(self._kafka.settings, 2 * self._kafka.transaction_timeout_s) as log:
             log.await_settled(log.places(topics), "what was known then cannot be told")
 
-    def marker_offsets(self) -> Mapping[str, Sequence[int]]:
-        """Return how far commands are decided, by topic and partition; nothing without a marker."""
-        marker = read_progress_now(self._kafka, decider_query(self._topics, 1))
-        return {} if marker is None else marker.offsets
+    def progress_offsets(self) -> Mapping[str, Sequence[int]]:
+        """Return how far commands are decided, by topic and partition; nothing without a progress record."""
+        progress = read_progress_now(self._kafka, decider_query(self._topics, 1))
+        return {} if progress is None else progress.offsets

@@ -83,7 +83,7 @@ class FileDestination:
 
 
 class StdoutDestination:
-    """Prints the lines; whoever reads them knows by the marker that it has them all."""
+    """Prints the lines; whoever reads them knows by the progress record that it has them all."""
 
     def check(self) -> None:
         """Return, as it can be written to."""

@@ -21,7 +21,7 @@ from verdict.read_side.as_of.moment import AsOf, ResolvedPosition
 from verdict.read_side.as_of.resolving import PositionResolver
 from verdict.read_side.as_of.scratch import scratch_database
 from verdict.read_side.as_of.to_topic import KafkaTopic
-from verdict.read_side.catalog import FIRST, read_models
+from verdict.read_side.catalog import FIRST, declared_projections
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.query.as_built import live_settings
 from verdict.read_side.query.by_name import projection_by_name
@@ -53,12 +53,12 @@ class Materialiser:
         self._kafka = kafka_of(settings)
 
     def run(self, as_of: AsOf, to: str) -> tuple[CompletionRecord, bool]:
-        """Write the rows as of some position, each once, and then the completion marker.
+        """Write the rows as of some position, each once, and then the completion progress record.
 
         Raises:
             DifferentLogError: The read side was filled from another Kafka, or topics that are gone.
             VerdictError: The position cannot be told, or the destination not be written to; it
-                has nothing new then, but for stdout, where the marker is missing.
+                has nothing new then, but for stdout, where the progress record is missing.
         """
         self._require_one_log()
         with self._log() as log:
@@ -96,7 +96,7 @@ class Materialiser:
                 fill(engine, self._projection, records, resolved)
             with Reader(url, [*self._projection.views]) as reader:
                 name = self._projection.name
-                key = read_models(self._settings.application)[name].key
+                key = declared_projections(self._settings.application)[name].key
                 yield ExportContent(reader, name, key), resolved
 
     def _log(self) -> AbstractContextManager[KafkaLog]:
@@ -162,7 +162,7 @@ def _engine(url: str) -> Iterator[Engine]:
 def _changing(settings: Settings, name: str) -> Projection:
     projection = projection_by_name(settings, name)(FIRST)
     if not projection.tables:
-        key = read_models(settings.application)[name].key[0]
+        key = declared_projections(settings.application)[name].key[0]
         raise VerdictError(
             f"{name} holds what came in the order in which it came, and never changes: ask "
             f'`verdict sql "select * from {name} where {key} <= …"`'

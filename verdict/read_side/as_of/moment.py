@@ -40,7 +40,7 @@ class ResolvedPosition:
 
     @property
     def shown(self) -> dict[str, Any]:
-        """What the completion marker says of it."""
+        """What the completion progress record says of it."""
         ends = sorted(self.ends.items())
         positions = [{**place._asdict(), "next_offset": end} for place, end in ends]
         return {"asked": self.as_of.asked, "positions": positions}

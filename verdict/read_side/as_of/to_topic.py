@@ -5,7 +5,7 @@ from dataclasses import replace
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.errors import VerdictError
-from verdict.read_side.as_of.content import MARKER_KEY, CompletionRecord
+from verdict.read_side.as_of.content import PROGRESS_KEY, CompletionRecord
 from verdict.streaming.exactly_once.call_errors import TransactionFailedError
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.topics import Topics
@@ -14,7 +14,7 @@ ROWS_PER_S = 5_000  # that are surely published; a transaction gets that much lo
 
 
 class KafkaTopic:
-    """A topic of somebody else; the marker is the last record of its transaction.
+    """A topic of somebody else; the progress record is the last record of its transaction.
 
     Args:
         name: Of the topic, with all that stands before it.
@@ -43,16 +43,16 @@ class KafkaTopic:
             )
 
     def write(self, completed: CompletionRecord) -> bool:
-        """Publish the records together, unless the topic's last marker is the same.
+        """Publish the records together, unless the topic's last progress record is the same.
 
         So a run whose end was in doubt can be repeated: it is there once.
         """
         seconds = self._kafka.transaction_timeout_s + completed.count / ROWS_PER_S
         kafka = replace(self._kafka, transaction_timeout_s=seconds)
-        # its initialisation ends what a former run has left open, so the marker can be believed
+        # its initialisation ends what a former run has left open, so the progress record can be believed
         transactions = Transactions(kafka, self._topics.transactional_id(f"export.{self._name}"))
         try:
-            if self._last_marker() == completed.marker.line:
+            if self._last_progress() == completed.progress.line:
                 return False
             self._publish(transactions, completed)
         except TransactionFailedError as broken:
@@ -74,13 +74,13 @@ class KafkaTopic:
         transactions.flush()
         transactions.commit()
 
-    def _last_marker(self) -> bytes | None:
-        key = MARKER_KEY.encode()
+    def _last_progress(self) -> bytes | None:
+        key = PROGRESS_KEY.encode()
         kept = self._log.bounds(self._log.places([self._name]))  # it may have got more meanwhile
         found = [
             self._log.last(place, span, lambda message: message.key() == key)
             for place, span in kept.items()
         ]
-        markers = [message for message in found if message is not None]
-        last = max(markers, key=lambda message: message.timestamp()[1], default=None)
+        progress_records = [message for message in found if message is not None]
+        last = max(progress_records, key=lambda message: message.timestamp()[1], default=None)
         return None if last is None else last.value()

@@ -55,7 +55,7 @@ class RecordDecoder:
         return reader
 
     def _made(self, topic: str) -> Read:
-        for states in self.topics.application.states:
+        for states in self.topics.application.state_topics:
             if topic == self.topics.named(states.topic):
                 return partial(_carried, states.state)
         aggregate_type = self.topics.aggregate_of(topic)

@@ -58,7 +58,7 @@ class ChangeFeed:
 
     def announce(self, connection: Connection, before: "ChangeFeed | None", now: int) -> None:
         """Write down which groups readers see now and did not, and the other way."""
-        event_id = f"swap:{self.groups.name}"
+        event_id = f"promote:{self.groups.name}"
         entered, left = self._only_here(connection, before), list[str]()
         if before is not None:
             left = before._only_here(connection, self)
@@ -74,7 +74,7 @@ class ChangeFeed:
             self.key: "Who entered or left.",
             "kind": "`entered` or `left`.",
             self.member: "What was behind it; empty when a new version of the read model was.",
-            "event_id": "Id of the event behind it; `swap:…` when a new version of the read model "
+            "event_id": "Id of the event behind it; `promote:…` when a new version of the read model "
             "was.",
             "at": "When that was decided.",
         }

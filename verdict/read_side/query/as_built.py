@@ -3,11 +3,11 @@
 from verdict.adapters.sql.readers.reader import open_reader
 from verdict.errors import UnreachableError
 from verdict.model.projection import settings_of
-from verdict.read_side.catalog import read_models
+from verdict.read_side.catalog import declared_projections
 from verdict.settings.settings import Settings
 
 BUILT = """\
-SELECT settings FROM projection_built JOIN projection_live USING (projection, version)
+SELECT settings FROM projection_version JOIN projection_live USING (projection, version)
 WHERE projection = ?"""
 
 
@@ -29,6 +29,6 @@ def live_settings(settings: Settings, name: str) -> Settings:
 
 def with_live_settings(settings: Settings, name: str, built: str) -> Settings:
     """Return the settings with what a projection says that it was built with."""
-    known = read_models(settings.application)
+    known = declared_projections(settings.application)
     chosen = settings_of(built, known[name].settings) if name in known else {}
     return settings.model_copy(update=dict(chosen)) if chosen else settings

@@ -74,7 +74,7 @@ def previous_version(engine: Engine, name: str, at_version: AtVersion) -> Versio
     if kept > live:
         raise VerdictError(
             f"projection {name} was rolled back from v{kept} to v{live} already, and no earlier "
-            f"version is kept: `verdict projection swap {name}` shows v{kept} again"
+            f"version is kept: `verdict projection promote {name}` shows v{kept} again"
         )
     return VersionPair(at_version(live), at_version(kept), at_version)
 

@@ -151,7 +151,7 @@ def _built_otherwise(projections: Sequence[Projection], found: Mapping[str, str]
     return VerdictError(
         f"nothing was built with {projections[0].settings!r}, which is configured now: {were}; set "
         "it back and start again; with that running, and the new one set where you type, "
-        "`verdict projection rebuild` and then `verdict projection swap --accept-differences` "
+        "`verdict projection rebuild` and then `verdict projection promote --accept-differences` "
         f"{', '.join(one.name for one in projections)}, and start again with the new one"
     )
 

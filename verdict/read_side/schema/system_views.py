@@ -99,8 +99,8 @@ OWN_VIEWS: Mapping[str, View] = {
         version="The version that they see.",
         previous="The version that they saw before, which is kept to go back to.",
     ),
-    "projection_built": described(
-        SHOWN["projection_built"],
+    "projection_version": described(
+        SHOWN["projection_version"],
         "With which settings the tables of each version were filled.",
         projection=OF_WHOM,
         version=VERSION,

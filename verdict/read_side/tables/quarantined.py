@@ -1,6 +1,6 @@
 """`aggregate_quarantined`: aggregates whose history is damaged, for "which ones are left out?".
 
-A copy of the active quarantines on the topic of decisions. The decider rejects their commands, so
+A copy of the active quarantines on the skips topic. The decider rejects their commands, so
 projections get no events of them, and show them as held.
 """
 
@@ -28,7 +28,7 @@ from verdict.model.nul import spell_out
 from verdict.model.source import Source
 from verdict.read_side.tables import blocked, followed_by, versions
 from verdict.read_side.tables.version_state import VersionState
-from verdict.wire.skip_decision import DamagedAggregate, Decision, Kind, active_quarantines
+from verdict.wire.skip_record import DamagedAggregate, SkipRecord, Kind, active_quarantines
 
 metadata = MetaData()
 table = Table(
@@ -48,7 +48,7 @@ table = Table(
 )
 
 
-def copy(connection: Connection, decisions: Iterable[Decision]) -> None:
+def copy(connection: Connection, decisions: Iterable[SkipRecord]) -> None:
     """Write the active quarantines down in the place of those that were."""
     rows = [
         {
@@ -66,11 +66,11 @@ def copy(connection: Connection, decisions: Iterable[Decision]) -> None:
     add_new(connection, table, rows)
 
 
-def load(connection: Connection) -> list[Decision]:
+def load(connection: Connection) -> list[SkipRecord]:
     """Return the decisions by which aggregates are quarantined, as far as they are copied."""
     rows = connection.execute(select(table).order_by(table.c.decided_at)).all()
     return [
-        Decision(
+        SkipRecord(
             source=Source(row.topic, row.partition, row.offset),
             until=row.offset,
             who=row.operator,

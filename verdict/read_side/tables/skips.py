@@ -1,4 +1,4 @@
-"""Decisions about records and topics in SQL: a copy of the topic of decisions."""
+"""Decisions about records and topics in SQL: a copy of the skips topic."""
 
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -9,7 +9,7 @@ from verdict.adapters.sql.bulk import Values
 from verdict.adapters.sql.instant import InstantType
 from verdict.adapters.sql.statements import add_new
 from verdict.model.source import Source
-from verdict.wire.skip_decision import Decision, Kind
+from verdict.wire.skip_record import SkipRecord, Kind
 from verdict.wire.skips import SkippedRanges
 
 metadata = MetaData()
@@ -27,7 +27,7 @@ table = Table(
 )
 
 
-def copy(connection: Connection, decisions: Iterable[Decision]) -> None:
+def copy(connection: Connection, decisions: Iterable[SkipRecord]) -> None:
     """Write decisions down that are about records or topics; what is there stays as it is."""
     rows: dict[tuple[Source, int, Kind], Values] = {}
     for one in decisions:
@@ -47,11 +47,11 @@ def passed_over(connection: Connection) -> SkippedRanges:
     return SkippedRanges.of(tuple(row) for row in found)
 
 
-def load(connection: Connection) -> list[Decision]:
+def load(connection: Connection) -> list[SkipRecord]:
     """Return what was decided, as far as it is copied, in the order of time."""
     rows = connection.execute(select(table).order_by(table.c.decided_at)).all()
     return [
-        Decision(
+        SkipRecord(
             source=Source(row.topic, row.partition, row.offset),
             until=row.until,
             who=row.who,

@@ -71,7 +71,7 @@ class SettingsChangedError(Exception):
             f"projection {projection.name} v{projection.version} was built with {found!r}, and is "
             f"configured with {projection.settings!r} now: set it back and start again; or build "
             f"the next version as configured now, `verdict projection rebuild {projection.name}`, "
-            f"and put it in place, `verdict projection swap {projection.name} "
+            f"and put it in place, `verdict projection promote {projection.name} "
             "--accept-differences`"
         )
 
@@ -218,7 +218,7 @@ def views(among: Table) -> Mapping[str, Query]:
         "projection_live": select(one.projection, one.version, kept.version.label("previous"))
         .outerjoin(kept.version.table, before)
         .where(one.role == VersionState.LIVE),
-        "projection_built": select(one.projection, one.version, one.settings),
+        "projection_version": select(one.projection, one.version, one.settings),
         "projection_stopped": select(
             one.projection, one.version, one.error, *place, one.stopped_at
         ).where(one.error.is_not(None)),

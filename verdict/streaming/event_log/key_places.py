@@ -5,8 +5,8 @@ from verdict.adapters.kafka.topic_drift import as_begun
 from verdict.errors import UnreachableError, VerdictError
 from verdict.streaming.event_log.skip_log import accepted_in, accepted_partitions
 from verdict.streaming.exactly_once.query import decider_query
-from verdict.streaming.exactly_once.read_marker import decode_progress
-from verdict.wire.marker import Marker
+from verdict.streaming.exactly_once.read_progress import decode_progress
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.murmur2 import partition_of
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import Topics
@@ -23,15 +23,15 @@ def record_of_key(log: KafkaLog, topics: Topics, topic: str, key: bytes) -> Topi
     count = len(log.places([topic]))
     if topic in topics.outputs() and count != topics.partitions:
         # somebody added some, or the setting is not that of the service
-        marker = _marker(log, topics)
-        decided = marker.offsets if marker else {}
+        progress = _progress(log, topics)
+        decided = progress.offsets if progress else {}
         begun = as_begun(topics, decided, accepted_partitions(accepted_in(log, topics)))
         count = min(count, begun.partitions)
     return TopicPartition(topic, partition_of(key, count))
 
 
-def _marker(log: KafkaLog, topics: Topics) -> Marker | None:
-    """Return the decider's marker; None where it is damaged, which all who depend on it report."""
+def _progress(log: KafkaLog, topics: Topics) -> ProgressRecord | None:
+    """Return the decider's progress record; None where it is damaged, which all who depend on it report."""
     try:
         return decode_progress(log, decider_query(topics, 1))
     except UnreachableError:

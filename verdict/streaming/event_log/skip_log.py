@@ -10,14 +10,14 @@ from verdict.streaming.event_log.record import RawRecord, raw_record
 from verdict.wire.codec import DecodeError
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.records import decode, encode
-from verdict.wire.skip_decision import Decision, Kind
+from verdict.wire.skip_record import SkipRecord, Kind
 from verdict.wire.skips import SkippedRanges
 from verdict.wire.topics import Topics
 
-LOG = logging.getLogger("verdict.decisions")
+LOG = logging.getLogger("verdict.skips")
 
 
-def read_skips(options: Options, topics: Topics) -> list[Decision]:
+def read_skips(options: Options, topics: Topics) -> list[SkipRecord]:
     """Return what was decided so far, in that order; nothing where there is no such topic yet.
 
     Raises:
@@ -27,7 +27,7 @@ def read_skips(options: Options, topics: Topics) -> list[Decision]:
         return accepted_in(log, topics)
 
 
-def skips_in(records: Iterable[RawRecord]) -> Iterator[Decision]:
+def skips_in(records: Iterable[RawRecord]) -> Iterator[SkipRecord]:
     """Yield what the records of the topic decide; somebody else's are left out, and logged.
 
     Whoever leaves one out passes over less, which is safe; to stop there would let a single stray
@@ -36,7 +36,7 @@ def skips_in(records: Iterable[RawRecord]) -> Iterator[Decision]:
     strange = []
     for record in records:
         try:
-            yield decode(Decision, record.value or b"")
+            yield decode(SkipRecord, record.value or b"")
         except DecodeError as error:
             strange.append(f"{record.source}: {error}")
     if strange:
@@ -45,11 +45,11 @@ def skips_in(records: Iterable[RawRecord]) -> Iterator[Decision]:
         )
 
 
-def accepted_in(log: KafkaLog, topics: Topics) -> list[Decision]:
+def accepted_in(log: KafkaLog, topics: Topics) -> list[SkipRecord]:
     """Return what was decided so far, for who has a reader already; raises as above."""
-    if not log.exists(topics.decisions):
+    if not log.exists(topics.skips):
         return []
-    place = log.places([topics.decisions])[0]  # none is ever written to one that was added
+    place = log.places([topics.skips])[0]  # none is ever written to one that was added
     messages = log.read(log.bounds([place]))
     return [*skips_in(map(raw_record, messages))]
 
@@ -74,7 +74,7 @@ def reader_jumping(options: Options, topics: Topics) -> Iterator[KafkaLog]:
         yield log
 
 
-def skipped_ranges(decisions: Iterable[Decision]) -> SkippedRanges:
+def skipped_ranges(decisions: Iterable[SkipRecord]) -> SkippedRanges:
     """Return the places that these decisions skip."""
     return SkippedRanges.of(
         (one.source.topic, one.source.partition, one.source.offset, one.until)
@@ -83,7 +83,7 @@ def skipped_ranges(decisions: Iterable[Decision]) -> SkippedRanges:
     )
 
 
-def accepted_partitions(decisions: Iterable[Decision]) -> frozenset[TopicPartition]:
+def accepted_partitions(decisions: Iterable[SkipRecord]) -> frozenset[TopicPartition]:
     """Return the partitions that may have been added, as an operator accepted.
 
     The decision is about their first place.
@@ -95,7 +95,7 @@ def accepted_partitions(decisions: Iterable[Decision]) -> frozenset[TopicPartiti
     )
 
 
-def write_skips(options: Options, topics: Topics, decisions: Sequence[Decision]) -> None:
+def write_skips(options: Options, topics: Topics, decisions: Sequence[SkipRecord]) -> None:
     """Return when all of `decisions` are in Kafka.
 
     Raises:
@@ -105,7 +105,7 @@ def write_skips(options: Options, topics: Topics, decisions: Sequence[Decision])
     if not decisions:
         return
     records = (
-        {"topic": topics.decisions, "partition": 0, "value": encode(one), "key": str(one.source)}
+        {"topic": topics.skips, "partition": 0, "value": encode(one), "key": str(one.source)}
         for one in decisions
     )
     write_all(options, records, f"the decision could not be written to {topics.decisions}")

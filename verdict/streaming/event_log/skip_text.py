@@ -1,9 +1,9 @@
 """What to say about an operator's decisions; pure."""
 
-from verdict.wire.skip_decision import Decision
+from verdict.wire.skip_record import SkipRecord
 
 
-def quarantine_in_words(decision: Decision) -> str:
+def quarantine_in_words(decision: SkipRecord) -> str:
     """Return what is damaged of a quarantined aggregate, and who went on without it."""
     of = decision.aggregate
     assert of is not None

@@ -22,9 +22,9 @@ from verdict.model.source import Source
 from verdict.streaming.event_log.skip_log import skipped_ranges
 from verdict.wire.cloud_events import dead_letter_headers
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.letter import RETRY_POLICY
+from verdict.wire.dead_letter_record import RETRY_POLICY
 from verdict.wire.partitions import OffsetRange, TopicPartition
-from verdict.wire.skip_decision import Decision, Kind
+from verdict.wire.skip_record import SkipRecord, Kind
 from verdict.write_side.decide.parse import CommandRecord, dead_letter, truncate_command
 
 MOST_JUMPED = 100_000  # commands, with their bytes in one transaction; several batches are less
@@ -90,13 +90,13 @@ class SkipPlan:
     It is so, and on record, when the run has come to its end.
     """
 
-    decisions: list[Decision] = field(default_factory=list)
+    decisions: list[SkipRecord] = field(default_factory=list)
     jumped: list[SkippedRange] = field(default_factory=list)
     offsets: Offsets = field(default_factory=dict)
 
 
 def plan_skips(
-    decided: Offsets, log: SkipLog, wish: SkipRequest, before: Iterable[Decision]
+    decided: Offsets, log: SkipLog, wish: SkipRequest, before: Iterable[SkipRecord]
 ) -> SkipPlan:
     """Return what a recovery does about what cannot be read; pure.
 
@@ -250,7 +250,7 @@ def _require_near(jump: SkippedRange) -> None:
 
 
 def _dropped(
-    decided: Offsets, log: SkipLog, decisions: Iterable[Decision] = ()
+    decided: Offsets, log: SkipLog, decisions: Iterable[SkipRecord] = ()
 ) -> Iterator[SkippedRange]:
     """Yield commands that Kafka dropped before they were decided, and that nobody skipped."""
     skipped = skipped_ranges(decisions)
@@ -275,5 +275,5 @@ def _refuse(dropped: Iterable[SkippedRange]) -> None:
         )
 
 
-def _decision(wish: SkipRequest, place: Source, until: int) -> Decision:
-    return Decision(source=place, until=until, who=wish.who, why=wish.why, decided_at=wish.at)
+def _decision(wish: SkipRequest, place: Source, until: int) -> SkipRecord:
+    return SkipRecord(source=place, until=until, who=wish.who, why=wish.why, decided_at=wish.at)

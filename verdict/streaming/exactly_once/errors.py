@@ -6,11 +6,11 @@ from verdict.errors import VerdictError
 
 if TYPE_CHECKING:
     from verdict.streaming.exactly_once.query import Query
-    from verdict.wire.marker import Marker
+    from verdict.wire.progress_record import ProgressRecord
 
 
 class CheckpointMismatchError(VerdictError):
-    """A checkpoint or batch does not continue where the marker ends."""
+    """A checkpoint or batch does not continue where the progress record ends."""
 
 
 class FencedError(VerdictError):
@@ -22,38 +22,38 @@ class ReplayDiffersError(VerdictError):
 
 
 class ForeignStateError(CheckpointMismatchError):
-    """The state that a batch was decided with is not the one that the marker speaks of."""
+    """The state that a batch was decided with is not the one that the progress record speaks of."""
 
 
 class NotPublishedError(VerdictError):
-    """Kafka did not confirm a transaction, not when it was repeated either; the marker tells."""
+    """Kafka did not confirm a transaction, not when it was repeated either; the progress record tells."""
 
 
 class UnreadableProgressRecordError(VerdictError):
-    """What lies in the place of a query's marker is none."""
+    """What lies in the place of a query's progress record is none."""
 
 
-def fenced(query: "Query", marker: "Marker") -> FencedError:
-    """Return the error for a query that another process owns, as `marker` says."""
-    if not marker.owner:
+def fenced(query: "Query", progress: "ProgressRecord") -> FencedError:
+    """Return the error for a query that another process owns, as `progress` says."""
+    if not progress.owner:
         return FencedError(
             f"{query.transactional_id} was fenced by `verdict recover`, which rebuilt its state as "
-            f"generation {marker.generation}: this process stops, and published nothing since; "
+            f"generation {progress.generation}: this process stops, and published nothing since; "
             "start again on the data directory on which that ran"
         )
     return FencedError(
-        f"{query.transactional_id} was fenced by owner {marker.owner}, now at batch "
-        f"{marker.batch_id} of generation {marker.generation}: this process stops, and published "
+        f"{query.transactional_id} was fenced by owner {progress.owner}, now at batch "
+        f"{progress.batch_id} of generation {progress.generation}: this process stops, and published "
         "nothing since; to decide here again, stop that one and start on its data directory, or, "
         "when that is lost, run `verdict recover`"
     )
 
 
-def gone_back(query: "Query", marker: "Marker", earlier: "Marker") -> FencedError:
-    """Return the error for a marker that is newer than `earlier` but behind it."""
+def gone_back(query: "Query", progress: "ProgressRecord", earlier: "ProgressRecord") -> FencedError:
+    """Return the error for a progress record that is newer than `earlier` but behind it."""
     return FencedError(
-        f"an old marker came to {query.markers}: {query.transactional_id} at batch "
-        f"{marker.batch_id} of generation {marker.generation}, by owner {marker.owner}, after "
+        f"an old progress record came to {query.progress_topic}: {query.transactional_id} at batch "
+        f"{progress.batch_id} of generation {progress.generation}, by owner {progress.owner}, after "
         f"batch {earlier.batch_id} of generation {earlier.generation}. No new owner writes that, "
         "as positions never go back; this process stops, and published nothing since: see who "
         "may write there, then run `verdict recover`"

@@ -7,19 +7,19 @@ from enum import StrEnum, auto
 class Failpoint(StrEnum):
     """A moment in the life of an owner; what is named has just happened."""
 
-    MARKER_READ = auto()  # take_over: nobody has been disturbed yet
+    PROGRESS_READ = auto()  # take_over: nobody has been disturbed yet
     INITIALISED = auto()  # take_over: whoever was there is fenced
     CLAIM_SENT = auto()  # take_over: the claim is in Kafka, uncommitted
-    CLAIMED = auto()  # take_over: the marker names this owner
+    CLAIMED = auto()  # take_over: the progress record names this owner
     FILES_WRITTEN = auto()  # lake: all of a batch, where no reader looks
     FORMER_AWAY = auto()  # lake: what a killed process left of this batch is out of the way
     OUTPUT_COMPUTED = auto()  # publish: nothing has been sent yet
     TRANSACTION_OPEN = auto()  # publish: every output is in Kafka, uncommitted
-    BEFORE_COMMIT = auto()  # publish: marker and group offsets too
+    BEFORE_COMMIT = auto()  # publish: progress record and group offsets too
     COMMITTED = auto()  # publish: the transaction is committed
     SKIPPED = auto()  # publish: the batch had been published before
-    IN_DOUBT = auto()  # take_over, publish: the marker will tell who owns and what is published
-    STILL_OWNER = auto()  # publish: the marker named us, nobody is fenced again yet
+    IN_DOUBT = auto()  # take_over, publish: the progress record will tell who owns and what is published
+    STILL_OWNER = auto()  # publish: the progress record named us, nobody is fenced again yet
 
 
 OnStep = Callable[[Failpoint], None]

@@ -1,7 +1,7 @@
 """Fencing: at any time one process owns a query.
 
-A claim initialises the transactional id, which fences the earlier owner, and then commits a marker
-that names the new one. The earlier owner finds that name in the marker, and stops.
+A claim initialises the transactional id, which fences the earlier owner, and then commits a progress record
+that names the new one. The earlier owner finds that name in the progress record, and stops.
 """
 
 import logging
@@ -22,11 +22,11 @@ from verdict.streaming.exactly_once.failpoints import Failpoint, OnStep, ignore_
 from verdict.streaming.exactly_once.log_identity import log_identity
 from verdict.streaming.exactly_once.publisher import Publisher
 from verdict.streaming.exactly_once.query import DECIDER, Query
-from verdict.streaming.exactly_once.read_marker import first_offsets, holds_records, read_progress
+from verdict.streaming.exactly_once.read_progress import first_offsets, holds_records, read_progress
 from verdict.streaming.exactly_once.resume import FIRST_GENERATION, NO_BATCH, check_resume
 from verdict.streaming.exactly_once.shards import EMPTY
 from verdict.streaming.exactly_once.transactions import Transactions
-from verdict.wire.marker import Marker
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.records import encode
 
 LOG = logging.getLogger("verdict.streaming.exactly_once")
@@ -35,24 +35,24 @@ LOG = logging.getLogger("verdict.streaming.exactly_once")
 def claim_query(
     query: Query, kafka: KafkaConfig, checkpoint: CheckpointPosition, on_step: OnStep = ignore_step
 ) -> Publisher:
-    """Become the owner of `query`, if `checkpoint` continues where its marker ends.
+    """Become the owner of `query`, if `checkpoint` continues where its progress record ends.
 
     A checkpoint that does not fit is refused before the earlier owner is fenced. The first start
-    of all writes the first marker.
+    of all writes the first progress record.
 
     Raises:
         CheckpointMismatchError: The checkpoint does not fit; both positions are named.
-        DifferentLogError: The marker is of another cluster, or of topics that are no more.
+        DifferentLogError: The progress record is of another cluster, or of topics that are no more.
         NotPublishedError: The claim failed, as when another process starts at the same time; the
             earlier owner goes on.
-        UnreachableError: Kafka does not answer, or a transaction on the markers topic stays open.
+        UnreachableError: Kafka does not answer, or a transaction on the progress topic stays open.
     """
     _check_before(query, kafka, checkpoint)
-    on_step(Failpoint.MARKER_READ)
+    on_step(Failpoint.PROGRESS_READ)
 
-    def earlier() -> Marker:
-        marker = _checked(query, kafka, checkpoint, wait=True)
-        return marker or genesis(
+    def earlier() -> ProgressRecord:
+        progress = _checked(query, kafka, checkpoint, wait=True)
+        return progress or genesis(
             query, None, first_offsets(kafka, query.inputs), query.first_shards
         )
 
@@ -60,22 +60,22 @@ def claim_query(
 
 
 def claim(
-    query: Query, kafka: KafkaConfig, earlier: Callable[[], Marker], on_step: OnStep = ignore_step
+    query: Query, kafka: KafkaConfig, earlier: Callable[[], ProgressRecord], on_step: OnStep = ignore_step
 ) -> Publisher:
     """Fence the owner of `query`, and become the owner; raises as `claim_query`.
 
-    `earlier` finds the marker to go on from, once no other process can write one; it may raise.
+    `earlier` finds the progress record to go on from, once no other process can write one; it may raise.
     """
     transactions = Transactions(kafka, query.transactional_id)
     try:
         on_step(Failpoint.INITIALISED)
-        marker = replace(log_identity(earlier(), query, kafka), owner=new_owner())
-        transactions = write_marker(transactions, query, kafka, marker, on_step)
+        progress = replace(log_identity(earlier(), query, kafka), owner=new_owner())
+        transactions = write_progress(transactions, query, kafka, progress, on_step)
         on_step(Failpoint.CLAIMED)
     except BaseException:
         transactions.close()
         raise
-    return Publisher(query, kafka, transactions, marker, on_step)
+    return Publisher(query, kafka, transactions, progress, on_step)
 
 
 def new_owner() -> str:
@@ -83,14 +83,14 @@ def new_owner() -> str:
     return f"{uuid.uuid4()} (pid {os.getpid()} on {socket.gethostname()})"
 
 
-def genesis(query: Query, previous: Marker | None, offsets: Offsets, shards: int) -> Marker:
-    """Return the first marker of a new generation, without an owner: a claim adds that.
+def genesis(query: Query, previous: ProgressRecord | None, offsets: Offsets, shards: int) -> ProgressRecord:
+    """Return the first progress record of a new generation, without an owner: a claim adds that.
 
     It says that every shard begins empty, so that the first batch finds a foreign state; a
-    recovery says instead what it has seeded. `previous` is the marker that it replaces, and
+    recovery says instead what it has seeded. `previous` is the progress record that it replaces, and
     `offsets` are where the first batch starts.
     """
-    return Marker(
+    return ProgressRecord(
         query=query.name,
         owner="",
         generation=FIRST_GENERATION if previous is None else previous.generation + 1,
@@ -106,19 +106,19 @@ def genesis(query: Query, previous: Marker | None, offsets: Offsets, shards: int
     )
 
 
-def write_marker(
+def write_progress(
     transactions: Transactions,
     query: Query,
     kafka: KafkaConfig,
-    marker: Marker,
+    progress: ProgressRecord,
     on_step: OnStep = ignore_step,
     beside: Iterable[OutputRecord] = (),
 ) -> Transactions:
-    """Commit `marker` without a batch: a claim, or the genesis after a recovery.
+    """Commit `progress` without a batch: a claim, or the genesis after a recovery.
 
     The records `beside` it are committed with it, or not at all.
 
-    If Kafka's answer is lost, the marker tells whether it was committed. That matters for a claim:
+    If Kafka's answer is lost, the progress record tells whether it was committed. That matters for a claim:
     the earlier owner stops when it finds one, so the process that wrote it must not stop too.
 
     Raises:
@@ -129,7 +129,7 @@ def write_marker(
         transactions.begin()
         for record in beside:
             transactions.produce(record.topic, record.key, record.value, record.headers)
-        transactions.produce(query.markers, query.key, encode(marker))
+        transactions.produce(query.progress_topic, query.key, encode(progress))
         transactions.flush()
         on_step(Failpoint.CLAIM_SENT)
         transactions.commit()
@@ -140,33 +140,33 @@ def write_marker(
     LOG.warning("the claim of %s is in doubt: %s", query.transactional_id, failure)
     transactions.abandon()
     on_step(Failpoint.IN_DOUBT)
-    renewed = unknown_outcome.renewed_if_written(query, kafka, marker, failure)
+    renewed = unknown_outcome.renewed_if_written(query, kafka, progress, failure)
     transactions.close()
     return renewed
 
 
 def _check_before(query: Query, kafka: KafkaConfig, checkpoint: CheckpointPosition) -> None:
     """Refuse what would be refused after the earlier owner is fenced, before it is."""
-    marker = read_progress(kafka, query, wait=False).marker
-    if marker is not None:
-        log_identity(marker, query, kafka)
+    progress = read_progress(kafka, query, wait=False).progress
+    if progress is not None:
+        log_identity(progress, query, kafka)
     try:
         _checked(query, kafka, checkpoint, wait=False)
     except CheckpointMismatchError:
-        # a newer marker may be hidden by a transaction that was open
+        # a newer progress record may be hidden by a transaction that was open
         _checked(query, kafka, checkpoint, wait=True)
 
 
 def _checked(
     query: Query, kafka: KafkaConfig, checkpoint: CheckpointPosition, *, wait: bool
-) -> Marker | None:
-    """Return the marker, if the checkpoint continues where it ends."""
-    marker, records_exist = read_progress(kafka, query, wait=wait).marker, True
-    if marker is None or marker.batch_id == NO_BATCH:
+) -> ProgressRecord | None:
+    """Return the progress record, if the checkpoint continues where it ends."""
+    progress, records_exist = read_progress(kafka, query, wait=wait).progress, True
+    if progress is None or progress.batch_id == NO_BATCH:
         records_exist = holds_records(kafka, query.outputs)
-        # read again: a marker that is read after the records must cover them
-        marker = read_progress(kafka, query, wait=wait).marker
+        # read again: a progress record that is read after the records must cover them
+        progress = read_progress(kafka, query, wait=wait).progress
     check_resume(
-        marker, checkpoint, records_exist=records_exist, shards=query.shards, seeded=query.seeded
+        progress, checkpoint, records_exist=records_exist, shards=query.shards, seeded=query.seeded
     )
-    return marker
+    return progress

@@ -1,4 +1,4 @@
-"""Who publishes: a query, by the name under which Kafka and the marker know it."""
+"""Who publishes: a query, by the name under which Kafka and the progress record know it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,21 +16,21 @@ class Query:
     """One query of a deployment; at any time one process owns it.
 
     Args:
-        name: The marker's key, `DECIDER` for the one with a state.
+        name: The progress record's key, `DECIDER` for the one with a state.
         transactional_id: Fences a former owner; names the consumer group of the lag display, too.
-        markers: The topic of the marker.
+        progress records: The topic of the progress record.
         inputs: The topics that it reads.
-        outputs: The topics that must be empty as long as it has no marker.
+        outputs: The topics that must be empty as long as it has no progress record.
         others: Further topics that it writes to.
         handler_version: Of the rules that compute the output.
-        first_shards: How many shards the very first start sets up; afterwards the marker says.
-        shards: How many were asked for by name; another number in the marker refuses the start.
+        first_shards: How many shards the very first start sets up; afterwards the progress record says.
+        shards: How many were asked for by name; another number in the progress record refuses the start.
         seeded: The generation whose recovered state a fresh checkpoint is given.
     """
 
     name: str
     transactional_id: str
-    markers: str
+    progress_topic: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     handler_version: str
@@ -41,7 +41,7 @@ class Query:
 
     @property
     def topics(self) -> frozenset[str]:
-        """All topics that its marker speaks of."""
+        """All topics that its progress record speaks of."""
         return frozenset((*self.inputs, *self.outputs, *self.others))
 
     def of_inputs(self, offsets: Offsets) -> Offsets:
@@ -50,32 +50,32 @@ class Query:
 
     @property
     def remedy(self) -> str:
-        """The verb for who has lost its marker: a state is folded anew, others begin anew."""
+        """The verb for who has lost its progress record: a state is folded anew, others begin anew."""
         anew = "" if self.name == DECIDER else f" --begin {self.name} --reason …"
         return f"`verdict recover{anew}`"
 
     @property
     def key(self) -> bytes:
-        """The key of its markers."""
+        """The key of its progress records."""
         return self.name.encode()
 
 
 def decider_query(topics: Topics, shards: int) -> Query:
-    """Return the decider as Kafka and its marker know it."""
+    """Return the decider as Kafka and its progress record know it."""
     names = topics.application.aggregate_types
     return query_of(
         topics,
         DECIDER,
         inputs=topics.every_commands(),
         outputs=[*map(topics.events, names), *map(topics.responses, names)],
-        others=[topics.dead_letters, topics.decisions, *map(topics.rejected, names)],
+        others=[topics.dead_letters, topics.skips, *map(topics.rejected, names)],
         handler_version=topics.application.handler_versions,
         first_shards=shards,
     )
 
 
 def lake_query(topics: Topics) -> Query:
-    """Return the lake as Kafka and its marker know it; its outputs are files.
+    """Return the lake as Kafka and its progress record know it; its outputs are files.
 
     Without a lake in the application it reads nothing.
     """
@@ -105,7 +105,7 @@ def query_of(  # noqa: PLR0913  (the same facts as above, without those that a n
     return Query(
         name=name,
         transactional_id=topics.transactional_id(name),
-        markers=topics.markers,
+        progress_topic=topics.progress,
         inputs=tuple(inputs),
         outputs=tuple(outputs),
         others=tuple(others),

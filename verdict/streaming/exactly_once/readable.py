@@ -6,23 +6,23 @@ from verdict.adapters.kafka.reader import KafkaLog
 from verdict.errors import VerdictError
 from verdict.streaming.exactly_once.checkpoint import CheckpointPosition
 from verdict.streaming.exactly_once.query import Query
-from verdict.wire.marker import Marker
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.partitions import OffsetRange, TopicPartition
 
 SHOWN = 3  # partitions
 
 
 def check_readable(
-    query: Query, kafka: KafkaConfig, marker: Marker, checkpoint: CheckpointPosition
+    query: Query, kafka: KafkaConfig, progress: ProgressRecord, checkpoint: CheckpointPosition
 ) -> None:
-    """Return if Kafka has the batch that is planned, or else all behind the marker.
+    """Return if Kafka has the batch that is planned, or else all behind the progress record.
 
     Raises:
         VerdictError: Kafka has dropped some of it, has lost its end, or has a new topic instead.
         UnreachableError: Kafka does not answer.
     """
     planned = None if checkpoint.committed else checkpoint.last
-    start, end = (planned.start, planned.end) if planned else (marker.offsets, marker.offsets)
+    start, end = (planned.start, planned.end) if planned else (progress.offsets, progress.offsets)
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         places = log.places(query.inputs)
         kept, written = log.bounds(places), log.written(places)
@@ -38,7 +38,7 @@ def check_readable(
         more = f"; and of {len(lacking) - SHOWN} partitions more" if len(lacking) > SHOWN else ""
         raise VerdictError(
             f"Kafka does not have all that {query.name} reads next: {'; '.join(lacking[:SHOWN])}"
-            f"{more}. Bring the records back; or run {query.remedy}, which begins where the marker "
+            f"{more}. Bring the records back; or run {query.remedy}, which begins where the progress record "
             "ends, and says what to do about commands that were dropped before they were decided"
         )
 

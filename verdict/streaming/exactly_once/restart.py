@@ -1,7 +1,7 @@
-"""Restarting a query without state: its marker alone says where it goes on.
+"""Restarting a query without state: its progress record alone says where it goes on.
 
 Nothing that Spark keeps matters to such a query, so each start begins a new generation, with a
-fresh checkpoint, at the offsets where the marker ends.
+fresh checkpoint, at the offsets where the progress record ends.
 """
 
 import logging
@@ -15,8 +15,8 @@ from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
 from verdict.streaming.exactly_once.fencing import claim, genesis
 from verdict.streaming.exactly_once.publisher import Publisher
 from verdict.streaming.exactly_once.query import Query
-from verdict.streaming.exactly_once.read_marker import bounds_of, holds_records, read_progress
-from verdict.wire.marker import Marker
+from verdict.streaming.exactly_once.read_progress import bounds_of, holds_records, read_progress
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.partitions import Spans
 
 LOG = logging.getLogger("verdict.streaming.queries")
@@ -30,29 +30,29 @@ def restart_from_progress(
 ) -> Publisher:
     """Become the owner of `query`, and fence the earlier one.
 
-    An input that the marker does not know was added since: it begins with its first record, or at
+    An input that the progress record does not know was added since: it begins with its first record, or at
     its end. A partition that was added to an input begins with its first record. For a topic that
-    is no input any more the marker keeps its position: if it becomes one again, no record is
+    is no input any more the progress record keeps its position: if it becomes one again, no record is
     skipped and none is read twice.
 
     Raises:
-        CheckpointMismatchError: There are outputs, but no marker says how far they go.
+        CheckpointMismatchError: There are outputs, but no progress record says how far they go.
         DifferentLogError, NotPublishedError, UnreachableError: As for `claim_query`.
     """
 
-    def earlier() -> Marker:
-        marker = read_progress(kafka, query, wait=True).marker
-        if marker is None:
+    def earlier() -> ProgressRecord:
+        progress = read_progress(kafka, query, wait=True).progress
+        if progress is None:
             _require_no_outputs(query, kafka)
-        offsets = _offsets(query, kafka, marker, with_history)
-        new = genesis(query, marker, offsets, query.first_shards)
-        return replace(new, left=_left(query, marker))
+        offsets = _offsets(query, kafka, progress, with_history)
+        new = genesis(query, progress, offsets, query.first_shards)
+        return replace(new, left=_left(query, progress))
 
     return claim(query, kafka, earlier, on_step)
 
 
 def _offsets(
-    query: Query, kafka: KafkaConfig, former: Marker | None, with_history: Collection[str]
+    query: Query, kafka: KafkaConfig, former: ProgressRecord | None, with_history: Collection[str]
 ) -> Offsets:
     kept = bounds_of(kafka, query.inputs)
     if former is None:
@@ -75,7 +75,7 @@ def _offsets(
 
 
 def _with_added_partitions(known: Offsets, starts: Offsets) -> Offsets:
-    """Return where all partitions begin: where the marker says, those it lacks with their first."""
+    """Return where all partitions begin: where the progress record says, those it lacks with their first."""
     return {topic: [*(of := known.get(topic, [])), *starts[topic][len(of) :]] for topic in starts}
 
 
@@ -102,7 +102,7 @@ def _expired(query: Query, kafka: KafkaConfig, begun: Offsets, kept: Spans) -> O
     )
 
 
-def _back(query: Query, former: Marker, kept: Spans) -> Offsets:
+def _back(query: Query, former: ProgressRecord, kept: Spans) -> Offsets:
     """Return where those inputs go on that come back: where they ended, or Kafka begins now."""
     until = {place: offsets_at(former.left, place) for place in kept if place.topic in former.left}
     back = {place: max(offset, kept[place].start) for place, offset in until.items()}
@@ -117,7 +117,7 @@ def _back(query: Query, former: Marker, kept: Spans) -> Offsets:
     return by_topic(back)
 
 
-def _left(query: Query, former: Marker | None) -> Offsets:
+def _left(query: Query, former: ProgressRecord | None) -> Offsets:
     """Return how far was read what is no input now."""
     read = {} if former is None else former.read
     return {topic: of for topic, of in read.items() if topic not in query.inputs}
@@ -126,8 +126,8 @@ def _left(query: Query, former: Marker | None) -> Offsets:
 def _require_no_outputs(query: Query, kafka: KafkaConfig) -> None:
     if holds_records(kafka, query.outputs):
         raise CheckpointMismatchError(
-            f"{query.name} cannot start: {', '.join(query.outputs)} hold records, and no marker in "
-            f"{query.markers} says what they follow from; starting at the beginning would send all "
+            f"{query.name} cannot start: {', '.join(query.outputs)} hold records, and no progress record in "
+            f"{query.progress_topic} says what they follow from; starting at the beginning would send all "
             f"of it again: let it begin at the ends of {', '.join(query.inputs)}, on record, with "
             f"{query.remedy}"
         )

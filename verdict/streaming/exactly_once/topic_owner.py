@@ -1,7 +1,7 @@
 """The owner of the topics: one deployment, whatever its name.
 
-A name could not tell: two deployments of different names would each find a marker of their own, and
-decide each command twice. So the topic `owners` has a marker whose owner is the deployment. It
+A name could not tell: two deployments of different names would each find a progress record of their own, and
+decide each command twice. So the topic `owners` has a progress record whose owner is the deployment. It
 counts as long as topics with the ids in it exist.
 """
 
@@ -13,11 +13,11 @@ from verdict.adapters.kafka.log_identity import Identities, Identity
 from verdict.errors import VerdictError
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.streaming.exactly_once.errors import UnreadableProgressRecordError
-from verdict.streaming.exactly_once.fencing import genesis, write_marker
+from verdict.streaming.exactly_once.fencing import genesis, write_progress
 from verdict.streaming.exactly_once.query import OWNER, Query
-from verdict.streaming.exactly_once.read_marker import read_progress
+from verdict.streaming.exactly_once.read_progress import read_progress
 from verdict.streaming.exactly_once.transactions import Transactions
-from verdict.wire.marker import Marker
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.topics import Topics
 
 
@@ -33,7 +33,7 @@ def claim_topics(topics: Topics, kafka: KafkaConfig, beside: Sequence[OutputReco
 
     Raises:
         OtherOwnerError: Another deployment has them; it is named, and not disturbed.
-        UnreadableProgressRecordError: The last record of the owner is no marker, and no operator
+        UnreadableProgressRecordError: The last record of the owner is no progress record, and no operator
             decided.
         NotPublishedError: Another process claims them at the same time.
         VerdictError: An operator decided, and they are this deployment's already.
@@ -46,13 +46,13 @@ def claim_topics(topics: Topics, kafka: KafkaConfig, beside: Sequence[OutputReco
     transactions = Transactions(kafka, query.transactional_id)
     try:
         if not _are_known_as_ours(query, kafka, topics, found, bool(beside)):
-            marker = replace(
+            progress = replace(
                 genesis(query, None, {}, query.first_shards),
                 owner=topics.deployment,
                 cluster_id=found.cluster_id,
                 topic_ids=dict(found.topic_ids),
             )
-            transactions = write_marker(transactions, query, kafka, marker, beside=beside)
+            transactions = write_progress(transactions, query, kafka, progress, beside=beside)
         elif beside:
             raise VerdictError(f"the topics are those of {topics.deployment!r} already")
     finally:
@@ -71,23 +71,23 @@ def check_topics_owner(topics: Topics, kafka: KafkaConfig) -> None:
         _are_ours(query, kafka, topics, identities.identity(query.topics), wait=False)
 
 
-def is_owner(marker: Marker | None, deployment: str, found: Identity) -> bool:
-    """Tell whether `marker` says that these topics, all of them, are those of `deployment`.
+def is_owner(progress: ProgressRecord | None, deployment: str, found: Identity) -> bool:
+    """Tell whether `progress` says that these topics, all of them, are those of `deployment`.
 
     Raises:
         OtherOwnerError: Topics that exist are another one's.
     """
-    if marker is None:
+    if progress is None:
         return False
-    if marker.owner == deployment:
-        return (marker.cluster_id, marker.topic_ids) == (found.cluster_id, found.topic_ids)
-    theirs = sorted(dict(marker.topic_ids.items() & found.topic_ids.items()))
+    if progress.owner == deployment:
+        return (progress.cluster_id, progress.topic_ids) == (found.cluster_id, found.topic_ids)
+    theirs = sorted(dict(progress.topic_ids.items() & found.topic_ids.items()))
     if theirs:
         more = f" and {len(theirs) - 1} more" if len(theirs) > 1 else ""
         raise OtherOwnerError(
-            f"{theirs[0]}{more} belong to the deployment {marker.owner!r}, and this one is "
+            f"{theirs[0]}{more} belong to the deployment {progress.owner!r}, and this one is "
             f"{deployment!r}: both would decide every command. Nothing was published. Set "
-            f"deployment to {marker.owner!r} to go on with that one, or give this one a "
+            f"deployment to {progress.owner!r} to go on with that one, or give this one a "
             "topic_prefix of its own"
         )
     return False
@@ -108,21 +108,21 @@ def _are_ours(
     query: Query, kafka: KafkaConfig, topics: Topics, found: Identity, *, wait: bool
 ) -> bool:
     try:
-        marker = read_progress(kafka, query, wait=wait).marker
+        progress = read_progress(kafka, query, wait=wait).progress
     except UnreadableProgressRecordError as error:
         raise UnreadableProgressRecordError(
             f"the last record of {topics.owners} under the key {OWNER!r} is none of verdict's, so "
             "nothing says which deployment the topics belong to: see who wrote it, then let the "
             f"deployment whose topics these are say so: {query.remedy}"
         ) from error
-    return is_owner(marker, topics.deployment, found)
+    return is_owner(progress, topics.deployment, found)
 
 
 def _query_of_topics(topics: Topics) -> Query:
     return Query(
         name=OWNER,
         transactional_id=topics.owners,
-        markers=topics.owners,
+        progress_topic=topics.owners,
         inputs=(),
         outputs=(),
         others=tuple(topics.of_the_log()),

@@ -26,7 +26,7 @@ class StreamContext:
 
     Args:
         spark: Where they run.
-        kafka: Where they publish, their markers too.
+        kafka: Where they publish, their progress records too.
         source: Options of Spark's Kafka source, `kafka.bootstrap.servers` and security among them.
         partitions: Of each topic that is not in `counts`.
         counts: Of topics, as Kafka had them at the start.

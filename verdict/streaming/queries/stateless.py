@@ -1,6 +1,6 @@
-"""The life of a query without state: a batch, then its marker, then the next batch.
+"""The life of a query without state: a batch, then its progress record, then the next batch.
 
-Each start begins a new generation in the marker, with a fresh checkpoint where the marker ends.
+Each start begins a new generation in the progress record, with a fresh checkpoint where the progress record ends.
 """
 
 from collections.abc import Callable, Collection
@@ -40,7 +40,7 @@ class StatelessProcessor:
         opened: Called first at each start; what it enters is left last, by `stop`.
         with_history: Inputs of which what is there already counts not when they are added.
         begun: Called at each start by who has become the owner, before anything is read; tells
-            whether it has published something itself, so that the marker is to be begun anew.
+            whether it has published something itself, so that the progress record is to be begun anew.
         on_step: Called at each step of publishing.
     """
 
@@ -70,11 +70,11 @@ class StatelessProcessor:
 
     @property
     def undone(self) -> bool:
-        """Never: a start that succeeds has read and written the marker."""
+        """Never: a start that succeeds has read and written the progress record."""
         return False
 
     def start(self) -> None:
-        """Become the owner and go on where the marker ends.
+        """Become the owner and go on where the progress record ends.
 
         Raises:
             CheckpointMismatchError, NotPublishedError, UnreachableError, VerdictError: As
@@ -108,7 +108,7 @@ class StatelessProcessor:
         return publisher
 
     def _records(self, publisher: Publisher) -> DataFrame:
-        ground, begin = self.ground, publisher.marker.offsets
+        ground, begin = self.ground, publisher.progress.offsets
         partitions = {topic: len(begin[topic]) for topic in self.query.inputs}
         return arriving(
             ground.spark, ground.source, begin, partitions, self.rows, headers=self.headers

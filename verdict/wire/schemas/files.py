@@ -50,7 +50,7 @@ class SchemaNotFoundError(VerdictError, LookupError):
 
 
 def of_the_engine() -> Traversable:
-    """Return where the schema files of markers, responses and the like are."""
+    """Return where the schema files of progress records, responses and the like are."""
     return files("verdict.wire") / "avro"
 
 

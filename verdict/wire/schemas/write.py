@@ -16,7 +16,7 @@ from verdict.model.application import Application
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.recorded_event import RecordedEvent
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.marker import Marker
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.response import Rejection, Response
 from verdict.wire.schemas.bounds import require_bounded
 from verdict.wire.schemas.compatibility import gone_from, lost_in
@@ -29,14 +29,14 @@ from verdict.wire.schemas.files import (
     of_the_engine,
     versions_in,
 )
-from verdict.wire.skip_decision import Decision
+from verdict.wire.skip_record import SkipRecord
 
 SHARED = {
     "response": Response,
     "rejection": Rejection,
     "dead_letter": DeadLetter,
-    "marker": Marker,
-    "decision": Decision,
+    "progress": ProgressRecord,
+    "decision": SkipRecord,
 }
 EVENT = "_event"
 IDS = 2**31 - FIRST_FREE_ID  # an id is a positive integer of 32 bits to every registry

@@ -1,7 +1,7 @@
 """Where a life of the decider lies on disk: its checkpoint, and what that began with.
 
 Every recovery begins a new generation in a directory of its own, so the former one stays as it
-was until the marker names the new one: that single record decides which directory is used.
+was until the progress record names the new one: that single record decides which directory is used.
 """
 
 import json
@@ -15,7 +15,7 @@ from verdict.streaming.exactly_once.checkpoint import CheckpointPosition
 from verdict.streaming.exactly_once.checkpoint_files import exists
 from verdict.streaming.exactly_once.resume import FIRST_GENERATION
 from verdict.wire.catalog import catalog_of
-from verdict.wire.marker import Marker
+from verdict.wire.progress_record import ProgressRecord
 from verdict.write_side.decide.snapshot import form_of
 from verdict.write_side.decider.manifest import check_manifest, manifest
 
@@ -29,7 +29,7 @@ class Generation:
 
     Args:
         data_dir: Of the service.
-        number: As in the marker.
+        number: As in the progress record.
     """
 
     def __init__(self, data_dir: Path, number: int) -> None:
@@ -109,9 +109,9 @@ class Generation:
         return sorted((*lacking, *changed))
 
 
-def generation_of(data_dir: Path, marker: Marker | None) -> Generation:
-    """Return the generation that `marker` says is the current one; the first without a marker."""
-    return Generation(data_dir, FIRST_GENERATION if marker is None else marker.generation)
+def generation_of(data_dir: Path, progress: ProgressRecord | None) -> Generation:
+    """Return the generation that `progress` says is the current one; the first without a progress record."""
+    return Generation(data_dir, FIRST_GENERATION if progress is None else progress.generation)
 
 
 def newest_generation(data_dir: Path) -> int:

@@ -1,4 +1,4 @@
-"""Of which aggregates a marker tells, and which ones the application has.
+"""Of which aggregates a progress record tells, and which ones the application has.
 
 An aggregate that has decided stays in the application. Without it nobody answers its commands, and
 a state that is recovered without it lets each of its aggregates begin at version 0 again.
@@ -6,8 +6,8 @@ a state that is recovered without it lets each of its aggregates begin at versio
 
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.errors import VerdictError
-from verdict.streaming.exactly_once.read_marker import holds_records
-from verdict.wire.marker import Marker
+from verdict.streaming.exactly_once.read_progress import holds_records
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.topics import Topics
 
 
@@ -15,16 +15,16 @@ class MissingAggregateError(VerdictError):
     """Commands of an aggregate are decided, and the application has no such aggregate."""
 
 
-def require_known_aggregates(marker: Marker, topics: Topics) -> None:
+def require_known_aggregates(progress: ProgressRecord, topics: Topics) -> None:
     """Return if the application has each aggregate of which commands are decided.
 
     Raises:
         MissingAggregateError: It has not; nothing was changed.
     """
-    gone = [topic for topic in removed_aggregates(marker, topics) if any(marker.offsets[topic])]
+    gone = [topic for topic in removed_aggregates(progress, topics) if any(progress.offsets[topic])]
     if gone:
         names = " and no ".join(map(topics.aggregate_of, gone))
-        reached = ", ".join(f"{topic} up to {marker.offsets[topic]}" for topic in gone)
+        reached = ", ".join(f"{topic} up to {progress.offsets[topic]}" for topic in gone)
         raise MissingAggregateError(
             f"{topics.application.name} has no aggregate {names}, and its commands are decided "
             f"here ({reached}): without it nobody answers them, and what there is of it would "
@@ -34,22 +34,22 @@ def require_known_aggregates(marker: Marker, topics: Topics) -> None:
         )
 
 
-def removed_aggregates(marker: Marker, topics: Topics) -> list[str]:
-    """Return the commands topics of which the marker tells, and that are no aggregate's, sorted."""
-    return sorted(marker.offsets.keys() - {*topics.every_commands()})
+def removed_aggregates(progress: ProgressRecord, topics: Topics) -> list[str]:
+    """Return the commands topics of which the progress record tells, and that are no aggregate's, sorted."""
+    return sorted(progress.offsets.keys() - {*topics.every_commands()})
 
 
-def decided_aggregates(marker: Marker, topics: Topics) -> set[str]:
+def decided_aggregates(progress: ProgressRecord, topics: Topics) -> set[str]:
     """Return the application's aggregates of which commands are decided."""
     return {
         name
         for name in topics.application.aggregate_types
-        if any(marker.offsets.get(topics.commands(name), ()))
+        if any(progress.offsets.get(topics.commands(name), ()))
     }
 
 
-def forget_aggregates(marker: Marker, topics: Topics, kafka: KafkaConfig) -> set[str]:
-    """Return the application's aggregates that have answers, and that the marker does not know.
+def forget_aggregates(progress: ProgressRecord, topics: Topics, kafka: KafkaConfig) -> set[str]:
+    """Return the application's aggregates that have answers, and that the progress record does not know.
 
     Raises:
         UnreachableError: Kafka does not answer.
@@ -57,6 +57,6 @@ def forget_aggregates(marker: Marker, topics: Topics, kafka: KafkaConfig) -> set
     return {
         name
         for name in topics.application.aggregate_types
-        if topics.commands(name) not in marker.offsets
+        if topics.commands(name) not in progress.offsets
         and holds_records(kafka, (topics.responses(name),))
     }

@@ -23,7 +23,7 @@ from verdict.streaming.exactly_once.outputs import Outputs, chunks_of
 from verdict.streaming.exactly_once.owner_watch import OwnerWatch
 from verdict.streaming.exactly_once.publisher import Publisher, PublishResult
 from verdict.streaming.exactly_once.query import DECIDER, Query, decider_query
-from verdict.streaming.exactly_once.read_marker import read_progress
+from verdict.streaming.exactly_once.read_progress import read_progress
 from verdict.streaming.exactly_once.readable import check_readable
 from verdict.streaming.exactly_once.shards import transitions_of
 from verdict.streaming.exactly_once.state_moves import moves_of
@@ -88,10 +88,10 @@ class DeciderQuery:
     def start(self) -> None:
         """Become the owner and begin to decide; after `stop`, go on as the owner.
 
-        Whether a batch was published that was under way then, the marker tells.
+        Whether a batch was published that was under way then, the progress record tells.
 
         Raises:
-            CheckpointMismatchError: The checkpoint does not continue where the marker ends.
+            CheckpointMismatchError: The checkpoint does not continue where the progress record ends.
             FencedError: Another process became the owner since `stop`.
             NotPublishedError, UnreachableError, VerdictError: As `claim_query` does.
         """
@@ -150,7 +150,7 @@ class DeciderQuery:
 
     def _decided(self, commands: DataFrame, seeds: list[tuple[int, str]]) -> DataFrame:
         assert self._publisher is not None
-        spark, shards = self._ground.spark, self._publisher.marker.shards
+        spark, shards = self._ground.spark, self._publisher.progress.shards
         spark.conf.set("spark.sql.shuffle.partitions", str(shards))
         self._shards = self._shards or shard_keys(spark, shards)
         return decisions(
@@ -162,13 +162,13 @@ class DeciderQuery:
         )
 
     def _claim(self) -> None:
-        """Become the owner of the generation that the marker names."""
+        """Become the owner of the generation that the progress record names."""
         query = decider_query(self._settings.topics, self._settings.shards)
         generation = self._current(query)
         try:
             self._claim_as(query, generation)
         except CheckpointMismatchError:
-            # the marker of a recovery may have been hidden by a transaction that was open
+            # the progress record of a recovery may have been hidden by a transaction that was open
             newer = self._current(query)
             if newer.number == generation.number:
                 raise
@@ -182,19 +182,19 @@ class DeciderQuery:
         kafka, self._generation = self._ground.kafka, generation
         publisher = self._publisher = claim_query(query, kafka, position, self._on_step)
         self._held.callback(publisher.close)
-        check_readable(query, kafka, publisher.marker, position)
-        self._watch = OwnerWatch(kafka, query, publisher.marker)
+        check_readable(query, kafka, publisher.progress, position)
+        self._watch = OwnerWatch(kafka, query, publisher.progress)
         self._held.callback(self._watch.close)
         generation.note_formats(self._settings.application)
         generation.tidy(position, former)
 
     def _current(self, query: Query) -> Generation:
-        marker = read_progress(self._ground.kafka, query, wait=False).marker
-        return generation_of(self._settings.durable_dir, marker)
+        progress = read_progress(self._ground.kafka, query, wait=False).progress
+        return generation_of(self._settings.durable_dir, progress)
 
     def _commands(self) -> DataFrame:
         assert self._publisher is not None
-        topics, begin = self._settings.topics, self._publisher.marker.offsets
+        topics, begin = self._settings.topics, self._publisher.progress.offsets
         partitions = self._ground.counted(topics.every_commands())
         ground, rows = self._ground, self._settings.max_rows_per_batch
         return arriving(ground.spark, ground.source, begin, partitions, rows, headers=True)

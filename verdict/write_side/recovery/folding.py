@@ -21,7 +21,7 @@ from verdict.streaming.exactly_once.checkpoint import starting_offsets
 from verdict.streaming.queries.source import StreamContext, stored
 from verdict.wire.partitions import Spans
 from verdict.wire.records import decode, encode
-from verdict.wire.skip_decision import Decision, Quarantines
+from verdict.wire.skip_record import SkipRecord, Quarantines
 from verdict.wire.skips import SkippedRanges
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import Limits
@@ -57,7 +57,7 @@ class SeededState(NamedTuple):
 
     aggregates: int
     remembered: int
-    decisions: list[Decision]
+    decisions: list[SkipRecord]
     faults: tuple[int, list[str]] = (0, [])
 
 
@@ -205,12 +205,12 @@ class HistoryFold:
         return SeededState(
             aggregates=count.aggregates,
             remembered=count.remembered,
-            decisions=[decode(Decision, bytes(row.decision)) for row in rows],
+            decisions=[decode(SkipRecord, bytes(row.decision)) for row in rows],
             faults=(count.faults, [row.fault for row in shown]),
         )
 
 
-def _place(decision: Decision) -> tuple[str, int, int]:
+def _place(decision: SkipRecord) -> tuple[str, int, int]:
     source = decision.source
     return source.topic, source.partition, source.offset
 

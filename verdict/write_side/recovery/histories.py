@@ -21,7 +21,7 @@ from verdict.wire.codec import DecodeError
 from verdict.wire.error_text import told
 from verdict.wire.records import decode, decode_event
 from verdict.wire.response import Response
-from verdict.wire.skip_decision import DamagedAggregate, Decision, Kind
+from verdict.wire.skip_record import DamagedAggregate, SkipRecord, Kind
 from verdict.write_side.decide.fold import InvalidHistoryError, fold
 from verdict.write_side.decide.record import StoredEvent
 from verdict.write_side.decide.snapshot import Snapshot, encode_snapshot
@@ -83,7 +83,7 @@ class Folded(NamedTuple):
     entry: StateEntry | None = None
     offset: int = 0
     fault: str | None = None
-    decision: Decision | None = None
+    decision: SkipRecord | None = None
 
 
 class FoldEnd(NamedTuple):
@@ -113,7 +113,7 @@ class _History:
         self._context = context
         self._identity = context.name, name
         self._memory = memory
-        self._quarantine: Decision | None = None
+        self._quarantine: SkipRecord | None = None
         self._end: FoldEnd | None = None  # as responses say
         self._told = 0  # up to which version responses say who caused it
         self._untold = list[range]()  # versions before that of which none does
@@ -134,7 +134,7 @@ class _History:
             for one in found:
                 self._place = one.place
                 if rank == DECISION:
-                    self._quarantine = decode(Decision, one.value or b"")
+                    self._quarantine = decode(SkipRecord, one.value or b"")
                 else:
                     yield from self._take_response(one)
         try:
@@ -304,13 +304,13 @@ class _History:
         if known is None or aggregate.last_version > known.last_version:
             skipped = (place for place, of in self._skipped if of in (None, version))
             place = next(skipped, self._place)
-            decision = Decision(
+            decision = SkipRecord(
                 source=place, until=place.offset, who="", why="", decided_at=0,
                 kind=Kind.QUARANTINED, aggregate=aggregate,
             )  # fmt: skip
         return self._folded(Snapshot(version, quarantined=True), decision)
 
-    def _folded(self, snapshot: Snapshot[Any], decision: Decision | None) -> Folded:
+    def _folded(self, snapshot: Snapshot[Any], decision: SkipRecord | None) -> Folded:
         entry = StateEntry(encode_snapshot(self._context, snapshot))
         key = self._identity[1].encode()
         return Folded(key, snapshot_key(*self._identity), entry, decision=decision)
@@ -336,7 +336,7 @@ def _fault(stored: Stored, what: str) -> Folded:
 
 def _ahead(source: Source, end: int) -> str:
     return (
-        f"answers {source}, and the decider's marker says that its partition is decided up to "
-        f"{end}: it is an older copy of the marker (write a tombstone behind it, then recover: "
+        f"answers {source}, and the decider's progress record says that its partition is decided up to "
+        f"{end}: it is an older copy of the progress record (write a tombstone behind it, then recover: "
         "answers tell how far it was), or verdict did not write this answer"
     )

@@ -1,7 +1,7 @@
-"""The position of the decider without its marker: what it has answered tells how far it came.
+"""The position of the decider without its progress record: what it has answered tells how far it came.
 
 Every command has exactly one response or dead letter, published with those of all commands before
-it in its partition; so the last one that is answered is where the marker was. Anybody may put
+it in its partition; so the last one that is answered is where the progress record was. Anybody may put
 letters of their own on `dead-letters`: those with our headers count, about commands that are there.
 """
 
@@ -20,12 +20,12 @@ from verdict.errors import VerdictError
 from verdict.model.source import Source
 from verdict.streaming.exactly_once.fencing import genesis
 from verdict.streaming.exactly_once.query import Query
-from verdict.streaming.exactly_once.read_marker import holds_records
+from verdict.streaming.exactly_once.read_progress import holds_records
 from verdict.streaming.queries.source import StreamContext, stored
 from verdict.wire.cloud_events import DEAD_LETTER
 from verdict.wire.codec import DecodeError
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.marker import Marker
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.partitions import OffsetRange, Spans, TopicPartition
 from verdict.wire.records import decode
 from verdict.wire.response import Response
@@ -40,8 +40,8 @@ ANSWERED = "topic string, partition int, offset bigint"
 
 def progress_from_responses(
     ground: StreamContext, query: Query, topics: Topics, data_dir: Path
-) -> Marker:
-    """Return a marker like the one that is lost, as far as a recovery needs it.
+) -> ProgressRecord:
+    """Return a progress record like the one that is lost, as far as a recovery needs it.
 
     Its shard count is the setting's: a recovery may choose any.
 
@@ -51,7 +51,7 @@ def progress_from_responses(
     """
     if not holds_records(ground.kafka, query.outputs):
         raise VerdictError(
-            f"there is nothing to recover: {query.markers} has no marker of {query.name}, and "
+            f"there is nothing to recover: {query.progress_topic} has no progress record of {query.name}, and "
             f"{', '.join(query.outputs)} are empty; start with `verdict up`"
         )
     offsets = answered_offsets(ground, topics, query.inputs)

@@ -27,7 +27,7 @@ class Memory(NamedTuple):
     Args:
         limits: How long an outcome is remembered.
         since: A time of Kafka's, in milliseconds; older outcomes are not remembered.
-        decided: How far commands are decided, by the marker.
+        decided: How far commands are decided, by the progress record.
         unanswered: Decided commands without an answer, in order; None if nobody looked.
         whole: Whether Kafka dropped no response, so that each aggregate must have one.
     """

@@ -7,8 +7,8 @@ harmless, at any point; run it again.
 1. Fence whoever decides, and commit a claim, so that it finds out and stops.
 2. Fix the ends of the topics, and write the folded state into the directory of the next
    generation. The current one stays as it is, and is used by the next start if nothing follows.
-3. Commit the genesis marker of the next generation. From here on every start uses its directory:
-   the decider begins with an empty checkpoint at the offsets of the marker before, and its batch 0
+3. Commit the genesis progress record of the next generation. From here on every start uses its directory:
+   the decider begins with an empty checkpoint at the offsets of the progress record before, and its batch 0
    takes in the state together with the first commands, committed by Spark as one.
 """
 
@@ -35,15 +35,15 @@ from verdict.streaming.event_log.skips import (
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.streaming.exactly_once.checkpoint import FRESH
 from verdict.streaming.exactly_once.failpoints import ignore_step
-from verdict.streaming.exactly_once.fencing import genesis, new_owner, write_marker
+from verdict.streaming.exactly_once.fencing import genesis, new_owner, write_progress
 from verdict.streaming.exactly_once.log_identity import log_identity
 from verdict.streaming.exactly_once.query import Query, decider_query
-from verdict.streaming.exactly_once.read_marker import readable_marker
+from verdict.streaming.exactly_once.read_progress import readable_progress
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.headers import joined
-from verdict.wire.marker import Marker, ShardState
+from verdict.wire.progress_record import ProgressRecord, ShardState
 from verdict.wire.records import encode
-from verdict.wire.skip_decision import Decision, Kind
+from verdict.wire.skip_record import SkipRecord, Kind
 from verdict.write_side.decider.generation import Generation, generation_of
 from verdict.write_side.decider.known_aggregates import (
     decided_aggregates,
@@ -66,7 +66,7 @@ class RecoveryStep(StrEnum):
     FENCED = auto()  # whoever decided cannot publish any more
     FOLDED = auto()  # the state is on the disk, not yet complete
     SEEDED = auto()  # the state is complete and safe
-    COMMITTED = auto()  # the marker names the new generation
+    COMMITTED = auto()  # the progress record names the new generation
 
 
 OnRecoveryStep = Callable[[RecoveryStep], None]
@@ -80,12 +80,12 @@ def recover(
     on_step: OnRecoveryStep = ignore_step,
     wish: SkipRequest = NO_WISH,
 ) -> RecoveredState:
-    """Rebuild the decider's state; the next start goes on where the marker ends.
+    """Rebuild the decider's state; the next start goes on where the progress record ends.
 
     Raises:
         MissingAggregateError: The application lacks an aggregate that has decided; nothing was
             changed.
-        DifferentLogError: The marker is of another cluster, or of topics that are no more.
+        DifferentLogError: The progress record is of another cluster, or of topics that are no more.
         DamagedHistoriesError: Histories of aggregates are damaged; nothing was changed.
         UnusableRecordsError: There are records that verdict did not write; nothing was changed.
         NotPublishedError: Somebody else became the owner meanwhile; nothing was changed.
@@ -93,22 +93,22 @@ def recover(
     """
     began = time.monotonic()
     wish = replace(wish, at=wish.at or wall_clock())
-    if ground.marker is not None:  # before anybody is disturbed
-        require_known_aggregates(ground.marker, settings.topics)
+    if ground.progress is not None:  # before anybody is disturbed
+        require_known_aggregates(ground.progress, settings.topics)
     query = decider_query(settings.topics, settings.shards)
     transactions = Transactions(ground.kafka, query.transactional_id)
     try:
-        marker, transactions = _claimed(ground, settings, query, transactions)
+        progress, transactions = _claimed(ground, settings, query, transactions)
         on_step(RecoveryStep.FENCED)
-        plan, decisions = _decided(ground, settings, marker, wish)
-        new = genesis(query, marker, query.of_inputs(plan.offsets), shards or marker.shards)
+        plan, decisions = _decided(ground, settings, progress, wish)
+        new = genesis(query, progress, query.of_inputs(plan.offsets), shards or progress.shards)
         new = log_identity(new, query, ground.kafka)
         recovered, made = _seeded(ground, settings, new, (decisions, wish), (tell, on_step))
         new = replace(new, shard_states=_seeded_states(ground, settings, new))
-        # with the marker, as until then the decider goes on with the former state
+        # with the progress record, as until then the decider goes on with the former state
         made = [*plan.decisions, *made]
         beside = [*_letters(ground, settings, plan), *_on_record(settings, made)]
-        transactions = write_marker(transactions, query, ground.kafka, new, beside=beside)
+        transactions = write_progress(transactions, query, ground.kafka, new, beside=beside)
         on_step(RecoveryStep.COMMITTED)
     finally:
         transactions.close()
@@ -127,49 +127,49 @@ def recover_outdated(ground: Runtime, settings: Settings, tell: Tell) -> None:
 
 
 def _why_outdated(ground: Runtime, settings: Settings) -> str | None:
-    marker, topics = ground.marker, settings.topics
-    known = set[str]() if marker is None else decided_aggregates(marker, topics)
-    if outdated := generation_of(settings.durable_dir, marker).outdated(
+    progress, topics = ground.progress, settings.topics
+    known = set[str]() if progress is None else decided_aggregates(progress, topics)
+    if outdated := generation_of(settings.durable_dir, progress).outdated(
         settings.application, known
     ):
         return f"the rules store {', '.join(outdated)} in another format, or it is not stored"
-    if marker is None:
+    if progress is None:
         return None
-    if lacking := forget_aggregates(marker, topics, ground.kafka):
-        return f"the marker tells nothing of {', '.join(sorted(lacking))}"
-    if left := removed_aggregates(marker, topics):
+    if lacking := forget_aggregates(progress, topics, ground.kafka):
+        return f"the progress record tells nothing of {', '.join(sorted(lacking))}"
+    if left := removed_aggregates(progress, topics):
         return f"nobody reads {', '.join(left)} any more, where nothing was decided"
     return None
 
 
 def _claimed(
     ground: Runtime, settings: Settings, query: Query, transactions: Transactions
-) -> tuple[Marker, Transactions]:
-    """Return the marker to go on from, after whoever decided can read that it must stop."""
-    marker = readable_marker(ground.kafka, query, wait=True)
-    if marker is None:
+) -> tuple[ProgressRecord, Transactions]:
+    """Return the progress record to go on from, after whoever decided can read that it must stop."""
+    progress = readable_progress(ground.kafka, query, wait=True)
+    if progress is None:
         lost = progress_from_responses(ground, query, settings.topics, settings.durable_dir)
         return lost, transactions
-    require_known_aggregates(marker, settings.topics)  # a later one than that from before the start
-    marker = log_identity(marker, query, ground.kafka)
-    claim = replace(marker, owner=f"`verdict recover` {new_owner()}")
-    transactions = write_marker(transactions, query, ground.kafka, claim)
-    return _knowing(marker, ground, settings, query), transactions
+    require_known_aggregates(progress, settings.topics)  # a later one than that from before the start
+    progress = log_identity(progress, query, ground.kafka)
+    claim = replace(progress, owner=f"`verdict recover` {new_owner()}")
+    transactions = write_progress(transactions, query, ground.kafka, claim)
+    return _knowing(progress, ground, settings, query), transactions
 
 
-def _knowing(marker: Marker, ground: Runtime, settings: Settings, query: Query) -> Marker:
-    """Return a marker that also tells of inputs that it does not know, by what was answered."""
-    unknown = [topic for topic in query.inputs if topic not in marker.offsets]
+def _knowing(progress: ProgressRecord, ground: Runtime, settings: Settings, query: Query) -> ProgressRecord:
+    """Return a progress record that also tells of inputs that it does not know, by what was answered."""
+    unknown = [topic for topic in query.inputs if topic not in progress.offsets]
     if not unknown:
-        return marker
+        return progress
     return replace(
-        marker, offsets=marker.offsets | answered_offsets(ground, settings.topics, unknown)
+        progress, offsets=progress.offsets | answered_offsets(ground, settings.topics, unknown)
     )
 
 
 def _decided(
-    ground: Runtime, settings: Settings, marker: Marker, wish: SkipRequest
-) -> tuple[SkipPlan, list[Decision]]:
+    ground: Runtime, settings: Settings, progress: ProgressRecord, wish: SkipRequest
+) -> tuple[SkipPlan, list[SkipRecord]]:
     """Return what is to be done, and all that was ever decided, or is with this run.
 
     Raises:
@@ -182,7 +182,7 @@ def _decided(
     others = [*topics.inbound, topics.retry, *map(topics.rejected, names)]
     log = read_log(kafka, topics.every_commands(), [*folded, *others])
     before = read_skips(kafka.settings, topics)
-    plan = plan_skips(marker.offsets, log, wish, before)
+    plan = plan_skips(progress.offsets, log, wish, before)
     require_records(kafka, log, wish.places)
     for one in plan.jumped:
         LOG.warning("skipping %s", one)
@@ -195,18 +195,18 @@ def _letters(ground: Runtime, settings: Settings, plan: SkipPlan) -> Iterator[Ou
         yield OutputRecord(settings.topics.dead_letters, one.letter.key, value, headers)
 
 
-def _on_record(settings: Settings, decisions: Iterable[Decision]) -> Iterator[OutputRecord]:
+def _on_record(settings: Settings, decisions: Iterable[SkipRecord]) -> Iterator[OutputRecord]:
     for one in decisions:
-        yield OutputRecord(settings.topics.decisions, str(one.source).encode(), encode(one))
+        yield OutputRecord(settings.topics.skips, str(one.source).encode(), encode(one))
 
 
 def _seeded(
     ground: Runtime,
     settings: Settings,
-    new: Marker,
-    asked: tuple[list[Decision], SkipRequest],
+    new: ProgressRecord,
+    asked: tuple[list[SkipRecord], SkipRequest],
     observers: tuple[Tell, OnRecoveryStep],
-) -> tuple[RecoveredState, list[Decision]]:
+) -> tuple[RecoveredState, list[SkipRecord]]:
     """Write the state with which the generation of `new` begins; return what is decided by it."""
     tell, on_step = observers
     generation = Generation(settings.durable_dir, new.generation)
@@ -234,7 +234,7 @@ def _seeded(
     return recovered, seeded.decisions
 
 
-def _seeded_states(ground: Runtime, settings: Settings, new: Marker) -> list[ShardState]:
+def _seeded_states(ground: Runtime, settings: Settings, new: ProgressRecord) -> list[ShardState]:
     """Return where each shard will stand once it has taken in its seed, read back from the disk."""
     seeds = Generation(settings.durable_dir, new.generation).seeds(FRESH)
     keys = shard_keys(ground.spark, new.shards)

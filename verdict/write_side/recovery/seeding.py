@@ -14,9 +14,9 @@ from verdict.settings.settings import Settings
 from verdict.streaming.event_log.skip_log import skipped_ranges
 from verdict.streaming.event_log.skips import SkipRequest
 from verdict.streaming.queries.source import StreamContext
-from verdict.wire.marker import Marker
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.partitions import OffsetRange, Spans
-from verdict.wire.skip_decision import Decision, Kind, active_quarantines
+from verdict.wire.skip_record import SkipRecord, Kind, active_quarantines
 from verdict.write_side.decider.generation import Generation
 from verdict.write_side.decider.running import limits_of
 from verdict.write_side.recovery.archived import require_archived, write_archived
@@ -45,7 +45,7 @@ class UnusableRecordsError(VerdictError):
 class DamagedHistoriesError(VerdictError):
     """The events of aggregates are missing, altered or cannot be folded."""
 
-    def __init__(self, damaged: Sequence[Decision], without_archive: str = "") -> None:
+    def __init__(self, damaged: Sequence[SkipRecord], without_archive: str = "") -> None:
         shown = "; ".join(_in_words(one) for one in damaged[:NAMED])
         more = f"; and {len(damaged) - NAMED} more" if len(damaged) > NAMED else ""
         archive = f" (without the archive: {without_archive})" if without_archive else ""
@@ -64,12 +64,12 @@ class SeedWriter:
     Args:
         ground: Reads Kafka.
         settings: Of the deployment.
-        new: The marker of the generation.
+        new: The progress record of the generation.
         counts: Take in how far the workers have come.
     """
 
     def __init__(
-        self, ground: StreamContext, settings: Settings, new: Marker, counts: RecoveryCounts
+        self, ground: StreamContext, settings: Settings, new: ProgressRecord, counts: RecoveryCounts
     ) -> None:
         topics, names = settings.topics, settings.application.aggregate_types
         events = [*map(topics.events, names)]
@@ -82,7 +82,7 @@ class SeedWriter:
         self._generation = Generation(settings.durable_dir, new.generation)
         self._without_archive = ""
 
-    def write(self, decisions: Sequence[Decision], wish: SkipRequest) -> SeededState:
+    def write(self, decisions: Sequence[SkipRecord], wish: SkipRequest) -> SeededState:
         """Write the seed.
 
         Raises:
@@ -114,8 +114,8 @@ class SeedWriter:
         return any(kept.start for place, kept in self._bounds.items() if place not in self._events)
 
     def _completed(
-        self, made: Decision, decisions: Sequence[Decision], wish: SkipRequest
-    ) -> Decision:
+        self, made: SkipRecord, decisions: Sequence[SkipRecord], wish: SkipRequest
+    ) -> SkipRecord:
         """Return a decision with the operator who makes it; without one if there is none.
 
         Who skipped an event has quarantined its aggregate. Nobody needs to lift a quarantine.
@@ -132,7 +132,7 @@ class SeedWriter:
         return made
 
     def _folded(
-        self, decisions: Sequence[Decision], archived: Spans, lacking: Unanswered | None = None
+        self, decisions: Sequence[SkipRecord], archived: Spans, lacking: Unanswered | None = None
     ) -> SeededState:
         file = self._generation.folder / "archived.parquet"
         folding = HistoryFold(
@@ -168,12 +168,12 @@ def _damaged(seeded: SeededState) -> bool:
     return any(one.kind is Kind.QUARANTINED for one in seeded.decisions)
 
 
-def _place(decision: Decision) -> tuple[str, int, int]:
+def _place(decision: SkipRecord) -> tuple[str, int, int]:
     source = decision.source
     return source.topic, source.partition, source.offset
 
 
-def _in_words(decision: Decision) -> str:
+def _in_words(decision: SkipRecord) -> str:
     of = decision.aggregate
     assert of is not None
     return f"{of} (at {decision.source}): {of.error}"

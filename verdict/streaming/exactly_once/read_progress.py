@@ -1,4 +1,4 @@
-"""Reading a query's marker: its last committed record in the markers topic."""
+"""Reading a query's progress record: its last committed record in the progress topic."""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -9,54 +9,54 @@ from verdict.adapters.kafka.reader import KafkaLog
 from verdict.streaming.exactly_once.errors import UnreadableProgressRecordError
 from verdict.streaming.exactly_once.query import Query
 from verdict.wire.codec import DecodeError
-from verdict.wire.marker import Marker
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.partitions import Spans
 from verdict.wire.records import decode
 
 
 class SeenRecord(NamedTuple):
-    """A query's marker, None when it has none.
+    """A query's progress record, None when it has none.
 
-    `settled` is False when an open transaction was in the way: a newer marker of this query may
+    `settled` is False when an open transaction was in the way: a newer progress record of this query may
     be committed behind it.
     """
 
-    marker: Marker | None
+    progress: ProgressRecord | None
     settled: bool
 
 
 def read_progress(kafka: KafkaConfig, query: Query, *, wait: bool) -> SeenRecord:
-    """Return the query's newest marker; disturbs nobody.
+    """Return the query's newest progress record; disturbs nobody.
 
-    Queries share the markers topic, and nothing behind an open transaction can be read.
+    Queries share the progress topic, and nothing behind an open transaction can be read.
 
     Raises:
         UnreachableError: Kafka does not answer within the transaction timeout, or with `wait` a
             transaction stays open for twice as long.
         UnreadableProgressRecordError: There is something else in its place.
-        VerdictError: The markers topic does not exist.
+        VerdictError: The progress topic does not exist.
     """
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s * (2 if wait else 1)) as log:
-        return read_marker_in(log, query, wait=wait)
+        return read_progress_in(log, query, wait=wait)
 
 
-def read_marker_in(log: KafkaLog, query: Query, *, wait: bool = False) -> SeenRecord:
+def read_progress_in(log: KafkaLog, query: Query, *, wait: bool = False) -> SeenRecord:
     """Return what `read_progress` does, with a reader that is there already."""
-    place = log.places([query.markers])[0]  # none is ever written to one that was added
+    place = log.places([query.progress_topic])[0]  # none is ever written to one that was added
     places = [place]
-    what = f"the marker of {query.name} cannot be read"
+    what = f"the progress record of {query.name} cannot be read"
     written = log.await_settled(places, what) if wait else log.written(places)
     kept = log.bounds(places)[place]
     last = log.last(place, kept, lambda message: message.key() == query.key)
-    marker = None if last is None else _decoded(query, last.value())
-    return SeenRecord(marker, settled=kept.end >= written[place])
+    progress = None if last is None else _decoded(query, last.value())
+    return SeenRecord(progress, settled=kept.end >= written[place])
 
 
-def readable_marker(kafka: KafkaConfig, query: Query, *, wait: bool = False) -> Marker | None:
-    """Return the query's marker; None when there is none, or something else in its place."""
+def readable_progress(kafka: KafkaConfig, query: Query, *, wait: bool = False) -> ProgressRecord | None:
+    """Return the query's progress record; None when there is none, or something else in its place."""
     try:
         return (
-            read_progress(kafka, query, wait=True).marker
+            read_progress(kafka, query, wait=True).progress
             if wait
             else read_progress_now(kafka, query)
         )
@@ -64,18 +64,18 @@ def readable_marker(kafka: KafkaConfig, query: Query, *, wait: bool = False) -> 
         return None
 
 
-def read_progress_now(kafka: KafkaConfig, query: Query) -> Marker | None:
-    """Return the query's newest committed marker, to look at; raises as `read_progress`.
+def read_progress_now(kafka: KafkaConfig, query: Query) -> ProgressRecord | None:
+    """Return the query's newest committed progress record, to look at; raises as `read_progress`.
 
-    None when it has none, or there is no topic of markers yet.
+    None when it has none, or there is no progress topic yet.
     """
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         return decode_progress(log, query)
 
 
-def decode_progress(log: KafkaLog, query: Query) -> Marker | None:
+def decode_progress(log: KafkaLog, query: Query) -> ProgressRecord | None:
     """Return what `read_progress_now` does, with a reader that is there already."""
-    return read_marker_in(log, query).marker if log.exists(query.markers) else None
+    return read_progress_in(log, query).progress if log.exists(query.progress_topic) else None
 
 
 def holds_records(kafka: KafkaConfig, topics: tuple[str, ...]) -> bool:
@@ -99,13 +99,13 @@ def bounds_of(kafka: KafkaConfig, topics: Collection[str]) -> Spans:
         return log.bounds(log.places(topics))
 
 
-def _decoded(query: Query, value: bytes | str | None) -> Marker | None:
+def _decoded(query: Query, value: bytes | str | None) -> ProgressRecord | None:
     if value is None:
-        return None  # a tombstone: somebody has deleted the marker
+        return None  # a tombstone: somebody has deleted the progress record
     try:
-        return decode(Marker, value if isinstance(value, bytes) else value.encode())
+        return decode(ProgressRecord, value if isinstance(value, bytes) else value.encode())
     except DecodeError as error:
         raise UnreadableProgressRecordError(
-            f"the last record of {query.markers} under the key {query.name!r} is no marker "
+            f"the last record of {query.progress_topic} under the key {query.name!r} is no progress record "
             f"({error}): see who wrote it, then run {query.remedy}"
         ) from error

@@ -1,4 +1,4 @@
-"""`verdict warm`: what makes every later start quicker, done once for this machine."""
+"""`verdict warmup`: what makes every later start quicker, done once for this machine."""
 
 import typer
 

@@ -1,4 +1,4 @@
-"""Reading the marker on a real broker."""
+"""Reading the progress record on a real broker."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +11,7 @@ from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.errors import UnreachableError, VerdictError
 from verdict.streaming.exactly_once.fencing import genesis
 from verdict.streaming.exactly_once.query import Query
-from verdict.streaming.exactly_once.read_marker import first_offsets, holds_records, read_progress
+from verdict.streaming.exactly_once.read_progress import first_offsets, holds_records, read_progress
 from verdict.streaming.exactly_once.resume import NO_BATCH
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.records import encode
@@ -19,7 +19,7 @@ from verdict.wire.records import encode
 
 @pytest.fixture
 def neighbour(deployment: Deployment) -> Iterator[Transactions]:
-    """Another query's producer, which writes to the same markers topic."""
+    """Another query's producer, which writes to the same progress topic."""
     neighbour = Transactions(deployment.kafka, f"{deployment.query.transactional_id}.neighbour")
     yield neighbour
     neighbour.close()
@@ -29,15 +29,15 @@ def write(
     transactions: Transactions, deployment: Deployment, query: Query, generations: range
 ) -> None:
     for generation in generations:
-        marker = replace(genesis(query, None, {}, 2), generation=generation)
-        transactions.produce(deployment.query.markers, query.key, encode(marker))
+        progress = replace(genesis(query, None, {}, 2), generation=generation)
+        transactions.produce(deployment.query.progress_topic, query.key, encode(progress))
 
 
-def test_there_is_no_marker_at_first(deployment: Deployment) -> None:
+def test_there_is_no_progress_record_at_first(deployment: Deployment) -> None:
     assert read_progress(deployment.kafka, deployment.query, wait=True) == (None, True)
 
 
-def test_the_last_marker_of_a_query_is_found_however_far_back_it_lies(
+def test_the_last_progress_record_of_a_query_is_found_however_far_back_it_lies(
     deployment: Deployment, neighbour: Transactions
 ) -> None:
     deployment.claim().close()
@@ -46,25 +46,25 @@ def test_the_last_marker_of_a_query_is_found_however_far_back_it_lies(
     neighbour.flush()
     neighbour.commit()
 
-    marker = deployment.marker()
+    progress = deployment.progress()
 
-    assert marker is not None
-    assert (marker.query, marker.batch_id) == ("decider", NO_BATCH)
+    assert progress is not None
+    assert (progress.query, progress.batch_id) == ("decider", NO_BATCH)
 
 
-def test_of_many_markers_the_last_counts(deployment: Deployment, neighbour: Transactions) -> None:
+def test_of_many_progress_records_the_last_counts(deployment: Deployment, neighbour: Transactions) -> None:
     neighbour.begin()
     write(neighbour, deployment, deployment.query, range(500))
     neighbour.flush()
     neighbour.commit()
 
-    marker = deployment.marker()
+    progress = deployment.progress()
 
-    assert marker is not None
-    assert marker.generation == 499
+    assert progress is not None
+    assert progress.generation == 499
 
 
-def test_an_uncommitted_marker_does_not_count(
+def test_an_uncommitted_progress_record_does_not_count(
     deployment: Deployment, neighbour: Transactions
 ) -> None:
     neighbour.begin()
@@ -74,7 +74,7 @@ def test_an_uncommitted_marker_does_not_count(
     assert read_progress(deployment.kafka, deployment.query, wait=False) == (None, False)
 
 
-def test_a_marker_behind_the_open_transaction_of_another_query_is_waited_for(
+def test_a_progress_record_behind_the_open_transaction_of_another_query_is_waited_for(
     deployment: Deployment, neighbour: Transactions
 ) -> None:
     owner = deployment.claim()
@@ -83,17 +83,17 @@ def test_a_marker_behind_the_open_transaction_of_another_query_is_waited_for(
     neighbour.flush()
     owner.publish(deployment.batch(0), deployment.outputs(0))
     hidden = read_progress(deployment.kafka, deployment.query, wait=False)
-    assert hidden.marker is not None
-    assert (hidden.marker.batch_id, hidden.settled) == (NO_BATCH, False)
+    assert hidden.progress is not None
+    assert (hidden.progress.batch_id, hidden.settled) == (NO_BATCH, False)
 
     with ThreadPoolExecutor() as threads:
-        waiting = threads.submit(deployment.marker)
+        waiting = threads.submit(deployment.progress)
         neighbour.commit()
 
-        assert waiting.result() == owner.marker
+        assert waiting.result() == owner.progress
 
 
-def test_a_start_does_not_take_a_marker_for_the_newest_that_only_hides_it(
+def test_a_start_does_not_take_a_progress_record_for_the_newest_that_only_hides_it(
     deployment: Deployment, neighbour: Transactions
 ) -> None:
     neighbour.begin()
@@ -106,7 +106,7 @@ def test_a_start_does_not_take_a_marker_for_the_newest_that_only_hides_it(
         starting = threads.submit(deployment.claim, deployment.checkpoint(0, committed=True))
         neighbour.commit()
 
-        assert starting.result().marker.batch_id == 0
+        assert starting.result().progress.batch_id == 0
 
 
 def test_a_transaction_that_stays_open_is_reported(
@@ -119,24 +119,24 @@ def test_a_transaction_that_stays_open_is_reported(
 
     assert not read_progress(impatient, deployment.query, wait=False).settled
     with pytest.raises(
-        UnreachableError, match=r"a transaction on .*markers:0 has been open for 2 s"
+        UnreachableError, match=r"a transaction on .*progress records:0 has been open for 2 s"
     ):
         read_progress(impatient, deployment.query, wait=True)
 
 
-def test_a_missing_markers_topic_is_named(deployment: Deployment) -> None:
-    query = replace(deployment.query, markers="nowhere.markers")
+def test_a_missing_progress_records_topic_is_named(deployment: Deployment) -> None:
+    query = replace(deployment.query, progress_topic="nowhere.progress")
 
     with pytest.raises(
-        VerdictError, match=r"no topic nowhere.markers: run `verdict topics create`"
+        VerdictError, match=r"no topic nowhere.progress: run `verdict topics create`"
     ):
         read_progress(deployment.kafka, query, wait=False)
 
 
-def test_what_is_no_marker_is_reported(deployment: Deployment) -> None:
-    deployment.send(deployment.query.markers, b"nonsense", b"decider")
+def test_what_is_no_progress_record_is_reported(deployment: Deployment) -> None:
+    deployment.send(deployment.query.progress_topic, b"nonsense", b"decider")
 
-    with pytest.raises(VerdictError, match="is no marker"):
+    with pytest.raises(VerdictError, match="is no progress record"):
         read_progress(deployment.kafka, deployment.query, wait=True)
 
 

@@ -1,4 +1,4 @@
-"""What an operator decided about records or an aggregate, on the topic of decisions."""
+"""What an operator decided about records or an aggregate, on the skips topic."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class DamagedAggregate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class SkipRecord:
     """A decision with who made it, why and when.
 
     `source` is the first record that it is about, and `until` the offset after the last one. A
@@ -72,13 +72,13 @@ class Decision:
     aggregate: DamagedAggregate | None = None
 
 
-Quarantines = Mapping[tuple[str, str], Decision]
+Quarantines = Mapping[tuple[str, str], SkipRecord]
 """By aggregate type and id, the decision by which an aggregate is quarantined now."""
 
 
-def active_quarantines(decisions: Iterable[Decision]) -> Quarantines:
+def active_quarantines(decisions: Iterable[SkipRecord]) -> Quarantines:
     """Return the quarantines that no later decision has lifted."""
-    active: dict[tuple[str, str], Decision] = {}
+    active: dict[tuple[str, str], SkipRecord] = {}
     for one in decisions:
         if one.aggregate is None:
             continue

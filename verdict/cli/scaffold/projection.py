@@ -35,7 +35,7 @@ def read_model(application: Application, place: Target, name: str, of: str | Non
         place.path(module): _projection(name, followed),
         place.path(tests): _test(place, name, module, followed),
     }
-    return ScaffoldPart(name, module, "read_models", files)
+    return ScaffoldPart(name, module, "projections", files)
 
 
 def _require_valid_view_name(application: Application, name: str) -> None:

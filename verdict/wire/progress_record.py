@@ -1,4 +1,4 @@
-"""The marker: the last record of every transaction, and the one truth about what was published."""
+"""The progress record: the last record of every transaction, and the one truth about what was published."""
 
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ class ShardState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Marker:
+class ProgressRecord:
     """How far a query has published, written in the same transaction as its output.
 
     `offsets` maps topic to next offset by partition; a partition that is missing counts as 0.
@@ -25,7 +25,7 @@ class Marker:
     `cluster_id` and `topic_ids` (topic → id) are Kafka's own: a topic that was deleted and made
     again has another one. `shard_states` has an entry for each shard, in their order, with the
     sequence 0 of an empty one and -1 as long as nobody knows. All three are empty in a
-    marker that was written before they were known; of a query without state it always is.
+    progress record that was written before they were known; of a query without state it always is.
 
     `left` has the offsets of topics that are no inputs any more: where the query goes on when one
     comes back.

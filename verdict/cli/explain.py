@@ -1,4 +1,4 @@
-"""`verdict why`: what a command met, who was before it, what would have been let in."""
+"""`verdict explain`: what a command met, who was before it, what would have been let in."""
 
 from collections.abc import Iterator
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`verdict page`: a page, metrics and REST by themselves, also while no service runs."""
+"""`verdict serve`: a page, metrics and REST by themselves, also while no service runs."""
 
 import typer
 
