@@ -26,7 +26,7 @@ from verdict.read_side.catalog import projections
 from verdict.read_side.projections.described import about_view, columns_of
 from verdict.read_side.tables.processor_tables import views_of
 from verdict.settings.load import settings_alone
-from verdict.wire import letter
+from verdict.wire import dead_letter_record as letter
 from verdict.wire.topics import FOREVER, Topic, Topics
 
 FOLDER = Path(__file__).parent / "reference"
@@ -72,12 +72,13 @@ HEADERS = {
     ),
     letter.RETRY_BACKOFF: (
         "how long to wait before each: `fixed:1s,10s,1m`, `exponential:1s,2,1h` (first, factor, "
-        "longest), or a name among the `backoffs` of the application, a function from a `DeadLetterRecord` "
+        "longest), or a name among the `backoffs` of the application, a function from a "
+        "`DeadLetterRecord` "
         "to seconds",
         "`retry_backoff`",
     ),
     letter.RETRY_ID: ("set on the way out: a retry that is sent twice carries the same", ""),
-    letter.RETRY_POLICY: ("of verdict's own letters: which policy or notification failed", ""),
+    letter.RETRY_POLICY: ("of verdict's own dead letters: which policy or notification failed", ""),
 }
 CODES = (
     (0, "it is done"),
@@ -288,7 +289,7 @@ def _page() -> Iterator[str]:
     yield ""
     yield "At `/metrics`: asked for at each scrape, and those of the page's process"
     yield "(`process_…`). What is unknown just then has no value. A `part` is `decider`,"
-    yield "`reactions`, `lake`, `letters` or a read model that readers see."
+    yield "`policies`, `lake`, `dead-letters` or a read model that readers see."
     yield ""
     yield from table(
         ("metric", "labels", "meaning"),

@@ -21,7 +21,7 @@ from verdict import Access, AsyncClient, OutcomeUnknownError, ReadToken, Reason,
 ANSWER_S, SHOWN_S = 5.0, 5.0
 CONFLICTS = (Reason.VERSION_CONFLICT, Reason.ALREADY_EXISTS, Reason.COMMAND_ID_REUSED)
 STATUS = {None: 200, Reason.NOT_FOUND: 404, Reason.DELETED: 410} | dict.fromkeys(CONFLICTS, 409)
-ORDERS = "SELECT * FROM client_recent_order WHERE client = :client ORDER BY place"
+ORDERS = "SELECT * FROM client_recent_order WHERE client = :client ORDER BY rank"
 
 Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=128)]
 

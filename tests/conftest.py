@@ -39,6 +39,25 @@ settings.register_profile(
 settings.load_profile(tiers.QUICK)  # `--hypothesis-profile=thorough` looks for longer
 
 
+class FailuresAtOnce:
+    """Names each failed test when it fails: a run that is ended from outside has no summary."""
+
+    def __init__(self, terminal: pytest.TerminalReporter) -> None:
+        self._terminal = terminal
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._terminal.ensure_newline()
+            self._terminal.write_line(f"FAILED {report.nodeid} in its {report.when}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Name failures while tests run, in the process that prints."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(FailuresAtOnce(terminal))
+
+
 @pytest.fixture(scope="session")
 def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxiedBroker]:
     """Return the Kafka of all tests, and the network that fails for who comes in through it."""

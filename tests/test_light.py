@@ -32,7 +32,7 @@ class Refusing:
 sys.meta_path.insert(0, Refusing())
 """
 LIGHT_VERBS = (
-    "send", "tail", "history", "trace", "why", "state", "sql", "status", "blocked",
+    "send", "tail", "history", "trace", "explain", "state", "sql", "status", "blocked",
     "schemas", "acls", "config", "topics", "mail", "export",
 )  # fmt: skip
 
@@ -112,7 +112,7 @@ from verdict.cli.commands import VERBS, loaded
 from verdict.adapters.sql.readers.reader import open_reader
 from verdict.operations.status.read_side import read_side_beside
 for verb in VERBS:
-    if verb.name in ("history", "sql", "state", "status", "tail", "trace", "why"): loaded(verb)
+    if verb.name in ("history", "sql", "state", "status", "tail", "trace", "explain"): loaded(verb)
 url = SecretStr({url!r})
 settings = load_settings(app).model_copy(update={{"database_url": url}})
 print(len(read_side_beside(None, settings).projections) > 5)

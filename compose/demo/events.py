@@ -8,8 +8,8 @@ TALLY = """
     SELECT program, number_active, number_inactive, last_login
     FROM program_tally ORDER BY program"""
 ORDERS = """
-    SELECT client, place, order_id, quantity, filled_quantity, status
-    FROM client_recent_order WHERE client = 'ada' ORDER BY place LIMIT 5"""
+    SELECT client, rank, order_id, quantity, filled_quantity, status
+    FROM client_recent_order WHERE client = 'ada' ORDER BY rank LIMIT 5"""
 FEED = """
     SELECT seq, client, kind, position_id, at
     FROM us_holder_change ORDER BY seq DESC LIMIT 5"""

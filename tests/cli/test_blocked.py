@@ -112,7 +112,7 @@ def test_what_is_wrong_is_said(blocked: Blocked, run: Run, tmp_path: Path) -> No
     nowhere = run("blocked", "list", "--data-dir", tmp_path / "empty")
 
     assert (no_reason.exit_code, empty_reason.exit_code) == (2, 2)
-    assert "say why" in empty_reason.stderr
+    assert "give the reason" in empty_reason.stderr
     assert unknown.exit_code == 1
     assert "nothing waits at 'us_holder/position/p-0'" in unknown.stderr
     assert unfit.exit_code == 1
@@ -123,15 +123,11 @@ def test_what_is_wrong_is_said(blocked: Blocked, run: Run, tmp_path: Path) -> No
     assert BAD.client not in unfit.stdout
 
 
-def test_a_record_that_stops_no_projection_is_not_skipped(
-    run: Run, tmp_path: Path, lot: Holding
-) -> None:
-    answers = [
-        run("skip", place, "--reason", "a test", "--data-dir", tmp_path)
-        for place in ("position.events:0:0", "position.events:0:0-2", "position.events:0")
-    ]
+@pytest.mark.parametrize("records", ["position.events:0", "position.events:0:5-5", "here"])
+def test_what_is_no_range_of_records_is_not_skipped(run: Run, tmp_path: Path, records: str) -> None:
+    refused = run("skip", records, "--reason", "a test", "--data-dir", tmp_path)
 
-    assert [one.exit_code for one in answers] == [1, 1, 2]
-    assert "nothing waits at 'position.events:0:0'" in answers[1].stderr
-    assert "`verdict status` names the projections that are stopped" in answers[0].stderr
-    assert lot.read_side.select("SELECT * FROM skipped_record") == []
+    assert refused.exit_code == 2
+    assert f"'{records}' is no range of records" in " ".join(
+        refused.stderr.replace("│", "").split()
+    )

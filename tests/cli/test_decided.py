@@ -10,7 +10,7 @@ from verdict.model.source import Source
 from verdict.operations.inspect.fold import PointInTime, folded
 from verdict.streaming.event_log.record import PositionedEvent
 from verdict.streaming.event_log.skip_text import quarantine_in_words
-from verdict.wire.skip_record import DamagedAggregate, SkipRecord, Kind, active_quarantines
+from verdict.wire.skip_record import DamagedAggregate, Kind, SkipRecord, active_quarantines
 
 EVENTS = "position.events"
 FIRST, SECOND, THIRD = (
@@ -19,9 +19,9 @@ FIRST, SECOND, THIRD = (
 )
 QUARANTINE = SkipRecord(
     source=Source(EVENTS, 0, 30),
-    until=30,
-    who="ada",
-    why="the disk is gone",
+    until_offset=30,
+    operator="ada",
+    reason="the disk is gone",
     decided_at=5,
     kind=Kind.QUARANTINED,
     aggregate=DamagedAggregate("position", "p-1", 2, 3, "version 3 follows version 1"),
@@ -51,8 +51,8 @@ def test_a_quarantine_says_what_is_damaged_and_who_went_on() -> None:
 @pytest.mark.proves("C-17")
 def test_a_quarantine_is_active_until_it_is_lifted() -> None:
     lifted = SkipRecord(
-        source=QUARANTINE.source, until=30, who="verdict", why="whole again", decided_at=9,
-        kind=Kind.LIFTED, aggregate=QUARANTINE.aggregate,
+        source=QUARANTINE.source, until_offset=30, operator="verdict", reason="whole again",
+        decided_at=9, kind=Kind.LIFTED, aggregate=QUARANTINE.aggregate,
     )  # fmt: skip
 
     assert active_quarantines([QUARANTINE]) == {("position", "p-1"): QUARANTINE}

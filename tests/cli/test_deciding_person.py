@@ -14,7 +14,7 @@ def test_a_reason_is_kept_on_one_line() -> None:
 @pytest.mark.parametrize(
     ("who", "why", "said"),
     [
-        ("ada", " \n", "say why"),
+        ("ada", " \n", "give the reason"),
         ("ada", "odd \udcff", r"'odd \\udcff' is no text in UTF-8"),
         ("\udcff", "gone", "is no text in UTF-8"),
         ("ada", "x" * (MOST_CHARACTERS + 1), "has 1,001 characters, and 1,000 are kept"),
@@ -29,4 +29,4 @@ def test_events_are_restored_for_a_reason_only(run: Run) -> None:
     refused = run("recover", "--restore-events")
 
     assert refused.exit_code == 2
-    assert "say why" in refused.stderr
+    assert "give the reason" in refused.stderr

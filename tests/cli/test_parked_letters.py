@@ -118,7 +118,7 @@ def test_a_letter_is_edited_and_waits_to_be_sent(letters: Letters, engine: Engin
     assert letters("list", "--json").lines == []
     with engine.connect() as connection:
         sent = connection.execute(select(table.c.bytes, table.c.status, table.c.attempts)).one()
-        kept = connection.execute(select(intervention.c.kind, intervention.c.who)).all()
+        kept = connection.execute(select(intervention.c.kind, intervention.c.operator)).all()
     assert (bytes(sent.bytes), sent.status, sent.attempts) == (
         json.dumps({"to": "Elm Street"}).encode(),
         "WAITING",
@@ -133,7 +133,9 @@ def test_a_letter_is_given_up_with_a_reason(letters: Letters, engine: Engine) ->
     assert (evicted.exit_code, evicted.stderr) == (0, f"{ID} is skipped\n")
     with engine.connect() as connection:
         assert connection.execute(select(table)).all() == []
-        assert connection.execute(select(intervention.c.why)).scalar_one() == "nobody lives there"
+        assert (
+            connection.execute(select(intervention.c.reason)).scalar_one() == "nobody lives there"
+        )
 
 
 def test_a_letter_that_is_not_there_is_named(letters: Letters) -> None:

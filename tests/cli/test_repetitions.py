@@ -28,7 +28,7 @@ def sent(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(("verb", "commands"), [(("trace", "flow"), 2), (("why", "c-1"), 1)])
+@pytest.mark.parametrize(("verb", "commands"), [(("trace", "flow"), 2), (("explain", "c-1"), 1)])
 def test_one_that_was_sent_three_times_is_shown_once(
     run: Run, sent: Path, monkeypatch: pytest.MonkeyPatch, verb: tuple[str, str], commands: int
 ) -> None:

@@ -118,7 +118,7 @@ def test_status_shows_what_runs_and_what_is_stopped(
     place = (topics.responses("order"), 0)
     with sqlite3.connect(read_side.engine.url.database or "") as connection:
         connection.execute(
-            "INSERT INTO projection_version_v1 (projection, version, role, settings) "
+            "INSERT INTO projection_version_v1 (projection, version, state, settings) "
             "VALUES ('q', 1, 'live', '')"
         )
         connection.execute("INSERT INTO projection_position_v1 VALUES ('q', 1, ?, ?, 0)", place)
@@ -200,8 +200,8 @@ def test_status_tells_of_letters_that_nobody_tries_again(
 
     assert (before["letters"]["waiting"], before["letters"]["parked"]) == (0, 0)
     assert (status["letters"]["waiting"], status["letters"]["parked"]) == (0, 1)
-    assert "letters" not in {p["projection"] for p in status["projections"]}
-    assert "letters 0 waiting, 1 parked, lag" in page
+    assert "dead-letters" not in {p["projection"] for p in status["projections"]}
+    assert "dead letters 0 waiting, 1 parked, lag" in page
     assert "1 dead letters are parked, and are not tried again" in page
 
 

@@ -26,7 +26,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     engine = open_database(url)
     create_read_side(engine, projections(APPLICATION))
     with engine.begin() as connection:
-        stopped = "(projection, version, role, settings, error, stopped_at)"
+        stopped = "(projection, version, state, settings, error, stopped_at)"
         row = "('p', 1, 'live', '', :error, '2026-11-21T12:00:00.000Z')"
         connection.execute(
             text(f"INSERT INTO projection_version_v1 {stopped} VALUES {row}"), {"error": MESSAGE}

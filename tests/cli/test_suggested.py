@@ -12,7 +12,7 @@ from tests.cli.conftest import Run
 from verdict.cli.scaffold.names import require_valid_name
 from verdict.cli.start_positions import parse_from
 from verdict.model.message import epoch_millis
-from verdict.operations.repair.blocking_records import place_of, range_of
+from verdict.operations.repair.blocking_records import range_of
 from verdict.read_side.as_of.moment import parse_as_of
 from verdict.settings.database_address import file_of
 from verdict.settings.parsers import topic_or_prefix
@@ -74,8 +74,7 @@ def test_what_is_suggested_is_accepted(parse: Parse, wrong: str) -> None:
 @pytest.mark.parametrize(
     ("verb", "parse"),
     [
-        (("recover", "--reason", "x", "--skip", "here"), place_of),
-        (("skip", "here", "--reason", "x"), range_of),
+        (("skip", "--reason", "x", "here"), range_of),
         (("tail", "events", "--from", "2024-01-01Z"), parse_from),
         (("state", "order", "x", "--at", "noon"), epoch_millis),
         (("export", "us_holder", "--to", "-", "--as-of", "noon"), parse_as_of),

@@ -37,14 +37,14 @@ MISTYPED = [
     ("send", "order", "NoSuch", *ORDER),
     ("send", "order", "DeleteOrder", *ORDER, "--deadline", "2024-01-01Z"),
     ("send", "order", "DeleteOrder", *ORDER, "--wait", "1", "--projection", "nosuch"),
-    *(("projection", verb, "nosuch") for verb in ("rebuild", "verify", "swap", "rollback")),
+    *(("projection", verb, "nosuch") for verb in ("rebuild", "verify", "promote", "rollback")),
     ("export", "nosuch", "--as-of", "now", "--to", "-"),
     ("export", "us_holder", "--as-of", "garbage", "--to", "-"),
     ("state", "order", "x", "--at", "garbage"),
     ("sql", ""),
     ("schemas", "check", "--registry", "garbage"),
     ("run", "nosuch"),
-    ("run", "read-models", "nosuch"),
+    ("run", "projections", "nosuch"),
 ]
 
 

@@ -17,7 +17,7 @@ from verdict.model.source import Source
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
-from verdict.wire.skip_record import SkipRecord, Kind
+from verdict.wire.skip_record import Kind, SkipRecord
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import Limits
 from verdict.write_side.decide.snapshot import NEVER_EXISTED, Snapshot

@@ -17,7 +17,7 @@ from verdict.model.source import Source
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
-from verdict.wire.skip_record import DamagedAggregate, SkipRecord, Kind
+from verdict.wire.skip_record import DamagedAggregate, Kind, SkipRecord
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import Limits
 from verdict.write_side.processor.batch import ShardBatch
@@ -281,8 +281,8 @@ def test_a_quarantine_is_lifted_when_all_that_was_known_of_is_there_again() -> N
             FIRST.aggregate_type, (KEY or b"").decode(), 2, last_version, "one is missing"
         )
         made = SkipRecord(
-            source=Source(TOPIC, 0, 1), until=1, who="ada", why="a disk", decided_at=5,
-            kind=Kind.QUARANTINED, aggregate=aggregate,
+            source=Source(TOPIC, 0, 1), until_offset=1, operator="ada", reason="a disk",
+            decided_at=5, kind=Kind.QUARANTINED, aggregate=aggregate,
         )  # fmt: skip
         return Stored(FIRST.aggregate_type, 0, TOPIC, 0, 1, KEY, encode(made))
 

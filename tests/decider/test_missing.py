@@ -1,4 +1,4 @@
-"""Where the decider had come to without its progress record; anybody may write to `dead-letters`."""
+"""Where the decider had come to without its progress; anybody may write to `dead-letters`."""
 
 import pyarrow as pa
 import pytest

@@ -9,7 +9,7 @@ from verdict.model.source import Source
 from verdict.streaming.event_log.skip_log import skipped_ranges
 from verdict.streaming.event_log.skips import NO_WISH, SkipLog, SkipRequest, plan_skips
 from verdict.wire.partitions import OffsetRange, TopicPartition
-from verdict.wire.skip_record import SkipRecord, Kind
+from verdict.wire.skip_record import Kind, SkipRecord
 
 COMMANDS, EVENTS = "order.commands", "order.events"
 DECIDED = {COMMANDS: [10, 20]}
@@ -22,11 +22,13 @@ LOG = SkipLog(
 
 def asks(*places: Source, until: int | None = None) -> SkipRequest:
     stretches = [(one, until or one.offset + 1) for one in places]
-    return SkipRequest(places=stretches, who="ada", why="a bomb", at=5)
+    return SkipRequest(places=stretches, operator="ada", reason="a bomb", at=5)
 
 
 def decision(source: Source, until: int) -> SkipRecord:
-    return SkipRecord(source=source, until=until, who="ada", why="a bomb", decided_at=5)
+    return SkipRecord(
+        source=source, until_offset=until, operator="ada", reason="a bomb", decided_at=5
+    )
 
 
 def test_who_asks_for_nothing_goes_on_where_the_progress_record_ends() -> None:
@@ -104,7 +106,7 @@ def test_commands_that_kafka_dropped_are_named_until_somebody_skips_them() -> No
 
     with pytest.raises(
         VerdictError,
-        match=r"order.commands:0 from offset 10 to 12; .*--skip order.commands:0:10-13 ",
+        match=r"order.commands:0 from offset 10 to 12; .*verdict skip order.commands:0:10-13 ",
     ):
         plan_skips(DECIDED, dropped, NO_WISH, [])
     plan = plan_skips(DECIDED, dropped, asks(Source(COMMANDS, 0, 10), until=13), [])

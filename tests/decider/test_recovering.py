@@ -198,7 +198,7 @@ def test_an_aggregate_without_its_events_is_quarantined_until_they_are_back(
     both = (snapshots(ground, settings, one.generation) for one in (before, after))
     assert next(both) == next(both)
     of_it = DamagedAggregate("order", "o-1", 1, 1, RESPONSE_TELLS)
-    assert [(one.kind, one.who, one.aggregate) for one in decided] == [
+    assert [(one.kind, one.operator, one.aggregate) for one in decided] == [
         (Kind.QUARANTINED, "ada", of_it),
         (Kind.LIFTED, "verdict", of_it),
     ]
@@ -245,7 +245,7 @@ def test_who_skips_an_event_quarantines_its_aggregate(
     books.close()
     assert kept["o-1"] == Snapshot(2, quarantined=True)
     assert kept["o-2"].version == 1
-    assert [(one.kind, one.who, one.source) for one in decided] == [
+    assert [(one.kind, one.operator, one.source) for one in decided] == [
         (Kind.SKIPPED, "ada", place),
         (Kind.QUARANTINED, "ada", place),
     ]
@@ -346,7 +346,7 @@ def wish(skip: Source | None = None, *, quarantine: bool = False) -> SkipRequest
     """Return what an operator asks for."""
     places = [(skip, skip.offset + 1)] if skip else []
     return SkipRequest(
-        places=places, quarantine=quarantine, who="ada", why="the disk is gone", at=5
+        places=places, quarantine=quarantine, operator="ada", reason="the disk is gone", at=5
     )
 
 

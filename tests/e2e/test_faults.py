@@ -149,11 +149,9 @@ def test_a_record_that_unpacks_to_more_than_the_jvm_holds_is_named_and_passed_ov
         with deployment.start() as service:
             words = last_words(deployment, service)
         assert f"{landed[0]} unpacks to 400,000,005 bytes" in words
-        assert f"`verdict recover --skip {landed[0]} --reason" in words
+        assert f"`verdict skip {landed[0]} --reason" in words
 
-    passed = deployment.cli(
-        "recover", "--skip", str(landed[0]), "--reason", "a test", "--operator", "ada"
-    )
+    passed = deployment.cli("skip", str(landed[0]), "--reason", "a test", "--operator", "ada")
     assert passed.returncode == 0, passed.stderr
     with deployment.running():
         place(deployment, ["after"])

@@ -18,7 +18,7 @@ from verdict.adapters.sql.time_text import wall_clock
 from verdict.model.message import iso_time
 from verdict.read_side.as_of.materialiser import Materialiser
 from verdict.read_side.as_of.moment import parse_as_of
-from verdict.read_side.catalog import projections, declared_projections
+from verdict.read_side.catalog import declared_projections, projections
 from verdict.read_side.tables.processor_tables import readable
 from verdict.settings.load import load_settings
 
@@ -70,7 +70,8 @@ def at_rest(deployment: Deployment) -> dict[str, Rows]:
     with Reader(url, readable(projections(APPLICATION))) as reader:
         for name in NAMES:
             seen = reader.select(
-                f"SELECT * FROM {name} ORDER BY {', '.join(declared_projections(APPLICATION)[name].key)}"
+                f"SELECT * FROM {name} ORDER BY "
+                + ", ".join(declared_projections(APPLICATION)[name].key)
             )
             found[name] = [dict(zip(seen.columns, row, strict=True)) for row in seen.rows]
     assert all(found.values()), "there is something to tell of each"

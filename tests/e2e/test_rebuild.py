@@ -99,18 +99,18 @@ def refuse_a_torso(deployment: Deployment) -> None:
     """Kill a rebuild: what it leaves is not put in place, and the next one begins anew."""
     for step in ("begun", "written"):
         assert unlucky(deployment, "rebuild", step).returncode == -9
-        assert versions(deployment) == {1: "live", 2: "building"}
-        torso = deployment.cli("projection", "swap", "us_holder")
+        assert versions(deployment) == {1: "live", 2: "incomplete"}
+        torso = deployment.cli("projection", "promote", "us_holder")
         assert torso.returncode == 1
         assert "us_holder has no whole version besides v1" in torso.stderr
     assert unlucky(deployment, "rebuild", "built").returncode == -9
-    assert versions(deployment) == {1: "live", 2: "built"}  # it was whole by then
+    assert versions(deployment) == {1: "live", 2: "candidate"}  # it was whole by then
 
 
 def refuse_a_bug(deployment: Deployment) -> None:
     """Rebuild with a planted bug: the rows are named and readers see what they saw."""
     assert unlucky(deployment, "rebuild", BUG).returncode == 0
-    refused = unlucky(deployment, "swap", BUG)
+    refused = unlucky(deployment, "promote", BUG)
     assert refused.returncode == 1
     assert "the versions of us_holder differ in" in refused.stderr
     told = deployment.cli("projection", "verify", "us_holder", "--json")
@@ -118,23 +118,23 @@ def refuse_a_bug(deployment: Deployment) -> None:
     differing = json.loads(told.stdout)["tables"][0]["differing"]
     assert differing
     assert all(row["live"]["exchange"] != row["built"]["exchange"] for row in differing)
-    assert versions(deployment) == {1: "live", 2: "built"}
+    assert versions(deployment) == {1: "live", 2: "candidate"}
 
 
 def swap_through_kills(deployment: Deployment) -> None:
     for step in ("level", "switched"):
-        assert unlucky(deployment, "swap", step).returncode == -9
-        assert versions(deployment) == {1: "live", 2: "built"}
-    assert unlucky(deployment, "swap", "swapped").returncode == -9
-    assert versions(deployment) == {1: "kept", 2: "live"}
+        assert unlucky(deployment, "promote", step).returncode == -9
+        assert versions(deployment) == {1: "live", 2: "candidate"}
+    assert unlucky(deployment, "promote", "swapped").returncode == -9
+    assert versions(deployment) == {1: "previous", 2: "live"}
     for step in ("level", "switched"):
         assert unlucky(deployment, "rollback", step).returncode == -9
-        assert versions(deployment) == {1: "kept", 2: "live"}
+        assert versions(deployment) == {1: "previous", 2: "live"}
     assert unlucky(deployment, "rollback", "swapped").returncode == -9
-    assert versions(deployment) == {1: "live", 2: "kept"}
+    assert versions(deployment) == {1: "live", 2: "previous"}
     succeed(deployment, "verify")
-    succeed(deployment, "swap")
-    assert versions(deployment) == {1: "kept", 2: "live"}
+    succeed(deployment, "promote")
+    assert versions(deployment) == {1: "previous", 2: "live"}
 
 
 def hold_steadily(deployment: Deployment) -> None:
@@ -175,7 +175,7 @@ def versions(deployment: Deployment) -> dict[int, str]:
     listed = deployment.cli("projection", "list", "--json")
     assert listed.returncode == 0, listed.stderr
     found: list[dict[str, Any]] = [*map(json.loads, listed.stdout.splitlines())]
-    return {one["version"]: one["role"] for one in found if one["projection"] == "us_holder"}
+    return {one["version"]: one["state"] for one in found if one["projection"] == "us_holder"}
 
 
 def oracle(deployment: Deployment) -> set[str]:

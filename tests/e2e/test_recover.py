@@ -59,8 +59,8 @@ def refused(deployment: Deployment) -> str:
     return up.stderr
 
 
-def recovered(deployment: Deployment, *options: str) -> dict[str, Any]:
-    done = deployment.cli("recover", "--json", *options)
+def recovered(deployment: Deployment, *options: str, verb: str = "recover") -> dict[str, Any]:
+    done = deployment.cli(verb, "--json", *options)
     assert done.returncode == 0, done.stderr
     facts: dict[str, Any] = json.loads(done.stdout)
     return facts
@@ -92,7 +92,7 @@ def test_an_older_checkpoint_is_refused_and_rebuilt_with_more_shards(
 def test_a_recovery_that_is_killed_anywhere_is_run_again(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
-    """Until the progress record names the new generation, the checkpoint that was there stays usable."""
+    """Until the progress names the new generation, the checkpoint that was there stays usable."""
     deployment = Deployment(broker.bootstrap_servers, "recover-killed", tmp_path / "d")
     placed = lived(deployment, seed=31)
     for step in (RecoveryStep.FENCED, RecoveryStep.FOLDED, RecoveryStep.SEEDED):

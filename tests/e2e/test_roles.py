@@ -15,7 +15,7 @@ from verdict.adapters.local.broker import EmbeddedBroker
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
 
 SELDOM_S = 0.05  # between two commands
-ROLES = ("decider", "read-models")
+ROLES = ("decider", "projections")
 
 
 @pytest.mark.proves("C-01", "C-04", "C-18", "P-04")

@@ -11,7 +11,11 @@ from verdict.wire.records import encode
 from verdict.wire.skip_record import SkipRecord
 
 MADE = SkipRecord(
-    source=Source("position.events", 0, 7), until=8, who="ada", why="a bomb", decided_at=5
+    source=Source("position.events", 0, 7),
+    until_offset=8,
+    operator="ada",
+    reason="a bomb",
+    decided_at=5,
 )
 
 

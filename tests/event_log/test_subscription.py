@@ -295,7 +295,9 @@ def test_a_record_that_is_no_event_is_named_and_passed_over_once_that_is_decided
             VerdictError, match=f"{garbage} cannot be read .*verdict skip {garbage}"
         ):
             found += [*subscription.events(follow=False)]
-    made = SkipRecord(source=place, until=place.offset + 1, who="ada", why="a test", decided_at=0)
+    made = SkipRecord(
+        source=place, until_offset=place.offset + 1, operator="ada", reason="a test", decided_at=0
+    )
 
     write_skips(followable.options, followable.topics, [made])
 

@@ -82,7 +82,9 @@ def test_decisions_are_read_where_they_were_written(deployment: Deployment) -> N
     deployment.create(topics.skips)
     grow(servers, topics.skips, 3)
     decided = [
-        SkipRecord(source=Source("t", n, 1), until=2, who="ada", why="a test", decided_at=0)
+        SkipRecord(
+            source=Source("t", n, 1), until_offset=2, operator="ada", reason="a test", decided_at=0
+        )
         for n in range(6)
     ]
 

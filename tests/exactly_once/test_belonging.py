@@ -64,7 +64,8 @@ def test_what_several_remember_is_named_once_with_all_else() -> None:
     gone, another = "a had the id 1 and is gone", "b had the id 2 and has 3"
     with pytest.raises(
         DifferentLogError,
-        match=f"^the progress record of decider and the read side belong to another log: {gone}; {another}",
+        match=f"^the progress record of decider and the read side belong to another log: {gone}; "
+        f"{another}",
     ):
         require_same_ids(
             [
@@ -144,7 +145,9 @@ def test_a_progress_record_of_another_cluster_is_refused(deployment: Deployment)
 
 
 @pytest.mark.proves("G-01")
-def test_a_progress_record_without_ids_adopts_them_with_the_next_claim(deployment: Deployment) -> None:
+def test_a_progress_record_without_ids_adopts_them_with_the_next_claim(
+    deployment: Deployment,
+) -> None:
     former = deployment.claim()
     former.publish(deployment.batch(0), deployment.outputs(0))
     older = replace(former.progress, cluster_id=None, topic_ids={})
@@ -160,7 +163,9 @@ def test_a_progress_record_without_ids_adopts_them_with_the_next_claim(deploymen
 def test_a_query_without_state_goes_on_in_its_own_topics_only(deployment: Deployment) -> None:
     first = restart_from_progress(deployment.query, deployment.kafka)
     first.close()
-    restart_from_progress(deployment.query, deployment.kafka).close()  # its progress record is carried along
+    restart_from_progress(
+        deployment.query, deployment.kafka
+    ).close()  # its progress record is carried along
 
     deployment.recreate(deployment.commands)
 

@@ -125,7 +125,9 @@ def test_an_owner_that_is_fenced_but_not_replaced_goes_on_and_the_other_stops(
         if step is Failpoint.INITIALISED:
             owner.publish(deployment.batch(0), deployment.outputs(0))
 
-    with pytest.raises(CheckpointMismatchError):  # the progress record has moved on since it was read first
+    with pytest.raises(
+        CheckpointMismatchError
+    ):  # the progress record has moved on since it was read first
         deployment.claim(on_step=meanwhile)
     owner.publish(deployment.batch(1), deployment.outputs(1))
 
@@ -161,7 +163,9 @@ def test_two_queries_share_the_progress_records_topic(deployment: Deployment) ->
     for publisher in publishers:
         publisher.publish(deployment.batch(0), deployment.outputs(0))
 
-    assert [deployment.progress(), mail.progress()] == [publisher.progress for publisher in publishers]
+    assert [deployment.progress(), mail.progress()] == [
+        publisher.progress for publisher in publishers
+    ]
 
 
 @pytest.mark.proves("C-18")

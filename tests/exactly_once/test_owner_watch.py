@@ -87,7 +87,9 @@ def test_former_owners_and_other_queries_are_nobody_to_stop_for(deployment: Depl
 
 
 @pytest.mark.proves("C-18")
-def test_an_old_progress_record_that_somebody_writes_again_is_no_take_over(deployment: Deployment) -> None:
+def test_an_old_progress_record_that_somebody_writes_again_is_no_take_over(
+    deployment: Deployment,
+) -> None:
     deployment.claim().close()
     old = deployment.progress()
     assert old is not None

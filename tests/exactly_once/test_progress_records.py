@@ -52,7 +52,9 @@ def test_the_last_progress_record_of_a_query_is_found_however_far_back_it_lies(
     assert (progress.query, progress.batch_id) == ("decider", NO_BATCH)
 
 
-def test_of_many_progress_records_the_last_counts(deployment: Deployment, neighbour: Transactions) -> None:
+def test_of_many_progress_records_the_last_counts(
+    deployment: Deployment, neighbour: Transactions
+) -> None:
     neighbour.begin()
     write(neighbour, deployment, deployment.query, range(500))
     neighbour.flush()

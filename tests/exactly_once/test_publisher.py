@@ -18,7 +18,9 @@ from verdict.streaming.exactly_once.publisher import PublishResult
 from verdict.wire.headers import joined
 
 
-def test_a_batch_becomes_visible_with_its_progress_record_and_group_offsets(deployment: Deployment) -> None:
+def test_a_batch_becomes_visible_with_its_progress_record_and_group_offsets(
+    deployment: Deployment,
+) -> None:
     publisher = deployment.claim()
 
     assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.PUBLISHED
@@ -116,7 +118,9 @@ def test_new_rules_may_start_at_the_next_batch(deployment: Deployment) -> None:
 def test_a_batch_from_elsewhere_is_not_published(deployment: Deployment) -> None:
     publisher = deployment.claim()
 
-    with pytest.raises(CheckpointMismatchError, match="does not continue where the progress record ends"):
+    with pytest.raises(
+        CheckpointMismatchError, match="does not continue where the progress record ends"
+    ):
         publisher.publish(deployment.batch(1), deployment.outputs(1))
 
     assert deployment.visible() == []
@@ -128,7 +132,9 @@ def test_a_record_that_the_broker_refuses_fails_its_whole_transaction(
     deployment: Deployment,
 ) -> None:
     publisher = deployment.claim()
-    too_large = OutputRecord(deployment.query.progress_topic, b"k", os.urandom(2 << 20))  # limit 1 MiB
+    too_large = OutputRecord(
+        deployment.query.progress_topic, b"k", os.urandom(2 << 20)
+    )  # limit 1 MiB
 
     with pytest.raises(
         NotPublishedError, match=r"(?s)too large.*decider.*batch 0|batch 0.*too large"

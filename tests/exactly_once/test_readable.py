@@ -1,4 +1,4 @@
-"""What is read next must still be in Kafka: a batch that was planned, or all behind the progress record."""
+"""What is read next must still be in Kafka: a planned batch, or all after the progress record."""
 
 from dataclasses import replace
 

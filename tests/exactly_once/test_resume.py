@@ -64,12 +64,22 @@ def test_a_query_goes_on_where_its_progress_record_ends(
 @pytest.mark.parametrize(
     ("progress", "checkpoint", "records_exist", "why"),
     [
-        pytest.param(None, FRESH, True, "outputs exist, and no progress record", id="progress record lost"),
-        pytest.param(None, at(BATCH_0), True, "has been used", id="progress record lost, checkpoint kept"),
-        pytest.param(None, BEGUN, False, "has been used", id="Kafka is another one"),
-        pytest.param(GENESIS, FRESH, True, "that no progress record covers", id="others wrote the outputs"),
         pytest.param(
-            GENESIS, at(BATCH_0, committed=True), False, "earlier generation", id="progress record went back"
+            None, FRESH, True, "outputs exist, and no progress record", id="progress record lost"
+        ),
+        pytest.param(
+            None, at(BATCH_0), True, "has been used", id="progress record lost, checkpoint kept"
+        ),
+        pytest.param(None, BEGUN, False, "has been used", id="Kafka is another one"),
+        pytest.param(
+            GENESIS, FRESH, True, "that no progress record covers", id="others wrote the outputs"
+        ),
+        pytest.param(
+            GENESIS,
+            at(BATCH_0, committed=True),
+            False,
+            "earlier generation",
+            id="progress record went back",
         ),
         pytest.param(GENESIS, at(BATCH_1), False, "earlier generation", id="went back by more"),
         pytest.param(
@@ -85,7 +95,11 @@ def test_a_query_goes_on_where_its_progress_record_ends(
         ),
         pytest.param(PUBLISHED_1, at(BATCH_0), True, "does not meet", id="older, in a batch"),
         pytest.param(
-            PUBLISHED_0, at(BATCH_1, committed=True), True, "does not meet", id="older progress record"
+            PUBLISHED_0,
+            at(BATCH_1, committed=True),
+            True,
+            "does not meet",
+            id="older progress record",
         ),
     ],
 )
@@ -97,7 +111,9 @@ def test_what_does_not_continue_is_refused_with_both_positions_and_what_to_do(
 
     said = str(refused.value)
     assert f"the checkpoint is at ({checkpoint})" in said
-    assert ("Kafka at (no progress record)" if progress is None else offsets_text(progress.offsets)) in said
+    assert (
+        "Kafka at (no progress record)" if progress is None else offsets_text(progress.offsets)
+    ) in said
     assert "verdict recover" in said
 
 
@@ -165,9 +181,14 @@ def test_batches_without_input_are_told_apart_by_their_ids() -> None:
         pytest.param(GENESIS, replace(BATCH_0, batch_id=7), id="not the first of its checkpoint"),
     ],
 )
-def test_any_other_batch_stops_and_names_both_positions(progress: ProgressRecord, batch: SourceBatch) -> None:
+def test_any_other_batch_stops_and_names_both_positions(
+    progress: ProgressRecord, batch: SourceBatch
+) -> None:
     both = (
-        re.escape(str(batch)) + ".*" + re.escape(offsets_text(progress.offsets)) + ".*verdict recover"
+        re.escape(str(batch))
+        + ".*"
+        + re.escape(offsets_text(progress.offsets))
+        + ".*verdict recover"
     )
 
     with pytest.raises(CheckpointMismatchError, match=both):

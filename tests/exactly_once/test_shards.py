@@ -1,4 +1,4 @@
-"""G-01: a state that is not the progress record's is found before anything that it decided is published."""
+"""G-01: a state that is not its is found before anything that it decided is published."""
 
 from dataclasses import replace
 from typing import cast
@@ -56,7 +56,9 @@ def test_a_batch_that_begins_where_the_progress_record_ends_moves_its_shards_and
     [ShardState(0, bytes(32)), ShardState(8, b"b" * 32), ShardState(9, b"x" * 32)],
     ids=["lost", "older", "another's"],
 )
-def test_a_state_that_is_not_the_progress_records_is_refused_with_both_named(found: ShardState) -> None:
+def test_a_state_that_is_not_the_progress_records_is_refused_with_both_named(
+    found: ShardState,
+) -> None:
     moving = batch(StateMove(0, PROGRESS.shard_states[0], NEXT), StateMove(1, found, NEXT))
 
     with pytest.raises(ForeignStateError) as refused:
@@ -95,7 +97,9 @@ def test_what_nobody_knows_yet_is_taken_as_it_is_shard_by_shard() -> None:
 
 
 @pytest.mark.parametrize("previous", [None, PROGRESS], ids=["of all", "of a generation"])
-def test_a_first_progress_record_knows_that_each_shard_begins_empty(previous: ProgressRecord | None) -> None:
+def test_a_first_progress_record_knows_that_each_shard_begins_empty(
+    previous: ProgressRecord | None,
+) -> None:
     first = genesis(decider_query(Topics(APPLICATION), 2), previous, {}, 3)
     moving = batch(StateMove(2, EMPTY, NEXT))
 
@@ -136,7 +140,10 @@ def test_a_replay_by_other_rules_is_told_as_such_though_its_states_differ(rules:
 @pytest.mark.parametrize(
     ("states", "advice"),
     [
-        (PROGRESS.shard_states, "start once with the version that published it, or run `verdict rec"),
+        (
+            PROGRESS.shard_states,
+            "start once with the version that published it, or run `verdict rec",
+        ),
         ([], "gave [0-9a-f]{16}: run `verdict recover`"),
     ],
     ids=["of today", "of before progress records told of states"],

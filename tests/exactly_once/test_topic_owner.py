@@ -28,8 +28,8 @@ from verdict.streaming.exactly_once.topic_owner import (
     claim_topics,
     is_owner,
 )
-from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.partitions import TopicPartition
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.topics import Topics
 
 NOWHERE = KafkaConfig(settings={})
@@ -56,7 +56,9 @@ def test_topics_that_are_no_more_are_nobodys() -> None:
 class Read:
     """What lies under the key of the owner, once nothing is open before it, and who waited."""
 
-    def __init__(self, progress: ProgressRecord | Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(
+        self, progress: ProgressRecord | Exception, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         self._progress = progress
         self.waited: list[bool] = []
         monkeypatch.setattr(topic_owner, "read_progress", self.progress)
@@ -97,7 +99,7 @@ def test_garbage_in_the_place_of_the_owner_lets_nobody_in_and_can_be_got_rid_of(
 
     for claim in (claim_topics, check_topics_owner):
         with pytest.raises(
-            UnreadableProgressRecordError, match="`verdict recover --begin owner --reason …`"
+            UnreadableProgressRecordError, match="`verdict reset-progress owner --reason …`"
         ):
             claim(Topics(APPLICATION, "blue", "shop."), NOWHERE)
 
@@ -112,7 +114,7 @@ def test_a_person_says_whose_topics_are_that_garbage_hides(
     broker: EmbeddedBroker, kafka: KafkaConfig
 ) -> None:
     blue, green = Topics(APPLICATION, "blue", "hidden."), Topics(APPLICATION, "green", "hidden.")
-    names = [blue.owners, blue.decisions, blue.events("order")]
+    names = [blue.owners, blue.skips, blue.events("order")]
     create(broker.bootstrap_servers, blue, names)
     claim_topics(blue, kafka)
     producer = Producer(dict(kafka.settings))
@@ -121,15 +123,15 @@ def test_a_person_says_whose_topics_are_that_garbage_hides(
     with pytest.raises(UnreadableProgressRecordError):
         claim_topics(blue, kafka)
 
-    begin_as_owner(kafka, blue, SkipRequest(who="ada", why="a test", at=5))
+    begin_as_owner(kafka, blue, SkipRequest(operator="ada", reason="a test", at=5))
 
     claim_topics(blue, kafka)
     with pytest.raises(OtherOwnerError):
-        begin_as_owner(kafka, green, SkipRequest(who="eve", why="to have them", at=5))
+        begin_as_owner(kafka, green, SkipRequest(operator="eve", reason="to have them", at=5))
     with pytest.raises(VerdictError, match="those of 'blue' already"):
-        begin_as_owner(kafka, blue, SkipRequest(who="ada", why="again", at=5))
+        begin_as_owner(kafka, blue, SkipRequest(operator="ada", reason="again", at=5))
     [decided] = read_skips(kafka.settings, blue)
-    assert (decided.who, decided.why) == ("ada", "the topics are those of blue: a test")
+    assert (decided.operator, decided.reason) == ("ada", "the topics are those of blue: a test")
     assert decided.source.topic == blue.owners
 
 

@@ -19,9 +19,9 @@ pytestmark = [pytest.mark.kafka, pytest.mark.process]
 def test_a_broker_starts_beside_who_waits_for_it(tmp_path: Path) -> None:
     """They say where it was, and only it can be there again."""
     settings = settings_alone(APPLICATION, data_dir=tmp_path, partitions=1)
-    waiting = home_of(tmp_path, "letters")
+    waiting = home_of(tmp_path, "dead-letters")
     waiting.mkdir(parents=True)
-    announce(waiting, AnnouncedService(os.getpid(), "127.0.0.1:1", None, roles=("letters",)))
+    announce(waiting, AnnouncedService(os.getpid(), "127.0.0.1:1", None, roles=("dead-letters",)))
 
     with ExitStack() as parts:
         laid = start_kafka_runtime(settings, parts, directory_of(tmp_path, (BROKER,)))

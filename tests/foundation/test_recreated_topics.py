@@ -28,7 +28,7 @@ from verdict.wire.partitions import TopicPartition
 from verdict.wire.skip_record import Kind
 
 pytestmark = pytest.mark.kafka
-WISH = SkipRequest(who="ann", why="a script of ours", at=1_700_000_000_000)
+WISH = SkipRequest(operator="ann", reason="a script of ours", at=1_700_000_000_000)
 
 
 @pytest.fixture
@@ -74,8 +74,8 @@ def test_new_dead_letters_get_offsets_that_nobody_has_read(world: World, databas
     assert world.records(letters) == [(first, b"the next", [("name", b"the next")])]
     [decided] = read_skips(world.kafka.settings, world.settings.topics)
     assert (decided.kind, decided.source) == (Kind.ACCEPTED, Source(letters, 0, 0))
-    assert (decided.who, decided.until) == ("ann", 0)
-    assert decided.why == f"{letters} was deleted and is created again: a script of ours"
+    assert (decided.operator, decided.until_offset) == ("ann", 0)
+    assert decided.reason == f"{letters} was deleted and is created again: a script of ours"
 
 
 @pytest.mark.proves("G-01")
@@ -101,7 +101,7 @@ def test_what_nothing_follows_any_more_continues_above_where_that_was_left(
 ) -> None:
     """Should it be followed again, its first records would be passed over."""
     topics, kafka = world.settings.topics, world.kafka
-    [reactions] = [one for one in queries_of(world.settings) if one.name == "reactions"]
+    [reactions] = [one for one in queries_of(world.settings) if one.name == "policies"]
     sold = topics.named("POS")
     world.write(sold, b"sale", b"sale", b"sale")
     begin_without_progress(reactions, kafka, topics, WISH, at_the_ends=True)

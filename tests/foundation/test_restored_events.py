@@ -28,7 +28,7 @@ from verdict.wire.records import encode
 from verdict.wire.skip_record import Kind
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(300)]
-WISH = SkipRequest(who="ann", why="the power failed", at=1_700_000_000_000)
+WISH = SkipRequest(operator="ann", reason="the power failed", at=1_700_000_000_000)
 NAMES = ("o-1", "o-2", "o-3", "o-4")
 Seen = list[tuple[str, int, bytes, list[tuple[str, bytes]]]]
 
@@ -145,7 +145,7 @@ def test_lost_events_come_back_once_and_every_projection_goes_on(power: PowerFai
     assert [row[:3] for row in power.rows(ARCHIVED)] == archived
     assert archived_places(power) == places(power)
     decided = read_skips(power.books.options, power.books.topics)
-    assert {(one.kind, one.who, one.why) for one in decided} == {
+    assert {(one.kind, one.operator, one.reason) for one in decided} == {
         (Kind.RESTORED, "ann", "the power failed")
     }
 

@@ -35,7 +35,7 @@ def test_the_embedded_broker_runs_where_topics_differ_and_who_needs_them_is_refu
         assert "order.events: partitions is 1, must be 2" in caplog.text
         assert "answers while `verdict run broker` runs" in caplog.text
         with pytest.raises(TopicSettingsError):
-            lay(other.model_copy(update={"bootstrap_servers": servers}), "letters", parts)
+            lay(other.model_copy(update={"bootstrap_servers": servers}), "dead-letters", parts)
         mend(servers, [topic.name for topic in other.topics.all() if topic.partitions == 2])
         lay(other.model_copy(update={"bootstrap_servers": servers}), "lake", parts)
 
@@ -56,7 +56,7 @@ def test_the_embedded_broker_runs_where_a_topic_is_gone_and_others_are_refused(
         servers = lay(settings, "broker", parts).servers
         assert "dead-letters had the id" in caplog.text
         with pytest.raises(DifferentLogError):
-            lay(settings.model_copy(update={"bootstrap_servers": servers}), "letters", parts)
+            lay(settings.model_copy(update={"bootstrap_servers": servers}), "dead-letters", parts)
 
 
 def lay(settings: Settings, role: str, parts: ExitStack) -> KafkaRuntime:

@@ -90,7 +90,7 @@ class Shop:
 
     def begin_anew(self) -> None:
         """Do what the errors of the lake tell to do."""
-        wish = SkipRequest(who="ada", why="a test", at=1)
+        wish = SkipRequest(operator="ada", reason="a test", at=1)
         begin_without_progress(self.query, self.kafka, self.topics, wish, at_the_ends=False)
 
     @contextmanager

@@ -179,12 +179,13 @@ def test_files_and_progress_record_must_belong_together(shop: Shop) -> None:
 
     shop.table.rename(kept)
     with pytest.raises(
-        CheckpointMismatchError, match=r"ends at 0, its progress record at 5 .* remove the folder, then run"
+        CheckpointMismatchError,
+        match=r"ends at 0, its progress record at 5 .* remove the folder, then run",
     ):
         shop.catch_up()
     shop.write_progress(b"garbage")
     with pytest.raises(
-        UnreadableProgressRecordError, match=r"run `verdict recover --begin lake --reason …`"
+        UnreadableProgressRecordError, match=r"run `verdict reset-progress lake --reason …`"
     ):
         shop.catch_up()
     shop.write_progress(None)

@@ -88,7 +88,10 @@ class Desk:
         return DeadLetterConsumer(self.engine, self.kafka, self.topics.dead_letters, rules, known)
 
     def dispatch(
-        self, engine: Engine | None = None, name: str = "letters", on_step: OnStep = ignore_step
+        self,
+        engine: Engine | None = None,
+        name: str = "dead-letters",
+        on_step: OnStep = ignore_step,
     ) -> Dispatch:
         """Return a new dispatch, which looks at the clock of the test."""
         return Dispatch(
@@ -126,7 +129,8 @@ class Desk:
     def retries(self, topic: str | None = None) -> list[Message]:
         """Return what a read_committed consumer sees on a topic, on `retry` if none is named.
 
-        A commit returns before its progress records are in the log; so all transactions have to be over.
+        A commit returns before its progress records are in the log; so all transactions have to be
+        over.
         """
         name = topic or self.topics.retry
         with KafkaLog(self.kafka.settings, 60) as log:

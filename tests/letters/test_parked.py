@@ -31,7 +31,7 @@ def interventions(desk: Desk) -> list[tuple[object, ...]]:
     with desk.engine.connect() as connection:
         c = intervention.c
         found = connection.execute(
-            select(c.number, c.kind, c.who, c.why, c.at, c.sha256).order_by(c.number)
+            select(c.number, c.kind, c.operator, c.reason, c.at, c.sha256).order_by(c.number)
         )
         return [tuple(row) for row in found]
 
@@ -44,7 +44,7 @@ def test_parked_letters_are_listed_with_all_that_is_known(given: Desk) -> None:
     assert (found.bytes, found.key, found.attempt, found.attempts) == (b"bad", b"k", 3, 3)
     assert found.headers == (("color", b"\xff"), ("none", None))
     assert (found.topic, found.offset) == (given.topics.dead_letters, 0)
-    assert (found.received_at, found.who) == (NOW, None)
+    assert (found.received_at, found.operator) == (NOW, None)
 
 
 @pytest.mark.proves("R-02")
@@ -56,7 +56,7 @@ def test_an_edited_letter_that_is_replayed_goes_out_as_edited(given: Desk) -> No
         assert only(connection).bytes == b"good"
         replay(connection, found.id, "bob", "mended", lambda: NOW)
         assert letter(connection, found.id).status == "WAITING"
-        assert (letter(connection, found.id).who, parked(connection)) == ("bob", [])
+        assert (letter(connection, found.id).operator, parked(connection)) == ("bob", [])
 
     given.now = NOW
     given.send_due()

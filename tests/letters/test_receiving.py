@@ -123,7 +123,9 @@ def test_a_letter_waits_from_when_it_is_taken_in_whatever_time_was_stamped_on_it
     stamped: int,
 ) -> None:
     """G-04: a clock that leaps neither fires a letter early nor keeps it for years."""
-    letter = DeadLetterRecord(source=Source("dead-letters", 0, 7), timestamp=stamped, key=b"k", value=b"v")
+    letter = DeadLetterRecord(
+        source=Source("dead-letters", 0, 7), timestamp=stamped, key=b"k", value=b"v"
+    )
 
     assert row_of(letter, RULES)["due_at"] == NOW + 1000
 

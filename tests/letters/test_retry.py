@@ -197,7 +197,7 @@ def test_a_second_intake_takes_nothing_in_twice(desk: Desk) -> None:
         desk.put([b"x", b"y"])
         until(lambda: len(desk.rows()) == 2, first.step)
 
-        with pytest.raises(ConcurrentProjectionError, match="letters"):
+        with pytest.raises(ConcurrentProjectionError, match="dead-letters"):
             until(lambda: False, second.step)
     finally:
         first.reset()

@@ -46,7 +46,7 @@ def test_how_outputs_are_cut_into_chunks_does_not_show_in_the_digest() -> None:
 
 
 def _digested_always(record: Record) -> bytes:
-    """Return what digests were taken of before there were chunks; progress records hold such digests."""
+    """Return what digests were taken of before there were chunks; progress hold such digests."""
     topic, key, value, headers, replayable = record
     name, text = topic.encode(), headers.encode()
     of_key, of_value = (-1 if part is None else len(part) for part in (key, value))

@@ -193,7 +193,7 @@ def test_a_head_survives_its_bytes_and_one_of_before_the_clock_was_ours_is_read(
 
 
 def test_a_replay_ends_where_the_batch_did_in_any_copy(tmp_path: Path) -> None:
-    """G-01: what is compared with the progress record does not hang on who computes it, or in what order."""
+    """G-01: the digest does not depend on the order, or on the worker that computes it."""
     store, stamps = FakeStateStore(), set[tuple[Stamp, Stamp]]()
     _batches(store, tmp_path / "one", 30, lifetime=10)
     changed = {f"key-{number}".encode(): StateEntry(bytes(9), number) for number in range(40)}

@@ -38,7 +38,7 @@ LETTER: dict[str, Any] = {
     "headers": "[]", "received_at": THEN.format(0),
 }  # fmt: skip
 DECIDED: dict[str, list[dict[str, Any]]] = {
-    "letter_v1": [
+    "dead_letter_v1": [
         LETTER | {"id": "a-parked-letter", "offset": 90, "attempt": 5, "status": "PARKED"},
         LETTER
         | {"id": "a-waiting-letter", "offset": 91, "attempt": 2, "status": "WAITING"}
@@ -49,21 +49,21 @@ DECIDED: dict[str, list[dict[str, Any]]] = {
             "dead_letter_id": "a-parked-letter",
             "number": 1,
             "kind": "edit",
-            "who": "bob",
-            "why": "typo",
+            "operator": "bob",
+            "reason": "typo",
         }
         | {"at": THEN.format(2), "sha256": "00"},
     ],
-    "decision_v1": [
+    "skipped_record_v1": [
         {
             "topic": "order.events",
             "partition": 0,
             "offset": 5,
-            "until": 6,
-            "who": "ada",
+            "until_offset": 6,
+            "operator": "ada",
             "kind": "SKIPPED",
         }
-        | {"why": "torn", "decided_at": THEN.format(1)},
+        | {"reason": "torn", "decided_at": THEN.format(1)},
     ],
     "projection_blocked_v1": [
         P_7
@@ -72,7 +72,7 @@ DECIDED: dict[str, list[dict[str, Any]]] = {
     ],
     "projection_intervention_v1": [
         P_7
-        | {"seq": 1, "version": 1, "event_version": 2, "kind": "replay", "who": "cleo"}
+        | {"seq": 1, "version": 1, "event_version": 2, "kind": "replay", "operator": "cleo"}
         | {"at": THEN.format(3)},
     ],
 }
@@ -94,9 +94,9 @@ def standing(decided: int = 7, end: int = 7, reached: int = 12, lag: int = 0) ->
         processes=(service,),
         decider=DeciderStatus("me", 1, 4, 2, "order=1"),
         commands=(CommandsStatus("order.commands", 0, decided, end, end - decided),),
-        processors=(ProcessorStatus("reactions", 1, "me", 0, 3),),
+        processors=(ProcessorStatus("policies", 1, "me", 0, 3),),
         projections=(shown,),
-        letters=DeadLettersStatus(0, 0, 0),
+        dead_letters=DeadLettersStatus(0, 0, 0),
         events=12,
         answered={"ACCEPTED": 4, "NOT_FOUND": 1, "BUSINESS_RULE": 5},
         refused={"OVERFILL": 2, **{f"COMPUTED-{n}": 1 for n in range(CODES + 2)}},

@@ -112,7 +112,10 @@ def test_a_number_that_no_column_holds_is_refused(shown: TestClient) -> None:
 
 def test_a_browser_gets_a_page_for_what_is_not_there_or_missing(shown: TestClient) -> None:
     html = {"accept": "text/html"}
-    for path, status, said in [("/nowhere", 404, "Not Found"), ("/explain", 422, "id: Field required")]:
+    for path, status, said in [
+        ("/nowhere", 404, "Not Found"),
+        ("/explain", 422, "id: Field required"),
+    ]:
         page, told = shown.get(path, headers=html), shown.get(path)
         assert (page.status_code, told.status_code) == (status, status)
         assert said in page.text

@@ -39,7 +39,7 @@ def test_who_does_not_decide_says_why(page: Page) -> None:
 
 
 def test_a_kafka_that_is_away_is_why(page: Page) -> None:
-    parked = Problem("2 letters are parked")
+    parked = Problem("2 dead letters are parked")
     page.looked.find(unreachable=True, problems=(Problem("Kafka is away", KAFKA), parked))
 
     told = page.browser.get("/readyz").json()
@@ -124,7 +124,9 @@ def test_every_metric_is_told_and_named_as_prometheus_wants(page: Page) -> None:
 
 
 def test_what_is_unknown_has_no_value(page: Page) -> None:
-    page.looked.find(commands=None, decider=None, projections=None, letters=None, processors=None)
+    page.looked.find(
+        commands=None, decider=None, projections=None, dead_letters=None, processors=None
+    )
 
     assert not {name for name, *_ in samples(page) if "lag" in name or "decider" in name}
 

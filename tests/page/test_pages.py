@@ -27,10 +27,12 @@ EVERY = [
     "/flow?id=nobody",
     "/aggregate?aggregate=order&id=o-1", "/aggregate?aggregate=order&id=o-1&version=1",
     "/aggregate?aggregate=order&id=o-1&from=0&version=2",
-    "/aggregate?aggregate=order&id=gone", "/aggregate?aggregate=order&id=nobody", "/aggregate?aggregate=x&id=y",
+    "/aggregate?aggregate=order&id=gone", "/aggregate?aggregate=order&id=nobody",
+    "/aggregate?aggregate=x&id=y",
     f"/explain?id={LATE}", "/explain?id=nobody", "/sql?q=select+1",
     "/?" + urlencode({"id": ODD}), "/flow?" + urlencode({"id": ODD}),
-    "/explain?" + urlencode({"id": ODD}), "/aggregate?" + urlencode({"aggregate": "order", "id": ODD}),
+    "/explain?" + urlencode({"id": ODD}),
+    "/aggregate?" + urlencode({"aggregate": "order", "id": ODD}),
     "/sql?" + urlencode({"q": ODD}), "/rejections?" + urlencode({"reason": ODD}),
     "/search?" + urlencode({"q": ODD}), "/commands?" + urlencode({"aggregate_id": ODD}),
     "/events?" + urlencode({"actor": ODD}), "/aggregates?" + urlencode({"start": ODD}),
@@ -83,7 +85,7 @@ def test_every_page_is_whole_and_nothing_of_others_is_an_element(
 @pytest.mark.parametrize("path", EVERY)
 def test_where_nothing_ever_ran_every_page_says_so(opened: Opened, path: str) -> None:
     page = opened()
-    page.looked.find(service=None, commands=None, decider=None, projections=None, letters=None)
+    page.looked.find(service=None, commands=None, decider=None, projections=None, dead_letters=None)
 
     answer = page.browser.get(path, headers={"accept": "text/html"})
     assert answer.status_code in (200, 503)
@@ -106,26 +108,26 @@ def test_what_is_wrong_is_said_in_words_with_one_colour(opened: Opened) -> None:
     held = BlockedAggregateStatus("order", ODD, 3, 5, "2026-11-21T09:00:00.000Z", None)
     [model] = page.looked.now.projections or ()
     page.looked.find(
-        problems=(Problem("2 letters are parked"),),
+        problems=(Problem("2 dead letters are parked"),),
         projections=(type(model)("outcome", 1, "live", 0, "why", (held,), ()),),
     )
 
     answer = page.browser.get("/live").text
     assert 'class="verdict amber"' in answer
     assert "Somebody should look" in answer
-    assert "2 letters are parked" in answer
+    assert "2 dead letters are parked" in answer
     assert "needs version" in answer
     assert Elements(answer).names.isdisjoint({"img"})
 
 
 def test_a_hint_leads_to_the_page_that_does_it(opened: Opened) -> None:
     page = opened()
-    said = f"see `verdict blocked list`, or `verdict recover --skip {ODD}`"
-    page.looked.find(problems=(Problem(f"2 letters are parked: {said}"),))
+    said = f"see `verdict blocked list`, or `verdict recover {ODD}`"
+    page.looked.find(problems=(Problem(f"2 dead letters are parked: {said}"),))
 
     answer = page.browser.get("/live").text
     link = '<a href="/attention" title="verdict blocked list">Needs attention</a>'
-    assert f"2 letters are parked: see {link}, or `verdict recover --skip &lt;img" in answer
+    assert f"2 dead letters are parked: see {link}, or `verdict recover &lt;img" in answer
 
 
 def test_a_page_names_deployment_and_version_and_what_it_verified(opened: Opened) -> None:
@@ -215,7 +217,12 @@ def test_rates_are_lines_up_to_now_and_the_same_in_numbers(shown: TestClient) ->
     assert (sum(lines["accepted"]), sum(lines["rejected"])) == (7, 6)
     assert sum(lines["VERSION_CONFLICT"]) == 2
     assert [one for one in latency["series"][1]["values"] if one] == [90, 1200]
-    assert [one["name"] for one in lag["series"]] == ["decider", "letters", "outcome", "reactions"]
+    assert [one["name"] for one in lag["series"]] == [
+        "dead-letters",
+        "decider",
+        "outcome",
+        "policies",
+    ]
     assert lag["series"][0]["values"][-2:] == [None, 0]  # nobody looked a minute ago
     assert f"Latency, ms 99 of 100 within {NOTHING} 1,200" in said
     assert "half answered in 30 ms 99 of 100 in 1,200 ms" in text(shown.get("/").text)
@@ -240,7 +247,11 @@ def test_rates_say_when_the_newest_outcomes_are_not_there_yet(opened: Opened, fi
 @pytest.mark.proves("S-05")
 @pytest.mark.parametrize(
     "path",
-    ["/aggregate?aggregate=invoice&id=inv-1", f"/flow?id={FLOW}", "/sql?q=select+*+from+event_archive"],
+    [
+        "/aggregate?aggregate=invoice&id=inv-1",
+        f"/flow?id={FLOW}",
+        "/sql?q=select+*+from+event_archive",
+    ],
 )
 def test_what_is_personal_is_seen_with_the_token_alone(shown: TestClient, path: str) -> None:
     assert not [one for one in PERSONAL if one in shown.get(path).text]

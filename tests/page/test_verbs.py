@@ -41,18 +41,18 @@ def test_a_flow_as_json_is_one_object_for_each_command_that_began_it(
 
 
 def test_why_shows_who_won_and_what_to_send(verdict: Callable[..., Verdict]) -> None:
-    said = verdict("why", LATE)
+    said = verdict("explain", LATE)
 
     assert said.exit_code == 0
     assert said.stdout.startswith("ModifyOrder to order 'o-1' VERSION_CONFLICT: expected version 1")
     assert "expected_version 2, if the rules agree" in said.stdout
     assert "OrderFilled   first" in said.stdout
-    [record] = verdict("why", LATE, "--json").lines
+    [record] = verdict("explain", LATE, "--json").lines
     assert record["winners"][0]["command_id"] == "first"
 
 
 def test_why_of_an_accepted_one_shows_what_it_caused(verdict: Callable[..., Verdict]) -> None:
-    assert "caused" in verdict("why", "first").stdout
+    assert "caused" in verdict("explain", "first").stdout
 
 
 def test_payloads_are_masked_unless_asked_for_as_an_auditor(
@@ -67,7 +67,12 @@ def test_payloads_are_masked_unless_asked_for_as_an_auditor(
 @pytest.mark.proves("G-07")
 @pytest.mark.parametrize(
     "asked",
-    [["trace", FLOW], ["why", "first"], ["trace", FLOW, "--json"], ["why", "first", "--json"]],
+    [
+        ["trace", FLOW],
+        ["explain", "first"],
+        ["trace", FLOW, "--json"],
+        ["explain", "first", "--json"],
+    ],
 )
 def test_an_event_of_an_unknown_type_is_told_without_its_fields(
     run: Callable[..., Verdict], filled: Path, tmp_path: Path, asked: list[str]
@@ -83,7 +88,7 @@ def test_an_event_of_an_unknown_type_is_told_without_its_fields(
     assert '"payload": null' in said.stdout if "--json" in asked else "not shown" in said.stdout
 
 
-@pytest.mark.parametrize("asked", [("trace", FLOW), ("why", "first")])
+@pytest.mark.parametrize("asked", [("trace", FLOW), ("explain", "first")])
 def test_a_note_says_where_fields_of_events_come_from_that_a_reader_sees(
     verdict: Callable[..., Verdict], asked: tuple[str, str]
 ) -> None:
@@ -190,13 +195,13 @@ def test_an_aggregate_that_the_view_blocks_is_named_with_exit_code_1(
 
 
 def test_what_others_wrote_does_not_steer_a_terminal(verdict: Callable[..., Verdict]) -> None:
-    said = verdict("trace", ODD).stdout + verdict("why", ODD).stdout
+    said = verdict("trace", ODD).stdout + verdict("explain", ODD).stdout
     assert "\u202e" not in said
     assert said.count("\\n  2 OrderDeleted") == 2, "an event that nobody decided on"
     assert "\n  2 OrderDeleted" not in said
 
 
-@pytest.mark.parametrize("verb", ["trace", "why"])
+@pytest.mark.parametrize("verb", ["trace", "explain"])
 def test_what_is_not_known_is_said_with_exit_code_1(
     verdict: Callable[..., Verdict], verb: str
 ) -> None:

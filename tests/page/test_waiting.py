@@ -19,7 +19,7 @@ from verdict.testing import InMemory
 HTML = {"accept": "text/html"}
 P7 = "us_holder/position/p-7"
 AT = f"/blocked?{urlencode({'id': P7})}"
-BY = {"who": "ada", "why": "a test", "token": TOKEN}
+BY = {"operator": "ada", "reason": "a test", "token": TOKEN}
 
 
 @pytest.fixture
@@ -92,10 +92,10 @@ def test_nothing_is_decided_where_there_is_no_token(opened: Opened, lot: Holding
 @pytest.mark.parametrize(
     ("form", "said"),
     [
-        ({"action": "skip", "why": " "}, "say who decides, and why"),
-        ({"action": "retry", "who": ""}, "say who decides, and why"),
+        ({"action": "skip", "reason": " "}, "name the operator and give the reason"),
+        ({"action": "retry", "operator": ""}, "name the operator and give the reason"),
         ({"action": "burn"}, "&#39;burn&#39; is none of retry, skip"),
-        ({"action": "skip", "why": "x" * 9_000}, "a form has at most 8192 bytes"),
+        ({"action": "skip", "reason": "x" * 9_000}, "a form has at most 8192 bytes"),
     ],
 )
 def test_a_form_that_is_not_whole_is_told_so_and_does_nothing(

@@ -88,7 +88,9 @@ def test_those_who_ask_within_a_second_get_the_same_look() -> None:
 
 def test_what_is_unknown_stays_unknown() -> None:
     watched = Watched()
-    unknown = replace(standing(), commands=None, processors=None, letters=None, projections=None)
+    unknown = replace(
+        standing(), commands=None, processors=None, dead_letters=None, projections=None
+    )
 
     assert watched.after(0, unknown).parts == {}
     assert watched.after(9, standing(decided=5, end=9)).parts["decider"].seconds is None

@@ -144,7 +144,7 @@ def test_another_event_under_a_version_that_is_there_stops_the_archive(
     assert applier.is_stopped
     ((error,),) = read_side.select("SELECT error FROM projection_stopped")
     assert "version 1 of position 'p-1' came before with other bytes, at " in error
-    assert "run `verdict recover --skip position.events:" in error
+    assert "run `verdict skip position.events:" in error
     assert positions(read_side) == ([] if at_once else [1])
 
 
@@ -164,7 +164,9 @@ def test_one_that_people_pass_over_gives_way_to_the_other_under_its_version(
     assert stopped.is_stopped
 
     place = Source(stray.topic, stray.partition, stray.offset)
-    made = SkipRecord(source=place, until=place.offset + 1, who="bea", why="a stray", decided_at=5)
+    made = SkipRecord(
+        source=place, until_offset=place.offset + 1, operator="bea", reason="a stray", decided_at=5
+    )
     with read_side.engine.begin() as connection:
         skips.copy(connection, [made])
     read_side.applier("event_archive").apply(both)

@@ -18,7 +18,7 @@ ASKED = (
     "SELECT * FROM outcome WHERE command_id = 'c-1'",
     "SELECT * FROM outcome WHERE aggregate_type = 'order' AND aggregate_id = 'o'",
     "SELECT * FROM order_state WHERE id = 'o'",
-    "SELECT * FROM client_recent_order WHERE client = 'ada' ORDER BY place",
+    "SELECT * FROM client_recent_order WHERE client = 'ada' ORDER BY rank",
     "SELECT * FROM client_recent_order WHERE order_id = 'o'",
     "SELECT * FROM client_recent_order WHERE status = 'OPEN'",
 )

@@ -172,7 +172,7 @@ def test_one_is_shown_with_its_payload_and_all_that_was_done(lot: Holding) -> No
     assert (shown["topic"], shown["offset"]) == ("position.events", 1)
     assert "ZeroDivisionError: mallory" in shown["error"]
     [done] = shown["interventions"]
-    assert (done["kind"], done["who"], done["why"]) == ("edit", "ada", "it was mistyped")
+    assert (done["kind"], done["operator"], done["reason"]) == ("edit", "ada", "it was mistyped")
 
 
 @pytest.mark.proves("B-09")

@@ -108,8 +108,8 @@ def test_a_migration_runs_once_and_its_column_is_there_for_old_rows(side: ReadSi
 
     def step(connection: Connection) -> None:
         ran.append(1)
-        add_column(connection, "letter_v1", Column("cause", Text, server_default="unknown"))
-        add_column(connection, "letter_v1", Column("seen", BigInteger))
+        add_column(connection, "dead_letter_v1", Column("cause", Text, server_default="unknown"))
+        add_column(connection, "dead_letter_v1", Column("seen", BigInteger))
         add_column(connection, "not_made_yet_v1", Column("seen", BigInteger))
 
     known = [*MIGRATIONS, Migration("letters say their cause", step)]
@@ -119,14 +119,14 @@ def test_a_migration_runs_once_and_its_column_is_there_for_old_rows(side: ReadSi
 
     assert ran == [1]
     with side.engine.connect() as connection:
-        found = connection.execute(text("SELECT status, cause, seen FROM letter_v1")).all()
+        found = connection.execute(text("SELECT status, cause, seen FROM dead_letter_v1")).all()
     assert found == [("PARKED", "unknown", None)]
 
 
 @pytest.mark.proves("D-02")
 def test_a_migration_that_fails_leaves_the_database_as_it_was(side: ReadSide) -> None:
     def step(connection: Connection) -> None:
-        add_column(connection, "letter_v1", Column("cause", Text))
+        add_column(connection, "dead_letter_v1", Column("cause", Text))
         connection.execute(text("SELECT nothing FROM nowhere"))
 
     before = forms(side.engine)

@@ -122,12 +122,16 @@ def test_a_table_of_our_name_in_the_schema_of_all_is_not_read_for_ours(
     """Our tables lie in a schema of their own, so nobody need give way."""
     with postgresql.database() as url:
         engine = open_database(url)
-        run(engine, "CREATE TABLE letter_v1 (id TEXT)", "INSERT INTO letter_v1 VALUES ('theirs')")
+        run(
+            engine,
+            "CREATE TABLE dead_letter_v1 (id TEXT)",
+            "INSERT INTO dead_letter_v1 VALUES ('theirs')",
+        )
 
         create_read_side(engine, projections(APPLICATION))
 
         with engine.connect() as connection:
-            for name, rows in (("projections.letter_v1", 0), ("public.letter_v1", 1)):
+            for name, rows in (("projections.dead_letter_v1", 0), ("public.dead_letter_v1", 1)):
                 assert connection.execute(text(f"SELECT count(*) FROM {name}")).scalar() == rows
         engine.dispose()
 

@@ -9,16 +9,16 @@ from tests.projection.read_side import ReadSide
 from verdict.model.source import Source
 from verdict.operations.status.read_side import QUARANTINED
 from verdict.read_side.tables import followed_by, quarantined
-from verdict.wire.skip_record import DamagedAggregate, SkipRecord, Kind
+from verdict.wire.skip_record import DamagedAggregate, Kind, SkipRecord
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.proves("C-17")]
 
 DAMAGED = DamagedAggregate("position", "p-1", 2, 3, "version 3 follows version 1\0")
 MADE = SkipRecord(
     source=Source("position.events", 0, 7),
-    until=7,
-    who="ada",
-    why="the disk is gone",
+    until_offset=7,
+    operator="ada",
+    reason="the disk is gone",
     decided_at=5,
     kind=Kind.QUARANTINED,
     aggregate=DAMAGED,
@@ -77,7 +77,7 @@ def test_one_without_any_event_waits_in_all_that_would_follow_its_events(
 
 def test_a_quarantine_that_is_lifted_is_shown_no_more(read_side: ReadSide) -> None:
     lifted = SkipRecord(
-        source=MADE.source, until=7, who="verdict", why="whole again", decided_at=9,
+        source=MADE.source, until_offset=7, operator="verdict", reason="whole again", decided_at=9,
         kind=Kind.LIFTED, aggregate=DAMAGED,
     )  # fmt: skip
     decide(read_side, MADE)

@@ -65,7 +65,7 @@ def side(new_database: NewDatabase) -> Iterator[ReadSide]:
         connection.execute(
             insert(interventions).values(
                 seq=1, projection="p", version=1, aggregate_type="invoice", aggregate_id="i-1",
-                event_version=1, kind="evict", who="ada", at=NOW, before="1 Elm St",
+                event_version=1, kind="evict", operator="ada", at=NOW, before="1 Elm St",
             )
         )  # fmt: skip
     yield side
@@ -152,7 +152,7 @@ def test_a_login_of_postgresql_sees_what_its_role_does_in_any_tool(postgresql: S
                 for view in closed:
                     with pytest.raises(InsufficientPrivilege):
                         eve.execute(f"SELECT * FROM {view}".encode())
-                for table in ("event_archive_v1", "letter_v1"):
+                for table in ("event_archive_v1", "dead_letter_v1"):
                     with pytest.raises(InsufficientPrivilege):
                         eve.execute(f"SELECT * FROM projections.{table}".encode())
             postgresql.execute("DROP USER eve")

@@ -11,7 +11,7 @@ from verdict.model.source import Source
 from verdict.operations.status.read_side import SCATTERED as COMPLAINT
 from verdict.read_side.tables import skips
 from verdict.wire.response import Response
-from verdict.wire.skip_record import SkipRecord, Kind
+from verdict.wire.skip_record import Kind, SkipRecord
 
 SCATTERED = "SELECT aggregate_type, aggregate_id, partitions FROM misrouted_key ORDER BY 1, 2"
 
@@ -54,7 +54,12 @@ def test_where_a_person_has_accepted_more_partitions_nobody_complains_of_keys_th
 
     place = Source("order.commands", 4, 0)
     word = SkipRecord(
-        source=place, until=0, who="ada", why="more load", decided_at=5, kind=Kind.ACCEPTED
+        source=place,
+        until_offset=0,
+        operator="ada",
+        reason="more load",
+        decided_at=5,
+        kind=Kind.ACCEPTED,
     )
     with read_side.engine.begin() as connection:
         skips.copy(connection, [word])

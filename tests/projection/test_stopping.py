@@ -296,7 +296,11 @@ def test_what_kafka_has_dropped_for_good_is_passed_over_once_that_is_decided(
         assert lacking.apply(rest).applied == 0
         assert f"skip {TOPIC}:0:{until - 1} --reason" in str(lacking.failure), "what is undecided"
         made = SkipRecord(
-            source=Source(TOPIC, 0, until - 1), until=until, who="ada", why="gone", decided_at=NOW
+            source=Source(TOPIC, 0, until - 1),
+            until_offset=until,
+            operator="ada",
+            reason="gone",
+            decided_at=NOW,
         )
         with read_side.engine.begin() as connection:
             skips.copy(connection, [made])
@@ -328,8 +332,10 @@ def test_what_was_decided_before_a_run_began_is_no_reason_to_begin_again(
 
 
 def test_a_decision_that_is_written_down_stays_as_it_is(read_side: ReadSide) -> None:
-    made = SkipRecord(source=Source(TOPIC, 0, 3), until=4, who="ada", why="a bomb", decided_at=NOW)
-    for one in (made, replace(made, who="bob", why="me too")):
+    made = SkipRecord(
+        source=Source(TOPIC, 0, 3), until_offset=4, operator="ada", reason="a bomb", decided_at=NOW
+    )
+    for one in (made, replace(made, operator="bob", reason="me too")):
         with read_side.engine.begin() as connection:
             skips.copy(connection, [one])
 

@@ -194,23 +194,25 @@ def test_a_swap_tells_the_feed_in_what_the_versions_differ_and_nothing_else(
 def test_a_version_is_built_shown_and_kept_and_none_is_built_under_the_eyes_of_readers(
     built: ReadSide,
 ) -> None:
-    roles = "SELECT version, role FROM projection_version WHERE projection = 'us_holder' ORDER BY 1"
+    roles = (
+        "SELECT version, state FROM projection_version WHERE projection = 'us_holder' ORDER BY 1"
+    )
     seen = "SELECT version, previous FROM projection_live WHERE projection = 'us_holder'"
     with built.engine.begin() as connection:
         versions.build(connection, SECOND, "mine")
-    assert built.select(roles) == [(1, "live"), (2, "building")]
+    assert built.select(roles) == [(1, "live"), (2, "incomplete")]
     with built.engine.begin() as connection:
         assert versions.is_build(connection, SECOND, "mine")
         versions.finish(connection, SECOND)
         swap(connection, SECOND, FIRST)
-    assert (built.select(roles), built.select(seen)) == ([(1, "kept"), (2, "live")], [(2, 1)])
+    assert (built.select(roles), built.select(seen)) == ([(1, "previous"), (2, "live")], [(2, 1)])
 
     with built.engine.begin() as connection:
         for version in (FIRST, SECOND):
             versions.build(connection, version, "mine")
             assert not versions.is_build(connection, version, "mine")
         swap(connection, FIRST, SECOND)
-    assert (built.select(roles), built.select(seen)) == ([(1, "live"), (2, "kept")], [(1, 2)])
+    assert (built.select(roles), built.select(seen)) == ([(1, "live"), (2, "previous")], [(1, 2)])
 
 
 def test_a_version_that_has_a_feed_at_last_tells_of_all_groups(built: ReadSide) -> None:

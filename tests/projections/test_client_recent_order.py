@@ -22,7 +22,7 @@ from verdict.model.message import Event, iso_time
 from verdict.model.recorded_event import RecordedEvent
 
 A_BUY = Order("ada", "AAPL", "BUY", 10, 0, 150_00, "OPEN", placed_at=7)
-COLUMNS = """client, place, order_id, ticker, side, quantity, filled_quantity, limit_price_cents,
+COLUMNS = """client, rank, order_id, ticker, side, quantity, filled_quantity, limit_price_cents,
     status, placed_at"""
 
 
@@ -79,7 +79,7 @@ class Shown:
         self._applier.apply(self._log.batch())
         assert not self._applier.is_stopped
         return self._read_side.select(
-            "SELECT place, order_id FROM client_recent_order WHERE client = 'ada' ORDER BY place"
+            "SELECT rank, order_id FROM client_recent_order WHERE client = 'ada' ORDER BY rank"
         )
 
 
@@ -142,7 +142,7 @@ def test_a_change_is_shown_in_its_place(shown: Shown, read_side: ReadSide) -> No
     def at(seconds: int) -> str:
         return iso_time(START + seconds * SECOND)
 
-    found = read_side.select(f"SELECT {COLUMNS} FROM client_recent_order ORDER BY place")
+    found = read_side.select(f"SELECT {COLUMNS} FROM client_recent_order ORDER BY rank")
     assert found == [
         ("ada", 1, "order-3", "AAPL", "BUY", 10, 10, 150_00, "COMPLETED", at(3)),
         ("ada", 2, "order-2", "AAPL", "BUY", 10, 0, 150_00, "CANCELLED", at(2)),
@@ -236,8 +236,8 @@ class RecentOrders(Followed):
 
     def check(self, events: Sequence[RecordedEvent]) -> None:
         found = self.read_side.select(
-            "SELECT client, place, order_id, quantity, filled_quantity, status "
-            "FROM client_recent_order ORDER BY client, place"
+            "SELECT client, rank, order_id, quantity, filled_quantity, status "
+            "FROM client_recent_order ORDER BY client, rank"
         )
         assert found == oracle(events)
 

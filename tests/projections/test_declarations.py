@@ -81,7 +81,7 @@ def test_the_name_the_comment_and_the_key_follow_from_the_function() -> None:
         ("us_exchanges",),
     )
     assert us_holder.about == "Clients who hold at least one position on a US exchange now."
-    assert client_recent_order.key == ("client", "place")
+    assert client_recent_order.key == ("client", "rank")
     assert client_overview.id_column == "aggregate_id"
     assert us_holder_from_state.id_column == "position_id"
 

@@ -136,7 +136,9 @@ def test_a_till_s_record_that_a_person_skips_is_jumped_once(reacted: Reacted) ->
     [place] = {(m.partition() or 0, 1) for m in reacted.on(topics.named("POS"))}
     skipped = Source(topics.named("POS"), *place)
     options = {"bootstrap.servers": reacted.servers}
-    word = SkipRecord(source=skipped, until=2, who="ada", why="too large", decided_at=1)
+    word = SkipRecord(
+        source=skipped, until_offset=2, operator="ada", reason="too large", decided_at=1
+    )
     write_skips(options, topics, [word])
 
     reacted.run_to_the_end()
@@ -181,16 +183,18 @@ def test_outputs_without_a_progress_record_are_not_sent_again(reacted: Reacted) 
 @pytest.mark.long
 @pytest.mark.proves("P-07", "C-17")
 @pytest.mark.parametrize("left", [None, b"garbage"])
-def test_without_a_progress_record_reactions_begin_at_the_ends(reacted: Reacted, left: bytes | None) -> None:
+def test_without_a_progress_record_reactions_begin_at_the_ends(
+    reacted: Reacted, left: bytes | None
+) -> None:
     topics, query = reacted.topics, reactions_query(reactions_of(reacted.settings))
     day = [value for _, value in sales(9, seed=9) if b"InvoiceLineItems" in value]
     reacted.send(topics.named("POS"), [("till", day[0])])
     reacted.send(topics.named("shipment"), [("5582023", b"{}")])
     reacted.write_progress(query, left)
-    with pytest.raises(VerdictError, match=r"`verdict recover --begin reactions --reason …`"):
+    with pytest.raises(VerdictError, match=r"`verdict reset-progress policies --reason …`"):
         restart_from_progress(query, reacted.kafka)
 
-    wish = SkipRequest(who="ada", why="the topic was lost", at=1)
+    wish = SkipRequest(operator="ada", reason="the topic was lost", at=1)
     begin_without_progress(query, reacted.kafka, topics, wish, at_the_ends=True)
     reacted.send(topics.named("POS"), [("till", day[1])])
     reacted.run_to_the_end()
@@ -198,8 +202,8 @@ def test_without_a_progress_record_reactions_begin_at_the_ends(reacted: Reacted,
     [command] = reacted.on(topics.commands("invoice"))
     assert decode_command("invoice", command.value() or b"")["command_id"].endswith(":1")
     [decision] = read_skips(reacted.kafka.settings, topics)
-    assert (decision.who, decision.source.topic) == ("ada", topics.progress)
-    assert decision.why.endswith(": the topic was lost")
+    assert (decision.operator, decision.source.topic) == ("ada", topics.progress)
+    assert decision.reason.endswith(": the topic was lost")
 
 
 @pytest.mark.proves("C-11")
@@ -210,7 +214,9 @@ def test_a_retry_that_a_person_skips_is_jumped(reacted: Reacted) -> None:
     reacted.send(topics.retry, [("1", b"another service's"), ("1", b"the giant")])
     [number] = {message.partition() or 0 for message in reacted.on(topics.retry)}
     skipped = Source(topics.retry, number, 2)
-    word = SkipRecord(source=skipped, until=3, who="ada", why="too large", decided_at=1)
+    word = SkipRecord(
+        source=skipped, until_offset=3, operator="ada", reason="too large", decided_at=1
+    )
     write_skips(reacted.kafka.settings, topics, [word])
 
     reacted.run_to_the_end()

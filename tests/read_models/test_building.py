@@ -232,7 +232,7 @@ def test_who_builds_a_version_that_somebody_else_begins_anew_writes_no_row_more(
         build(followable, on_step=on_step)
 
     with engine.begin() as connection:
-        assert versions.of(connection, BUILT).role == VersionState.BUILDING
+        assert versions.of(connection, BUILT).state == VersionState.INCOMPLETE
         assert position.load(connection, BUILT) == {}
         for table in BUILT.tables:
             assert connection.execute(select(table)).all() == []

@@ -59,6 +59,6 @@ def test_it_is_said_and_no_position_is_written(
         building.build(BUILT, {TopicPartition("position.events", 0): 1})
 
     with engine.begin() as connection:
-        assert versions.of(connection, BUILT).role == VersionState.BUILDING
+        assert versions.of(connection, BUILT).state == VersionState.INCOMPLETE
         assert position.load(connection, BUILT) == {}
     engine.dispose()

@@ -204,7 +204,7 @@ def test_a_second_swap_is_refused_and_what_the_first_one_kept_is_there(
     )
     assert live_version(followable) == 1
     assert followable.read_side.holders() == {"ada": POSITIONS}
-    with pytest.raises(VerdictError, match=r"rolled back from v2 to v1 already.*swap us_holder"):
+    with pytest.raises(VerdictError, match=r"rolled back from v2 to v1 already.*promote us_holder"):
         beside.previous_version(level.engine, "us_holder", level.beside.at_version)
     again = beside.built_version(level.engine, "us_holder", level.beside.at_version)
     assert again.other.version == 2, "a swap shows it again"

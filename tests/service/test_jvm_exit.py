@@ -44,8 +44,8 @@ def test_records_that_it_died_of_are_named_with_the_way_past_them(tmp_path: Path
     assert said(tmp_path, 52, *giants) == (
         "the JVM of Spark ran out of memory (it ended with 52): order.commands:0:17 unpacks to "
         "400,000,000 bytes; retry:1:2 unpacks to more than a client takes; each start would meet "
-        "that again, nothing is lost: pass it over with `verdict recover --skip "
-        "order.commands:0:17 --skip retry:1:2 --reason '…'`, or give the JVM several times that "
+        "that again, nothing is lost: skip it with `verdict skip "
+        "order.commands:0:17 retry:1:2 --reason '…'`, or give the JVM several times that "
         "with driver_memory, now 1g"
     )
 

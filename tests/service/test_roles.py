@@ -35,7 +35,7 @@ def settings(tmp_path: Path) -> Settings:
 def test_one_process_has_all_roles_but_a_broker_when_kafka_is_elsewhere(settings: Settings) -> None:
     elsewhere = settings.model_copy(update={"bootstrap_servers": "kafka:9092"})
 
-    names = ("broker", "decider", "reactions", "lake", "read-models", "letters")
+    names = ("broker", "decider", "policies", "lake", "projections", "dead-letters")
     assert all_roles(settings).names == names
     assert all_roles(elsewhere).names == names[1:]
 
@@ -45,8 +45,8 @@ def test_one_process_has_all_roles_but_a_broker_when_kafka_is_elsewhere(settings
     ("first", "second"),
     [
         (("decider",), ("decider",)),
-        (("read-models",), ("read-models", "us_holder")),
-        (("read-models", "outcome", "us_holder"), ("read-models", "us_holder")),
+        (("projections",), ("projections", "us_holder")),
+        (("projections", "outcome", "us_holder"), ("projections", "us_holder")),
     ],
 )
 def test_two_of_a_kind_refuse_each_other(
@@ -61,16 +61,19 @@ def test_two_of_a_kind_refuse_each_other(
 
 def test_others_run_beside_it_but_nobody_who_has_them_all(settings: Settings) -> None:
     with ExitStack() as held:
-        take(alone(settings, "read-models", ["outcome"]), held)
-        take(alone(settings, "read-models", ["us_holder"]), held)
-        take(alone(settings, "letters"), held)
-        with pytest.raises(VerdictError, match="the folder of role letters"), ExitStack() as more:
+        take(alone(settings, "projections", ["outcome"]), held)
+        take(alone(settings, "projections", ["us_holder"]), held)
+        take(alone(settings, "dead-letters"), held)
+        with (
+            pytest.raises(VerdictError, match="the folder of role dead-letters"),
+            ExitStack() as more,
+        ):
             take(all_roles(settings), more)
 
 
 def test_a_recovery_takes_the_decider_alone(settings: Settings) -> None:
     with ExitStack() as held:
-        take(alone(settings, "letters"), held)
+        take(alone(settings, "dead-letters"), held)
         take(RoleSet((), require_whole_directory(settings.data_dir)), held)
         with pytest.raises(VerdictError, match="the folder of role decider"):
             take(alone(settings, "decider"), held)
@@ -81,7 +84,7 @@ def test_a_recovery_takes_the_decider_alone(settings: Settings) -> None:
     [
         ("recorder", "no role 'recorder': there are broker, decider, "),
         ("lake us_holder", "the role lake takes no names"),
-        ("read-models order", "no read model 'order': there are event_archive, outcome, "),
+        ("projections order", "no read model 'order': there are event_archive, outcome, "),
     ],
 )
 def test_what_there_is_not_is_named(settings: Settings, role: str, said: str) -> None:
@@ -106,7 +109,8 @@ def test_the_database_is_that_of_who_has_one(settings: Settings) -> None:
     announced(settings, AnnouncedService(os.getpid(), "kafka:1", None, roles=("broker",)))
     assert database_url(settings) == f"sqlite:///{settings.data_dir}/verdict.db"
     announced(
-        settings, AnnouncedService(os.getpid(), "kafka:1", "postgresql://db", roles=("letters",))
+        settings,
+        AnnouncedService(os.getpid(), "kafka:1", "postgresql://db", roles=("dead-letters",)),
     )
 
     assert database_url(settings) == "postgresql://db"
@@ -117,7 +121,7 @@ def test_who_was_killed_is_named_with_what_to_do(settings: Settings) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         pass
     announced(settings, AnnouncedService(ended.pid, "kafka:1", None, roles=("lake",)))
-    announced(settings, AnnouncedService(os.getpid(), "kafka:1", None, roles=("letters",)))
+    announced(settings, AnnouncedService(os.getpid(), "kafka:1", None, roles=("dead-letters",)))
 
     [found] = map(killed, killed_roles(settings.data_dir))
     assert found.startswith(f"the role lake, pid {ended.pid}, has ended without a last word")

@@ -41,7 +41,7 @@ FULL = StatusReport(
         ProjectionStatus(
             projection="q",
             version=1,
-            role="live",
+            state="live",
             lag=1,
             stopped_by="why",
             held=(BlockedAggregateStatus("order", "o-1", 3, 5, "2026-11-21T09:00:00.000Z", None),),
@@ -50,7 +50,7 @@ FULL = StatusReport(
     ),
     quarantines=QuarantinedAggregates(1, QuarantinedAggregate("order", "o-4", 2, "a gap")),
     scattered=ScatteredKeys(1, ScatteredAggregate("order", "o-2", 2)),
-    letters=DeadLettersStatus(1, 2, 0),
+    dead_letters=DeadLettersStatus(1, 2, 0),
     problems=(Problem("the lake stopped: no disk"),),
     answered={"ACCEPTED": 3},
     refused={"OVERFILL": 1},
@@ -71,7 +71,7 @@ def test_all_that_is_known_as_json() -> None:
         '"lag": 1, "open_at": null}], '
         '"processors": [{"processor": "lake", "generation": 1, "owner": "me", "lag": null, '
         '"reached": null}], '
-        '"projections": [{"projection": "q", "version": 1, "role": "live", "lag": 1, '
+        '"projections": [{"projection": "q", "version": 1, "state": "live", "lag": 1, '
         '"stopped_by": "why", "held": [{"aggregate_type": "order", "aggregate_id": "o-1", '
         '"version_needed": 3, "version_seen": 5, "found_at": "2026-11-21T09:00:00.000Z", '
         '"error": null}], "positions": [{"topic": "order.events", "partition": 0, '
@@ -80,7 +80,7 @@ def test_all_that_is_known_as_json() -> None:
         '"aggregate_id": "o-4", "version": 2, "error": "a gap"}}, '
         '"scattered": {"aggregates": 1, "first": {"aggregate_type": "order", '
         '"aggregate_id": "o-2", "partitions": 2}}, '
-        '"letters": {"waiting": 1, "parked": 2, "lag": 0}, '
+        '"dead_letters": {"waiting": 1, "parked": 2, "lag": 0}, '
         '"problems": ["the lake stopped: no disk"], "unreachable": false, "processes": [], '
         '"events": null, "answered": {"ACCEPTED": 3}, "refused": {"OVERFILL": 1}, '
         '"policy_rejections": [{"policy": "ship", "reason": "BUSINESS_RULE", '
@@ -93,7 +93,7 @@ def test_nothing_known_as_json() -> None:
     assert json_line(as_json(StatusReport(None, Path("/data")))).decode() == (
         '{"service": null, "data_dir": "/data", "decider": null, "commands": null, '
         '"processors": null, "projections": null, "quarantines": null, "scattered": null, '
-        '"letters": null, '
+        '"dead_letters": null, '
         '"problems": [], "unreachable": false, "processes": [], "events": null, '
         '"answered": null, "refused": null, "policy_rejections": null, "verified": null, '
         '"open_transactions": [], "starting": null}'

@@ -31,12 +31,12 @@ QUIET = StatusReport(None, Path("/data"))
 def projection(
     name: str,
     version: int = 1,
-    role: str = "live",
+    state: str = "live",
     lag: int | None = 0,
     stopped_by: str | None = None,
     held: tuple[BlockedAggregateStatus, ...] = (),
 ) -> ProjectionStatus:
-    return ProjectionStatus(name, version, role, lag, stopped_by, held, ())
+    return ProjectionStatus(name, version, state, lag, stopped_by, held, ())
 
 
 def processor(name: str, lag: int) -> ProcessorStatus:
@@ -84,9 +84,9 @@ def test_who_has_read_further_than_kafka_goes_is_named() -> None:
         service=None,
         data_dir=Path("/data"),
         commands=(commands(3), commands(-2)),
-        processors=(processor("lake", -1), processor("reactions", 0)),
+        processors=(processor("lake", -1), processor("policies", 0)),
         projections=(projection("outcome", lag=-7), projection("us_holder", 2, lag=None)),
-        letters=DeadLettersStatus(0, 0, -4),
+        dead_letters=DeadLettersStatus(0, 0, -4),
     )
 
     said = [problem.split(" offsets")[0] for problem in problems_of(found)]
@@ -95,7 +95,7 @@ def test_who_has_read_further_than_kafka_goes_is_named() -> None:
         "the decider has read 2",
         "the lake has read 1",
         "projection outcome v1 has read 7",
-        "the intake of letters has read 4",
+        "the intake of dead letters has read 4",
     ]
     assert list(problems_of(QUIET)) == []
 
@@ -108,11 +108,11 @@ def test_who_is_stopped_is_named_with_why() -> None:
             projection("a", stopped_by="no disk"),
             projection("b", held=(held(None), held("odd"))),
             projection("c", 2, held=(held("odd"),)),
-            projection("d", 3, role="built", stopped_by="nobody reads it"),
+            projection("d", 3, state="candidate", stopped_by="nobody reads it"),
         ),
         quarantines=QuarantinedAggregates(3, QuarantinedAggregate("order", "o-4", 2, "a gap")),
         scattered=ScatteredKeys(2, ScatteredAggregate("order", "o-2", 3)),
-        letters=DeadLettersStatus(5, 1, 0),
+        dead_letters=DeadLettersStatus(5, 1, 0),
     )
 
     assert [problem.partition(";")[0] for problem in problems_of(found)] == [

@@ -9,12 +9,12 @@ from verdict.operations.status.status import PolicyRejections
 from verdict.wire.partitions import TopicPartition
 
 ROWS: dict[str, list[tuple[Any, ...]]] = {
-    read_side.POSITIONS: [("a", 1, "t", 0, 5), ("a", 2, "t", 0, 3), ("letters", 1, "d", 0, 1)],
+    read_side.POSITIONS: [("a", 1, "t", 0, 5), ("a", 2, "t", 0, 3), ("dead-letters", 1, "d", 0, 1)],
     read_side.VERSIONS: [
         ("a", 1, "live", None),
-        ("a", 2, "built", "no disk"),
+        ("a", 2, "candidate", "no disk"),
         ("b", 2, "live", None),
-        ("b", 3, "building", None),
+        ("b", 3, "incomplete", None),
     ],
     read_side.FOLLOWED: [("a", "t"), ("b", "t")],
     read_side.HELD: [("a", 1, "order", "o-1", 3, 5, "2026-11-21T09:00:00.000Z", None)],
@@ -49,12 +49,12 @@ def test_every_version_has_its_role_its_errors_and_its_lag() -> None:
     live, built = (TOLD.projection("a", version, ENDS) for version in (1, 2))
 
     assert [*TOLD.versions] == [("a", 1), ("a", 2), ("b", 2), ("b", 3)]
-    assert (live.role, live.stopped_by, [one.aggregate_id for one in live.held]) == (
+    assert (live.state, live.stopped_by, [one.aggregate_id for one in live.held]) == (
         "live",
         None,
         ["o-1"],
     )
-    assert (built.role, built.stopped_by, built.held) == ("built", "no disk", ())
+    assert (built.state, built.stopped_by, built.held) == ("candidate", "no disk", ())
     assert built.lag == 4
 
 
@@ -67,7 +67,7 @@ def test_what_the_live_one_has_not_begun_to_read_is_in_its_lag() -> None:
 def test_all_that_there_is_is_in_the_lag_of_one_that_is_being_built() -> None:
     building = TOLD.projection("b", 3, ENDS)
 
-    assert (building.role, building.lag, building.positions) == ("building", 7 + 4, ())
+    assert (building.state, building.lag, building.positions) == ("incomplete", 7 + 4, ())
 
 
 def test_quarantined_aggregates_are_counted_and_the_first_is_named() -> None:

@@ -25,8 +25,8 @@ def commands(end: int, lag: int) -> CommandsStatus:
     return CommandsStatus("order.commands", 0, end - lag, end, lag)
 
 
-def projection(lag: int | None, role: str = "live") -> ProjectionStatus:
-    return ProjectionStatus("outcome", 1, role, lag, None, (), ())
+def projection(lag: int | None, state: str = "live") -> ProjectionStatus:
+    return ProjectionStatus("outcome", 1, state, lag, None, (), ())
 
 
 QUIET = StatusReport(
@@ -34,8 +34,8 @@ QUIET = StatusReport(
     data_dir=Path("/data"),
     commands=(commands(7, 0),),
     processors=(ProcessorStatus("lake", 1, "me", 0),),
-    projections=(projection(0), projection(9, "built")),
-    letters=DeadLettersStatus(3, 1, 0),
+    projections=(projection(0), projection(9, "candidate")),
+    dead_letters=DeadLettersStatus(3, 1, 0),
 )
 
 
@@ -45,7 +45,7 @@ def test_the_lag_is_of_all_together_and_unknown_when_one_is() -> None:
     assert QUIET.lag == 0
     assert busy.lag == 5
     assert replace(QUIET, projections=(projection(None),)).lag is None
-    assert replace(QUIET, letters=None).lag is None
+    assert replace(QUIET, dead_letters=None).lag is None
     assert replace(QUIET, commands=None).lag is None
 
 
@@ -56,7 +56,7 @@ def test_the_lag_is_of_all_together_and_unknown_when_one_is() -> None:
         (None, QUIET, False),
         (replace(QUIET, commands=(commands(6, 0),)), QUIET, False),
         (QUIET, replace(QUIET, projections=(projection(1),)), False),
-        (replace(QUIET, letters=None), replace(QUIET, letters=None), False),
+        (replace(QUIET, dead_letters=None), replace(QUIET, dead_letters=None), False),
     ],
 )
 def test_it_takes_two_looks_with_nothing_left_and_nothing_new(

@@ -35,8 +35,8 @@ from verdict.settings.settings import Settings
 from verdict.testing import InMemory, LogRecord, Service
 from verdict.testing.read_side import FILE
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.headers import pairs
 from verdict.wire.dead_letter_record import RETRY_ATTEMPT, RETRY_POLICY, Pairs
+from verdict.wire.headers import pairs
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.records import decode, encode
 from verdict.wire.reply import REPLY_TO

@@ -58,7 +58,7 @@ from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.progress_record import ProgressRecord, ShardState
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Rejection, Response, Status
-from verdict.wire.skip_record import DamagedAggregate, SkipRecord, Kind
+from verdict.wire.skip_record import DamagedAggregate, Kind, SkipRecord
 
 NOON = 1_795_262_400_000  # 2026-11-21T12:00:00Z
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -222,14 +222,14 @@ PLACED_PROGRESS = replace(
 )
 DECISION = SkipRecord(
     source=AT,
-    until=AT.offset + 1,
-    who="ada",
-    why="a disk had flipped a bit",
+    until_offset=AT.offset + 1,
+    operator="ada",
+    reason="a disk had flipped a bit",
     decided_at=NOON,
 )
 QUARANTINE = replace(
     DECISION,
-    until=AT.offset,
+    until_offset=AT.offset,
     kind=Kind.QUARANTINED,
     aggregate=DamagedAggregate("order", "order-1", 3, 7, "version 4 follows version 2"),
 )
@@ -273,7 +273,9 @@ def _examples() -> Iterator[Example]:
     for record in (RESPONSE, REJECTION, DEAD_LETTER, PROGRESS, DECISION):
         kind: Any = type(record)
         yield Example(kind.__name__, record, encode, partial(decode, kind))
-    yield Example("ProgressRecord of a cluster", PLACED_PROGRESS, encode, partial(decode, ProgressRecord))
+    yield Example(
+        "ProgressRecord of a cluster", PLACED_PROGRESS, encode, partial(decode, ProgressRecord)
+    )
     yield Example("Decision about a quarantine", QUARANTINE, encode, partial(decode, SkipRecord))
     for aggregate_type, happened in EVENTS.items():
         for event in happened:

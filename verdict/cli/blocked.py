@@ -37,38 +37,38 @@ def show_blocked(id: Id, json: Json = False) -> None:
 
 
 @app.command()
-def edit(id: Id, file: Document, why: Why, by: Who = None) -> None:
+def edit(id: Id, file: Document, reason: Why, by: Who = None) -> None:
     """Set another payload for the event, in this projection only; the log is not changed.
 
     It also counts when the projection is built again. A payload that the event's class refuses is
     refused here. `retry` applies it.
     """
     with repair(settings_of()) as on:
-        note(on.blocked.edit(id, file.read(), operator_identity(by, why)))
+        note(on.blocked.edit(id, file.read(), operator_identity(by, reason)))
 
 
 @app.command()
-def retry(id: Id, by: Who = None, why: WhyIfAny = None) -> None:
+def retry(id: Id, by: Who = None, reason: WhyIfAny = None) -> None:
     """Apply the event now, and those that wait behind it; exit code 1 when it fails again."""
     with repair(settings_of()) as on:
-        note(on.blocked.retry(id, operator_identity(by, why)))
+        note(on.blocked.retry(id, operator_identity(by, reason)))
 
 
 @app.command()
-def skip(id: Id, why: Why, all_behind: All = False, by: Who = None) -> None:
+def skip(id: Id, reason: Why, all_behind: All = False, by: Who = None) -> None:
     """Skip the event, or versions that never came, in this projection; later ones are applied.
 
     It also counts when the projection is built again.
     """
     with repair(settings_of()) as on:
-        note(on.blocked.skip(id, operator_identity(by, why), all_behind))
+        note(on.blocked.skip(id, operator_identity(by, reason), all_behind))
 
 
 @app.command()
-def accept(id: Id, why: Why, by: Who = None) -> None:
+def accept(id: Id, reason: Why, by: Who = None) -> None:
     """Let `export` go on with the aggregate as it was before that event.
 
     It stays blocked. Its event can still come, be edited or be skipped.
     """
     with repair(settings_of()) as on:
-        note(on.blocked.accept(id, operator_identity(by, why)))
+        note(on.blocked.accept(id, operator_identity(by, reason)))

@@ -38,28 +38,28 @@ def show_dead_letter(id: Id, json: Json = False) -> None:
 
 
 @app.command()
-def edit(id: Id, file: Document, why: Why, by: Who = None) -> None:
+def edit(id: Id, file: Document, reason: Why, by: Who = None) -> None:
     """Set another value for it; the file is the whole value. It stays parked until `replay`."""
     with repair(settings_of()) as on:
-        note(on.dead_letters.edit(id, file.read(), operator_identity(by, why)))
+        note(on.dead_letters.edit(id, file.read(), operator_identity(by, reason)))
 
 
 @app.command()
-def replay(id: Id, by: Who = None, why: WhyIfAny = None) -> None:
+def replay(id: Id, by: Who = None, reason: WhyIfAny = None) -> None:
     """Let the running service send it again."""
     with repair(settings_of()) as on:
-        note(on.dead_letters.replay(id, operator_identity(by, why)))
+        note(on.dead_letters.replay(id, operator_identity(by, reason)))
 
 
 @app.command()
-def park(id: Id, why: Why, by: Who = None) -> None:
+def park(id: Id, reason: Why, by: Who = None) -> None:
     """Stop the retries of one that waits; `replay` sends it again."""
     with repair(settings_of()) as on:
-        note(on.dead_letters.park(id, operator_identity(by, why)))
+        note(on.dead_letters.park(id, operator_identity(by, reason)))
 
 
 @app.command()
-def skip(id: Id, why: Why, by: Who = None) -> None:
+def skip(id: Id, reason: Why, by: Who = None) -> None:
     """Give it up; it stays on the topic `dead-letters`."""
     with repair(settings_of()) as on:
-        note(on.dead_letters.skip(id, operator_identity(by, why)))
+        note(on.dead_letters.skip(id, operator_identity(by, reason)))

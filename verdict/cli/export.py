@@ -42,10 +42,12 @@ def export(
 ) -> None:
     """Write a read model as of some position: a JSON record per row, in the order of the keys.
 
-    The last record is the completion progress record: `as_of` (what was asked, and the position that it came
+    The last record is the completion progress record: `as_of` (what was asked, and the position
+    that it came
     to), `count`, and `checksum`, SHA-256 over the lines before it. The same time or position gives
     the same bytes again, whatever happened since. On a topic a row's key is its record's key, a
-    JSON array where it is of several columns, and that of the progress record is `verdict:materialised`.
+    JSON array where it is of several columns, and that of the progress record is
+    `verdict:materialised`.
     """
     asked = _parsed(as_of)
     settings = settings_of()

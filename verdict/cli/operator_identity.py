@@ -1,4 +1,4 @@
-"""Who decides something that is kept for ever, and why: options of the verbs that do."""
+"""Who decides something that is kept for ever, and reason: options of the verbs that do."""
 
 from getpass import getuser
 from typing import Annotated
@@ -22,20 +22,20 @@ Document = Annotated[
 MOST_CHARACTERS = 1_000
 
 
-def operator_identity(who: str | None, why: str | None) -> OperatorIdentity:
+def operator_identity(operator: str | None, reason: str | None) -> OperatorIdentity:
     """Return the person, and the reason on one line.
 
     Raises:
         BadParameter: The reason is blank, or nobody can tell who it is; or one of the two is no
             text, or too long to be shown wherever it counts.
     """
-    if why is not None and not (why := _kept(why, "--reason")):
-        raise typer.BadParameter("say why", param_hint="--reason")
+    if reason is not None and not (reason := _kept(reason, "--reason")):
+        raise typer.BadParameter("give the reason", param_hint="--reason")
     try:
-        return OperatorIdentity(_kept(who or getuser(), "--operator"), why)
+        return OperatorIdentity(_kept(operator or getuser(), "--operator"), reason)
     except (KeyError, OSError) as error:  # a container may run as a user without a name
         raise typer.BadParameter(
-            "this user has no name: say who", param_hint="--operator"
+            "this user has no name: name the operator", param_hint="--operator"
         ) from error
 
 

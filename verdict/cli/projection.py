@@ -44,9 +44,9 @@ def list_projections(
             show_json(as_json(one))
         return
     numbers = ("version", "lag", "held")
-    shown = table("projection", "version", "role", "lag", "held", "stopped", numbers=numbers)
+    shown = table("projection", "version", "state", "lag", "held", "stopped", numbers=numbers)
     rows = (
-        [one.projection, one.version, one.role, one.lag, len(one.held), one.stopped_by]
+        [one.projection, one.version, one.state, one.lag, len(one.held), one.stopped_by]
         for one in found
     )
     show(add_rows(shown, rows))
@@ -67,7 +67,7 @@ def status(name: Name, json: Json = False) -> None:
 
 
 def _show_status(found: ProjectionStatus) -> None:
-    show(f"{found.projection} v{found.version}, {found.role}, lag {found.lag}")
+    show(f"{found.projection} v{found.version}, {found.state}, lag {found.lag}")
     if found.stopped_by:
         show(Text(f"! {found.stopped_by}", "red"))
     numbers = ("partition", "next_offset", "lag")
@@ -96,7 +96,7 @@ def rebuild(
         made = rebuilder.rebuild()
     note(
         f"{messages.built(made)}: `verdict projection verify {name}` compares them, "
-        f"`… swap {name}` puts it in place"
+        f"`verdict projection promote {name}` shows it to readers"
     )
 
 
@@ -117,7 +117,7 @@ def verify(
 
 
 @app.command()
-def swap(
+def promote(
     name: Name,
     accept_differences: Accept = False,
 ) -> None:
@@ -127,7 +127,7 @@ def swap(
     With --accept-differences nothing is compared.
     """
     with _rebuilder(name) as rebuilder:
-        put = rebuilder.swap(accept_differences)
+        put = rebuilder.promote(accept_differences)
     note(messages.promoted_message(put))
 
 
@@ -135,9 +135,9 @@ def swap(
 def rollback(
     name: Name,
 ) -> None:
-    """Let readers see the version before the last swap again, brought up to date first.
+    """Let readers see the version before the last promotion again, brought up to date first.
 
-    Only one is kept, so a second rollback is refused; `swap` shows the later version again.
+    Only one is kept, so a second rollback is refused; `promote` shows the later version again.
     """
     with _rebuilder(name) as rebuilder:
         put = rebuilder.rollback()

@@ -112,9 +112,9 @@ def _page(found: StatusReport) -> Iterator[Part]:
         yield from (_processors(found.processors), Text())
     if found.projections:
         yield from (_projections(found.projections), Text())
-    if letters := found.letters:
+    if letters := found.dead_letters:
         counted = f"{letters.waiting} waiting, {letters.parked} parked, lag {letters.lag}"
-        yield Text(f"letters  {counted}")
+        yield Text(f"dead letters  {counted}")
     if found.verified:
         yield Text(f"verified {found.verified}")
     if found.policy_rejections:
@@ -165,7 +165,7 @@ def _processors(processors: Sequence[ProcessorStatus]) -> Table:
 
 def _projections(projections: Sequence[ProjectionStatus]) -> Table:
     numbers = ("version", "lag", "held")
-    live = (one for one in projections if one.role == "live")
+    live = (one for one in projections if one.state == "live")
     rows = ([one.projection, one.version, one.lag, len(one.held), _state(one)] for one in live)
     return add_rows(table("projection", *numbers, "state", numbers=numbers), rows)
 

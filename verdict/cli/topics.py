@@ -19,7 +19,7 @@ from verdict.operations.status.topics import topic_differences
 from verdict.service.ensured_topics import create_topics
 from verdict.service.known_progress import require_same_log
 from verdict.streaming.event_log.skip_log import accepted_partitions, read_skips, write_skips
-from verdict.wire.skip_record import SkipRecord, Kind
+from verdict.wire.skip_record import Kind, SkipRecord
 
 app = typer.Typer(add_completion=False)
 
@@ -66,7 +66,7 @@ def check(json: Json = False) -> None:
 
 
 @app.command()
-def accept(topic: Name, why: Why, by: Who = None) -> None:
+def accept(topic: Name, reason: Why, by: Who = None) -> None:
     """Accept that somebody added partitions to a topic; Kafka cannot remove them.
 
     On a topic of commands the keys have moved. So first let the service decide all that was sent
@@ -74,7 +74,7 @@ def accept(topic: Name, why: Why, by: Who = None) -> None:
     another order than they were sent in. To any other topic verdict writes as before, and only
     notes who accepted it. The note stays on the skips topic.
     """
-    settings, person = settings_of(), operator_identity(by, why)
+    settings, person = settings_of(), operator_identity(by, reason)
     options, topics = kafka_options(settings), settings.topics
     progress = decider_progress(settings)
     decided = progress.offsets if progress else {}
@@ -96,7 +96,8 @@ def accept(topic: Name, why: Why, by: Who = None) -> None:
     at = wall_clock()
     decisions = [
         SkipRecord(
-            source=Source(topic, one, 0), until=0, who=person.who, why=why, decided_at=at,
+            source=Source(topic, one, 0), until_offset=0, operator=person.operator, reason=reason,
+            decided_at=at,
             kind=Kind.ACCEPTED,
         )
         for one in added

@@ -138,21 +138,21 @@ def _still(look: StatusSample) -> Iterable[Value | None]:
 
 def _projection_lag(look: StatusSample) -> Iterable[Value | None]:
     for one in look.standing.projections or ():
-        yield _known((one.projection, str(one.version), one.role), one.lag)
+        yield _known((one.projection, str(one.version), one.state), one.lag)
 
 
 def _projection_stopped(look: StatusSample) -> Iterable[Value]:
     for one in look.standing.projections or ():
-        yield (one.projection, str(one.version), one.role), one.stopped_by is not None
+        yield (one.projection, str(one.version), one.state), one.stopped_by is not None
 
 
 def _held(look: StatusSample) -> Iterable[Value]:
     for one in look.standing.projections or ():
-        yield (one.projection, str(one.version), one.role), len(one.held)
+        yield (one.projection, str(one.version), one.state), len(one.held)
 
 
 def _letters(look: StatusSample) -> Iterable[Value]:
-    if (letters := look.standing.letters) is not None:
+    if (letters := look.standing.dead_letters) is not None:
         yield from ((("waiting",), letters.waiting), (("parked",), letters.parked))
 
 
@@ -172,7 +172,7 @@ def _by_reason(look: StatusSample, counted: Callable[[PolicyRejections], int]) -
 
 
 PLACE = ("topic", "partition")
-VERSION = ("projection", "version", "role")
+VERSION = ("projection", "version", "state")
 REJECTED = ("policy", "reason")
 
 METRICS = (
@@ -182,24 +182,27 @@ METRICS = (
         "verdict_problems", "What somebody should look after, as the page lists.", (), _problems
     ),
     Metric(
-        "verdict_component_stopped", "1 when a part of the service is stopped.", ("part",), _stopped
+        "verdict_component_stopped",
+        "1 when a part of the service is stopped.",
+        ("component",),
+        _stopped,
     ),
     Metric(
         "verdict_lag_records",
         "What waits for a part, in offsets: a transaction takes one more than its records.",
-        ("part",),
+        ("component",),
         _lag,
     ),
     Metric(
         "verdict_lag_seconds",
         "Since when what waits for a part has been there, as scrapes and page saw it.",
-        ("part",),
+        ("component",),
         _seconds,
     ),
     Metric(
         "verdict_no_progress_seconds",
         "For how long a part has taken nothing while something waited.",
-        ("part",),
+        ("component",),
         _still,
     ),
     Metric("verdict_commands_sent_total", "Commands that were sent, in offsets.", PLACE, _ends),

@@ -153,15 +153,17 @@ class Pages:
         """Show why a command ended as it did; an id of something else is searched for."""
         with self.reader(request) as reader:
             found = why(self._settings.application, reader, id)
-        return self.shown(request, "why", {"id": id, "found": found}) if found else _searched(id)
+        return (
+            self.shown(request, "explain", {"id": id, "found": found}) if found else _searched(id)
+        )
 
-    def refusals(self, request: Request, reason: Text = "") -> Response:
+    def rejections(self, request: Request, reason: Text = "") -> Response:
         """Show how often what was refused, and the newest of a reason."""
         with self.reader(request) as reader:
             grouped = rows(reader, REFUSALS)
             newest = rows(reader, REFUSED, SHOWN, reason=reason) if reason else []
         told = {"grouped": grouped, "newest": newest, "reason": reason, "among": NEWEST}
-        return self.shown(request, "refusals", told)
+        return self.shown(request, "rejections", told)
 
     def projections(self, request: Request) -> Response:
         """Show every version of every projection."""
@@ -236,7 +238,7 @@ def add_pages(page: FastAPI, settings: Settings, watch: StatusSampler) -> Pages:
         "/aggregate": pages.life,
         "/flow": pages.flow,
         "/explain": pages.why,
-        "/rejections": pages.refusals,
+        "/rejections": pages.rejections,
         "/projections": pages.projections,
         "/projections/live": pages.live_projections,
         "/sql": pages.sql,

@@ -144,8 +144,10 @@ def _acted(settings: Settings, kind: ItemKind, id: str, form: Form) -> str:
     name = form.get("action", "")
     if name not in kind.actions:
         raise InvalidFormError(f"nothing was done: {name!r} is none of {', '.join(kind.actions)}")
-    who, why = form.get("who", "").strip(), form.get("why", "").strip()
-    if not who or (name == "skip" and not why):
-        raise InvalidFormError("nothing was done: say who decides, and why; both are recorded")
+    operator, reason = form.get("operator", "").strip(), form.get("reason", "").strip()
+    if not operator or (name == "skip" and not reason):
+        raise InvalidFormError(
+            "nothing was done: name the operator and give the reason; both are recorded"
+        )
     with repair(settings) as on:
-        return kind.actions[name](on, id, form, OperatorIdentity(who, why or None))
+        return kind.actions[name](on, id, form, OperatorIdentity(operator, reason or None))

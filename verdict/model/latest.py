@@ -6,14 +6,14 @@ from typing import Generic
 from verdict.model.aggregate import InvalidApplicationError
 from verdict.model.rows import EvolveByType, Row, require_fields
 
-PLACE = "place"  # the column of it
+RANK = "rank"  # the column of it
 
 
 @dataclass(frozen=True)
 class Latest(Generic[Row]):
     """The newest rows of each group, as they are now.
 
-    The view shows the group, the place (1 is the newest), the id of the aggregate, then the other
+    The view shows the group, the rank (1 is the newest), the id of the aggregate, then the other
     fields in their order. When a shown row goes, the next older one comes back.
 
     Args:

@@ -14,7 +14,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast, get_origin, get_type_
 
 from verdict.model.aggregate import NAME, InvalidApplicationError
 from verdict.model.groups import Groups
-from verdict.model.latest import PLACE, Latest
+from verdict.model.latest import RANK, Latest
 from verdict.model.rows import Rows
 from verdict.model.state_topic import StateTopic
 
@@ -70,7 +70,7 @@ class Declaration(Generic[Settings, Kind]):
             taken, names = ({*FEED} if kind.feed else set()), {kind.key}
         else:
             taken, names = {self.id_column}, {*kind.row._fields}
-            taken |= {PLACE} if isinstance(kind, Latest) else set()
+            taken |= {RANK} if isinstance(kind, Latest) else set()
         if clash := sorted(taken & names):
             raise InvalidApplicationError(
                 f"projection {self.name!r} has a column {clash[0]!r} of its own, and so has the "
@@ -122,7 +122,7 @@ class Declaration(Generic[Settings, Kind]):
         if isinstance(kind, Groups):
             return (kind.key,)
         if isinstance(kind, Latest):
-            return kind.by, PLACE
+            return kind.by, RANK
         return ("aggregate_type", self.id_column) if self.type_name is None else (self.id_column,)
 
 

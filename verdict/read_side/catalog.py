@@ -59,7 +59,10 @@ def declared(
     application: Application, chosen: Mapping[str, object] | None = None
 ) -> Mapping[str, AtVersion]:
     """Return the read models, as functions of their version."""
-    return {name: at_version(one, chosen or {}) for name, one in declared_projections(application).items()}
+    return {
+        name: at_version(one, chosen or {})
+        for name, one in declared_projections(application).items()
+    }
 
 
 def projections(

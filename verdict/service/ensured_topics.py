@@ -25,8 +25,8 @@ def create_topics(settings: Settings, kafka: KafkaConfig) -> list[str]:
     """Create the topics that are missing, and no progress record knows; return their names.
 
     Raises:
-        DifferentLogError: A progress record or the read side is of another cluster, or of other topics;
-            nothing was created.
+        DifferentLogError: A progress record or the read side is of another cluster, or of other
+            topics; nothing was created.
         OtherOwnerError: The topics are another deployment's; nothing was created.
         UnreachableError, TimedOutError, VerdictError: As for `TopicAdmin.create_missing`.
     """
@@ -37,7 +37,7 @@ def create_topics(settings: Settings, kafka: KafkaConfig) -> list[str]:
 
 
 def ensure_topics(settings: Settings, kafka: KafkaConfig) -> ProgressRecord | None:
-    """Create as `create_topics` does, own and check everything against settings and progress record.
+    """Create as `create_topics` does, own and check everything against settings and progress.
 
     Raises:
         TopicSettingsError: Lists every difference.

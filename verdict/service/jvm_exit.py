@@ -40,9 +40,9 @@ def _told(code: int, found: Sequence[OversizedRecord], settings: Settings, log: 
         )
     more = f"give the JVM several times that with driver_memory, now {settings.driver_memory}"
     passable = {*settings.topics.every_commands(), *settings.topics.inbound, settings.topics.retry}
-    skips = [f"--skip {one.source}" for one in found if one.source.topic in passable]
+    skips = [str(one.source) for one in found if one.source.topic in passable]
     if len(skips) == len(found):
-        more = f"pass it over with `verdict recover {' '.join(skips)} --reason '…'`, or {more}"
+        more = f"skip it with `verdict skip {' '.join(skips)} --reason '…'`, or {more}"
     return (
         f"the JVM of Spark ran out of memory (it ended with {code}): {'; '.join(map(str, found))}; "
         f"each start would meet that again, nothing is lost: {more}"
@@ -86,6 +86,6 @@ def _of_the_read_side(settings: Settings) -> Iterator[tuple[TopicPartition, int]
     except UnreachableError:  # then nothing is read for it
         return
     for version in versions:
-        if version.role == VersionState.LIVE:
+        if version.state == VersionState.LIVE:
             for one in version.positions:
                 yield TopicPartition.of(one), one.next_offset

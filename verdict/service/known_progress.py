@@ -1,4 +1,4 @@
-"""The progress records of all queries of a deployment, and that they are of the log that there is."""
+"""The progress of all queries of a deployment, and that they are of the log that there is."""
 
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.reactions.policies.query import reactions_of, reactions_query
@@ -22,8 +22,11 @@ def require_same_log(settings: Settings, kafka: KafkaConfig) -> None:
     """Return if the topics are those that each progress record of the deployment speaks of.
 
     Raises:
-        DifferentLogError: Some are gone, or others now; all that any progress record knows are named.
+        DifferentLogError: Some are gone, or others now; all that any progress record knows are
+            named.
         UnreachableError: Kafka does not answer.
     """
     progress_records = [(query, readable_progress(kafka, query)) for query in queries_of(settings)]
-    require_log_of([(query, progress) for query, progress in progress_records if progress is not None], kafka)
+    require_log_of(
+        [(query, progress) for query, progress in progress_records if progress is not None], kafka
+    )

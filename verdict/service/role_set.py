@@ -62,7 +62,7 @@ def alone(settings: Settings, name: str, chosen: Sequence[str] = ()) -> RoleSet:
     """
     role = next((one for one in ROLES if one.name == name), None)
     if role is None:
-        if name == "page":
+        if name in ("page", "serve"):
             raise InvalidSettingsError("the page is no role, it runs by itself: `verdict serve`")
         raise InvalidSettingsError(
             f"no role {name!r}: there are {', '.join(r.name for r in ROLES)}"
@@ -103,7 +103,7 @@ def _place(settings: Settings, role: Role, chosen: Sequence[str]) -> WorkingDire
     if role is not PROJECTIONS:
         if chosen:
             raise InvalidSettingsError(
-                f"the role {role.name} takes no names: only read-models does"
+                f"the role {role.name} takes no names: only projections does"
             )
         return directory_of(settings.data_dir, (role.name,))
     known = declared_projections(settings.application)

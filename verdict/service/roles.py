@@ -122,7 +122,7 @@ def policies_components(context: RoleContext) -> Iterator[Supervisor]:
     ground, topics = context.ground, context.settings.topics
     known = () if ground.progress is None else decided_aggregates(ground.progress, topics)
     processor = start_reactions(ground, context.settings, with_history=[*map(topics.events, known)])
-    yield context.supervise("reactions", processor)
+    yield context.supervise("policies", processor)
 
 
 def lake_components(context: RoleContext) -> Iterator[Supervisor]:
@@ -152,9 +152,9 @@ def dead_letters_components(context: RoleContext) -> Iterator[Supervisor]:
         allowed=settings.retry_topics,
         poll_s=settings.retry_poll_ms / 1000,
     )
-    thread = StepThread("intake of letters", intake)
+    thread = StepThread("dead-letter intake", intake)
     yield context.supervise(thread.name, thread, is_ready=intake.caught_up.is_set)
-    thread = StepThread("dispatch of letters", dispatch)
+    thread = StepThread("dead-letter dispatch", dispatch)
     yield context.supervise(thread.name, thread)
 
 
@@ -188,14 +188,14 @@ LAKE = Role(
     components=lake_components,
     is_there=lambda settings: settings.application.lake is not None,
 )
-PROJECTIONS = Role(name="read-models", components=projections_components, database=True)
+PROJECTIONS = Role(name="projections", components=projections_components, database=True)
 
 ROLES = (
     BROKER,
     Role(name=DECIDER, components=decider_components),
-    Role(name="reactions", components=policies_components),
+    Role(name="policies", components=policies_components),
     LAKE,
     PROJECTIONS,
-    Role(name="letters", components=dead_letters_components, spark=False, database=True),
+    Role(name="dead-letters", components=dead_letters_components, spark=False, database=True),
 )
 """In the order in which they start; they stop in reverse."""

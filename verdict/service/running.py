@@ -193,7 +193,9 @@ class ServiceProcess:
         laid = self._laid = self._lay(held)
         kafka, topics = laid.kafka, settings.topics
         if DECIDER in role_set.names and isinstance(laid, Runtime) and laid.progress is not None:
-            require_known_aggregates(laid.progress, topics)  # before views are made of what it knows
+            require_known_aggregates(
+                laid.progress, topics
+            )  # before views are made of what it knows
         if role_set.spark or role_set.database:  # a broker alone must run while topics are repaired
             self._log_watch = LogWatch(kafka, topics.of_the_log())
             watch = TransactionWatch(kafka, [topic.name for topic in topics.all()])

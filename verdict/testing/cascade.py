@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from verdict.reactions.policies.reaction import Reactions
 from verdict.testing.log import LogRecord, MemoryLog
-from verdict.wire.headers import pairs
 from verdict.wire.dead_letter_record import RETRY_ATTEMPT, RETRY_POLICY, Pairs
+from verdict.wire.headers import pairs
 from verdict.wire.reply import REPLY_TO
 from verdict.wire.topics import OUTPUT_BYTES
 from verdict.write_side.decide.handle import Limits

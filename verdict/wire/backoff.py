@@ -4,8 +4,8 @@ import math
 import re
 from collections.abc import Callable, Mapping
 
-from verdict.wire.error_text import kind_and_text
 from verdict.wire.dead_letter_record import DeadLetterRecord
+from verdict.wire.error_text import kind_and_text
 
 LONGEST_S = 366 * 24 * 3600.0
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}

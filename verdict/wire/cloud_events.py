@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from verdict.model.recorded_event import RecordedEvent
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.headers import NUL, Headers, joined
 from verdict.wire.dead_letter_record import RETRY_ATTEMPT, RETRY_ATTEMPTS, RETRY_TOPIC
+from verdict.wire.headers import NUL, Headers, joined
 
 CONTENT_TYPE = "application/avro"
 DEAD_LETTER = "verdict.DeadLetter"

@@ -9,8 +9,8 @@ each a text in UTF-8. All of them may be absent; of one that is there twice, the
 - `retry_topic`: the topic to go back to; `retry`.
 - `retry_backoff`: how long to wait, from when the letter is taken in: `fixed:1s,10s,1m` (the
   last step repeats), `exponential:1s,2,1h` (the first wait, the factor, the longest wait), or the
-  name of one of the application's `backoffs`, functions from a `DeadLetterRecord` to seconds; unset: the
-  setting `retry_backoff`.
+  name of one of the application's `backoffs`, functions from a `DeadLetterRecord` to seconds;
+  unset: the setting `retry_backoff`.
 - `retry_id`: set on the way out; a retry that is sent twice, after a crash, carries the same one
   both times. It follows from the letter's place on `dead-letters`, so the next pass has another.
 - `retry_policy`: of verdict's own letters, which policy or notification failed.

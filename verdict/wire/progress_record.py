@@ -1,4 +1,4 @@
-"""The progress record: the last record of every transaction, and the one truth about what was published."""
+"""The progress record: the last record of every transaction; it says what was published."""
 
 from dataclasses import dataclass, field
 

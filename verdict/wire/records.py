@@ -1,4 +1,4 @@
-"""What verdict writes, to bytes and back: events, responses, rejections, dead letters, progress records."""
+"""What verdict writes, to bytes and back: events, responses, rejections, dead letters, progress."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -19,7 +19,7 @@ from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.progress_record import ProgressRecord, ShardState
 from verdict.wire.response import Rejection, Response, Status
 from verdict.wire.schemas.files import ENGINE
-from verdict.wire.skip_record import DamagedAggregate, SkipRecord, Kind
+from verdict.wire.skip_record import DamagedAggregate, Kind, SkipRecord
 
 Record = TypeVar("Record", Response, Rejection, DeadLetter, SkipRecord, ProgressRecord)
 
@@ -36,8 +36,8 @@ SUBJECTS: dict[type, str] = {
     Response: "response",
     Rejection: "rejection",
     DeadLetter: "dead_letter",
-    SkipRecord: "decision",
-    ProgressRecord: "progress",
+    SkipRecord: "skip_record",
+    ProgressRecord: "progress_record",
 }
 
 
@@ -143,7 +143,7 @@ def _name_kind(found: dict[str, Any]) -> None:
     """
     if found["kind"] not in Kind.__members__:
         known = ", ".join(Kind)
-        raise DecodeError(f"kind of this decision is {found['kind']!r}: known are {known}")
+        raise DecodeError(f"kind of this skip record is {found['kind']!r}: known are {known}")
     found["kind"] = Kind[found["kind"]]
     if found["aggregate"] is not None:
         found["aggregate"] = DamagedAggregate(**found["aggregate"])

@@ -13,7 +13,7 @@ class Kind(StrEnum):
     """What was decided."""
 
     SKIPPED = "SKIPPED"
-    """Readers leave out the records from `source` up to `until`."""
+    """Readers leave out the records from `source` up to `until_offset`."""
 
     QUARANTINED = "QUARANTINED"
     """The decider goes on without an aggregate, whose history is damaged."""
@@ -59,14 +59,15 @@ class DamagedAggregate:
 class SkipRecord:
     """A decision with who made it, why and when.
 
-    `source` is the first record that it is about, and `until` the offset after the last one. A
-    decision about a quarantine names the aggregate; its source is where the damage shows.
+    `source` is the first record that it is about, and `until_offset` the offset
+    after the last one. A decision about a quarantine names the aggregate; its source is where the
+    damage shows.
     """
 
     source: Source
-    until: int
-    who: str
-    why: str
+    until_offset: int
+    operator: str
+    reason: str
     decided_at: Instant
     kind: Annotated[Kind, OpenEnum()] = Kind.SKIPPED
     aggregate: DamagedAggregate | None = None

@@ -53,7 +53,7 @@ def read(options: dict[str, Any], *names: str) -> None:
 
 
 def follow(options: dict[str, Any]) -> None:
-    read(options, *map(LEAST.events, TYPES), LEAST.decisions)
+    read(options, *map(LEAST.events, TYPES), LEAST.skips)
 
 
 def look(options: dict[str, Any]) -> None:

@@ -58,7 +58,7 @@ def test_after_every_kill_everything_is_what_the_model_says(
     deployment.assert_as_the_model_says()
     assert_sold(deployment, day)
     lags = {one["processor"]: one["lag"] for one in standing["processors"]}
-    assert lags == {"reactions": 0, "lake": 0}
+    assert lags == {"policies": 0, "lake": 0}
 
 
 def end_jvm(deployment: Deployment, kept_service: Kept) -> None:

@@ -36,12 +36,11 @@ def test_what_is_beyond_repair_is_passed_over_by_a_person_on_record(
         for name in ("p-before", "p-bomb")
     )
 
-    assert deployment.cli("recover", "--skip", bomb).returncode == 2, "without a reason"
+    assert deployment.cli("skip", bomb).returncode == 2, "without a reason"
 
     places = strange, rejected, tombstone, bomb  # by the names of their topics
-    skipped = [option for place in places for option in ("--skip", place)]
     word = ("--operator", "ada", "--reason", "the job of the 3rd")
-    assert recovered(deployment, *skipped, *word)["generation"] == number + 1
+    assert recovered(deployment, *places, *word, verb="skip")["generation"] == number + 1
     kept_service.running()
     again = place(deployment)
     assert (again.duplicate, again.event_ids) == (True, placed.event_ids)
@@ -66,10 +65,10 @@ def test_who_skips_commands_that_kafka_dropped_goes_on_with_those_behind_them(
     assert f"it reads {topic}:2 from offset {first} on, and Kafka has" in refused(deployment)
     alone = deployment.cli("recover")
     assert alone.returncode == 1
-    skip = ("--skip", f"{topic}:2:{first}-{behind}")
-    assert f"`verdict recover {' '.join(skip)} --reason …`" in alone.stderr
+    skip = f"{topic}:2:{first}-{behind}"
+    assert f"`verdict skip {skip} --reason …`" in alone.stderr
 
-    recovered(deployment, *skip, "--operator", "ada", "--reason", "retention")
+    recovered(deployment, skip, "--operator", "ada", "--reason", "retention", verb="skip")
     kept_service.running()
     decided = "select \"offset\", until_offset from skipped_record where reason = 'retention'"
     assert deployment.sql(decided) == [[first, behind]]

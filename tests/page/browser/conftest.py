@@ -105,7 +105,7 @@ def break_all(folder: Path, looked: Looked) -> None:
         projections=(
             ProjectionStatus("us_holder", 1, "live", 1_234_567, f"stopped: {LONG}", (), ()),
             ProjectionStatus("outcome", 1, "live", 0, None, tuple(waits), ()),
-            ProjectionStatus("outcome", 2, "building", None, None, (), ()),
+            ProjectionStatus("outcome", 2, "incomplete", None, None, (), ()),
         ),
     )
 

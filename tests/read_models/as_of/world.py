@@ -1,4 +1,4 @@
-"""A deployment without a service: events on Kafka, some archived, and a progress record as the decider's."""
+"""A deployment without a service: events on Kafka, some archived, and a progress record."""
 
 import json
 import re
@@ -24,9 +24,9 @@ from verdict.read_side.as_of.moment import parse_as_of
 from verdict.read_side.live.stream import Decoder
 from verdict.settings.load import load_settings
 from verdict.streaming.exactly_once.query import DECIDER
-from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.partitions import OffsetRange as Offsets
 from verdict.wire.partitions import TopicPartition
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.records import encode
 from verdict.wire.topics import Topics
 

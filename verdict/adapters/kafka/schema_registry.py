@@ -54,8 +54,8 @@ def every_subject(topics: Topics) -> Iterator[RegisteredId]:
     """Yield all versions of the schemas of all topics, a subject for each: `<topic>-value`."""
     homes = {
         topics.dead_letters: "dead_letter",
-        topics.progress: "progress",
-        topics.skips: "decision",
+        topics.progress: "progress_record",
+        topics.skips: "skip_record",
         topics.replies: "response",
     }
     for name in topics.application.aggregate_types:

@@ -70,7 +70,9 @@ class ProjectionAudit:
         topics = self.records.topics
         kinds = (topics.events, topics.responses, topics.rejected)
         ours = {of(name) for name in aggregate_types for of in kinds}
-        states = (one for one in self.settings.application.state_topics if one.about in aggregate_types)
+        states = (
+            one for one in self.settings.application.state_topics if one.about in aggregate_types
+        )
         ours |= {topics.named(one.topic) for one in states}  # which others write
         for name, at_version in declared(self.settings.application).items():
             if not ours.intersection(at_version(FIRST).topics(topics)):
@@ -244,7 +246,7 @@ def _unlike(name: str, error: DBAPIError) -> Finding:
     return Finding(
         check=Check.PROJECTIONS,
         what=f"{name} cannot be read as it was made ({one_line_error(error.orig)}): somebody has "
-        f"changed its tables; `verdict projection rebuild {name}` makes them anew, `swap` shows "
+        f"changed its tables; `verdict projection rebuild {name}` rebuilds them, `promote` shows "
         "them",
     )
 

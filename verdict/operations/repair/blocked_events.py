@@ -145,7 +145,7 @@ class HeldAggregates:
             hold = blocked.load(connection, projection).get(key)
             if hold is None:
                 raise NothingWaitsError(address)
-            made = Intervention("accept", by.who, by.why, wall_clock(), None, None)
+            made = Intervention("accept", by.operator, by.reason, wall_clock(), None, None)
             interventions.record(connection, projection, (*key, hold.version_needed), made)
         return (
             f"{address} waits on; `verdict export` goes on with what it was "
@@ -237,5 +237,5 @@ def _record(
     """Write down what was done about what the aggregate waits for, or about a later version."""
     needed = item.hold.version_needed
     before = item.payload if version in (None, needed) else None
-    made = Intervention(kind, by.who, by.why, wall_clock(), before, payload)
+    made = Intervention(kind, by.operator, by.reason, wall_clock(), before, payload)
     interventions.record(connection, item.projection, (*item.key, version or needed), made)

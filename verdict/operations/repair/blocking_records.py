@@ -103,7 +103,11 @@ class StoppingRecords:
                 f"{place.offset}, up to {kept.end}, where the partition ends"
             )
         made = SkipRecord(
-            source=place, until=end, who=by.who, why=by.why or "", decided_at=wall_clock()
+            source=place,
+            until_offset=end,
+            operator=by.operator,
+            reason=by.reason or "",
+            decided_at=wall_clock(),
         )
         self._decide([made])
         with self._engine.begin() as connection:

@@ -6,5 +6,5 @@ from typing import NamedTuple
 class OperatorIdentity(NamedTuple):
     """An operator, and the reason, if there is one."""
 
-    who: str
-    why: str | None
+    operator: str
+    reason: str | None

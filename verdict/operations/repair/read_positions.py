@@ -10,8 +10,8 @@ from verdict.service.known_progress import queries_of
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.query import Query
 from verdict.streaming.exactly_once.read_progress import readable_progress
-from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.partitions import TopicPartition
+from verdict.wire.progress_record import ProgressRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class ReadPositions:
     def topic_ids(self, cluster_id: str | None) -> Mapping[str, frozenset[str]]:
         """Return the ids that each topic of a cluster had; several after an interrupted change."""
         known: dict[str, frozenset[str]] = {}
-        for _, progress in self.progress:
+        for _, progress in self.progress_records:
             if progress.cluster_id == cluster_id:
                 _add(known, progress.topic_ids)
         if self.read_side.noted.clusters == {cluster_id}:
@@ -34,7 +34,7 @@ class ReadPositions:
     def reached(self) -> dict[TopicPartition, int]:
         """Return the greatest next offset that anybody has of each partition."""
         reached = dict(self.read_side.reached)
-        for _, progress in self.progress:
+        for _, progress in self.progress_records:
             for place, offset in each_partition(progress.read):
                 reached[place] = max(reached.get(place, 0), offset)
         return reached

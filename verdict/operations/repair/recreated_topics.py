@@ -29,9 +29,9 @@ from verdict.streaming.exactly_once.fencing import claim
 from verdict.streaming.exactly_once.query import DECIDER, Query, decider_query
 from verdict.streaming.exactly_once.read_progress import readable_progress
 from verdict.streaming.exactly_once.topic_owner import check_topics_owner
-from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.partitions import OffsetRange, Spans, TopicPartition
-from verdict.wire.skip_record import SkipRecord, Kind
+from verdict.wire.progress_record import ProgressRecord
+from verdict.wire.skip_record import Kind, SkipRecord
 from verdict.wire.topics import Topics
 
 LOG = logging.getLogger("verdict.recovery")
@@ -150,9 +150,9 @@ def _record(kafka: KafkaConfig, topics: Topics, gone: Sequence[str], wish: SkipR
         SkipRecord(
             kind=Kind.ACCEPTED,
             source=Source(name, 0, 0),
-            until=0,
-            who=wish.who,
-            why=f"{name} was deleted and is created again: {wish.why}",
+            until_offset=0,
+            operator=wish.operator,
+            reason=f"{name} was deleted and is created again: {wish.reason}",
             decided_at=wish.at,
         )
         for name in gone

@@ -18,7 +18,7 @@ from verdict.streaming.exactly_once.topic_owner import claim_topics
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.records import encode
-from verdict.wire.skip_record import SkipRecord, Kind
+from verdict.wire.skip_record import Kind, SkipRecord
 from verdict.wire.topics import Topics
 
 
@@ -30,8 +30,8 @@ def begin_without_progress(
     The decision's place is that of the new progress record, on the progress topic.
 
     Raises:
-        DifferentLogError: The progress record that is there is of another cluster, or of topics that are no
-            more.
+        DifferentLogError: The progress record that is there is of another cluster, or of topics
+            that are no more.
         NotPublishedError: Somebody else started meanwhile; nothing was changed.
         UnreachableError, VerdictError: Kafka does not answer, or refuses.
     """
@@ -40,8 +40,8 @@ def begin_without_progress(
         former = readable_progress(kafka, query, wait=True)
         new = genesis(query, former, _offsets(query, kafka, at_the_ends), query.first_shards)
         new = log_identity(new, query, kafka)
-        why = f"{query.name} begins anew at {offsets_text(new.offsets)}: {wish.why}"
-        decided = encode(_decision(kafka, query.progress_topic, why, wish))
+        reason = f"{query.name} begins anew at {offsets_text(new.offsets)}: {wish.reason}"
+        decided = encode(_decision(kafka, query.progress_topic, reason, wish))
         record = OutputRecord(topics.skips, query.key, decided)
         transactions = write_progress(transactions, query, kafka, new, beside=[record])
     finally:
@@ -55,8 +55,8 @@ def begin_as_owner(kafka: KafkaConfig, topics: Topics, wish: SkipRequest) -> Non
     Raises:
         OtherOwnerError, NotPublishedError, UnreachableError, VerdictError: As for `claim_topics`.
     """
-    why = f"the topics are those of {topics.deployment}: {wish.why}"
-    decided = encode(_decision(kafka, topics.owners, why, wish))
+    reason = f"the topics are those of {topics.deployment}: {wish.reason}"
+    decided = encode(_decision(kafka, topics.owners, reason, wish))
     claim_topics(topics, kafka, [OutputRecord(topics.skips, OWNER.encode(), decided)])
 
 
@@ -68,14 +68,16 @@ def _offsets(query: Query, kafka: KafkaConfig, at_the_ends: bool) -> Offsets:
     return ends(kept) if at_the_ends else starts(kept)
 
 
-def _decision(kafka: KafkaConfig, progress_topic: str, why: str, wish: SkipRequest) -> SkipRecord:
+def _decision(
+    kafka: KafkaConfig, progress_topic: str, reason: str, wish: SkipRequest
+) -> SkipRecord:
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
-        [(place, end)] = log.written(log.places([progress_records])[:1]).items()
+        [(place, end)] = log.written(log.places([progress_topic])[:1]).items()
     return SkipRecord(
         source=Source(*place, end),
-        until=end + 1,
-        who=wish.who,
-        why=why,
+        until_offset=end + 1,
+        operator=wish.operator,
+        reason=reason,
         decided_at=wish.at,
         kind=Kind.ACCEPTED,
     )

@@ -47,7 +47,7 @@ from verdict.wire.catalog import Catalog, catalog_of
 from verdict.wire.cloud_events import event_headers
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.records import decode_event
-from verdict.wire.skip_record import SkipRecord, Kind
+from verdict.wire.skip_record import Kind, SkipRecord
 from verdict.wire.topics import Topics
 
 LOG = logging.getLogger("verdict.recovery")
@@ -109,7 +109,9 @@ class _Restoring:
         self._decider = decider_query(self._topics, settings.shards)
 
     def run(self, wish: SkipRequest) -> Restored:
-        for former in (one for query, one in self._positions.progress_records if query.name == DECIDER):
+        for former in (
+            one for query, one in self._positions.progress_records if query.name == DECIDER
+        ):
             raised = replace(former, offsets=_raised(former.offsets, self._commands()))
             claim(self._decider, self._kafka, partial(unchanged, raised)).close()
         self._report_lost_beyond_archive()
@@ -167,16 +169,16 @@ class _Restoring:
             SkipRecord(
                 kind=Kind.RESTORED,
                 source=Source(*place, one.archived[0].offset),
-                until=one.archived[-1].offset + 1,
-                who=wish.who,
-                why=wish.why,
+                until_offset=one.archived[-1].offset + 1,
+                operator=wish.operator,
+                reason=wish.reason,
                 decided_at=wish.at,
             )
             for place, one in found.items()
         ]
         before = read_skips(self._kafka.settings, self._topics)
-        known = {(one.source, one.until) for one in before if one.kind == Kind.RESTORED}
-        new = [one for one in decisions if (one.source, one.until) not in known]
+        known = {(one.source, one.until_offset) for one in before if one.kind == Kind.RESTORED}
+        new = [one for one in decisions if (one.source, one.until_offset) not in known]
         write_skips(self._kafka.settings, self._topics, new)
 
     def _report_lost_beyond_archive(self) -> None:

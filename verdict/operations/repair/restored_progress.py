@@ -15,8 +15,8 @@ from verdict.streaming.exactly_once.failpoints import ignore_step
 from verdict.streaming.exactly_once.fencing import claim
 from verdict.streaming.exactly_once.query import LAKE, Query
 from verdict.streaming.exactly_once.read_progress import readable_progress
-from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.partitions import TopicPartition
+from verdict.wire.progress_record import ProgressRecord
 
 LOG = logging.getLogger("verdict.recovery")
 

@@ -84,7 +84,7 @@ def _asked() -> Select[*tuple[Any, ...]]:
     is_live = and_(
         live.c.projection == held.c.projection,
         live.c.version == held.c.projection_version,
-        live.c.role == VersionState.LIVE,
+        live.c.state == VersionState.LIVE,
     )
     names = (
         "version", "event_id", "event_type", "value", "hash", "topic", "partition", "offset",

@@ -101,14 +101,14 @@ def problems_of(found: StatusReport) -> Iterator[Problem]:
 
 def _of_readers(found: StatusReport) -> Iterator[str]:
     for one in found.projections or ():
-        if one.role == "live":
+        if one.state == "live":
             yield from _stopped(one)
     if found.quarantines is not None:
         yield from _quarantined(found.quarantines)
     if found.scattered is not None:
         yield from _out_of_order(found.scattered)
-    if found.letters is not None:
-        yield from _given_up(found.letters)
+    if found.dead_letters is not None:
+        yield from _given_up(found.dead_letters)
     for rejections in found.policy_rejections or ():
         yield from _unexpected(rejections)
 
@@ -119,7 +119,8 @@ def _ahead(found: StatusReport) -> Iterator[Problem]:
         if (lag := min((one for one in lags if one is not None), default=0)) < 0:
             yield Problem(
                 f"{name} has read {-lag} offsets further than Kafka goes: a topic was deleted, or "
-                "these are the progress record or the tables of another Kafka; look at bootstrap_servers "
+                "these are the progress record or the tables of another Kafka; look at "
+                "bootstrap_servers "
                 "and database_url",
                 part,
             )
@@ -142,8 +143,8 @@ def _lags(found: StatusReport) -> Iterator[tuple[str, str, Iterable[int | None]]
         yield f"the {processor.processor}", processor.processor, [processor.lag]
     for one in found.projections or ():
         yield _named(one), one.projection, [one.lag]
-    if found.letters is not None:
-        yield "the intake of letters", "letters", [found.letters.lag]
+    if found.dead_letters is not None:
+        yield "the intake of dead letters", "dead-letters", [found.dead_letters.lag]
 
 
 def _stopped(one: ProjectionStatus) -> Iterator[str]:

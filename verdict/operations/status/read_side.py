@@ -33,9 +33,9 @@ from verdict.wire.partitions import TopicPartition
 
 Row = tuple[Any, ...]
 Version = tuple[str, int]  # projection, version
-GROWING = (VersionState.LIVE, VersionState.BUILDING)  # what they have not begun to read they will
+GROWING = (VersionState.LIVE, VersionState.INCOMPLETE)  # what they have not begun to read they will
 
-VERSIONS = "SELECT projection, version, role, error FROM projection_version ORDER BY 1, 2"
+VERSIONS = "SELECT projection, version, state, error FROM projection_version ORDER BY 1, 2"
 POSITIONS = 'SELECT projection, version, topic, "partition", next_offset FROM projection_position'
 WAITS = ", ".join(column.name for column in fields(BlockedAggregateStatus))
 FOLLOWED = "SELECT projection, topic FROM projection_topic"
@@ -88,7 +88,7 @@ class ReadSideStatus:
     projections: tuple[ProjectionStatus, ...]
     quarantines: QuarantinedAggregates
     scattered: ScatteredKeys
-    letters: DeadLettersStatus
+    dead_letters: DeadLettersStatus
     events: int
     answered: dict[str, int]
     refused: dict[str, int]
@@ -177,7 +177,7 @@ class ReadSideViews:
         that one reads which is being built: its position is written at the end.
         """
         of = name, version
-        role, error = self.versions[of]
+        state, error = self.versions[of]
         positions = self._positions(of, ends)
         held = (
             BlockedAggregateStatus(*waits) for one, its, *waits in self._held if (one, its) == of
@@ -185,8 +185,8 @@ class ReadSideViews:
         return ProjectionStatus(
             projection=name,
             version=version,
-            role=role,
-            lag=_lag(positions, self._followed[name] if role in GROWING else (), ends),
+            state=state,
+            lag=_lag(positions, self._followed[name] if state in GROWING else (), ends),
             stopped_by=error,
             held=tuple(held),
             positions=positions,

@@ -121,10 +121,10 @@ def places_of(found: StatusReport) -> dict[str, Progress]:
     for beside in found.processors or ():
         places[beside.processor] = Progress(beside.reached, beside.lag)
     for shown in found.projections or ():
-        if shown.role == "live":
+        if shown.state == "live":
             places[shown.projection] = Progress(_reached(shown), shown.lag)
-    if found.letters is not None:
-        places["letters"] = Progress(None, found.letters.lag)
+    if found.dead_letters is not None:
+        places["dead-letters"] = Progress(None, found.dead_letters.lag)
     return places
 
 

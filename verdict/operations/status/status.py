@@ -99,13 +99,13 @@ class BlockedAggregateStatus:
 class ProjectionStatus:
     """How far a version of a projection has come.
 
-    `role` is `live`, `kept`, `built` or `building`: only the live one follows by itself.
+    `state` is `live`, `previous`, `candidate` or `incomplete`; only the live one follows events.
     `stopped_by` is why it is stopped.
     """
 
     projection: str
     version: int
-    role: str
+    state: str
     lag: int | None
     stopped_by: str | None
     held: tuple[BlockedAggregateStatus, ...]
@@ -217,7 +217,7 @@ class StatusReport:
     projections: tuple[ProjectionStatus, ...] | None = None
     quarantines: QuarantinedAggregates | None = None
     scattered: ScatteredKeys | None = None
-    letters: DeadLettersStatus | None = None
+    dead_letters: DeadLettersStatus | None = None
     problems: tuple[Problem, ...] = ()
     unreachable: bool = False
     processes: tuple[AnnouncedService, ...] = ()
@@ -235,12 +235,12 @@ class StatusReport:
 
         Versions of projections that nobody sees are not waited for.
         """
-        if self.commands is None or self.processors is None or self.letters is None:
+        if self.commands is None or self.processors is None or self.dead_letters is None:
             return None
         decided = (one.lag for one in self.commands)
         ran = (one.lag for one in self.processors)
-        shown = (one.lag for one in self.projections or () if one.role == "live")
-        return total([*decided, *ran, *shown, self.letters.lag])
+        shown = (one.lag for one in self.projections or () if one.state == "live")
+        return total([*decided, *ran, *shown, self.dead_letters.lag])
 
 
 def as_json(fact: StatusReport | ProjectionStatus) -> dict[str, Any]:

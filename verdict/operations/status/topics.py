@@ -9,8 +9,8 @@ from verdict.operations.status.progress_records import decider_progress
 from verdict.settings.discovery import kafka_options
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.skip_log import accepted_partitions, read_skips
-from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.partitions import TopicPartition
+from verdict.wire.progress_record import ProgressRecord
 
 
 def topic_differences(settings: Settings) -> list[Difference]:
@@ -24,7 +24,7 @@ def topic_differences(settings: Settings) -> list[Difference]:
 
 
 def differences_to(settings: Settings, progress: ProgressRecord | None) -> list[Difference]:
-    """Return them as `topic_differences` does, for who knows the decider's progress record already."""
+    """Return them as `topic_differences` does, for who knows the decider's progress already."""
     options, topics = kafka_options(settings), settings.topics
     accepted = accepted_partitions(read_skips(options, topics))
     decided = progress.offsets if progress else None

@@ -49,7 +49,7 @@ def wait_until_idle(settings: Settings, patience_s: float = 120.0) -> Iterator[S
 
 def has_reached(found: StatusReport) -> tuple[object, ...]:
     """Return how far everybody has come."""
-    return found.commands, found.processors, found.projections, found.letters
+    return found.commands, found.processors, found.projections, found.dead_letters
 
 
 def is_settled(before: StatusReport | None, now: StatusReport) -> bool:

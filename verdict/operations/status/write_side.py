@@ -15,8 +15,8 @@ from verdict.operations.status.status import (
 )
 from verdict.settings.batch_size import transaction_timeout_s
 from verdict.settings.settings import Settings
-from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.partitions import TopicPartition
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.topics import Topics
 
 
@@ -51,7 +51,11 @@ def decider(
     ends = ends_of(log, {*topics.every_commands(), *progress.offsets})
     stays_open = {TopicPartition.of(one): one.offset for one in opened}
     about = DeciderStatus(
-        progress.owner, progress.generation, progress.batch_id, progress.shards, progress.handler_version
+        progress.owner,
+        progress.generation,
+        progress.batch_id,
+        progress.shards,
+        progress.handler_version,
     )
     return WriteSideStatus(about, tuple(_commands(progress, ends, stays_open)))
 
@@ -62,7 +66,9 @@ def _commands(progress: ProgressRecord, ends: Ends, stays_open: Ends) -> Iterato
         yield CommandsStatus(*place, decided, end, end - decided, stays_open.get(place))
 
 
-def processors(progress_records: Iterable[ProgressRecord], log: KafkaLog) -> tuple[ProcessorStatus, ...]:
+def processors(
+    progress_records: Iterable[ProgressRecord], log: KafkaLog
+) -> tuple[ProcessorStatus, ...]:
     """Return the processors that have run.
 
     Raises:

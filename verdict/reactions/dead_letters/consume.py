@@ -146,7 +146,9 @@ class DeadLetterConsumer:
                 size += len(letters[-1].value or b"")
         return letters, ends
 
-    def _passed(self, consumer: Consumer, message: Message, letters: list[DeadLetterRecord]) -> DeadLetterRecord:
+    def _passed(
+        self, consumer: Consumer, message: Message, letters: list[DeadLetterRecord]
+    ) -> DeadLetterRecord:
         """Go on behind a record that cannot be unpacked, and return its letter.
 
         Kafka's client tells the first place of its batch, again and again, until it is sent on.
@@ -158,7 +160,9 @@ class DeadLetterConsumer:
         consumer.seek(KafkaPartition(self._topic, number, place.offset + 1))
         return unreadable(place, "" if error is None else error.str())
 
-    def _reached(self, letters: list[DeadLetterRecord], ends: dict[int, int]) -> dict[TopicPartition, int]:
+    def _reached(
+        self, letters: list[DeadLetterRecord], ends: dict[int, int]
+    ) -> dict[TopicPartition, int]:
         """Return the next offset of each partition in which it is another one now.
 
         Behind a letter lies the mark of its transaction, which takes an offset: a reader who did

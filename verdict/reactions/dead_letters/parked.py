@@ -1,4 +1,4 @@
-"""Parked letters, for people: look, edit, replay, evict; who did what and why is kept.
+"""Parked letters, for people: look, edit, replay, evict; who did what and reason is kept.
 
 All of it in the transaction of the given connection; commit it.
 """
@@ -50,8 +50,8 @@ class StoredLetter:
     bytes: bytes | None
     headers: Pairs
     received_at: int
-    who: str | None
-    why: str | None
+    operator: str | None
+    reason: str | None
 
 
 COLUMNS = [table.c[field.name] for field in fields(StoredLetter)]
@@ -83,8 +83,8 @@ def edit(
     connection: Connection,
     id: str,
     value: bytes,
-    who: str,
-    why: str | None,
+    operator: str,
+    reason: str | None,
     clock: Callable[[], int] = wall_clock,
 ) -> None:
     """Give a parked letter other bytes; it stays parked.
@@ -92,15 +92,15 @@ def edit(
     Raises:
         VerdictError: There is no such letter, or it is not parked; or who is missing.
     """
-    before = _intervene(connection, id, "edit", (who, why), clock())
-    _change(connection, before, bytes=value, who=who, why=why)
+    before = _intervene(connection, id, "edit", (operator, reason), clock())
+    _change(connection, before, bytes=value, operator=operator, reason=reason)
 
 
 def replay(
     connection: Connection,
     id: str,
-    who: str,
-    why: str | None,
+    operator: str,
+    reason: str | None,
     clock: Callable[[], int] = wall_clock,
 ) -> None:
     """Let a parked letter be tried again at once, once more than it had been.
@@ -109,16 +109,24 @@ def replay(
         VerdictError: As `edit` does.
     """
     now = clock()
-    before = _intervene(connection, id, "replay", (who, why), now)
+    before = _intervene(connection, id, "replay", (operator, reason), now)
     attempts = max(before.attempts, before.attempt + 1)
-    _change(connection, before, status=WAITING, due_at=now, attempts=attempts, who=who, why=why)
+    _change(
+        connection,
+        before,
+        status=WAITING,
+        due_at=now,
+        attempts=attempts,
+        operator=operator,
+        reason=reason,
+    )
 
 
 def park(
     connection: Connection,
     id: str,
-    who: str,
-    why: str | None,
+    operator: str,
+    reason: str | None,
     clock: Callable[[], int] = wall_clock,
 ) -> None:
     """Stop the retries of a letter that waits for its next one.
@@ -127,23 +135,23 @@ def park(
         NoLetterError: There is no such letter.
         VerdictError: It is parked already; or who is missing.
     """
-    before = _intervene(connection, id, "park", (who, why), clock(), WAITING)
-    _change(connection, before, status=PARKED, due_at=None, who=who, why=why)
+    before = _intervene(connection, id, "park", (operator, reason), clock(), WAITING)
+    _change(connection, before, status=PARKED, due_at=None, operator=operator, reason=reason)
 
 
 def evict(
     connection: Connection,
     id: str,
-    who: str,
-    why: str | None,
+    operator: str,
+    reason: str | None,
     clock: Callable[[], int] = wall_clock,
 ) -> None:
-    """Remove a parked letter; who, why, when and the SHA-256 of its bytes are kept.
+    """Remove a parked letter; operator, reason, when and the SHA-256 of its bytes are kept.
 
     Raises:
         VerdictError: As `edit` does.
     """
-    before = _intervene(connection, id, "evict", (who, why), clock())
+    before = _intervene(connection, id, "evict", (operator, reason), clock())
     connection.execute(delete(table).where(table.c.id == before.id))
 
 
@@ -156,8 +164,8 @@ def _intervene(
     status: str = PARKED,
 ) -> StoredLetter:
     """Write down who does what and why; return the letter as it is before, locked."""
-    who, why = by
-    if not who.strip():
+    operator, reason = by
+    if not operator.strip():
         raise VerdictError(f"letter {id!r} is left as it is: say who you are")
     connection.execute(select(table.c.id).where(table.c.id == id).with_for_update()).first()
     before = letter(connection, id)
@@ -175,8 +183,8 @@ def _intervene(
             dead_letter_id=id,
             number=connection.execute(before_this).scalar_one() + 1,
             kind=kind,
-            who=who,
-            why=why,
+            operator=operator,
+            reason=reason,
             at=now,
             sha256=sha256(before.bytes or b"").hexdigest(),
         )

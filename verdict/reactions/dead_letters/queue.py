@@ -10,7 +10,13 @@ from verdict.model.nul import spell_out
 from verdict.reactions.dead_letters.headers import from_json
 from verdict.read_side.tables.dead_letter_status import PARKED, WAITING
 from verdict.read_side.tables.dead_letters import table
-from verdict.wire.dead_letter_record import RETRY_ATTEMPT, RETRY_ATTEMPTS, RETRY_ID, RETRY_TOPIC, Pairs
+from verdict.wire.dead_letter_record import (
+    RETRY_ATTEMPT,
+    RETRY_ATTEMPTS,
+    RETRY_ID,
+    RETRY_TOPIC,
+    Pairs,
+)
 
 BATCH_BYTES = 16 * 2**20
 PLACE = (table.c.topic, table.c.partition, table.c.offset)

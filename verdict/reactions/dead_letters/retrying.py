@@ -42,7 +42,7 @@ def build_retry(  # noqa: PLR0913
         declared=topics.application.backoffs,
     )
     intake = DeadLetterConsumer(engine, kafka, topics.dead_letters, rules, known[0])
-    name = topics.transactional_id("letters")
+    name = topics.transactional_id("dead-letters")
     return intake, Dispatch(engine, kafka, name, known[1], clock, poll_s, on_step)
 
 

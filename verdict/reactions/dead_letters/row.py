@@ -81,8 +81,8 @@ def row_of(letter: DeadLetterRecord, rules: RetryRules) -> Row:
         "bytes": kept.value,
         "headers": as_json(_passed_on(letter, own)),
         "received_at": _time(letter),
-        "who": None,
-        "why": None,
+        "operator": None,
+        "reason": None,
     }
     try:
         row |= _plan(kept, rules)

@@ -55,8 +55,8 @@ class LakeFolder:
     def check(self, progress: int | None, first: int, remedy: str) -> None:
         """Return if the table is as far as its progress record says.
 
-        A batch that begins where the progress record ends may be there too: a process was killed between
-        the two, and `put` will replace it.
+        A batch that begins where the progress record ends may be there too: a process was killed
+        between the two, and `put` will replace it.
 
         Raises:
             CheckpointMismatchError: The table lacks rows, or has rows of which nobody knows.
@@ -65,7 +65,8 @@ class LakeFolder:
         if progress is None:
             if spans:
                 raise CheckpointMismatchError(
-                    f"{self.folder} holds batches up to {spans[-1].end}, and no progress record says so: "
+                    f"{self.folder} holds batches up to {spans[-1].end}, and no progress record "
+                    f"says so: "
                     f"writing from the beginning would count every row twice; {remedy}"
                 )
             return
@@ -73,7 +74,8 @@ class LakeFolder:
         reached = settled[-1].end if settled else first
         if reached != progress:
             raise CheckpointMismatchError(
-                f"{self.folder} ends at {reached}, its progress record at {progress} (sums of offsets): rows "
+                f"{self.folder} ends at {reached}, its progress record at {progress} (sums of "
+                f"offsets): rows "
                 f"would be missing, or counted twice; {remedy}"
             )
 

@@ -1,4 +1,4 @@
-"""Under which names Kafka and its progress record know the reactions; light, for those who only look."""
+"""Under which names Kafka and its progress know the reactions; light, for those who only look."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.query import Query, query_of
 from verdict.wire.topics import Topics
 
-NAME = "reactions"
+NAME = "policies"
 
 
 def reactions_of(settings: Settings) -> Reactions:

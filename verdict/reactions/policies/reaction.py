@@ -13,10 +13,10 @@ from verdict.wire.catalog import Catalog, catalog_of
 from verdict.wire.cloud_events import dead_letter_headers, event_headers
 from verdict.wire.codec import HEADER_BYTES
 from verdict.wire.commands import encode_command
+from verdict.wire.dead_letter_record import RETRY_ATTEMPT, RETRY_ATTEMPTS, RETRY_POLICY, RETRY_TOPIC
 from verdict.wire.error_text import told
 from verdict.wire.exact_json import exact_json
 from verdict.wire.headers import Headers, joined
-from verdict.wire.dead_letter_record import RETRY_ATTEMPT, RETRY_ATTEMPTS, RETRY_POLICY, RETRY_TOPIC
 from verdict.wire.records import decode_event, encode
 from verdict.wire.topics import COMMAND_TOPIC_BYTES, OUTPUT_BYTES, Topics
 from verdict.write_side.decide.parse import CommandRecord, dead_letter

@@ -30,7 +30,7 @@ def start_reactions(
 ) -> StatelessProcessor:
     """Return the one processor for everything that follows, not started."""
     reactions = reactions_of(settings)
-    outputs = Outputs(settings.durable_dir / "reactions")
+    outputs = Outputs(settings.durable_dir / "policies")
 
     follow = partial(
         followed,

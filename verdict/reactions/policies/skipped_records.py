@@ -18,15 +18,15 @@ from verdict.streaming.event_log.skips import (
 )
 from verdict.streaming.exactly_once.batch import OutputRecord, SourceBatch
 from verdict.streaming.exactly_once.publisher import Publisher
-from verdict.wire.headers import joined
 from verdict.wire.dead_letter_record import RETRY_POLICY, RETRY_TOPIC
+from verdict.wire.headers import joined
 from verdict.wire.records import encode
 
 LOG = logging.getLogger("verdict.streaming.queries")
 
 
 def note_skipped(kafka: KafkaConfig, settings: Settings, publisher: Publisher) -> bool:
-    """Move the progress record behind what is to be passed over, with the letters in one transaction.
+    """Move the progress behind what is to be passed over, with the letters in one transaction.
 
     Raises:
         NotPublishedError, FencedError, UnreachableError, VerdictError: As for `publish` and the

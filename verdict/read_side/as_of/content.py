@@ -1,4 +1,4 @@
-"""What is handed over: one record per row, in the order of their keys, and then the progress record."""
+"""What is handed over: one record per row, in the order of their keys, and then the progress."""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ PROGRESS_KEY = "verdict:materialised"
 
 
 class ExportRecord(NamedTuple):
-    """A row, or the progress record: its key as text, and its JSON in one line without the line's end."""
+    """A row, or the progress: its key as text, and its JSON in one line without the line's end."""
 
     key: str
     line: bytes
@@ -77,4 +77,6 @@ def completion_record(content: ExportContent, resolved: ResolvedPosition) -> Com
         digest.update(record.line + b"\n")
     checksum = digest.hexdigest()
     progress = {"as_of": resolved.shown, "count": count, "checksum": checksum}
-    return CompletionRecord(content, count, checksum, ExportRecord(PROGRESS_KEY, json_line(progress)))
+    return CompletionRecord(
+        content, count, checksum, ExportRecord(PROGRESS_KEY, json_line(progress))
+    )

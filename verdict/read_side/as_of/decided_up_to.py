@@ -12,7 +12,7 @@ from verdict.wire.topics import Topics
 
 
 class DecidedUpTo:
-    """Compares the decider's progress record with the times of commands, which are those of Kafka."""
+    """Compares the decider's progress with the times of commands, which are those of Kafka."""
 
     def __init__(self, kafka: KafkaConfig, topics: Topics) -> None:
         self._kafka = kafka
@@ -46,6 +46,6 @@ class DecidedUpTo:
             log.await_settled(log.places(topics), "what was known then cannot be told")
 
     def progress_offsets(self) -> Mapping[str, Sequence[int]]:
-        """Return how far commands are decided, by topic and partition; nothing without a progress record."""
+        """Return how far commands are decided, by topic and partition; none without a record."""
         progress = read_progress_now(self._kafka, decider_query(self._topics, 1))
         return {} if progress is None else progress.offsets

@@ -49,7 +49,7 @@ class KafkaTopic:
         """
         seconds = self._kafka.transaction_timeout_s + completed.count / ROWS_PER_S
         kafka = replace(self._kafka, transaction_timeout_s=seconds)
-        # its initialisation ends what a former run has left open, so the progress record can be believed
+        # its initialisation ends what a former run has left open, so the progress can be believed
         transactions = Transactions(kafka, self._topics.transactional_id(f"export.{self._name}"))
         try:
             if self._last_progress() == completed.progress.line:

@@ -74,8 +74,7 @@ class ChangeFeed:
             self.key: "Who entered or left.",
             "kind": "`entered` or `left`.",
             self.member: "What was behind it; empty when a new version of the read model was.",
-            "event_id": "Id of the event behind it; `promote:…` when a new version of the read model "
-            "was.",
+            "event_id": "Id of the event that caused it; `promote:…` after a promotion.",
             "at": "When that was decided.",
         }
         return described(select(self.table), about, **columns)

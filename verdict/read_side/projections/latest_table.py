@@ -1,6 +1,6 @@
 """The table of `Latest`: since when the newest members of each group are.
 
-Keeping the place of each member would write all places again for every one that comes. A view alone
+Keeping the rank of each member would write all ranks again for every one that comes. A view alone
 would read all that a group ever had. So there is one row per group with the time of the oldest
 member that is shown: a reader needs that row and one short range of an index.
 """
@@ -30,7 +30,7 @@ from sqlalchemy import (
 )
 
 from verdict.adapters.sql.statements import is_any_of, put
-from verdict.model.latest import PLACE, Latest
+from verdict.model.latest import RANK, Latest
 from verdict.model.rows import row_fields
 from verdict.read_side.projections.change_feed import Turns
 from verdict.read_side.projections.described import Query, View, described
@@ -58,13 +58,13 @@ class LatestTable(Generic[Row]):
         newest_first = (members[self._by].desc(), members.aggregate_id.desc())
         place = func.row_number().over(partition_by=members.group_key, order_by=newest_first)
         ranked = (
-            select(members.group_key, members[self._by].label("newest"), place.label("place"))
+            select(members.group_key, members[self._by].label("newest"), place.label("rank"))
             .where(members.group_key.is_not(None))
             .subquery()
         )
         since = (
             select(ranked.c.group_key, func.min(ranked.c.newest))
-            .where(ranked.c.place <= self.latest.number)
+            .where(ranked.c.rank <= self.latest.number)
             .group_by(ranked.c.group_key)
         )
         connection.execute(insert(self.table).from_select(["group_key", "since"], since))
@@ -95,23 +95,23 @@ class LatestTable(Generic[Row]):
         return {}  # nobody follows who is shown
 
     def view(self, about: str, type_name: str, id_column: str) -> View:
-        """Return what readers see: the group, the place (1 is the newest), the id, and the rest."""
+        """Return what readers see: the group, the rank (1 is the newest), the id, and the rest."""
         fields = row_fields(self.latest.row)
         group = fields.pop(self.latest.by)
         rest = [self.members.c[name] for name in fields]
         selected = self._placed(self.members.c.aggregate_id.label(id_column), *rest)
         comments = {
             group.name: group.about,
-            PLACE: f"1 is the newest, {self.latest.number} the oldest that is shown.",
+            RANK: f"1 is the newest, {self.latest.number} the oldest that is shown.",
             id_column: f"Id of the {type_name or 'row'}.",
             **{field.name: field.about for field in fields.values()},
         }
         return described(selected, about, **comments)
 
     def _placed(self, *columns: ColumnElement[Any]) -> Query:
-        """Return the newest of each group with their places.
+        """Return the newest of each group with their ranks.
 
-        A member's place is counted from the members that are as new or newer, and no further than
+        A rank is counted from the members that are as new or newer, and no further than
         matters. Numbering a group's members by a window would be the same; but then no condition
         of a reader could reach the members, and asking for one would number all there are.
         """
@@ -132,7 +132,7 @@ class LatestTable(Generic[Row]):
         )
         counted = select(func.count(type_=BigInteger)).select_from(no_older).scalar_subquery()
         placed = (
-            select(shown.group_key.label(self.latest.by), counted.label(PLACE), *columns)
+            select(shown.group_key.label(self.latest.by), counted.label(RANK), *columns)
             .join_from(
                 self.table,
                 self.members,
@@ -140,7 +140,7 @@ class LatestTable(Generic[Row]):
             )
             .subquery("placed")
         )
-        return select(placed).where(placed.c[PLACE] <= literal_column(str(self.latest.number)))
+        return select(placed).where(placed.c[RANK] <= literal_column(str(self.latest.number)))
 
     @property
     def _by(self) -> str:

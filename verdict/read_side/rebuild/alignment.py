@@ -94,7 +94,7 @@ class AlignedVersions:
         Raises:
             NotBuiltError: Somebody has begun it anew, on another host.
         """
-        if versions.of(connection, self.beside.other).role == VersionState.BUILDING:
+        if versions.of(connection, self.beside.other).state == VersionState.INCOMPLETE:
             raise NotBuiltError(self.beside.live.name, self.beside.live.version)
 
     def is_level(self, connection: Connection) -> bool:

@@ -55,7 +55,7 @@ class NotComparableError(VerdictError):
             f"projection {name} v{live}, which readers see, is stopped, and v{other} is ahead of "
             "it: they cannot be compared at one position; mend what stopped it (`verdict status`) "
             "and start again, or let readers see the other one as it is: `verdict projection "
-            f"swap {name} --accept-differences`"
+            f"promote {name} --accept-differences`"
         )
 
 
@@ -89,7 +89,7 @@ class VersionsDifferError(VerdictError):
         super().__init__(
             f"the versions of {name} differ in {rows} rows or more, the first: {first}; readers "
             "see what they saw: see all with `verdict projection verify`, mend the projection and "
-            "build it again, or swap with --accept-differences when the new one is right"
+            "build it again, or promote with --accept-differences when the new one is right"
         )
 
 

@@ -73,7 +73,7 @@ def promote(level: AlignedVersions, roles: Roles, on_step: OnStep) -> None:
     Raises:
         ViewsInUseError: A view of somebody else's stands on one that is to show the other version.
         ViewsReadError: Somebody reads from one, and does not come to an end.
-        VerdictError: Somebody else has swapped the projection meanwhile.
+        VerdictError: Somebody else has promoted a version of the projection meanwhile.
         NotBuiltError: Somebody else builds the other version anew.
         BuildStoppedError: The other version cannot be brought to the live one's position.
         NotAlignedError: The live version is behind, and does not move.
@@ -127,13 +127,13 @@ def _switch(level: AlignedVersions, roles: Roles, connection: Connection) -> Non
     if other.feed is not None:
         other.feed.announce(connection, live.feed, wall_clock())
     for number, one in known.items():
-        if one.role == VersionState.KEPT and number != other.version:
+        if one.state == VersionState.PREVIOUS and number != other.version:
             creation.drop(connection, level.beside.at_version(number))
 
 
 @contextmanager
 def _in_words(projection: Projection) -> Iterator[None]:
-    """Say why a swap cannot be."""
+    """Say why a promotion is impossible."""
     try:
         yield
     except SupersededError as error:

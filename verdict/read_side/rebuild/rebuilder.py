@@ -94,7 +94,7 @@ class Rebuilder:
         with self._level(version_pair.built_version) as level:
             return promotion.compare_versions(level)
 
-    def swap(self, accept_differences: bool = False) -> VersionPair:
+    def promote(self, accept_differences: bool = False) -> VersionPair:
         """Let readers see the version that was built, if it holds the same.
 
         Raises:
@@ -116,7 +116,7 @@ class Rebuilder:
         Raises:
             VerdictError: None is kept.
             ViewsInUseError, ViewsReadError, BuildStoppedError, EventsMissingError,
-                NotAlignedError: As `swap`.
+                NotAlignedError: As `promote`.
         """
         with self._level(version_pair.previous_version) as level:
             promotion.promote(level, self._settings.roles, self._on_step)
@@ -164,7 +164,7 @@ class Rebuilder:
         return self._settings.data_dir / f"rebuild-{self._name}"
 
     def _alone(self) -> DataDirectoryLock:
-        """Let nobody else with this data directory build, compare or swap this projection."""
+        """Let nobody else with this data directory build, compare or promote this projection."""
         return DataDirectoryLock(self._folder, f"the workspace of projection {self._name}")
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""How far a rebuild or a swap is: for people who wait, and for tests that kill it there."""
+"""How far a rebuild or a promotion is: for people who wait, and for tests that kill it there."""
 
 from collections.abc import Callable
 from enum import StrEnum

@@ -36,7 +36,7 @@ def create_next(engine: Engine, name: str, at_version: AtVersion) -> VersionPair
     """
     with engine.begin() as connection:
         live, known = _known(connection, name)
-        unseen = {number for number, one in known.items() if one.role in UNSEEN}
+        unseen = {number for number, one in known.items() if one.state in UNSEEN}
         for dropped in map(at_version, unseen):
             exclude_others(connection, dropped)  # who fills it on another host
             creation.drop(connection, dropped)
@@ -55,7 +55,7 @@ def built_version(engine: Engine, name: str, at_version: AtVersion) -> VersionPa
     with engine.begin() as connection:
         live, known = _known(connection, name)
     newest = max(known)
-    if newest <= live or known[newest].role == VersionState.BUILDING:
+    if newest <= live or known[newest].state == VersionState.INCOMPLETE:
         raise NotBuiltError(name, live)
     return VersionPair(at_version(live), at_version(newest), at_version)
 
@@ -68,7 +68,9 @@ def previous_version(engine: Engine, name: str, at_version: AtVersion) -> Versio
     """
     with engine.begin() as connection:
         live, known = _known(connection, name)
-    kept = next((number for number, one in known.items() if one.role == VersionState.KEPT), None)
+    kept = next(
+        (number for number, one in known.items() if one.state == VersionState.PREVIOUS), None
+    )
     if kept is None:
         raise VerdictError(f"projection {name} v{live} has no version before it to go back to")
     if kept > live:

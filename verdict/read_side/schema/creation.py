@@ -81,4 +81,4 @@ def show(connection: Connection, projection: Projection, roles: Roles) -> None:
 def _is_seen(connection: Connection, projection: Projection) -> bool:
     """Tell whether readers see this version, and it is declared as it was built."""
     found = versions.of(connection, projection)
-    return found.role == VersionState.LIVE and found.settings == projection.settings
+    return found.state == VersionState.LIVE and found.settings == projection.settings

@@ -1,9 +1,8 @@
 """What the engine itself shows to readers: how far read models are, what waits, who decided."""
 
 from collections.abc import Mapping
-from typing import Any
 
-from sqlalchemy import Select, Table, select, union_all
+from sqlalchemy import select, union_all
 
 from verdict.read_side.projections.described import View, described
 from verdict.read_side.tables import (
@@ -25,14 +24,6 @@ TYPE, ID = "Type of the aggregate.", "Id of the aggregate."
 TOPIC, PARTITION, OFFSET = "Topic in Kafka.", "Partition of the topic.", "Offset of the record."
 
 SHOWN = versions.views(versions.table)
-
-RENAMED = {"who": "operator", "why": "reason", "until": "until_offset"}
-
-
-def _for_readers(table: Table) -> Select[Any]:
-    """Return all columns of a table, under the names that readers know."""
-    return select(*(one.label(RENAMED.get(one.name, one.name)) for one in table.columns))
-
 
 OWN_VIEWS: Mapping[str, View] = {
     **verification.VIEWS,
@@ -76,7 +67,7 @@ OWN_VIEWS: Mapping[str, View] = {
         "What state each version of a projection is in.",
         projection=OF_WHOM,
         version=VERSION,
-        role="What it is there for: `live` (readers see it), `kept`, `built` or `building`.",
+        state="`incomplete`, `candidate`, `live` (readers see it) or `previous`.",
         settings="The settings that its tables were filled with, as JSON; empty when it has none.",
         error="Why it is stopped, if it is.",
         stopped_at="Since when it is stopped.",
@@ -99,15 +90,8 @@ OWN_VIEWS: Mapping[str, View] = {
         version="The version that they see.",
         previous="The version that they saw before, which is kept to go back to.",
     ),
-    "projection_version": described(
-        SHOWN["projection_version"],
-        "With which settings the tables of each version were filled.",
-        projection=OF_WHOM,
-        version=VERSION,
-        settings="As JSON; empty when it has none.",
-    ),
     "dead_letter": described(
-        _for_readers(dead_letters.table),
+        select(dead_letters.table),
         "Dead letters: what could not be handled, and waits for a next try or for a person.",
         id="Id of the letter.",
         topic="Topic that the record was on.",
@@ -127,7 +111,7 @@ OWN_VIEWS: Mapping[str, View] = {
         reason="The reason that they gave.",
     ),
     "dead_letter_intervention": described(
-        _for_readers(dead_letters.intervention),
+        select(dead_letters.intervention),
         "What people did about letters; nothing removes it.",
         dead_letter_id="Id of the letter.",
         number="Counts what was done to the letter.",
@@ -138,7 +122,7 @@ OWN_VIEWS: Mapping[str, View] = {
         sha256="SHA-256 of the bytes that it was done to.",
     ),
     "projection_intervention": described(
-        _for_readers(interventions.table),
+        select(interventions.table),
         "What people decided about events that a projection could not apply; nothing removes it.",
         seq="Counts what was decided, without gaps.",
         projection=OF_WHOM,
@@ -154,7 +138,7 @@ OWN_VIEWS: Mapping[str, View] = {
         after="The payload that is used in its place, as JSON; none passes the event over.",
     ),
     "skipped_record": described(
-        _for_readers(skips.table),
+        select(skips.table),
         "What operators decided about records and topics.",
         topic=TOPIC,
         partition=PARTITION,

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class _Follower(NamedTuple):
-    name: str = "letters"
+    name: str = "dead-letters"
     version: int = 1
 
 

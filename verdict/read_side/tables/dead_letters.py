@@ -1,4 +1,4 @@
-"""Letters that wait for their next try or for a person, and what people did to them."""
+"""Dead letters that wait for their next try or for a person, and what people did to them."""
 
 from sqlalchemy import BigInteger, Column, Index, LargeBinary, MetaData, Table, Text
 
@@ -6,7 +6,7 @@ from verdict.adapters.sql.instant import InstantType
 
 metadata = MetaData()
 table = Table(
-    "letter_v1",
+    "dead_letter_v1",
     metadata,
     Column("id", Text, primary_key=True),
     Column("topic", Text, nullable=False),
@@ -22,9 +22,9 @@ table = Table(
     Column("bytes", LargeBinary),
     Column("headers", Text, nullable=False),  # JSON, see verdict.reactions.dead_letters.headers
     Column("received_at", InstantType, nullable=False),  # Kafka's time of the letter
-    Column("who", Text),  # of the last intervention
-    Column("why", Text),
-    Index("letter_due_v1", "status", "due_at", "id"),
+    Column("operator", Text),  # of the last intervention
+    Column("reason", Text),
+    Index("dead_letter_due_v1", "status", "due_at", "id"),
 )
 intervention = Table(
     "dead_letter_intervention_v1",
@@ -32,8 +32,8 @@ intervention = Table(
     Column("dead_letter_id", Text, primary_key=True),
     Column("number", BigInteger, primary_key=True),
     Column("kind", Text, nullable=False),
-    Column("who", Text, nullable=False),
-    Column("why", Text),
+    Column("operator", Text, nullable=False),
+    Column("reason", Text),
     Column("at", InstantType, nullable=False),
     Column("sha256", Text, nullable=False),  # of the bytes that it was done to
 )

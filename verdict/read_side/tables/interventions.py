@@ -24,8 +24,8 @@ table = Table(
     Column("aggregate_id", Text, nullable=False),
     Column("event_version", BigInteger, nullable=False),
     Column("kind", Text, nullable=False),
-    Column("who", Text, nullable=False),
-    Column("why", Text),
+    Column("operator", Text, nullable=False),
+    Column("reason", Text),
     Column("at", InstantType, nullable=False),
     Column("before", Text),
     Column("after", Text),
@@ -49,8 +49,8 @@ class Intervention(NamedTuple):
     """
 
     kind: Kind
-    who: str
-    why: str | None
+    operator: str
+    reason: str | None
     at: int
     before: str | None
     after: str | None

@@ -28,7 +28,7 @@ from verdict.model.nul import spell_out
 from verdict.model.source import Source
 from verdict.read_side.tables import blocked, followed_by, versions
 from verdict.read_side.tables.version_state import VersionState
-from verdict.wire.skip_record import DamagedAggregate, SkipRecord, Kind, active_quarantines
+from verdict.wire.skip_record import DamagedAggregate, Kind, SkipRecord, active_quarantines
 
 metadata = MetaData()
 table = Table(
@@ -55,8 +55,8 @@ def copy(connection: Connection, decisions: Iterable[SkipRecord]) -> None:
             **asdict(of),
             **asdict(one.source),
             "error": spell_out(of.error),  # PostgreSQL stores no NUL
-            "operator": one.who,
-            "reason": one.why,
+            "operator": one.operator,
+            "reason": one.reason,
             "decided_at": one.decided_at,
         }
         for one in active_quarantines(decisions).values()
@@ -72,9 +72,9 @@ def load(connection: Connection) -> list[SkipRecord]:
     return [
         SkipRecord(
             source=Source(row.topic, row.partition, row.offset),
-            until=row.offset,
-            who=row.operator,
-            why=row.reason,
+            until_offset=row.offset,
+            operator=row.operator,
+            reason=row.reason,
             decided_at=row.decided_at,
             kind=Kind.QUARANTINED,
             aggregate=DamagedAggregate(
@@ -118,7 +118,7 @@ def held() -> Select[*tuple[object, ...]]:
         .join_from(table, followed_by.table, follows.topic == events)
         .join(
             versions.table,
-            and_(live.projection == follows.projection, live.role == VersionState.LIVE),
+            and_(live.projection == follows.projection, live.state == VersionState.LIVE),
         )
         .where(live.projection != "event_archive", ~is_held)
     )

@@ -9,20 +9,20 @@ from verdict.adapters.sql.bulk import Values
 from verdict.adapters.sql.instant import InstantType
 from verdict.adapters.sql.statements import add_new
 from verdict.model.source import Source
-from verdict.wire.skip_record import SkipRecord, Kind
+from verdict.wire.skip_record import Kind, SkipRecord
 from verdict.wire.skips import SkippedRanges
 
 metadata = MetaData()
 table = Table(
-    "decision_v1",
+    "skipped_record_v1",
     metadata,
     Column("topic", Text, primary_key=True),
     Column("partition", BigInteger, primary_key=True),
     Column("offset", BigInteger, primary_key=True),
-    Column("until", BigInteger, primary_key=True),
+    Column("until_offset", BigInteger, primary_key=True),
     Column("kind", Text, primary_key=True),
-    Column("who", Text, nullable=False),
-    Column("why", Text, nullable=False),
+    Column("operator", Text, nullable=False),
+    Column("reason", Text, nullable=False),
     Column("decided_at", InstantType, nullable=False),
 )
 
@@ -35,14 +35,14 @@ def copy(connection: Connection, decisions: Iterable[SkipRecord]) -> None:
             continue
         row = asdict(one.source) | asdict(one)
         del row["source"], row["aggregate"]
-        rows.setdefault((one.source, one.until, one.kind), row)
+        rows.setdefault((one.source, one.until_offset, one.kind), row)
     add_new(connection, table, [*rows.values()])
 
 
 def passed_over(connection: Connection) -> SkippedRanges:
     """Return the places that are passed over, as far as they are copied."""
     columns = table.c
-    asked = select(columns.topic, columns.partition, columns.offset, columns.until)
+    asked = select(columns.topic, columns.partition, columns.offset, columns.until_offset)
     found = connection.execute(asked.where(columns.kind == Kind.SKIPPED))
     return SkippedRanges.of(tuple(row) for row in found)
 
@@ -53,9 +53,9 @@ def load(connection: Connection) -> list[SkipRecord]:
     return [
         SkipRecord(
             source=Source(row.topic, row.partition, row.offset),
-            until=row.until,
-            who=row.who,
-            why=row.why,
+            until_offset=row.until_offset,
+            operator=row.operator,
+            reason=row.reason,
             decided_at=row.decided_at,
             kind=Kind(row.kind),
         )

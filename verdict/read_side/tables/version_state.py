@@ -6,10 +6,10 @@ from enum import StrEnum
 class VersionState(StrEnum):
     """What a version is there for."""
 
-    BUILDING = "building"  # its tables are a torso
-    BUILT = "built"  # its tables hold all that they should, up to the position
+    INCOMPLETE = "incomplete"  # a build has begun to fill its tables
+    CANDIDATE = "candidate"  # its tables are complete up to its position; readers do not see them
     LIVE = "live"  # readers see it
-    KEPT = "kept"  # they saw it before the live one, and may see it again
+    PREVIOUS = "previous"  # readers saw it before the live one, and may see it again
 
 
-UNSEEN = (VersionState.BUILDING, VersionState.BUILT)
+UNSEEN = (VersionState.INCOMPLETE, VersionState.CANDIDATE)

@@ -41,7 +41,7 @@ table = Table(
     metadata,
     Column("projection", Text, primary_key=True),
     Column("version", BigInteger, primary_key=True),
-    Column("role", Text, nullable=False),
+    Column("state", Text, nullable=False),
     Column("settings", Text, nullable=False),
     Column("build", Text),
     Column("error", Text),
@@ -56,7 +56,7 @@ GOING = dict.fromkeys(("error", "topic", "partition", "offset", "stopped_at"))
 class Version(NamedTuple):
     """What is known of a version: its `VersionState`, and the `error` that stopped it, if any."""
 
-    role: str
+    state: str
     settings: str
     build: str | None
     error: str | None
@@ -90,7 +90,7 @@ def all_live(connection: Connection) -> Mapping[str, int]:
     """Return the version that readers see, by projection."""
     if not ownership.exists(connection, layout.tables_schema(connection), table.name):
         return {}  # whoever asks first need not have made the read side
-    found = select(table.c.projection, table.c.version).where(table.c.role == VersionState.LIVE)
+    found = select(table.c.projection, table.c.version).where(table.c.state == VersionState.LIVE)
     return {row.projection: row.version for row in connection.execute(found)}
 
 
@@ -102,7 +102,7 @@ def live(connection: Connection, name: str) -> int | None:
 
 def _live(connection: Connection, name: str) -> tuple[int, str | None] | None:
     """Return the version of a projection that readers see, and why it is stopped."""
-    is_live = (table.c.projection == name) & (table.c.role == VersionState.LIVE)
+    is_live = (table.c.projection == name) & (table.c.state == VersionState.LIVE)
     found = connection.execute(select(table.c.version, table.c.error).where(is_live)).first()
     return None if found is None else (found.version, found.error)
 
@@ -147,9 +147,9 @@ def begin(connection: Connection, projection: Projection) -> None:
     row = {
         "projection": projection.name,
         "version": projection.version,
-        "role": VersionState.LIVE
+        "state": VersionState.LIVE
         if live(connection, projection.name) is None
-        else VersionState.BUILT,
+        else VersionState.CANDIDATE,
         "settings": projection.settings,
     }
     add_new(connection, table, [row])
@@ -158,20 +158,20 @@ def begin(connection: Connection, projection: Projection) -> None:
 def build(connection: Connection, projection: Projection, name: str = "") -> None:
     """Note that the tables are incomplete until `finish`; never for a version that readers see."""
     exclude_others(connection, projection)
-    begun = update(table).where(is_of(projection, table), table.c.role.in_(UNSEEN))
-    connection.execute(begun.values(role=VersionState.BUILDING, build=name))
+    begun = update(table).where(is_of(projection, table), table.c.state.in_(UNSEEN))
+    connection.execute(begun.values(state=VersionState.INCOMPLETE, build=name))
 
 
 def is_build(connection: Connection, projection: Projection, name: str) -> bool:
     """Tell whether the tables are still those of a build; it is so up to the commit then."""
     exclude_others(connection, projection)
     found = every(connection, projection.name).get(projection.version)
-    return found is not None and (found.role, found.build) == (VersionState.BUILDING, name)
+    return found is not None and (found.state, found.build) == (VersionState.INCOMPLETE, name)
 
 
 def finish(connection: Connection, projection: Projection) -> None:
     """Note that the tables hold all that they should, up to the position."""
-    _change(connection, projection, role=VersionState.BUILT, build=None)
+    _change(connection, projection, state=VersionState.CANDIDATE, build=None)
 
 
 def show(connection: Connection, projection: Projection) -> None:
@@ -180,10 +180,10 @@ def show(connection: Connection, projection: Projection) -> None:
     That one is not stopped any more, as nobody brings it forward.
     """
     shown = table.c.version == projection.version
-    either = shown | (table.c.role == VersionState.LIVE)
-    role = case((shown, VersionState.LIVE), else_=VersionState.KEPT)
+    either = shown | (table.c.state == VersionState.LIVE)
+    state = case((shown, VersionState.LIVE), else_=VersionState.PREVIOUS)
     changed = update(table).where(table.c.projection == projection.name, either)
-    connection.execute(changed.values(role=role, **GOING))
+    connection.execute(changed.values(state=state, **GOING))
 
 
 def stop(connection: Connection, projection: Projection, error: Exception, now: int) -> None:
@@ -210,15 +210,14 @@ def views(among: Table) -> Mapping[str, Query]:
     """Return what readers may select of a table with the columns of `table`, by view."""
     one, kept = among.c, among.alias("kept").c
     place = one.topic, one.partition, one.offset
-    before = (kept.projection == one.projection) & (kept.role == VersionState.KEPT)
+    before = (kept.projection == one.projection) & (kept.state == VersionState.PREVIOUS)
     return {
         "projection_version": select(
-            one.projection, one.version, one.role, one.settings, one.error, one.stopped_at
+            one.projection, one.version, one.state, one.settings, one.error, one.stopped_at
         ),
         "projection_live": select(one.projection, one.version, kept.version.label("previous"))
         .outerjoin(kept.version.table, before)
-        .where(one.role == VersionState.LIVE),
-        "projection_version": select(one.projection, one.version, one.settings),
+        .where(one.state == VersionState.LIVE),
         "projection_stopped": select(
             one.projection, one.version, one.error, *place, one.stopped_at
         ).where(one.error.is_not(None)),

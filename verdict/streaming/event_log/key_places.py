@@ -6,9 +6,9 @@ from verdict.errors import UnreachableError, VerdictError
 from verdict.streaming.event_log.skip_log import accepted_in, accepted_partitions
 from verdict.streaming.exactly_once.query import decider_query
 from verdict.streaming.exactly_once.read_progress import decode_progress
-from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.murmur2 import partition_of
 from verdict.wire.partitions import TopicPartition
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.topics import Topics
 
 
@@ -31,7 +31,7 @@ def record_of_key(log: KafkaLog, topics: Topics, topic: str, key: bytes) -> Topi
 
 
 def _progress(log: KafkaLog, topics: Topics) -> ProgressRecord | None:
-    """Return the decider's progress record; None where it is damaged, which all who depend on it report."""
+    """Return the decider's progress; None where it is damaged, which its users report."""
     try:
         return decode_progress(log, decider_query(topics, 1))
     except UnreachableError:

@@ -10,7 +10,7 @@ from verdict.streaming.event_log.record import RawRecord, raw_record
 from verdict.wire.codec import DecodeError
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.records import decode, encode
-from verdict.wire.skip_record import SkipRecord, Kind
+from verdict.wire.skip_record import Kind, SkipRecord
 from verdict.wire.skips import SkippedRanges
 from verdict.wire.topics import Topics
 
@@ -77,7 +77,7 @@ def reader_jumping(options: Options, topics: Topics) -> Iterator[KafkaLog]:
 def skipped_ranges(decisions: Iterable[SkipRecord]) -> SkippedRanges:
     """Return the places that these decisions skip."""
     return SkippedRanges.of(
-        (one.source.topic, one.source.partition, one.source.offset, one.until)
+        (one.source.topic, one.source.partition, one.source.offset, one.until_offset)
         for one in decisions
         if one.kind is Kind.SKIPPED
     )
@@ -91,7 +91,7 @@ def accepted_partitions(decisions: Iterable[SkipRecord]) -> frozenset[TopicParti
     return frozenset(
         TopicPartition.of(one.source)
         for one in decisions
-        if one.kind is Kind.ACCEPTED and one.source.offset == one.until == 0
+        if one.kind is Kind.ACCEPTED and one.source.offset == one.until_offset == 0
     )
 
 
@@ -108,4 +108,4 @@ def write_skips(options: Options, topics: Topics, decisions: Sequence[SkipRecord
         {"topic": topics.skips, "partition": 0, "value": encode(one), "key": str(one.source)}
         for one in decisions
     )
-    write_all(options, records, f"the decision could not be written to {topics.decisions}")
+    write_all(options, records, f"the decision could not be written to {topics.skips}")

@@ -8,7 +8,7 @@ def quarantine_in_words(decision: SkipRecord) -> str:
     of = decision.aggregate
     assert of is not None
     about = f"{of.aggregate_type} {of.aggregate_id!r}"
-    return quarantine_text(about, of.version, of.error, decision.who, decision.why)
+    return quarantine_text(about, of.version, of.error, decision.operator, decision.reason)
 
 
 def quarantine_text(about: str, version: int, error: str, operator: str, reason: str) -> str:

@@ -24,7 +24,7 @@ from verdict.wire.cloud_events import dead_letter_headers
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.dead_letter_record import RETRY_POLICY
 from verdict.wire.partitions import OffsetRange, TopicPartition
-from verdict.wire.skip_record import SkipRecord, Kind
+from verdict.wire.skip_record import Kind, SkipRecord
 from verdict.write_side.decide.parse import CommandRecord, dead_letter, truncate_command
 
 MOST_JUMPED = 100_000  # commands, with their bytes in one transaction; several batches are less
@@ -37,15 +37,15 @@ class SkipRequest:
     Args:
         places: The first record of each stretch to skip, and the offset after its last one.
         quarantine: Whether to go on without aggregates whose history is damaged.
-        who: The operator.
-        why: The reason.
+        operator: The operator.
+        reason: The reason.
         at: When, in epoch milliseconds.
     """
 
     places: Sequence[tuple[Source, int]] = ()
     quarantine: bool = False
-    who: str = ""
-    why: str = ""
+    operator: str = ""
+    reason: str = ""
     at: int = 0
 
 
@@ -112,17 +112,19 @@ def plan_skips(
     offsets = {topic: [*by_partition] for topic, by_partition in decided.items()}
     jumped = []
     skips = [one for one in (*before, *decisions) if one.kind is Kind.SKIPPED]
-    for one in sorted(skips, key=lambda one: (one.source, one.until)):
+    for one in sorted(skips, key=lambda one: (one.source, one.until_offset)):
         topic, number = one.source.topic, one.source.partition
         start = offsets_at(offsets, one.source)
-        if topic in log.commands and start < one.until:
-            gone = log.begins[topic][number] >= one.until
-            jump = SkippedRange(topic, number, start, one.until, gone, f"{one.who}: {one.why}")
+        if topic in log.commands and start < one.until_offset:
+            gone = log.begins[topic][number] >= one.until_offset
+            jump = SkippedRange(
+                topic, number, start, one.until_offset, gone, f"{one.operator}: {one.reason}"
+            )
             _require_near(jump)
             jumped.append(jump)
             of_topic = offsets.setdefault(topic, [])
             of_topic += [0] * (number + 1 - len(of_topic))
-            of_topic[number] = one.until
+            of_topic[number] = one.until_offset
     return SkipPlan(decisions, jumped, offsets)
 
 
@@ -265,15 +267,19 @@ def _dropped(
 def _refuse(dropped: Iterable[SkippedRange]) -> None:
     found = [*dropped]
     if found:
-        skips = " ".join(
-            f"--skip {one.topic}:{one.partition}:{one.start}-{one.until}" for one in found
-        )
+        skips = " ".join(f"{one.topic}:{one.partition}:{one.start}-{one.until}" for one in found)
         raise VerdictError(
             f"Kafka dropped commands before they were decided: {', '.join(map(str, found))}; "
             "tell their senders, who have no answer, then go on without these commands: "
-            f"`verdict recover {skips} --reason …`"
+            f"`verdict skip {skips} --reason …`"
         )
 
 
 def _decision(wish: SkipRequest, place: Source, until: int) -> SkipRecord:
-    return SkipRecord(source=place, until=until, who=wish.who, why=wish.why, decided_at=wish.at)
+    return SkipRecord(
+        source=place,
+        until_offset=until,
+        operator=wish.operator,
+        reason=wish.reason,
+        decided_at=wish.at,
+    )

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from verdict.adapters.kafka.offsets import Offsets, each_partition, offsets_at, offsets_text
 from verdict.streaming.exactly_once.chunk import Record, chunks, digested, records_in
-from verdict.wire.progress_record import ShardState
 from verdict.wire.partitions import OffsetRange, Spans
+from verdict.wire.progress_record import ShardState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ PASSING = {
 
 
 class TransactionFailedError(Exception):
-    """The producer is of no use any more; only the progress record says whether its transaction committed.
+    """The producer is of no use any more; only the progress says whether its transaction committed.
 
     `reason` is what Kafka or its client said, None for a timeout or a lost connection.
     """

@@ -26,7 +26,7 @@ class ForeignStateError(CheckpointMismatchError):
 
 
 class NotPublishedError(VerdictError):
-    """Kafka did not confirm a transaction, not when it was repeated either; the progress record tells."""
+    """Kafka did not confirm a transaction, not when it was repeated either; the progress tells."""
 
 
 class UnreadableProgressRecordError(VerdictError):
@@ -43,7 +43,8 @@ def fenced(query: "Query", progress: "ProgressRecord") -> FencedError:
         )
     return FencedError(
         f"{query.transactional_id} was fenced by owner {progress.owner}, now at batch "
-        f"{progress.batch_id} of generation {progress.generation}: this process stops, and published "
+        f"{progress.batch_id} of generation {progress.generation}: this process stops, and "
+        f"published "
         "nothing since; to decide here again, stop that one and start on its data directory, or, "
         "when that is lost, run `verdict recover`"
     )
@@ -53,7 +54,8 @@ def gone_back(query: "Query", progress: "ProgressRecord", earlier: "ProgressReco
     """Return the error for a progress record that is newer than `earlier` but behind it."""
     return FencedError(
         f"an old progress record came to {query.progress_topic}: {query.transactional_id} at batch "
-        f"{progress.batch_id} of generation {progress.generation}, by owner {progress.owner}, after "
+        f"{progress.batch_id} of generation {progress.generation}, by owner {progress.owner}, "
+        f"after "
         f"batch {earlier.batch_id} of generation {earlier.generation}. No new owner writes that, "
         "as positions never go back; this process stops, and published nothing since: see who "
         "may write there, then run `verdict recover`"

@@ -18,7 +18,9 @@ class Failpoint(StrEnum):
     BEFORE_COMMIT = auto()  # publish: progress record and group offsets too
     COMMITTED = auto()  # publish: the transaction is committed
     SKIPPED = auto()  # publish: the batch had been published before
-    IN_DOUBT = auto()  # take_over, publish: the progress record will tell who owns and what is published
+    IN_DOUBT = (
+        auto()
+    )  # take_over, publish: the progress record will tell who owns and what is published
     STILL_OWNER = auto()  # publish: the progress record named us, nobody is fenced again yet
 
 

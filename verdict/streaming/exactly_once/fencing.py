@@ -1,6 +1,7 @@
 """Fencing: at any time one process owns a query.
 
-A claim initialises the transactional id, which fences the earlier owner, and then commits a progress record
+A claim initialises the transactional id, which fences the earlier owner, and then commits a
+progress record
 that names the new one. The earlier owner finds that name in the progress record, and stops.
 """
 
@@ -60,11 +61,15 @@ def claim_query(
 
 
 def claim(
-    query: Query, kafka: KafkaConfig, earlier: Callable[[], ProgressRecord], on_step: OnStep = ignore_step
+    query: Query,
+    kafka: KafkaConfig,
+    earlier: Callable[[], ProgressRecord],
+    on_step: OnStep = ignore_step,
 ) -> Publisher:
     """Fence the owner of `query`, and become the owner; raises as `claim_query`.
 
-    `earlier` finds the progress record to go on from, once no other process can write one; it may raise.
+    `earlier` finds the progress record to go on from, once no other process can write one; it may
+    raise.
     """
     transactions = Transactions(kafka, query.transactional_id)
     try:
@@ -83,12 +88,14 @@ def new_owner() -> str:
     return f"{uuid.uuid4()} (pid {os.getpid()} on {socket.gethostname()})"
 
 
-def genesis(query: Query, previous: ProgressRecord | None, offsets: Offsets, shards: int) -> ProgressRecord:
+def genesis(
+    query: Query, previous: ProgressRecord | None, offsets: Offsets, shards: int
+) -> ProgressRecord:
     """Return the first progress record of a new generation, without an owner: a claim adds that.
 
     It says that every shard begins empty, so that the first batch finds a foreign state; a
-    recovery says instead what it has seeded. `previous` is the progress record that it replaces, and
-    `offsets` are where the first batch starts.
+    recovery says instead what it has seeded. `previous` is the progress record that it replaces,
+    and `offsets` are where the first batch starts.
     """
     return ProgressRecord(
         query=query.name,
@@ -118,7 +125,8 @@ def write_progress(
 
     The records `beside` it are committed with it, or not at all.
 
-    If Kafka's answer is lost, the progress record tells whether it was committed. That matters for a claim:
+    If Kafka's answer is lost, the progress record tells whether it was committed. That matters for
+    a claim:
     the earlier owner stops when it finds one, so the process that wrote it must not stop too.
 
     Raises:

@@ -1,4 +1,4 @@
-"""A progress record belongs to one log: to a cluster, and to topics, by the ids that Kafka gave them."""
+"""A progress belongs to one log: to a cluster, and to topics, by the ids that Kafka gave them."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -25,8 +25,10 @@ def log_identity(progress: ProgressRecord, query: Query, kafka: KafkaConfig) -> 
     )
 
 
-def require_log_of(progress_records: Iterable[tuple[Query, ProgressRecord]], kafka: KafkaConfig) -> None:
-    """Return if the topics are those that each of the progress records speaks of; before any is created.
+def require_log_of(
+    progress_records: Iterable[tuple[Query, ProgressRecord]], kafka: KafkaConfig
+) -> None:
+    """Return if the topics are those that each of the progress speaks of; before any is created.
 
     Raises:
         DifferentLogError: Some are not; all of them are named.
@@ -39,4 +41,6 @@ def require_log_of(progress_records: Iterable[tuple[Query, ProgressRecord]], kaf
 def remembered(progress: ProgressRecord, query: Query) -> Remembered:
     """Return what `progress` says of the log, as far as the query speaks of it today."""
     ids = {name: one for name, one in progress.topic_ids.items() if name in query.topics}
-    return Remembered(whose=f"the progress record of {query.name}", ids=Identity(progress.cluster_id, ids))
+    return Remembered(
+        whose=f"the progress record of {query.name}", ids=Identity(progress.cluster_id, ids)
+    )

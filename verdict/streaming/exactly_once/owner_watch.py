@@ -38,7 +38,7 @@ class OwnerWatch:
         self._next = time.monotonic() + LOOK_S
 
     def check(self) -> None:
-        """Look if it is time to. The next batch reports what else goes wrong with the progress record.
+        """Look if it is time to. The next batch reports what else goes wrong with the progress.
 
         Raises:
             FencedError: As for `look`.
@@ -69,7 +69,7 @@ class OwnerWatch:
         if progress is None:
             return  # the next batch says who deleted it
         ours = progress.owner == self._last.owner
-        # an open transaction may still hide the claim, and then this progress record is older than it
+        # an open transaction may still hide the claim, and then this progress is older than it
         self._claim_seen |= ours or settled
         if not self._claim_seen:
             return

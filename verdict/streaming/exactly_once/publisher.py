@@ -1,4 +1,4 @@
-"""Publishing: the outputs of a batch and its progress record in one transaction, once, by the owner."""
+"""Publishing: the outputs of a batch and its progress in one transaction, once, by the owner."""
 
 import logging
 from dataclasses import replace
@@ -53,7 +53,7 @@ class Publisher:
 
     @property
     def progress(self) -> ProgressRecord:
-        """The progress record as of the last batch: where the next one starts, and the shard count."""
+        """The progress as of the last batch: where the next one starts, and the shard count."""
         return self._progress
 
     def publish(self, batch: SourceBatch, outputs: Outputs) -> PublishResult:
@@ -99,7 +99,7 @@ class Publisher:
             self._transactions = None
 
     def _is_published(self, batch: SourceBatch, outputs: Outputs) -> bool:
-        """Tell whether the progress record covers `batch`; raise if it neither does nor ends before it."""
+        """Tell whether the progress covers `batch`; raise if it neither does nor ends before it."""
         action = check_batch(self._progress, batch)
         if action is Action.SKIP:
             check_replay(self._progress, self._query, batch, outputs)
@@ -118,7 +118,9 @@ class Publisher:
             raise
         self._transactions = transactions
 
-    def _write(self, transactions: Transactions, batch: SourceBatch, outputs: Outputs) -> ProgressRecord:
+    def _write(
+        self, transactions: Transactions, batch: SourceBatch, outputs: Outputs
+    ) -> ProgressRecord:
         digest = Digest()
         transactions.begin()
         transactions.produce_all(digest.over(outputs))
@@ -150,7 +152,7 @@ class Publisher:
             raise TransactionFailedError(str(error)) from error
 
     def _settle(self, batch: SourceBatch, outputs: Outputs, failure: str) -> None:
-        """Find out from the progress record whether `batch` is published, and publish it if it is not."""
+        """Find out from the progress whether `batch` is published, and publish it if it is not."""
         LOG.warning("%s is in doubt, the progress record will tell: %s", batch, failure)
         self._on_step(Failpoint.IN_DOUBT)
         self._renew()

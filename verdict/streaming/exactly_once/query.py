@@ -23,8 +23,10 @@ class Query:
         outputs: The topics that must be empty as long as it has no progress record.
         others: Further topics that it writes to.
         handler_version: Of the rules that compute the output.
-        first_shards: How many shards the very first start sets up; afterwards the progress record says.
-        shards: How many were asked for by name; another number in the progress record refuses the start.
+        first_shards: How many shards the very first start sets up; afterwards the progress record
+            says.
+        shards: How many were asked for by name; another number in the progress record refuses the
+            start.
         seeded: The generation whose recovered state a fresh checkpoint is given.
     """
 
@@ -50,9 +52,10 @@ class Query:
 
     @property
     def remedy(self) -> str:
-        """The verb for who has lost its progress record: a state is folded anew, others begin anew."""
-        anew = "" if self.name == DECIDER else f" --begin {self.name} --reason …"
-        return f"`verdict recover{anew}`"
+        """The verb for who has lost its progress: a state is folded anew, others begin anew."""
+        if self.name == DECIDER:
+            return "`verdict recover`"
+        return f"`verdict reset-progress {self.name} --reason …`"
 
     @property
     def key(self) -> bytes:

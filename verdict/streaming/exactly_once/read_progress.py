@@ -9,16 +9,16 @@ from verdict.adapters.kafka.reader import KafkaLog
 from verdict.streaming.exactly_once.errors import UnreadableProgressRecordError
 from verdict.streaming.exactly_once.query import Query
 from verdict.wire.codec import DecodeError
-from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.partitions import Spans
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.records import decode
 
 
 class SeenRecord(NamedTuple):
     """A query's progress record, None when it has none.
 
-    `settled` is False when an open transaction was in the way: a newer progress record of this query may
-    be committed behind it.
+    `settled` is False when an open transaction was in the way: a newer progress record of this
+    query may be committed behind it.
     """
 
     progress: ProgressRecord | None
@@ -52,8 +52,10 @@ def read_progress_in(log: KafkaLog, query: Query, *, wait: bool = False) -> Seen
     return SeenRecord(progress, settled=kept.end >= written[place])
 
 
-def readable_progress(kafka: KafkaConfig, query: Query, *, wait: bool = False) -> ProgressRecord | None:
-    """Return the query's progress record; None when there is none, or something else in its place."""
+def readable_progress(
+    kafka: KafkaConfig, query: Query, *, wait: bool = False
+) -> ProgressRecord | None:
+    """Return the query's progress; None when there is none, or something else in its place."""
     try:
         return (
             read_progress(kafka, query, wait=True).progress
@@ -106,6 +108,7 @@ def _decoded(query: Query, value: bytes | str | None) -> ProgressRecord | None:
         return decode(ProgressRecord, value if isinstance(value, bytes) else value.encode())
     except DecodeError as error:
         raise UnreadableProgressRecordError(
-            f"the last record of {query.progress_topic} under the key {query.name!r} is no progress record "
+            f"the last record of {query.progress_topic} under the key {query.name!r} is no "
+            f"progress record "
             f"({error}): see who wrote it, then run {query.remedy}"
         ) from error

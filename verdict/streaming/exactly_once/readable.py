@@ -6,8 +6,8 @@ from verdict.adapters.kafka.reader import KafkaLog
 from verdict.errors import VerdictError
 from verdict.streaming.exactly_once.checkpoint import CheckpointPosition
 from verdict.streaming.exactly_once.query import Query
-from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.partitions import OffsetRange, TopicPartition
+from verdict.wire.progress_record import ProgressRecord
 
 SHOWN = 3  # partitions
 
@@ -38,7 +38,8 @@ def check_readable(
         more = f"; and of {len(lacking) - SHOWN} partitions more" if len(lacking) > SHOWN else ""
         raise VerdictError(
             f"Kafka does not have all that {query.name} reads next: {'; '.join(lacking[:SHOWN])}"
-            f"{more}. Bring the records back; or run {query.remedy}, which begins where the progress record "
+            f"{more}. Bring the records back; or run {query.remedy}, which begins where the "
+            f"progress record "
             "ends, and says what to do about commands that were dropped before they were decided"
         )
 

@@ -16,8 +16,8 @@ from verdict.streaming.exactly_once.fencing import claim, genesis
 from verdict.streaming.exactly_once.publisher import Publisher
 from verdict.streaming.exactly_once.query import Query
 from verdict.streaming.exactly_once.read_progress import bounds_of, holds_records, read_progress
-from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.partitions import Spans
+from verdict.wire.progress_record import ProgressRecord
 
 LOG = logging.getLogger("verdict.streaming.queries")
 
@@ -30,10 +30,11 @@ def restart_from_progress(
 ) -> Publisher:
     """Become the owner of `query`, and fence the earlier one.
 
-    An input that the progress record does not know was added since: it begins with its first record, or at
+    An input that the progress record does not know was added since: it begins with its first
+    record, or at
     its end. A partition that was added to an input begins with its first record. For a topic that
-    is no input any more the progress record keeps its position: if it becomes one again, no record is
-    skipped and none is read twice.
+    is no input any more the progress record keeps its position: if it becomes one again, no record
+    is skipped and none is read twice.
 
     Raises:
         CheckpointMismatchError: There are outputs, but no progress record says how far they go.
@@ -75,7 +76,7 @@ def _offsets(
 
 
 def _with_added_partitions(known: Offsets, starts: Offsets) -> Offsets:
-    """Return where all partitions begin: where the progress record says, those it lacks with their first."""
+    """Return where all partitions begin: those of the progress record, else the first."""
     return {topic: [*(of := known.get(topic, [])), *starts[topic][len(of) :]] for topic in starts}
 
 
@@ -126,8 +127,10 @@ def _left(query: Query, former: ProgressRecord | None) -> Offsets:
 def _require_no_outputs(query: Query, kafka: KafkaConfig) -> None:
     if holds_records(kafka, query.outputs):
         raise CheckpointMismatchError(
-            f"{query.name} cannot start: {', '.join(query.outputs)} hold records, and no progress record in "
-            f"{query.progress_topic} says what they follow from; starting at the beginning would send all "
+            f"{query.name} cannot start: {', '.join(query.outputs)} hold records, and no progress "
+            f"record in "
+            f"{query.progress_topic} says what they follow from; starting at the beginning would "
+            f"send all "
             f"of it again: let it begin at the ends of {', '.join(query.inputs)}, on record, with "
             f"{query.remedy}"
         )

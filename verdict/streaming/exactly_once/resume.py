@@ -52,9 +52,13 @@ def check_resume(
         return
     last = checkpoint.last
     if last is None or last.query_id != progress.query_id:
-        raise _mismatch("is not the one that the progress record was written with", progress, checkpoint)
+        raise _mismatch(
+            "is not the one that the progress record was written with", progress, checkpoint
+        )
     continues = (
-        same_offsets(last.end, progress.offsets) if checkpoint.committed else _action(progress, last)
+        same_offsets(last.end, progress.offsets)
+        if checkpoint.committed
+        else _action(progress, last)
     )
     if not continues:
         raise _behind(progress, checkpoint)
@@ -66,13 +70,14 @@ def check_batch(progress: ProgressRecord, batch: SourceBatch) -> Action:
     SKIP is only right if `check_replay` returns.
 
     Raises:
-        CheckpointMismatchError: The batch does not continue where the progress record ends; both positions
-            are named.
+        CheckpointMismatchError: The batch does not continue where the progress record ends; both
+            positions are named.
     """
     action = _action(progress, batch)
     if action is None:
         raise CheckpointMismatchError(
-            f"{batch} does not continue where the progress record ends, which is at {described(progress)}: "
+            f"{batch} does not continue where the progress record ends, which is at "
+            f"{described(progress)}: "
             f"nothing was published; {REMEDY}"
         )
     if action is Action.PUBLISH and (back := going_back(batch.start, batch.end)):
@@ -83,7 +88,9 @@ def check_batch(progress: ProgressRecord, batch: SourceBatch) -> Action:
     return action
 
 
-def check_replay(progress: ProgressRecord, query: Query, batch: SourceBatch, outputs: Outputs) -> None:
+def check_replay(
+    progress: ProgressRecord, query: Query, batch: SourceBatch, outputs: Outputs
+) -> None:
     """Return if a batch that is published already gave the same output again.
 
     Raises:
@@ -127,15 +134,22 @@ def _check_first(checkpoint: CheckpointPosition, records_exist: bool) -> None:
     if checkpoint.initial is not None or checkpoint.last is not None:
         raise _mismatch("has been used, but Kafka has no progress record for it", None, checkpoint)
     if records_exist:
-        raise _mismatch("cannot start: outputs exist, and no progress record says how far", None, checkpoint)
+        raise _mismatch(
+            "cannot start: outputs exist, and no progress record says how far", None, checkpoint
+        )
 
 
 def _check_after_genesis(
-    progress: ProgressRecord, checkpoint: CheckpointPosition, records_exist: bool, seeded: int | None
+    progress: ProgressRecord,
+    checkpoint: CheckpointPosition,
+    records_exist: bool,
+    seeded: int | None,
 ) -> None:
     last = checkpoint.last
     if records_exist and progress.generation == FIRST_GENERATION:
-        raise _mismatch("cannot start: outputs exist that no progress record covers", progress, checkpoint)
+        raise _mismatch(
+            "cannot start: outputs exist that no progress record covers", progress, checkpoint
+        )
     if last is not None and (last.batch_id != 0 or checkpoint.committed):
         raise _mismatch("is of an earlier generation", progress, checkpoint)
     if checkpoint.initial is not None and not same_offsets(checkpoint.initial, progress.offsets):
@@ -146,7 +160,9 @@ def _check_after_genesis(
         )
 
 
-def _check_shards(progress: ProgressRecord, checkpoint: CheckpointPosition, shards: int | None) -> None:
+def _check_shards(
+    progress: ProgressRecord, checkpoint: CheckpointPosition, shards: int | None
+) -> None:
     for found, whose in ((checkpoint.shards, "has"), (shards, "is asked to have")):
         if found not in (None, progress.shards):
             raise CheckpointMismatchError(

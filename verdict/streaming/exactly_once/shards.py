@@ -34,8 +34,8 @@ def transitions_of(told: Iterable[StateTransition], keys: Sequence[int]) -> tupl
 def check_states(progress: ProgressRecord, batch: SourceBatch, action: Action) -> None:
     """Return if the states behind `batch` are the progress record's, or it knows none yet.
 
-    A batch that is to be published must begin where the progress record's states end, the replay of one
-    that is published must end there.
+    A batch that is to be published must begin where the progress record's states end, the replay
+    of one that is published must end there.
 
     Raises:
         ForeignStateError: One does not; the shard and both of its states are named.

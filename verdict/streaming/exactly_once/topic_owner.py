@@ -1,8 +1,9 @@
 """The owner of the topics: one deployment, whatever its name.
 
-A name could not tell: two deployments of different names would each find a progress record of their own, and
-decide each command twice. So the topic `owners` has a progress record whose owner is the deployment. It
-counts as long as topics with the ids in it exist.
+A name could not tell: two deployments of different names would each find a progress record of
+their own, and
+decide each command twice. So the topic `owners` has a progress record whose owner is the
+deployment. It counts as long as topics with the ids in it exist.
 """
 
 from collections.abc import Sequence
@@ -33,8 +34,8 @@ def claim_topics(topics: Topics, kafka: KafkaConfig, beside: Sequence[OutputReco
 
     Raises:
         OtherOwnerError: Another deployment has them; it is named, and not disturbed.
-        UnreadableProgressRecordError: The last record of the owner is no progress record, and no operator
-            decided.
+        UnreadableProgressRecordError: The last record of the owner is no progress record, and no
+            operator decided.
         NotPublishedError: Another process claims them at the same time.
         VerdictError: An operator decided, and they are this deployment's already.
     """

@@ -1,4 +1,4 @@
-"""After a failed transaction, only the progress record tells who owns the query and what is published."""
+"""After a failed transaction, only the progress tells who owns the query and what is published."""
 
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.errors import UnreachableError, VerdictError
@@ -19,8 +19,8 @@ def renewed(
 ) -> tuple[Transactions, ProgressRecord]:
     """Return a new producer and the newest progress record, if this process is still the owner.
 
-    The progress record is read first, because a blind initialisation would fence a newer owner. It is read
-    again after that: what the discarded producer left open is committed or aborted by then.
+    The progress record is read first, because a blind initialisation would fence a newer owner. It
+    is read again after that: what the discarded producer left open is committed or aborted by then.
 
     Raises:
         FencedError: Another process owns the query.
@@ -43,7 +43,7 @@ def renewed(
 def renewed_if_written(
     query: Query, kafka: KafkaConfig, progress: ProgressRecord, failure: str
 ) -> Transactions:
-    """Return a new producer if the claim `progress` is committed, and still the newest progress record.
+    """Return a new producer if the claim `progress` is committed, and still the newest progress.
 
     Raises:
         NotPublishedError: It is not; the earlier owner, or another one, goes on.
@@ -71,10 +71,13 @@ def failed_twice(
     return NotPublishedError(f"{failed}mend the cause and start again, the progress record is kept")
 
 
-def _checked_owner(query: Query, ours: ProgressRecord, found: ProgressRecord | None) -> ProgressRecord:
+def _checked_owner(
+    query: Query, ours: ProgressRecord, found: ProgressRecord | None
+) -> ProgressRecord:
     if found is None:
         raise CheckpointMismatchError(
-            f"the progress record of {query.name} is gone from {query.progress_topic}: find out who deleted it, "
+            f"the progress record of {query.name} is gone from {query.progress_topic}: find out "
+            f"who deleted it, "
             "then run `verdict recover`"
         )
     if found.owner != ours.owner:
@@ -82,7 +85,9 @@ def _checked_owner(query: Query, ours: ProgressRecord, found: ProgressRecord | N
     return found
 
 
-def _check_written(query: Query, kafka: KafkaConfig, progress: ProgressRecord, failure: str) -> None:
+def _check_written(
+    query: Query, kafka: KafkaConfig, progress: ProgressRecord, failure: str
+) -> None:
     found = read_progress(kafka, query, wait=True).progress
     if found != progress:
         raise NotPublishedError(

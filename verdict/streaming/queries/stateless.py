@@ -1,6 +1,7 @@
 """The life of a query without state: a batch, then its progress record, then the next batch.
 
-Each start begins a new generation in the progress record, with a fresh checkpoint where the progress record ends.
+Each start begins a new generation in the progress record, with a fresh checkpoint where the
+progress record ends.
 """
 
 from collections.abc import Callable, Collection
@@ -40,7 +41,8 @@ class StatelessProcessor:
         opened: Called first at each start; what it enters is left last, by `stop`.
         with_history: Inputs of which what is there already counts not when they are added.
         begun: Called at each start by who has become the owner, before anything is read; tells
-            whether it has published something itself, so that the progress record is to be begun anew.
+            whether it has published something itself, so that the progress record is to be begun
+            anew.
         on_step: Called at each step of publishing.
     """
 

@@ -35,8 +35,8 @@ SHARED = {
     "response": Response,
     "rejection": Rejection,
     "dead_letter": DeadLetter,
-    "progress": ProgressRecord,
-    "decision": SkipRecord,
+    "progress_record": ProgressRecord,
+    "skip_record": SkipRecord,
 }
 EVENT = "_event"
 IDS = 2**31 - FIRST_FREE_ID  # an id is a positive integer of 32 bits to every registry

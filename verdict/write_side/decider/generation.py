@@ -110,7 +110,7 @@ class Generation:
 
 
 def generation_of(data_dir: Path, progress: ProgressRecord | None) -> Generation:
-    """Return the generation that `progress` says is the current one; the first without a progress record."""
+    """Return the generation that `progress` names; without one, the first."""
     return Generation(data_dir, FIRST_GENERATION if progress is None else progress.generation)
 
 

@@ -35,7 +35,7 @@ def require_known_aggregates(progress: ProgressRecord, topics: Topics) -> None:
 
 
 def removed_aggregates(progress: ProgressRecord, topics: Topics) -> list[str]:
-    """Return the commands topics of which the progress record tells, and that are no aggregate's, sorted."""
+    """Return the commands topics in the progress record that belong to no aggregate, sorted."""
     return sorted(progress.offsets.keys() - {*topics.every_commands()})
 
 
@@ -49,7 +49,7 @@ def decided_aggregates(progress: ProgressRecord, topics: Topics) -> set[str]:
 
 
 def forget_aggregates(progress: ProgressRecord, topics: Topics, kafka: KafkaConfig) -> set[str]:
-    """Return the application's aggregates that have answers, and that the progress record does not know.
+    """Return the application's aggregates that have answers, and that the progress does not know.
 
     Raises:
         UnreachableError: Kafka does not answer.

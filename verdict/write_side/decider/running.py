@@ -91,7 +91,8 @@ class DeciderQuery:
         Whether a batch was published that was under way then, the progress record tells.
 
         Raises:
-            CheckpointMismatchError: The checkpoint does not continue where the progress record ends.
+            CheckpointMismatchError: The checkpoint does not continue where the progress record
+                ends.
             FencedError: Another process became the owner since `stop`.
             NotPublishedError, UnreachableError, VerdictError: As `claim_query` does.
         """

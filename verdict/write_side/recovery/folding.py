@@ -21,7 +21,7 @@ from verdict.streaming.exactly_once.checkpoint import starting_offsets
 from verdict.streaming.queries.source import StreamContext, stored
 from verdict.wire.partitions import Spans
 from verdict.wire.records import decode, encode
-from verdict.wire.skip_record import SkipRecord, Quarantines
+from verdict.wire.skip_record import Quarantines, SkipRecord
 from verdict.wire.skips import SkippedRanges
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import Limits

@@ -21,7 +21,7 @@ from verdict.wire.codec import DecodeError
 from verdict.wire.error_text import told
 from verdict.wire.records import decode, decode_event
 from verdict.wire.response import Response
-from verdict.wire.skip_record import DamagedAggregate, SkipRecord, Kind
+from verdict.wire.skip_record import DamagedAggregate, Kind, SkipRecord
 from verdict.write_side.decide.fold import InvalidHistoryError, fold
 from verdict.write_side.decide.record import StoredEvent
 from verdict.write_side.decide.snapshot import Snapshot, encode_snapshot
@@ -305,7 +305,7 @@ class _History:
             skipped = (place for place, of in self._skipped if of in (None, version))
             place = next(skipped, self._place)
             decision = SkipRecord(
-                source=place, until=place.offset, who="", why="", decided_at=0,
+                source=place, until_offset=place.offset, operator="", reason="", decided_at=0,
                 kind=Kind.QUARANTINED, aggregate=aggregate,
             )  # fmt: skip
         return self._folded(Snapshot(version, quarantined=True), decision)
@@ -336,7 +336,9 @@ def _fault(stored: Stored, what: str) -> Folded:
 
 def _ahead(source: Source, end: int) -> str:
     return (
-        f"answers {source}, and the decider's progress record says that its partition is decided up to "
-        f"{end}: it is an older copy of the progress record (write a tombstone behind it, then recover: "
+        f"answers {source}, and the decider's progress record says that its partition is decided "
+        f"up to "
+        f"{end}: it is an older copy of the progress record (write a tombstone behind it, then "
+        f"recover: "
         "answers tell how far it was), or verdict did not write this answer"
     )

@@ -1,7 +1,8 @@
-"""The position of the decider without its progress record: what it has answered tells how far it came.
+"""The position of the decider without its progress: what it has answered tells how far it came.
 
 Every command has exactly one response or dead letter, published with those of all commands before
-it in its partition; so the last one that is answered is where the progress record was. Anybody may put
+it in its partition; so the last one that is answered is where the progress record was. Anybody may
+put
 letters of their own on `dead-letters`: those with our headers count, about commands that are there.
 """
 
@@ -25,8 +26,8 @@ from verdict.streaming.queries.source import StreamContext, stored
 from verdict.wire.cloud_events import DEAD_LETTER
 from verdict.wire.codec import DecodeError
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.partitions import OffsetRange, Spans, TopicPartition
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.records import decode
 from verdict.wire.response import Response
 from verdict.wire.topics import Topics
@@ -51,7 +52,8 @@ def progress_from_responses(
     """
     if not holds_records(ground.kafka, query.outputs):
         raise VerdictError(
-            f"there is nothing to recover: {query.progress_topic} has no progress record of {query.name}, and "
+            f"there is nothing to recover: {query.progress_topic} has no progress record of "
+            f"{query.name}, and "
             f"{', '.join(query.outputs)} are empty; start with `verdict up`"
         )
     offsets = answered_offsets(ground, topics, query.inputs)

@@ -7,9 +7,10 @@ harmless, at any point; run it again.
 1. Fence whoever decides, and commit a claim, so that it finds out and stops.
 2. Fix the ends of the topics, and write the folded state into the directory of the next
    generation. The current one stays as it is, and is used by the next start if nothing follows.
-3. Commit the genesis progress record of the next generation. From here on every start uses its directory:
-   the decider begins with an empty checkpoint at the offsets of the progress record before, and its batch 0
-   takes in the state together with the first commands, committed by Spark as one.
+3. Commit the genesis progress record of the next generation. From here on every start uses its
+directory:
+   the decider begins with an empty checkpoint at the offsets of the progress record before, and
+   its batch 0 takes in the state together with the first commands, committed by Spark as one.
 """
 
 import logging
@@ -43,7 +44,7 @@ from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.headers import joined
 from verdict.wire.progress_record import ProgressRecord, ShardState
 from verdict.wire.records import encode
-from verdict.wire.skip_record import SkipRecord, Kind
+from verdict.wire.skip_record import Kind, SkipRecord
 from verdict.write_side.decider.generation import Generation, generation_of
 from verdict.write_side.decider.known_aggregates import (
     decided_aggregates,
@@ -145,20 +146,24 @@ def _why_outdated(ground: Runtime, settings: Settings) -> str | None:
 def _claimed(
     ground: Runtime, settings: Settings, query: Query, transactions: Transactions
 ) -> tuple[ProgressRecord, Transactions]:
-    """Return the progress record to go on from, after whoever decided can read that it must stop."""
+    """Return the progress to go on from, after whoever decided can read that it must stop."""
     progress = readable_progress(ground.kafka, query, wait=True)
     if progress is None:
         lost = progress_from_responses(ground, query, settings.topics, settings.durable_dir)
         return lost, transactions
-    require_known_aggregates(progress, settings.topics)  # a later one than that from before the start
+    require_known_aggregates(
+        progress, settings.topics
+    )  # a later one than that from before the start
     progress = log_identity(progress, query, ground.kafka)
     claim = replace(progress, owner=f"`verdict recover` {new_owner()}")
     transactions = write_progress(transactions, query, ground.kafka, claim)
     return _knowing(progress, ground, settings, query), transactions
 
 
-def _knowing(progress: ProgressRecord, ground: Runtime, settings: Settings, query: Query) -> ProgressRecord:
-    """Return a progress record that also tells of inputs that it does not know, by what was answered."""
+def _knowing(
+    progress: ProgressRecord, ground: Runtime, settings: Settings, query: Query
+) -> ProgressRecord:
+    """Return a progress that also tells of inputs that it does not know, by what was answered."""
     unknown = [topic for topic in query.inputs if topic not in progress.offsets]
     if not unknown:
         return progress

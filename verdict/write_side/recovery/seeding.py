@@ -14,9 +14,9 @@ from verdict.settings.settings import Settings
 from verdict.streaming.event_log.skip_log import skipped_ranges
 from verdict.streaming.event_log.skips import SkipRequest
 from verdict.streaming.queries.source import StreamContext
-from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.partitions import OffsetRange, Spans
-from verdict.wire.skip_record import SkipRecord, Kind, active_quarantines
+from verdict.wire.progress_record import ProgressRecord
+from verdict.wire.skip_record import Kind, SkipRecord, active_quarantines
 from verdict.write_side.decider.generation import Generation
 from verdict.write_side.decider.running import limits_of
 from verdict.write_side.recovery.archived import require_archived, write_archived
@@ -38,7 +38,7 @@ class UnusableRecordsError(VerdictError):
         super().__init__(
             f"{count} records cannot be used: {'; '.join(shown)}; the state was not changed: find "
             "out who wrote to these topics, then skip what verdict did not write, or what is "
-            "beyond repair, with `verdict recover --skip TOPIC:PARTITION:OFFSET --reason …`"
+            "beyond repair, with `verdict skip TOPIC:PARTITION:OFFSET --reason …`"
         )
 
 
@@ -103,7 +103,7 @@ class SeedWriter:
             lacking = unanswered(self._ground, self._settings.topics, self._new.offsets)
             seeded = self._folded(decisions, whole, lacking)
         made = [self._completed(one, decisions, wish) for one in seeded.decisions]
-        if missing := [one for one in made if not one.who]:
+        if missing := [one for one in made if not one.operator]:
             raise DamagedHistoriesError(missing, self._without_archive)
         for one in made[:NAMED]:
             LOG.warning("%s %s", one.kind.lower(), one.aggregate)
@@ -122,13 +122,15 @@ class SeedWriter:
         """
         assert made.aggregate is not None
         if made.kind is Kind.LIFTED:
-            return replace(made, who=wish.who or "verdict", why=BY_ITSELF, decided_at=wish.at)
+            return replace(
+                made, operator=wish.operator or "verdict", reason=BY_ITSELF, decided_at=wish.at
+            )
         known = active_quarantines(decisions).get(made.aggregate.key)
         skips = (one for one in decisions if skipped_ranges([one]).holds(*_place(made)))
         if wish.quarantine:
-            return replace(made, who=wish.who, why=wish.why, decided_at=wish.at)
+            return replace(made, operator=wish.operator, reason=wish.reason, decided_at=wish.at)
         if by := known or next(skips, None):
-            return replace(made, who=by.who, why=by.why, decided_at=by.decided_at)
+            return replace(made, operator=by.operator, reason=by.reason, decided_at=by.decided_at)
         return made
 
     def _folded(

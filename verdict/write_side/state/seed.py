@@ -17,7 +17,7 @@ from verdict.write_side.state.shard_state import Stamp, StateEntry
 SEED_SCHEMA = "key binary, entry binary, keep_ms bigint"
 SEEDS_SCHEMA = "shard int, file string"
 
-# a seed that is recovered with other sizes than it is taken in with is not what the progress record says
+# a seed that is recovered with other sizes than it is taken in with is not what the progress says
 PIECE_BYTES = 2 * 2**20
 PIECE_ENTRIES = 10_000  # the local copy's transaction holds 4 KiB for every entry it places
 ROWS = 1000  # that are decoded at a time

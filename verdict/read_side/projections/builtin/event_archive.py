@@ -181,7 +181,7 @@ def _require_same_event(event: ArchivedEvent, known: _Known) -> None:
             f"version {event.version} of {event.aggregate_type} {event.aggregate_id!r} came before "
             f"with other bytes, at {first} (SHA-256 {known.hash}): find out which of the two "
             "verdict wrote, by the hashes in responses and later events; if it is this one, stop "
-            f"the service and run `verdict recover --skip {first} --reason …`",
+            f"the service and run `verdict skip {first} --reason …`",
         )
 
 
