@@ -20,12 +20,10 @@ COMPILED = (
     "verdict/streaming/exactly_once/chunk.py",
     "verdict/write_side/state/entries.py",
     "verdict/write_side/processor/outputs.py",
-    "verdict/wire/avro/primitives.py",
     "verdict/wire/avro/reader.py",
     "verdict/wire/avro/writer.py",
     "verdict/wire/commands.py",
     "verdict/wire/avro/envelope.py",
-    "verdict/wire/sound_commands.py",
 )
 
 if os.environ.get("MYPYC"):

@@ -2,7 +2,8 @@
 
 from commands.loyalty import LoyaltyCommand
 from schemas.loyalty import Hundredths, LoyaltyEvent, PointsAwarded
-from verdict import LARGEST, Aggregate, Message, Refused
+from verdict import Aggregate, Message, Refused
+from verdict.model import LARGEST
 
 
 class Loyalty(Message):

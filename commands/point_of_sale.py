@@ -20,15 +20,9 @@ from pydantic_core import from_json
 
 from commands.invoice import RecordInvoice
 from schemas.till_names import till_name
-from verdict import (
-    AggregateId,
-    CommandEnvelope,
-    Expectation,
-    Inbound,
-    Instant,
-    NoCommandError,
-    Source,
-)
+from verdict import Expectation, Inbound, Instant
+from verdict.errors import NoCommandError
+from verdict.model import AggregateId, CommandEnvelope, Source
 
 CENTS = Decimal(100)
 SHOWN_PROBLEMS = 10

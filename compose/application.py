@@ -17,7 +17,8 @@ from projections.program_tally import program_tally
 from projections.us_holder import us_holder
 from projections.us_holder_from_state import us_holder_from_state
 from schemas.share_holding import share_holders
-from verdict import Application, Verb
+from verdict import Application
+from verdict.model import Verb
 
 # modules of verbs: loaded when they are called, as they import much of the engine
 DEMO = "compose.demo.verb"

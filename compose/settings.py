@@ -9,7 +9,7 @@ from pydantic_settings import NoDecode
 from commands.policies.award_points import FACTOR
 from projections.outbound.weekly_mail.settings import MailSettings
 from projections.us_exchanges import US_EXCHANGES
-from verdict import listed
+from verdict.settings import listed
 
 
 class BusinessSettings(MailSettings):

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-import verdict
+from verdict import errors
 from verdict.errors import VerdictError
 from verdict.http.commands import STATUS, UNPROCESSABLE
 from verdict.http.failures import FAILED, MISASKED
@@ -80,7 +80,8 @@ def _entries(found: Iterable[Fault]) -> Iterator[str]:
         yield from ("", f"### {fault.name}", "", fault.means)
         code = f"Exit code {fault.exit_code}." if fault.exit_code else ""
         status = f"HTTP {fault.status}." if fault.status else ""
-        public = f"`from verdict import {fault.name}`" if fault.name in verdict.__all__ else ""
+        is_public = fault.name in errors.__all__
+        public = f"`from verdict.errors import {fault.name}`" if is_public else ""
         if facts := " ".join(filter(None, (code, status, public))):
             yield from ("", facts)
         if told := [*_told(fault.said)]:

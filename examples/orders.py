@@ -13,10 +13,12 @@ from typing import Annotated, Any
 from fastapi import FastAPI, Header, Request
 from fastapi.responses import JSONResponse
 
-import verdict
 from commands.order import ModifyOrder, PlaceOrder
 from compose.application import app
-from verdict import Access, AsyncClient, OutcomeUnknownError, ReadToken, Reason, SendFailedError
+from verdict import AsyncClient, Command, Reason, load_settings, open_reader
+from verdict.errors import OutcomeUnknownError, SendFailedError
+from verdict.model import AggregateId
+from verdict.readers import Access, ReadToken, wait_for_projection
 
 ANSWER_S, SHOWN_S = 5.0, 5.0
 CONFLICTS = (Reason.VERSION_CONFLICT, Reason.ALREADY_EXISTS, Reason.COMMAND_ID_REUSED)
@@ -29,7 +31,7 @@ Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_le
 @asynccontextmanager
 async def connected(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
     """Keep one client for all requests."""
-    async with AsyncClient(app, os.environ["KAFKA"], verdict.load_settings(app).topics) as client:
+    async with AsyncClient(app, os.environ["KAFKA"], load_settings(app).topics) as client:
         yield {"client": client}
 
 
@@ -38,21 +40,21 @@ service = FastAPI(title="orders", lifespan=connected)
 
 @service.put("/orders/{id}")
 async def place(
-    request: Request, id: verdict.AggregateId, order: PlaceOrder, key: Key = None
+    request: Request, id: AggregateId, order: PlaceOrder, key: Key = None
 ) -> JSONResponse:
     return await decided(request, id, order, 0, key)
 
 
 @service.patch("/orders/{id}")
 async def modify(
-    request: Request, id: verdict.AggregateId, change: ModifyOrder, version: int, key: Key = None
+    request: Request, id: AggregateId, change: ModifyOrder, version: int, key: Key = None
 ) -> JSONResponse:
     """Change an order that the sender has seen at this version."""
     return await decided(request, id, change, version, key)
 
 
 async def decided(
-    request: Request, id: str, command: verdict.Command, version: int, key: str | None
+    request: Request, id: str, command: Command, version: int, key: str | None
 ) -> JSONResponse:
     """Answer with the outcome; without one in time, with the key under which to ask again."""
     send = request.state.client.send
@@ -70,11 +72,9 @@ async def decided(
 @service.get("/clients/{client}/orders")
 def orders(client: str, id: str | None = None, version: int = 0) -> dict[str, Any]:
     """Show a client's newest orders; who has changed one, not before this version of it."""
-    with verdict.open_reader(verdict.load_settings(app), Access.READER) as reader:
+    with open_reader(load_settings(app), Access.READER) as reader:
         seen = ReadToken("order", id or "", version)
-        fresh = verdict.wait_for_projection(
-            app, reader, "client_recent_order", seen, SHOWN_S, stale=True
-        )
+        fresh = wait_for_projection(app, reader, "client_recent_order", seen, SHOWN_S, stale=True)
         found = reader.select(ORDERS, {"client": client})
         rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
     return {"fresh": fresh, "orders": rows}

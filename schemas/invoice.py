@@ -8,7 +8,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from verdict import LARGEST, Event, Instant, Message, Name, Personal, Positive, Text
+from verdict import Event, Instant, Message, Name, Personal, Positive, Text
+from verdict.model import LARGEST
 
 Amount = Annotated[int, Field(ge=0, le=LARGEST, description="Amount in cents, which may be 0.")]
 PersonalText = Annotated[Text, Personal()]

@@ -8,7 +8,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from verdict import LARGEST, Event, Name
+from verdict import Event, Name
+from verdict.model import LARGEST
 
 Hundredths = Annotated[int, Field(ge=0, le=LARGEST, description="Hundredths of a point.")]
 InvoiceTotal = Annotated[int, Field(ge=0, le=LARGEST, description="Amount in cents.")]

@@ -1,6 +1,7 @@
 """What the topic `share-holders` carries, which others write: each position as it is now."""
 
-from verdict import Name, Positive, StateRecord, StateTopic, Text
+from verdict import Name, Positive, Text
+from verdict.model import StateRecord, StateTopic
 
 
 class ShareHolding(StateRecord):

@@ -22,8 +22,9 @@ from projections.program_tally import program_tally
 from projections.us_holder_from_state import us_holder_from_state
 from tests.decision.desk import PLACE
 from tests.documents import ROOT
-from verdict import Application, Event, InvalidApplicationError
+from verdict import Application, Event
 from verdict.cli.main import app as cli
+from verdict.errors import InvalidApplicationError
 from verdict.projections import TableProjection
 from verdict.read_side.catalog import declared_projections
 from verdict.settings.application_loader import ApplicationNotFoundError, load_application

@@ -45,7 +45,12 @@ def run(script: str) -> "subprocess.CompletedProcess[str]":
 
 @pytest.mark.process
 def test_the_public_face_needs_nothing_of_a_service() -> None:
-    script = "import verdict\nfor name in verdict.__all__: getattr(verdict, name)"
+    script = """
+from verdict import cli, client, errors, model, readers, settings
+import verdict
+for face in (verdict, cli, client, errors, model, readers, settings):
+    for name in face.__all__: getattr(face, name)
+"""
 
     assert run(script).stderr == ""
 
@@ -54,7 +59,8 @@ def test_the_public_face_needs_nothing_of_a_service() -> None:
 def test_a_client_encodes_what_it_sends() -> None:
     """Down to the bytes; whether a broker takes them is librdkafka's affair."""
     script = """
-from verdict import Client, CommandEnvelope
+from verdict import Client
+from verdict.model import CommandEnvelope
 from verdict.wire.catalog import catalog_of
 from verdict.wire.commands import encode_command
 from commands.order import CancelOrder
@@ -197,7 +203,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import verdict
-from verdict import Client, CommandEnvelope
+from verdict import Client
+from verdict.model import CommandEnvelope
 from verdict.testing import InMemory
 from verdict.testing.log import MemoryLog
 from verdict.testing.read_side import ReadSide

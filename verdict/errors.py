@@ -1,4 +1,58 @@
-"""What can stop verdict from outside of it; each error knows the exit code of the command line."""
+"""Every error that a caller may catch; those of `VerdictError` know their exit code."""
+
+from typing import TYPE_CHECKING
+
+from verdict.lazy import load_lazily
+
+if TYPE_CHECKING:
+    from verdict.adapters.sql.readers.selected import NotAllowedError, RoleMissingError
+    from verdict.client.errors import (
+        CommandTooLargeError,
+        ForkedClientError,
+        KafkaUnavailableError,
+        NotDeliveredError,
+        OutcomeUnknownError,
+        SendFailedError,
+        UnreadableResponseError,
+        UnreadableResponsesError,
+    )
+    from verdict.model.aggregate import InvalidApplicationError
+    from verdict.model.application import UnknownAggregateError
+    from verdict.model.exchange import NoCommandError
+    from verdict.read_side.query.by_name import UnknownProjectionError
+    from verdict.read_side.query.read_your_writes import ProjectionUnavailableError
+    from verdict.settings.application_loader import ApplicationNotFoundError
+    from verdict.settings.load import InvalidSettingsError
+    from verdict.streaming.event_log.archive import HashMismatchError
+    from verdict.streaming.event_log.event_log import EventsMissingError
+    from verdict.wire.response import CommandRejectedError
+
+__all__ = [
+    "ApplicationNotFoundError", "CommandRejectedError", "CommandTooLargeError",
+    "EnvironmentIncompleteError", "EventsMissingError", "ForkedClientError",
+    "HashMismatchError", "InvalidApplicationError", "InvalidSettingsError",
+    "KafkaUnavailableError", "NoCommandError", "NotAllowedError", "NotDeliveredError",
+    "OutcomeUnknownError", "ProjectionUnavailableError", "RoleMissingError", "SendFailedError",
+    "TimedOutError", "UnknownAggregateError", "UnknownProjectionError", "UnreachableError",
+    "UnreadableResponseError", "UnreadableResponsesError", "VerdictError",
+]  # fmt: skip
+
+HOMES = {
+    "verdict.adapters.sql.readers.selected": "NotAllowedError RoleMissingError",
+    "verdict.client.errors": "CommandTooLargeError ForkedClientError KafkaUnavailableError"
+    " NotDeliveredError OutcomeUnknownError SendFailedError"
+    " UnreadableResponseError UnreadableResponsesError",
+    "verdict.model.aggregate": "InvalidApplicationError",
+    "verdict.model.application": "UnknownAggregateError",
+    "verdict.model.exchange": "NoCommandError",
+    "verdict.read_side.query.by_name": "UnknownProjectionError",
+    "verdict.read_side.query.read_your_writes": "ProjectionUnavailableError",
+    "verdict.settings.application_loader": "ApplicationNotFoundError",
+    "verdict.settings.load": "InvalidSettingsError",
+    "verdict.streaming.event_log.archive": "HashMismatchError",
+    "verdict.streaming.event_log.event_log": "EventsMissingError",
+    "verdict.wire.response": "CommandRejectedError",
+}
 
 # how those who write to a disk that is full, or as good as full, say so
 FULL_DISK = r"No space left on device|File too large|Disk quota exceeded"
@@ -38,3 +92,7 @@ class EnvironmentIncompleteError(VerdictError):
 
 class RestartRequestedError(Exception):
     """No failure: people decided what whoever runs heeds by beginning again, at once."""
+
+
+if not TYPE_CHECKING:  # which reads the imports above
+    __getattr__, __dir__ = load_lazily(__name__, HOMES)

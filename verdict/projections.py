@@ -5,15 +5,14 @@ for: `RowProjection`, `row_table`, `version_view`, `described` and `InstantType`
 `TableProjection` with tables of its own, `Outbox` and `as_of` for what leaves the database.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from typing_extensions import Doc
 
+from verdict.lazy import load_lazily
 from verdict.model.groups import Groups, any_of, count, key, maximum, minimum, total
-from verdict.model.latest import Latest
 from verdict.model.projection import TableProjection, projection
-from verdict.model.rows import NoRowError, Rows, there
+from verdict.model.rows import Latest, NoRowError, Rows, there
 
 if TYPE_CHECKING:
     from verdict.adapters.sql.instant import InstantType
@@ -38,26 +37,16 @@ __all__ = [
     "minimum", "open_outbox", "projection", "row_table", "there", "total", "version_view",
 ]  # fmt: skip
 
-OUTBOX = "verdict.reactions.outbox"
-WITH_SQL = {
-    "DeliveryCounts": OUTBOX,
-    "DeliveryDeferredError": OUTBOX,
-    "DeliveryRefusedError": OUTBOX,
-    "EventSource": "verdict.read_side.projections.row_source",
-    "InstantType": "verdict.adapters.sql.instant",
-    "Outbox": OUTBOX,
-    "OutboxMessage": OUTBOX,
-    "RowProjection": "verdict.read_side.projections.row_projection",
-    "as_of": "verdict.read_side.as_of.materialiser",
-    "described": "verdict.read_side.projections.described",
-    "open_outbox": OUTBOX,
-    "row_table": "verdict.read_side.projections.stored_rows",
-    "version_view": "verdict.read_side.projections.row_projection",
+HOMES = {
+    "verdict.adapters.sql.instant": "InstantType",
+    "verdict.reactions.outbox": "DeliveryCounts DeliveryDeferredError DeliveryRefusedError"
+    " Outbox OutboxMessage open_outbox",
+    "verdict.read_side.as_of.materialiser": "as_of",
+    "verdict.read_side.projections.described": "described",
+    "verdict.read_side.projections.row_projection": "RowProjection version_view",
+    "verdict.read_side.projections.row_source": "EventSource",
+    "verdict.read_side.projections.stored_rows": "row_table",
 }
 
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> object:
-        if name not in WITH_SQL:
-            raise AttributeError(f"module 'verdict.projections' has no attribute {name!r}")
-        return getattr(import_module(WITH_SQL[name]), name)
+if not TYPE_CHECKING:  # which reads the imports above
+    __getattr__, __dir__ = load_lazily(__name__, HOMES)

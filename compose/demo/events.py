@@ -2,7 +2,8 @@
 
 from commands.enrolment import DeactivateParticipant, EnrolParticipant, MoveParticipant, RecordLogin
 from compose.demo.story import Story
-from verdict import Command, Expectation, iso_time
+from verdict import Command, Expectation
+from verdict.model import iso_time
 
 TALLY = """
     SELECT program, number_active, number_inactive, last_login

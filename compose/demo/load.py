@@ -9,7 +9,8 @@ from statistics import median
 from compose.demo.plan import Wish, planned, wishes
 from compose.demo.races import order
 from compose.demo.story import Story
-from verdict import Pending, Reason
+from verdict import Reason
+from verdict.client import Pending
 
 LOAD = "load"  # the correlation id of every command of the load
 LOOKED_AFTER = 500  # commands of each producer

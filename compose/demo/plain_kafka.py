@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
-from verdict import UnreachableError
+from verdict.errors import UnreachableError
 
 TIMEOUT_S = 30.0
 

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from commands.order import CancelOrder, DeleteOrder, FillOrder, ModifyOrder, PlaceOrder
 from commands.position import AdjustPosition, ClosePosition, OpenPosition, TransferPosition
-from verdict import Command, Reason, Status
+from verdict import Command, Reason
+from verdict.client import Status
 
 SEED = 17
 CLIENTS = 400

@@ -9,7 +9,8 @@ from rich.text import Text
 
 from commands.order import DeleteOrder, ModifyOrder, PlaceOrder
 from compose.demo.story import Story
-from verdict import Command, Reason, Response, Status
+from verdict import Command, Reason, Response
+from verdict.client import Status
 
 GARBAGE = b"\x00\xffthis is no command"
 

@@ -8,7 +8,10 @@ from typing import Any
 from compose.demo.plain_kafka import PlainKafka
 from compose.demo.stopping import Interruption
 from compose.demo.voice import Voice
-from verdict import Client, Pending, Reader, Response, TimedOutError, wait_until_idle
+from verdict import Client, Response
+from verdict.client import Pending
+from verdict.errors import TimedOutError
+from verdict.readers import Reader, wait_until_idle
 from verdict.testing import Service
 
 POLL_S = 0.05

@@ -17,7 +17,9 @@ from compose.demo.stopping import Interruption
 from compose.demo.story import Story
 from compose.demo.throwaway import data_directory
 from compose.demo.voice import Voice
-from verdict import Access, Client, SendFailedError, UnreachableError, open_reader
+from verdict import Client, open_reader
+from verdict.errors import SendFailedError, UnreachableError
+from verdict.readers import Access
 from verdict.testing import Service
 
 # in the order in which they are told; a new one is a module and a name here

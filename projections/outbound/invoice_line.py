@@ -9,8 +9,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from schemas.invoice import InvoiceRecorded
-from verdict import LakeColumn as Column
-from verdict import LakeTable, RecordedEvent, Source, masked
+from verdict import RecordedEvent
+from verdict.model import LakeColumn as Column
+from verdict.model import LakeTable, Source, masked
 
 EPOCH = datetime.fromtimestamp(0, UTC)
 

@@ -15,7 +15,7 @@ from schemas.enrolment import (
     ParticipantMoved,
 )
 from tests.application import APPLICATION
-from verdict.model.life_cycle import LifeCycle
+from verdict.model.command import LifeCycle
 from verdict.testing import given
 
 an_active_one = given(APPLICATION, ParticipantEnrolled(program="chess"))

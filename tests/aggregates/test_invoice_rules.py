@@ -3,7 +3,7 @@ import pytest
 from commands.invoice import RecordInvoice
 from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
 from tests.application import APPLICATION
-from verdict.model.life_cycle import LifeCycle
+from verdict.model.command import LifeCycle
 from verdict.testing import given
 
 ITEM = InvoiceLineItem(

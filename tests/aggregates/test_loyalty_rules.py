@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from commands.loyalty import AwardPoints
 from schemas.loyalty import PointsAwarded
 from tests.application import APPLICATION
-from verdict.model.life_cycle import LifeCycle
+from verdict.model.command import LifeCycle
 from verdict.model.message import LARGEST
 from verdict.testing import given
 

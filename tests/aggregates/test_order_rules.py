@@ -10,8 +10,7 @@ from schemas.order import (
     OrderPlaced,
 )
 from tests.application import APPLICATION
-from verdict.model.command import Command
-from verdict.model.life_cycle import LifeCycle
+from verdict.model.command import Command, LifeCycle
 from verdict.testing import Given, given
 
 PLACED = OrderPlaced(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
@@ -36,20 +35,12 @@ def test_only_placing_starts_without_an_order() -> None:
         assert command.starts_from == {LifeCycle.ACTIVE}
 
 
-def test_modifying_the_quantity_keeps_the_price() -> None:
-    (
-        an_open_order.when(ModifyOrder(quantity=5))
-        .then(OrderModified(quantity=5, limit_price_cents=150_00))
-        .then_state(quantity=5, limit_price_cents=150_00)
-    )
+@pytest.mark.parametrize("changed", [{"quantity": 5}, {"limit_price_cents": 1}])
+def test_modifying_one_value_keeps_the_other(changed: dict[str, int]) -> None:
+    values = {"quantity": 10, "limit_price_cents": 150_00} | changed
 
-
-def test_modifying_the_price_keeps_the_quantity() -> None:
-    (
-        an_open_order.when(ModifyOrder(limit_price_cents=1))
-        .then(OrderModified(quantity=10, limit_price_cents=1))
-        .then_state(quantity=10, limit_price_cents=1)
-    )
+    modified = an_open_order.when(ModifyOrder(**changed)).then(OrderModified(**values))
+    modified.then_state(**values)
 
 
 @pytest.mark.parametrize(

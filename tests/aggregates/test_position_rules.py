@@ -1,3 +1,5 @@
+import pytest
+
 from commands.position import (
     AdjustPosition,
     ClosePosition,
@@ -13,7 +15,7 @@ from schemas.position import (
     PositionTransferred,
 )
 from tests.application import APPLICATION
-from verdict.model.life_cycle import LifeCycle
+from verdict.model.command import Command, LifeCycle
 from verdict.testing import given
 
 OPENED = PositionOpened(client="client1", ticker="AAPL", exchange="NASDAQ", amount=100)
@@ -50,20 +52,12 @@ def test_adjusting_replaces_the_amount_and_nothing_else() -> None:
     )
 
 
-def test_adjusting_to_the_same_amount_changes_nothing() -> None:
-    an_open_position.when(AdjustPosition(amount=100)).then_nothing_happens()
-
-
 def test_relisting_replaces_the_exchange_and_nothing_else() -> None:
     (
         an_open_position.when(RelistPosition(exchange="LON"))
         .then(PositionRelisted(exchange="LON"))
         .then_state(amount=100, exchange="LON", client="client1")
     )
-
-
-def test_relisting_on_the_same_exchange_changes_nothing() -> None:
-    an_open_position.when(RelistPosition(exchange="NASDAQ")).then_nothing_happens()
 
 
 def test_transferring_replaces_the_client_and_nothing_else() -> None:
@@ -74,8 +68,16 @@ def test_transferring_replaces_the_client_and_nothing_else() -> None:
     )
 
 
-def test_transferring_to_the_same_client_changes_nothing() -> None:
-    an_open_position.when(TransferPosition(client="client1")).then_nothing_happens()
+@pytest.mark.parametrize(
+    "same",
+    [
+        AdjustPosition(amount=100),
+        RelistPosition(exchange="NASDAQ"),
+        TransferPosition(client="client1"),
+    ],
+)
+def test_a_command_for_the_same_value_changes_nothing(same: Command) -> None:
+    an_open_position.when(same).then_nothing_happens()
 
 
 def test_sameness_is_measured_against_the_latest_value_not_the_first() -> None:

@@ -23,8 +23,7 @@ from verdict.read_side.live.stream import Decoder
 from verdict.settings.load import load_settings
 from verdict.streaming.event_log.record import raw_record
 from verdict.streaming.exactly_once.query import DECIDER
-from verdict.wire.murmur2 import partition_of
-from verdict.wire.partitions import OffsetRange, TopicPartition
+from verdict.wire.partitions import OffsetRange, TopicPartition, partition_of
 from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.records import encode
 from verdict.wire.topics import Topics

@@ -12,9 +12,9 @@ from tests.application import APPLICATION, decode_command
 from tests.topics import create
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.model.source import Source
-from verdict.wire.murmur2 import partition_of
+from verdict.wire.headers import REPLY_TO
+from verdict.wire.partitions import partition_of
 from verdict.wire.records import encode
-from verdict.wire.reply import REPLY_TO
 from verdict.wire.response import Response, Status
 from verdict.wire.topics import Topics
 

@@ -29,8 +29,8 @@ from verdict.client.errors import (
 )
 from verdict.client.pending import Pending
 from verdict.client.responses import Responses
+from verdict.model.command import LifeCycle
 from verdict.model.command_envelope import Expectation
-from verdict.model.life_cycle import LifeCycle
 from verdict.wire.codec import HEADER_BYTES, MAGIC
 from verdict.wire.records import encode
 from verdict.wire.response import Response, Status
@@ -154,16 +154,6 @@ def test_commands_of_one_aggregate_lie_in_one_partition_in_the_order_of_sending(
         assert records == sorted(records)
 
 
-def test_the_same_command_id_again_gets_the_original_outcome(
-    client: Client, responder: Responder
-) -> None:
-    first = client.send("order-1", ORDER, 0, command_id="c-1").wait(PATIENCE_S)
-    again = client.send("order-1", ORDER, 0, command_id="c-1").wait(PATIENCE_S)
-
-    assert (first.duplicate, again.duplicate) == (False, True)
-    assert again.to_version == first.to_version
-
-
 @pytest.mark.proves("C-12")
 def test_two_sendings_of_one_id_in_flight_each_get_their_own_answer(
     client: Client, responder: Responder
@@ -180,33 +170,18 @@ def test_two_sendings_of_one_id_in_flight_each_get_their_own_answer(
 
 
 @pytest.mark.proves("C-12")
-def test_an_outcome_that_does_not_come_is_unknown_and_says_what_to_do(client: Client) -> None:
-    pending = client.send("order-1", ORDER, 0, command_id="c-1")
-    client.flush()
-
-    with pytest.raises(OutcomeUnknownError, match="unknown, ask again with the same command id"):
-        pending.wait(IMPATIENCE_S)
-
-
-def test_after_a_timeout_the_same_pending_can_be_asked_again(
+def test_an_outcome_that_does_not_come_is_unknown_and_can_be_awaited_again(
     broker: EmbeddedBroker, topics: Topics, client: Client
 ) -> None:
     pending = client.send("order-1", ORDER, expected_version=0)
-    with pytest.raises(OutcomeUnknownError):
+    client.flush()
+    with pytest.raises(OutcomeUnknownError, match="unknown, ask again with the same command id"):
         pending.wait(IMPATIENCE_S)
     late = Responder(broker.bootstrap_servers, topics)
     late.start()
 
     assert pending.wait(PATIENCE_S).status == Status.ACCEPTED
     late.stop()
-
-
-def test_several_aggregate_types_share_a_client(client: Client, responder: Responder) -> None:
-    order = client.send("x", ORDER, expected_version=0)
-    position = client.send("x", ClosePosition(), expected_version=4)
-
-    assert position.wait(PATIENCE_S).command_type == "ClosePosition"
-    assert order.wait(PATIENCE_S).command_type == "PlaceOrder"
 
 
 def test_a_callback_may_send_to_another_aggregate_type(
@@ -224,20 +199,20 @@ def test_a_callback_may_send_to_another_aggregate_type(
 
 
 @pytest.mark.proves("C-12")
-def test_callbacks_are_called_when_the_client_is_closed_at_the_latest(
+def test_closing_a_client_ends_every_wait_and_calls_callbacks(
     broker: EmbeddedBroker, topics: Topics
 ) -> None:
-    errors: Queue[str] = Queue()
-
-    def told(pending: Pending) -> None:
-        with pytest.raises(OutcomeUnknownError) as caught:
-            pending.wait(0)
-        errors.put(str(caught.value))
+    done: Queue[Pending] = Queue()
 
     with Client(APPLICATION, broker.bootstrap_servers, topics) as client:
-        client.send("order-1", ORDER, expected_version=0).add_done_callback(told)
+        pending = client.send("order-1", ORDER, expected_version=0)
+        pending.add_done_callback(done.put)
 
-    assert "closed before the outcome came" in errors.get_nowait()
+    assert done.get_nowait() is pending
+    with pytest.raises(OutcomeUnknownError, match="closed before the outcome came"):
+        pending.wait(0)
+    with pytest.raises(ValueError, match="client that is closed"):
+        client.send("order-2", ORDER, expected_version=0)
 
 
 @pytest.mark.proves("C-12")
@@ -335,9 +310,9 @@ def test_commands_whose_outcome_nobody_holds_are_forgotten(client: Client) -> No
     client.flush()
     gc.collect()
 
-    client._connection.waiting.sweep()
+    client._waiting.sweep()
 
-    assert len(client._connection.waiting) == 0
+    assert len(client._waiting) == 0
 
 
 def test_what_the_deciding_side_would_not_read_is_not_sent(
@@ -394,7 +369,7 @@ def test_a_lost_command_that_nobody_waits_for_is_reported_by_flush(
 ) -> None:
     client = Client(APPLICATION, broker.bootstrap_servers, topics, {"linger.ms": "20000"})
     client.send("order-1", ORDER, expected_version=0)
-    client._connection.outbox.producer.purge()  # as if Kafka had not taken it for as long as it may
+    client._producer.producer.purge()  # as if Kafka had not taken it for as long as it may
 
     with pytest.raises(NotDeliveredError, match="send it again with the same command id"):
         client.flush()
@@ -506,13 +481,3 @@ def test_a_client_raises_at_once_in_a_forked_child_and_says_what_to_do(
     for line in said:
         assert "make a Client of its own in each process, after the fork" in line
     assert len(sent_bytes(broker, topics.commands("order"))) == 2  # the parent's
-
-
-def test_closing_a_client_ends_every_waiting(broker: EmbeddedBroker, topics: Topics) -> None:
-    with Client(APPLICATION, broker.bootstrap_servers, topics) as client:
-        pending = client.send("order-1", ORDER, expected_version=0)
-
-    with pytest.raises(OutcomeUnknownError, match="closed before the outcome came"):
-        pending.wait(PATIENCE_S)
-    with pytest.raises(ValueError, match="client that is closed"):
-        client.send("order-2", ORDER, expected_version=0)

@@ -44,7 +44,7 @@ class Watched:
     """A client's consumer, which its own thread alone may touch: others wait for a minute."""
 
     def __init__(self, client: Client) -> None:
-        responses = client._connection.responses
+        responses = client._responses
         self._consumer: Any = responses._consumer
         self.places: list[KafkaPartition] = []
         self.seeks: list[KafkaPartition] = []
@@ -81,7 +81,10 @@ def test_each_hears_its_own_answers_though_all_ask_of_one_aggregate(
         for of, client in enumerate(clients)
     ]
 
+    other = clients[0].send("order-1", ClosePosition(), 1)
+
     assert [pending.wait(WAIT_S).command_id for _, pending in asked] == [name for name, _ in asked]
+    assert other.wait(WAIT_S).aggregate_type == "position"
     assert watched[0].read() == watched[1].read() == {f"{topics.replies}:1"}
     assert watched[2].read() == {f"{topics.responses('order')}:4"}
 
@@ -128,18 +131,6 @@ def test_tasks_of_one_loop_hear_their_own_answers(
     ]
 
 
-def test_two_aggregate_types_are_answered_in_one_place(
-    clients: list[Client], responder: Responder, topics: Topics
-) -> None:
-    watched = Watched(clients[0])
-    first = clients[0].send("same", CancelOrder(), 1)
-    second = clients[0].send("same", ClosePosition(), 1)
-
-    assert first.wait(WAIT_S).aggregate_type == "order"
-    assert second.wait(WAIT_S).aggregate_type == "position"
-    assert watched.read() == {f"{topics.replies}:1"}
-
-
 def test_a_reply_that_cannot_be_read_is_counted_and_the_outcome_unknown(
     clients: list[Client], responder: Responder, topics: Topics, broker: EmbeddedBroker
 ) -> None:
@@ -151,7 +142,7 @@ def test_a_reply_that_cannot_be_read_is_counted_and_the_outcome_unknown(
     producer = Producer(
         {"bootstrap.servers": broker.bootstrap_servers, "partitioner": "murmur2_random"}
     )
-    producer.produce(topics.replies, b"garbage", client._connection.responses._reply_to)
+    producer.produce(topics.replies, b"garbage", client._responses._reply_to)
     producer.flush()
 
     with pytest.raises(OutcomeUnknownError):

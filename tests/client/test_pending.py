@@ -8,9 +8,9 @@ from threading import Barrier, Thread
 import pytest
 
 from tests.client.test_waiting import ABOUT, pending_in, place, response_at
-from verdict.client.errors import NotDeliveredError, OutcomeUnknownError, UnreadableResponsesError
+from verdict.client.errors import NotDeliveredError, UnreadableResponsesError
 from verdict.client.pending import Pending, PendingError
-from verdict.client.waiting import PendingCommands
+from verdict.client.pending_commands import PendingCommands
 
 
 def test_a_callback_is_called_with_what_is_done() -> None:
@@ -23,17 +23,8 @@ def test_a_callback_is_called_with_what_is_done() -> None:
     waiting.answer(ABOUT, response_at(7))
 
     assert called == [(pending, True)]
-    assert waiting.held == set()
-
-
-def test_a_callback_of_what_is_done_already_is_called_at_once() -> None:
-    waiting, called = PendingCommands(), list[Pending]()
-    pending = pending_in(waiting)
-    waiting.lose(pending, NotDeliveredError("lost"))
-
-    pending.add_done_callback(called.append)
-
-    assert called == [pending]
+    pending.add_done_callback(lambda one: called.append((one, one.done)))  # is called at once
+    assert called == [(pending, True)] * 2
     assert waiting.held == set()
 
 
@@ -101,15 +92,7 @@ def test_each_raises_an_error_of_its_own_when_all_are_ended() -> None:
         assert caught.value.command_id == "c-1"
         errors.add(id(caught.value))
     assert len(errors) == 3
-
-
-def test_an_outcome_that_is_unknown_says_which_command_to_ask_for_again() -> None:
-    pending = pending_in(PendingCommands())
-
-    with pytest.raises(OutcomeUnknownError) as caught:
-        pending.wait(0)
-
-    assert caught.value.command_id == "c-1"
+    assert len(waiting) == 0
 
 
 @pytest.mark.proves("C-12")

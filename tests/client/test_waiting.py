@@ -7,10 +7,9 @@ from verdict.client.errors import (
     NotDeliveredError,
     OutcomeUnknownError,
     UnreadableResponseError,
-    UnreadableResponsesError,
 )
 from verdict.client.pending import Pending, PendingError
-from verdict.client.waiting import PendingCommands
+from verdict.client.pending_commands import PendingCommands
 from verdict.model.source import Source
 from verdict.wire.response import Response
 
@@ -60,8 +59,9 @@ def test_an_answer_to_somebody_elses_command_of_the_same_id_is_left_alone() -> N
 
     waiting.answer(ABOUT, response_at(5))
 
-    with pytest.raises(OutcomeUnknownError, match=r"it lies at order\.commands:0:7"):
+    with pytest.raises(OutcomeUnknownError, match=r"it lies at order\.commands:0:7") as caught:
         pending.wait(0)
+    assert caught.value.command_id == "c-1"
     assert waiting.expects(ABOUT)
 
 
@@ -90,20 +90,6 @@ def test_a_lost_command_is_over() -> None:
     assert len(waiting) == 0
 
 
-def test_a_failure_ends_what_waits_and_what_is_acknowledged_later() -> None:
-    waiting = PendingCommands()
-    placed, unplaced = pending_in(waiting), pending_in(waiting)
-    waiting.place(placed, place(7))
-
-    waiting.fail(UnreadableResponsesError("gone"))
-    waiting.place(unplaced, place(8))
-
-    for pending in (placed, unplaced):
-        with pytest.raises(UnreadableResponsesError, match="gone"):
-            pending.wait(0)
-    assert len(waiting) == 0
-
-
 def test_what_cannot_be_read_costs_the_first_of_the_aggregate_only() -> None:
     waiting = PendingCommands()
     second, first, unplaced = (pending_in(waiting) for _ in range(3))
@@ -113,6 +99,7 @@ def test_what_cannot_be_read_costs_the_first_of_the_aggregate_only() -> None:
     waiting.place(second, place(8))
     waiting.place(first, place(7))
 
+    waiting.pass_over(("order", b"o-3"), UnreadableResponseError("of others"))
     waiting.pass_over(ABOUT, UnreadableResponseError("garbage"))
     waiting.answer(ABOUT, response_at(8))
     waiting.place(unplaced, place(9))
@@ -140,14 +127,3 @@ def test_what_cannot_be_read_may_overtake_the_acknowledgement() -> None:
         first.wait(0)
     assert second.wait(0).source == place(8)
     assert not later.done
-
-
-def test_what_cannot_be_read_about_others_costs_nobody() -> None:
-    waiting = PendingCommands()
-    pending = pending_in(waiting)
-    waiting.place(pending, place(7))
-
-    waiting.pass_over(("order", b"o-2"), UnreadableResponseError("garbage"))
-    waiting.answer(ABOUT, response_at(7))
-
-    assert pending.wait(0).source == place(7)

@@ -1,9 +1,7 @@
 import pytest
 
 from tests.application import APPLICATION
-from verdict.model.application import UnknownAggregateError
-from verdict.model.command import Command
-from verdict.model.life_cycle import LifeCycle
+from verdict.model.command import Command, LifeCycle
 
 
 def test_the_command_types_are_those_of_the_contract() -> None:
@@ -33,11 +31,6 @@ def test_a_command_type_of_no_aggregate_is_told_where_to_list_it() -> None:
         LookupError, match="StrayOrder belongs to no aggregate of orders and invoices: add it"
     ):
         APPLICATION.aggregate_of(StrayOrder)
-
-
-def test_an_unknown_aggregate_has_no_commands() -> None:
-    with pytest.raises(UnknownAggregateError, match="no aggregate 'car'"):
-        APPLICATION.aggregate("car")
 
 
 def test_a_command_starts_from_an_existing_aggregate_unless_it_says_otherwise() -> None:

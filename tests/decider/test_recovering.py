@@ -26,7 +26,7 @@ from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.topics import TopicAdmin
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.errors import VerdictError
-from verdict.model.life_cycle import LifeCycle
+from verdict.model.command import LifeCycle
 from verdict.model.source import Source
 from verdict.service.bootstrap import Runtime
 from verdict.settings.load import load_settings

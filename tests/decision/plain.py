@@ -12,9 +12,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from tests.application import APPLICATION, CATALOG
-from verdict.model.command import Command
+from verdict.model.command import Command, LifeCycle
 from verdict.model.command_envelope import CommandEnvelope, Expectation
-from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import Event, iso_time
 from verdict.model.reason import Reason
 from verdict.model.recorded_event import RecordedEvent, event_id
@@ -24,9 +23,8 @@ from verdict.wire.codec import DecodeError
 from verdict.wire.commands import decode_command
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.error_text import described
-from verdict.wire.headers import joined
+from verdict.wire.headers import joined, reply_name
 from verdict.wire.records import decode, encode, encode_event
-from verdict.wire.reply import reply_name
 from verdict.wire.response import Rejection, Response, Status
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.digest import CANONICAL

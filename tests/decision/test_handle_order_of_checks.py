@@ -4,7 +4,7 @@ from commands.order import DeleteOrder, FillOrder, ModifyOrder
 from commands.position import ClosePosition
 from tests.decision.desk import FILL_ALL, MODIFY, OPEN, PLACE, after, command, judge
 from tests.traffic import START
-from verdict.model.life_cycle import LifeCycle
+from verdict.model.command import LifeCycle
 from verdict.model.reason import Reason
 from verdict.wire.response import Status
 from verdict.write_side.decide.handle import Limits

@@ -10,10 +10,9 @@ from schemas.order import OrderCompleted, OrderDeleted, OrderFilled, OrderModifi
 from schemas.position import PositionClosed
 from tests.decision.desk import MODIFY, PLACE, after, command, judge
 from verdict.model.aggregate import Aggregate
-from verdict.model.command import Command
+from verdict.model.command import Command, Refused
 from verdict.model.message import Event
 from verdict.model.reason import Reason
-from verdict.model.refused import Refused
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Response, Status
 from verdict.write_side.decide.handle import Limits

@@ -9,7 +9,7 @@ from aggregates.position import Position
 from schemas.position import PositionAdjusted, PositionClosed, PositionOpened
 from tests.application import APPLICATION, encode_event
 from tests.wire.examples import NOON, recorded
-from verdict.model.life_cycle import LifeCycle
+from verdict.model.command import LifeCycle
 from verdict.model.message import Event
 from verdict.write_side.decide.fold import InvalidHistoryError, fold
 from verdict.write_side.decide.record import StoredEvent

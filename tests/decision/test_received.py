@@ -12,7 +12,7 @@ from tests.decision.receiving import (
 from tests.model import Record
 from tests.traffic import START, in_avro
 from verdict.model.command_envelope import Expectation
-from verdict.wire.avro.primitives import write_text
+from verdict.wire.avro.writer import write_text
 
 
 def test_a_command_in_json_is_read_as_people_write_it() -> None:

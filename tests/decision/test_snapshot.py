@@ -12,7 +12,7 @@ from commands.order import DeleteOrder
 from tests.application import CATALOG, decode_snapshot, encode_snapshot
 from tests.decision.desk import PLACE, after
 from tests.wire.arbitrary import HASHES, INSTANTS, POSITIVE, TEXTS
-from verdict.model.life_cycle import LifeCycle
+from verdict.model.command import LifeCycle
 from verdict.model.message import Message, Text
 from verdict.wire.catalog import AggregateContext
 from verdict.write_side.decide import snapshot

@@ -4,7 +4,7 @@ import pytest
 
 from compose.demo.load import rival
 from compose.demo.races import race_result, verdicts
-from verdict.model.life_cycle import LifeCycle
+from verdict.model.command import LifeCycle
 from verdict.model.reason import Reason
 from verdict.model.source import Source
 from verdict.wire.response import Response, Status

@@ -12,7 +12,7 @@ from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.errors import VerdictError
 from verdict.model.source import Source
 from verdict.wire.partitions import OffsetRange, TopicPartition
-from verdict.wire.skips import SkippedRanges
+from verdict.wire.skip_record import SkippedRanges
 
 TOPIC = "giants.commands"
 SECONDS = 60.0

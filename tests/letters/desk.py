@@ -15,7 +15,7 @@ from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.reactions.dead_letters.consume import DeadLetterConsumer
 from verdict.reactions.dead_letters.destinations import Destinations
-from verdict.reactions.dead_letters.publish import Dispatch
+from verdict.reactions.dead_letters.publish import RetryPublisher
 from verdict.reactions.dead_letters.retrying import topic_names
 from verdict.reactions.dead_letters.row import RetryRules
 from verdict.reactions.dead_letters.steps import OnStep
@@ -92,9 +92,9 @@ class Desk:
         engine: Engine | None = None,
         name: str = "dead-letters",
         on_step: OnStep = ignore_step,
-    ) -> Dispatch:
+    ) -> RetryPublisher:
         """Return a new dispatch, which looks at the clock of the test."""
-        return Dispatch(
+        return RetryPublisher(
             engine or self.engine,
             self.kafka,
             f"{self.topics.prefix}{name}",

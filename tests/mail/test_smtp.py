@@ -12,7 +12,7 @@ from projections.outbound.weekly_mail.smtp import SmtpTransport
 from projections.outbound.weekly_mail.smtp_server import SmtpServer
 from tests.e2e.certificates import authority, signed
 from tests.mail.post_office import PostOffice, guarded_office, sealed_office
-from verdict import UnreachableError
+from verdict.errors import UnreachableError
 from verdict.projections import DeliveryDeferredError, DeliveryRefusedError
 
 USER, PASSWORD = "verdict", "hunter2"

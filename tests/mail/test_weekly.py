@@ -16,9 +16,11 @@ from tests.conftest import NewDatabase
 from tests.mail.post_office import PostOffice
 from tests.projection.event_log import START, opened
 from tests.read_models.as_of.world import World
-from verdict import InvalidSettingsError, iso_time, load_settings
+from verdict import load_settings
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.cli.main import app
+from verdict.errors import InvalidSettingsError
+from verdict.model import iso_time
 
 WEEK, NEXT = Week(2026, 40), Week(2026, 41)
 ENVIRONMENT = {"COLUMNS": "200", "VERDICT_APP": "compose.application:app"}

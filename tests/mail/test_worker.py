@@ -10,7 +10,7 @@ import pytest
 from tests.mail.post_office import PostOffice
 from tests.mail.workers import Workers
 from tests.outbox.database import LEASE_MS
-from verdict import UnreachableError, VerdictError
+from verdict.errors import UnreachableError, VerdictError
 
 pytestmark = pytest.mark.both_databases
 

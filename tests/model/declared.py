@@ -8,8 +8,7 @@ from pydantic import Field, create_model
 
 from verdict.model.aggregate import Aggregate
 from verdict.model.application import Application
-from verdict.model.command import Command
-from verdict.model.life_cycle import LifeCycle
+from verdict.model.command import Command, LifeCycle
 from verdict.model.message import LARGEST, Event, Hash, Instant, Message, Name, OpenEnum, Text
 from verdict.model.personal import Personal
 

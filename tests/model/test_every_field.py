@@ -26,8 +26,7 @@ from verdict.read_side.projections.builtin.aggregate_state import aggregate_stat
 from verdict.read_side.projections.builtin.event_archive import event_archive
 from verdict.testing.in_memory import InMemory
 from verdict.wire.catalog import catalog_of
-from verdict.wire.json import readable
-from verdict.wire.payload import payload_from, readable_command
+from verdict.wire.json import payload_from, readable, readable_command
 from verdict.wire.records import decode_event
 from verdict.wire.response import Response
 from verdict.wire.schemas.write import write_those_of_the_aggregates

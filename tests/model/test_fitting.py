@@ -8,9 +8,8 @@ import pytest
 from pydantic import Field, create_model
 
 from verdict.model.aggregate import Aggregate, InvalidApplicationError
-from verdict.model.command import CREATING, Command
-from verdict.model.field_types import misnamed, unfit
-from verdict.model.life_cycle import LifeCycle
+from verdict.model.command import CREATING, Command, LifeCycle
+from verdict.model.field_types import misnamed, unsupported
 from verdict.model.message import Cents, Event, Instant, Message, Name, OpenEnum, Text
 from verdict.model.personal import Personal
 from verdict.wire.avro.reader import avro_reader
@@ -84,14 +83,14 @@ def test_what_is_taken_is_read_as_it_was_written(annotation: Any, value: Any) ->
     schema: Any = RecordSchema("test", {}).record(kind)
     message = kind.model_validate({"field": value})
 
-    assert [*unfit(kind)] == []
+    assert [*unsupported(kind)] == []
     fields, _ = avro_reader(schema, names=False)(avro_writer(schema)(message), 0)
     assert kind.model_validate(fields) == message
 
 
 @pytest.mark.parametrize(("annotation", "problem"), LOST, ids=range(len(LOST)))
 def test_what_would_be_lost_is_named(annotation: Any, problem: str) -> None:
-    assert [*unfit(with_field(annotation))] == [problem]
+    assert [*unsupported(with_field(annotation))] == [problem]
 
 
 def test_a_state_may_hold_one_of_several_messages_that_have_other_fields() -> None:
@@ -99,10 +98,10 @@ def test_a_state_may_hold_one_of_several_messages_that_have_other_fields() -> No
     grown = create_model("Grown", __base__=Other, more=(str, ""))
     longer = create_model("Longer", __base__=Other, more=(str, ...))
 
-    assert [*unfit(with_field(Other | longer), of_state=True)] == []
-    assert len([*unfit(with_field(Other | grown), of_state=True)]) == 1
-    assert len([*unfit(with_field(Other | str), of_state=True)]) == 1
-    assert len([*unfit(with_field(Other | longer))]) == 1
+    assert [*unsupported(with_field(Other | longer), of_state=True)] == []
+    assert len([*unsupported(with_field(Other | grown), of_state=True)]) == 1
+    assert len([*unsupported(with_field(Other | str), of_state=True)]) == 1
+    assert len([*unsupported(with_field(Other | longer))]) == 1
 
 
 def named(name: str, base: type[Message]) -> type[Message]:
@@ -206,7 +205,7 @@ def test_a_name_that_only_looks_taken_is_none_of_these(name: str) -> None:
 
 
 def test_only_an_enum_of_texts_grows() -> None:
-    with pytest.raises(TypeError, match="Growing marks an enum of texts, and <class 'float'> is"):
+    with pytest.raises(TypeError, match="OpenEnum marks an enum of texts, and <class 'float'> is"):
         with_field(Annotated[float, OpenEnum()])
 
 

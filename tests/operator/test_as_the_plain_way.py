@@ -21,8 +21,8 @@ from tests.model import Model, Record
 from tests.traffic import START, Traffic
 from tests.wire.arbitrary import AGGREGATES, EXPECTED, INSTANTS, NO_NUL, TEXTS, commands
 from verdict.model.application import Application
+from verdict.model.command import Refused
 from verdict.model.command_envelope import CommandEnvelope
-from verdict.model.refused import Refused
 from verdict.wire.catalog import catalog_of
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import Limits

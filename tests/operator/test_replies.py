@@ -8,8 +8,8 @@ from tests.application import APPLICATION, encode_command
 from tests.decision.desk import PLACE
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.testing import InMemory, LogRecord
-from verdict.wire.murmur2 import partition_of
-from verdict.wire.reply import REPLY_TO, REPLY_TO_BYTES
+from verdict.wire.headers import REPLY_TO, REPLY_TO_BYTES
+from verdict.wire.partitions import partition_of
 
 ENVELOPE = CommandEnvelope(command_id="c", aggregate_id="o", expected_version=0, payload={})
 COMMAND = encode_command("order", ENVELOPE, PLACE)

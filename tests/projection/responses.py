@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from verdict.model.command import LifeCycle
 from verdict.model.command_envelope import Expectation
-from verdict.model.life_cycle import LifeCycle
 from verdict.model.reason import Reason
 from verdict.model.source import Source
 from verdict.read_side.apply.batch import Delivery, ProjectionBatch

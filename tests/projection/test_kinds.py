@@ -21,7 +21,8 @@ from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
 from tests.projection.read_side import Rows as Selected
 from tests.projection.state_log import StateLog
-from verdict import Instant, InvalidApplicationError, RecordedEvent
+from verdict import Instant, RecordedEvent
+from verdict.errors import InvalidApplicationError
 from verdict.model.message import Event, iso_time
 from verdict.model.projection import Declaration
 from verdict.projections import (

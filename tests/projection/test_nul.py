@@ -25,7 +25,7 @@ from verdict.read_side.projections.builtin.aggregate_state import aggregate_stat
 from verdict.read_side.projections.builtin.event_archive import event_archive
 from verdict.wire.catalog import catalog_of
 from verdict.wire.commands import encode_command
-from verdict.wire.payload import payload_from
+from verdict.wire.json import payload_from
 from verdict.wire.records import encode_event
 from verdict.wire.schemas.write import write_those_of_the_aggregates
 from verdict.wire.topics import Topics

@@ -24,8 +24,7 @@ from verdict.read_side.projections.kind_tables import compile_projection
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.tables import blocked, skips
 from verdict.wire.partitions import OffsetRange, TopicPartition
-from verdict.wire.skip_record import SkipRecord
-from verdict.wire.skips import NOTHING_PASSED_OVER, SkippedRanges
+from verdict.wire.skip_record import NOTHING_PASSED_OVER, SkippedRanges, SkipRecord
 from verdict.wire.topics import Topics
 
 HELD = "SELECT aggregate_id, version_needed, version_seen, error FROM projection_blocked"

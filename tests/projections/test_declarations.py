@@ -10,7 +10,8 @@ from projections.client_recent_order import client_recent_order
 from projections.us_holder import Position, evolve, us_holder
 from projections.us_holder_from_state import us_holder_from_state
 from schemas.share_holding import share_holders
-from verdict import Instant, InvalidApplicationError
+from verdict import Instant
+from verdict.errors import InvalidApplicationError
 from verdict.model.projection import settings_of, settings_text
 from verdict.model.rows import row_fields
 from verdict.projections import (

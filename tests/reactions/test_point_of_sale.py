@@ -13,7 +13,7 @@ from schemas.till_names import in_till_names, units
 from tests.reactions.tills import PERSONAL, line, sale
 from verdict.model.command_envelope import Expectation
 from verdict.model.source import Source
-from verdict.wire.exact_json import exact_json
+from verdict.wire.json_lines import exact_json
 
 pytestmark = pytest.mark.proves("P-01")
 

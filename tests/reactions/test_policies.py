@@ -20,7 +20,7 @@ from verdict import testing
 from verdict.model.command_envelope import Expectation
 from verdict.model.policy import COMMAND_IDS, Dispatch, Policy, commands_of
 from verdict.model.recorded_event import RecordedEvent
-from verdict.testing.following import GivenReactions
+from verdict.testing.outcome import GivenReactions
 
 SALE = EVENTS["invoice"][0]
 assert isinstance(SALE, InvoiceRecorded)

@@ -24,22 +24,21 @@ from tests.testing import faulty
 from tests.testing.random_log import anything
 from tests.testing.shown_alike import Select, views
 from tests.traffic import START
-from verdict import wait_until_idle
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.adapters.sql.readers.sqlite_reader import SqliteReader
 from verdict.cli.application import VARIABLE
 from verdict.model.source import Source
 from verdict.read_side.catalog import projections
 from verdict.read_side.tables.processor_tables import readable
+from verdict.readers import wait_until_idle
 from verdict.settings.settings import Settings
 from verdict.testing import InMemory, LogRecord, Service
 from verdict.testing.read_side import FILE
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.dead_letter_record import RETRY_ATTEMPT, RETRY_POLICY, Pairs
-from verdict.wire.headers import pairs
+from verdict.wire.headers import REPLY_TO, pairs
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.records import decode, encode
-from verdict.wire.reply import REPLY_TO
 from verdict.wire.response import Rejection, Response
 from verdict.wire.topics import Topics
 from verdict.write_side.processor.outputs import Output

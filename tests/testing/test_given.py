@@ -18,12 +18,13 @@ from schemas.order import OrderCompleted, OrderDeleted, OrderFilled, OrderPlaced
 from schemas.position import PositionClosed, PositionOpened, PositionTransferred
 from tests.application import APPLICATION
 from tests.wire.examples import EVENTS
+from verdict import Dispatch, Reason
 from verdict.model.command_envelope import Expectation
 from verdict.model.message import Event
 from verdict.model.policy import Policy
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projections import Groups, projection
-from verdict.testing import Dispatch, Reason, given, happened
+from verdict.testing import given, happened
 from verdict.testing.histories import START
 
 PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)

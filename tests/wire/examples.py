@@ -47,9 +47,8 @@ from schemas.position import (
     PositionTransferred,
 )
 from tests.application import decode_command, decode_event, encode_command, encode_event
-from verdict.model.command import Command
+from verdict.model.command import Command, LifeCycle
 from verdict.model.command_envelope import CommandEnvelope, Expectation
-from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import Event
 from verdict.model.reason import Reason
 from verdict.model.recorded_event import RecordedEvent, event_id

@@ -6,7 +6,7 @@ import pytest
 
 from tests.application import CATALOG
 from verdict.model.message import Message
-from verdict.wire.schemas.bounds import UnboundedSchemaError, require_bounded
+from verdict.wire.schemas.checks import UnboundedSchemaError, require_bounded
 from verdict.wire.schemas.derive import RecordSchema
 
 

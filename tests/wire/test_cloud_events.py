@@ -8,9 +8,10 @@ from cloudevents.core.bindings.kafka import KafkaMessage, from_binary
 from cloudevents.core.formats.json import JSONFormat
 from cloudevents.core.v1.event import CloudEvent
 from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.application import encode_event
-from tests.wire.arbitrary import RECORDED_EVENTS
+from tests.wire.arbitrary import NO_NUL, RECORDED_EVENTS, TEXTS
 from tests.wire.examples import (
     DEAD_LETTER,
     EVENTS,
@@ -19,7 +20,7 @@ from tests.wire.examples import (
 )
 from verdict.model.recorded_event import RecordedEvent
 from verdict.wire.cloud_events import dead_letter_headers, event_headers, trace_text
-from verdict.wire.headers import Headers, joined
+from verdict.wire.headers import Headers, joined, pairs
 
 EVENT = recorded("order", EVENTS["order"][0])
 
@@ -51,17 +52,11 @@ def test_the_sdk_reads_an_event() -> None:
 
 
 @pytest.mark.proves("C-15")
-def test_an_event_carries_its_trace_beside_the_cloud_event() -> None:
+def test_an_event_and_a_response_carry_the_trace_of_their_command() -> None:
+    without = recorded("order", EVENTS["order"][0], traceparent=None)
+
     assert event_headers(EVENT)["traceparent"] == TRACE
-
-
-def test_a_trace_that_was_not_given_is_not_written() -> None:
-    assert "traceparent" not in event_headers(
-        recorded("order", EVENTS["order"][0], traceparent=None)
-    )
-
-
-def test_a_response_carries_the_trace_of_its_command_and_nothing_else() -> None:
+    assert "traceparent" not in event_headers(without)
     assert trace_text(TRACE) == joined({"traceparent": TRACE})
     assert trace_text(None) == joined({}) == ""
 
@@ -84,3 +79,8 @@ def test_the_check_notices_headers_that_are_no_cloud_event() -> None:
 @given(RECORDED_EVENTS)
 def test_the_sdk_reads_every_event(event: RecordedEvent) -> None:
     assert read(event_headers(event)).get_id() == event.event_id
+
+
+@given(st.dictionaries(TEXTS, st.text(NO_NUL, max_size=9)))
+def test_headers_survive_being_one_text(headers: Headers) -> None:
+    assert pairs(joined(headers)) == list(headers.items())

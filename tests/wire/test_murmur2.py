@@ -4,7 +4,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from verdict.adapters.local.broker import EmbeddedBroker
-from verdict.wire.murmur2 import murmur2, partition_of
+from verdict.wire.partitions import murmur2, partition_of
 
 # from UtilsTest.testMurmur2 of Apache Kafka
 JAVA = {

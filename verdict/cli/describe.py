@@ -10,8 +10,7 @@ from rich.text import Text
 from verdict.cli.options import Json, known_aggregate, settings_of
 from verdict.cli.render import add_rows, note, show, show_json, table
 from verdict.model.aggregate import Aggregate
-from verdict.model.command import Command
-from verdict.model.life_cycle import LifeCycle
+from verdict.model.command import Command, LifeCycle
 from verdict.model.message import LARGEST, Message
 from verdict.model.personal import personal_paths
 from verdict.read_side.catalog import of_every_application, projections

@@ -206,7 +206,7 @@ def _sending(settings: Settings) -> Iterator[Client]:
     except CommandTooLargeError as error:
         raise VerdictError(str(error)) from error
     except KafkaUnavailableError as error:
-        hint = f": {advice(error.said)}" if error.said else ""
+        hint = f": {advice(error.reason)}" if error.reason else ""
         raise UnreachableError(f"{error}{hint}") from error
     except SendFailedError as error:
         raise UnreachableError(str(error)) from error

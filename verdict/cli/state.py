@@ -13,7 +13,7 @@ from verdict.cli.options import AggregateType, Json, possible_id, settings_of
 from verdict.cli.render import add_rows, in_json, note, show, show_json, table
 from verdict.cli.start_positions import parse_time
 from verdict.errors import VerdictError
-from verdict.model.life_cycle import LifeCycle
+from verdict.model.command import LifeCycle
 from verdict.model.message import iso_time
 from verdict.model.source import Source
 from verdict.operations.inspect.fold import PointInTime, folded

@@ -1,1 +1,23 @@
-"""How commands travel to Kafka, and how their outcomes come back."""
+"""What clients of the topics need besides `verdict.Client`."""
+
+from typing import TYPE_CHECKING
+
+from verdict.lazy import load_lazily
+
+if TYPE_CHECKING:
+    from verdict.client.pending import Pending
+    from verdict.wire.dead_letter_record import DeadLetterRecord
+    from verdict.wire.response import Status
+    from verdict.wire.topics import Topics
+
+__all__ = ["DeadLetterRecord", "Pending", "Status", "Topics"]
+
+HOMES = {
+    "verdict.client.pending": "Pending",
+    "verdict.wire.dead_letter_record": "DeadLetterRecord",
+    "verdict.wire.response": "Status",
+    "verdict.wire.topics": "Topics",
+}
+
+if not TYPE_CHECKING:  # which reads the imports above
+    __getattr__, __dir__ = load_lazily(__name__, HOMES)

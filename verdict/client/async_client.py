@@ -1,10 +1,10 @@
-"""The sender's side for asyncio: send a command, and await its outcome."""
+"""The client for asyncio: send a command, and await its outcome."""
 
 import asyncio
 from functools import cached_property, partial
 from typing import Unpack
 
-from verdict.client.connection import CommandInfo, ConnectionState, Outgoing
+from verdict.client.connection import CommandInfo, Connection, Outgoing
 from verdict.client.errors import NotDeliveredError
 from verdict.client.pending import Pending
 from verdict.model.command import Command
@@ -15,12 +15,12 @@ OUTCOME_S = 30.0
 FULL_S = 0.01
 
 
-class AsyncClient(ConnectionState):
-    """As `Client`, for the tasks of one event loop, which it never keeps waiting.
+class AsyncClient(Connection):
+    """As `Client`, for the tasks of one event loop, which it never blocks.
 
-    Commands of one aggregate are decided in the order in which `send` was called, by whichever
-    tasks. A task that is cancelled, or whose time is up, no longer awaits the outcome: the command
-    may be on its way, and the same command id asks again, whatever happened to the first sending.
+    Commands of one aggregate are decided in the order of the calls of `send`. A task that is
+    cancelled, or whose time is over, awaits the outcome no longer. The command may be decided: send
+    it again with the same command id.
 
         async with AsyncClient(app, "localhost:9092") as client:
             order = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=5, ...)
@@ -29,7 +29,7 @@ class AsyncClient(ConnectionState):
 
     @cached_property
     def _turn(self) -> asyncio.Lock:
-        """First come, first served: this is what keeps the order."""
+        """This lock keeps the order: it is fair."""
         return asyncio.Lock()
 
     async def send(
@@ -41,27 +41,23 @@ class AsyncClient(ConnectionState):
         timeout_s: float = OUTCOME_S,
         **about: Unpack[CommandInfo],
     ) -> Response:
-        """Send a command to the aggregate that its type belongs to, and return its outcome.
+        """Send a command, and return its outcome; the arguments are those of `Client.send`.
 
         Args:
-            aggregate_id: Of the aggregate, 1 to 256 characters.
-            command: What is asked.
-            expected_version: How many events the sender has seen of this aggregate (0: it must be
-                new), or what may be assumed instead: "ANY", "NO_STREAM" or "EXISTS".
+            aggregate_id: 1 to 256 characters.
+            command: The command.
+            expected_version: A version, or "ANY", "NO_STREAM" or "EXISTS".
             timeout_s: How long to wait for the outcome once the command is sent, in seconds.
-            about: See `CommandInfo`: `command_id`, `deadline`, `correlation_id`, `causation_id`,
-                `actor`, `traceparent`.
+            about: See `CommandInfo`.
 
         Raises:
             ValidationError, CommandTooLargeError, KafkaUnavailableError, ForkedClientError: As
                 `Client.send`; nothing was sent.
             OutcomeUnknownError, NotDeliveredError, UnreadableResponsesError: As `Pending.wait`;
-                what became of
-                the command is unknown: send it again with the `command_id` of the error.
+                send the command again with the `command_id` of the error.
         """
-        return await self._outcome(
-            self._connection.outgoing(aggregate_id, command, expected_version, **about), timeout_s
-        )
+        outgoing = self._outgoing(aggregate_id, command, expected_version, **about)
+        return await self._outcome(outgoing, timeout_s)
 
     async def send_encoded(
         self,
@@ -79,23 +75,21 @@ class AsyncClient(ConnectionState):
                 NotDeliveredError: As `Client.send_encoded`.
             OutcomeUnknownError, UnreadableResponsesError: As for `send`.
         """
-        outgoing = self._connection.encoded(aggregate_type, aggregate_id, command_id, value)
+        outgoing = self._encoded(aggregate_type, aggregate_id, command_id, value)
         return await self._outcome(outgoing, timeout_s)
 
     async def flush(self, timeout_s: float | None = None) -> None:
         """Return when Kafka has acknowledged everything that was sent; see `Client.flush`."""
-        await asyncio.to_thread(self._connection.flush, timeout_s)
+        await asyncio.to_thread(self._flush, timeout_s)
 
     async def close(self) -> None:
-        """Flush, and stop listening: what has no outcome by now gets none here.
-
-        When its task is cancelled meanwhile, the client is closed all the same, a moment later.
+        """Flush, and stop reading; if its task is cancelled, that ends a moment later.
 
         Raises:
-            NotDeliveredError: As for `flush`; the client is closed all the same.
+            NotDeliveredError: As for `flush`; the client is closed nevertheless.
         """
-        if self._connection.begin_closing():
-            await asyncio.to_thread(self._connection.close)
+        if self._begin_closing():
+            await asyncio.to_thread(self._close)
 
     async def __aenter__(self) -> "AsyncClient":
         return self
@@ -104,21 +98,21 @@ class AsyncClient(ConnectionState):
         try:
             await self.close()
         except NotDeliveredError:
-            if error is None:  # else what ended the block is the news
+            if error is None:  # else the error of the block matters more
                 raise
 
     async def _outcome(self, outgoing: Outgoing, timeout_s: float) -> Response:
         async with self._turn:
-            if not self._connection.follows(outgoing):
-                await asyncio.to_thread(self._connection.follow, outgoing)
-            while not self._connection.put(outgoing):
+            if not self._follows(outgoing):
+                await asyncio.to_thread(self._follow, outgoing)
+            while not self._put(outgoing):
                 await asyncio.sleep(FULL_S)  # the client's thread makes room
         await _done(outgoing.pending, timeout_s)
         return outgoing.pending.outcome_after(timeout_s)
 
 
 async def _done(pending: Pending, timeout_s: float) -> None:
-    """Return when there is an outcome, or none can come any more, or the time is up."""
+    """Return when there is an outcome, when none can come any more, or after the time."""
     loop = asyncio.get_running_loop()
     arrived: asyncio.Future[None] = loop.create_future()
     pending.when_done(partial(_tell, loop, arrived))
@@ -126,11 +120,11 @@ async def _done(pending: Pending, timeout_s: float) -> None:
 
 
 def _tell(loop: asyncio.AbstractEventLoop, arrived: asyncio.Future[None]) -> None:
-    """Say so in the loop; this runs in the client's thread."""
+    """Wake up the loop, from the thread of the client."""
     try:
         loop.call_soon_threadsafe(_arrive, arrived)
     except RuntimeError:
-        if not loop.is_closed():  # else nobody is left who awaits
+        if not loop.is_closed():  # else nothing awaits it any more
             raise
 
 

@@ -1,8 +1,8 @@
-"""The sender's side: send a command, go on, and ask for its outcome when it matters."""
+"""The client for threads: send a command, continue, and ask for its outcome when you need it."""
 
 from typing import Unpack
 
-from verdict.client.connection import CommandInfo, ConnectionState, Outgoing
+from verdict.client.connection import CommandInfo, Connection, Outgoing
 from verdict.client.errors import NotDeliveredError
 from verdict.client.pending import Pending
 from verdict.model.command import Command
@@ -11,14 +11,12 @@ from verdict.model.command_envelope import Expected
 FULL_S = 0.1
 
 
-class Client(ConnectionState):
-    """Sends commands in order and collects their outcomes; safe to share between threads.
+class Client(Connection):
+    """Sends commands in order and collects their outcomes; threads may share it.
 
-    It belongs to the process that made it: one that is forked from that makes its own.
-
-    Commands of one aggregate are decided in the order in which one client sent them. Sending does
-    not wait for Kafka: `wait` on what `send` returns, or `flush`, or the end of the `with` block
-    tell whether it arrived.
+    A forked process needs a client of its own. Commands of one aggregate are decided in the order
+    in which one client sent them. `send` does not wait for Kafka: `wait` on its result, `flush`
+    and the end of the `with` block tell whether the command arrived.
 
         with Client(app, "localhost:9092") as client:
             order = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=5, ...)
@@ -32,13 +30,13 @@ class Client(ConnectionState):
         expected_version: Expected,
         **about: Unpack[CommandInfo],
     ) -> Pending:
-        """Send a command to the aggregate that its type belongs to.
+        """Send a command to an aggregate of the type that declares it.
 
         Args:
-            aggregate_id: Of the aggregate, 1 to 256 characters.
-            command: What is asked.
-            expected_version: How many events the sender has seen of this aggregate (0: it must be
-                new), or what may be assumed instead: "ANY", "NO_STREAM" or "EXISTS".
+            aggregate_id: 1 to 256 characters.
+            command: The command.
+            expected_version: The version that the sender knows (0: the aggregate must be new), or
+                an assumption instead: "ANY", "NO_STREAM" or "EXISTS".
             about: See `CommandInfo`: `command_id`, `deadline`, `correlation_id`, `causation_id`,
                 `actor`, `traceparent`.
 
@@ -46,11 +44,9 @@ class Client(ConnectionState):
             ValidationError: A field does not fit the envelope.
             CommandTooLargeError: The command is over the limit; it was not sent.
             KafkaUnavailableError: Kafka does not answer to the first command of an aggregate type.
-            ForkedClientError: The client was made by the process that this one was forked from.
+            ForkedClientError: The parent of this process made the client, before the fork.
         """
-        return self._send(
-            self._connection.outgoing(aggregate_id, command, expected_version, **about)
-        )
+        return self._send(self._outgoing(aggregate_id, command, expected_version, **about))
 
     def send_encoded(
         self, aggregate_type: str, aggregate_id: str, command_id: str, value: bytes
@@ -61,39 +57,39 @@ class Client(ConnectionState):
             ValidationError: An id does not fit the envelope.
             CommandTooLargeError: The value is over the limit; it was not sent.
             KafkaUnavailableError: Kafka does not answer to the first command of an aggregate type.
-            NotDeliveredError: The producer has failed for good and does not take it.
-            ForkedClientError: The client was made by the process that this one was forked from.
+            NotDeliveredError: The producer has failed for good.
+            ForkedClientError: The parent of this process made the client, before the fork.
         """
-        return self._send(self._connection.encoded(aggregate_type, aggregate_id, command_id, value))
+        return self._send(self._encoded(aggregate_type, aggregate_id, command_id, value))
 
     def _send(self, outgoing: Outgoing) -> Pending:
-        if not self._connection.follows(outgoing):
-            self._connection.follow(outgoing)
-        while not self._connection.put(outgoing):
-            self._connection.outbox.producer.poll(FULL_S)
+        if not self._follows(outgoing):
+            self._follow(outgoing)
+        while not self._put(outgoing):
+            self._producer.producer.poll(FULL_S)
         return outgoing.pending
 
     def flush(self, timeout_s: float | None = None) -> None:
         """Return when Kafka has acknowledged everything that was sent.
 
         Args:
-            timeout_s: How long to wait, in seconds; default: until each is acknowledged or lost.
+            timeout_s: The longest wait in seconds; default: until each is acknowledged or lost.
 
         Raises:
-            NotDeliveredError: Kafka did not take some commands since the last flush, and no `wait`
-                has said so; or some are not acknowledged yet.
-            ForkedClientError: The client was made by the process that this one was forked from.
+            NotDeliveredError: Commands since the last flush were lost, and no `wait` has said so;
+                or some are not acknowledged yet.
+            ForkedClientError: The parent of this process made the client, before the fork.
         """
-        self._connection.flush(timeout_s)
+        self._flush(timeout_s)
 
     def close(self) -> None:
-        """Flush, and stop listening: what has no outcome by now gets none here.
+        """Flush, and stop reading: commands without an outcome get none here any more.
 
         Raises:
-            NotDeliveredError: As for `flush`; the client is closed all the same.
+            NotDeliveredError: As for `flush`; the client is closed nevertheless.
         """
-        if self._connection.begin_closing():
-            self._connection.close()
+        if self._begin_closing():
+            self._close()
 
     def __enter__(self) -> "Client":
         return self
@@ -102,5 +98,5 @@ class Client(ConnectionState):
         try:
             self.close()
         except NotDeliveredError:
-            if error is None:  # else what ended the block is the news
+            if error is None:  # else the error of the block matters more
                 raise

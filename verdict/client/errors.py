@@ -1,4 +1,4 @@
-"""What can go wrong between a sender and Kafka; a rejection is an answer and none of these."""
+"""What can go wrong between a sender and Kafka. A rejection is a result and none of these."""
 
 import os
 
@@ -6,14 +6,14 @@ import os
 class SendFailedError(Exception):
     """A command could not be sent, or its outcome could not be awaited.
 
-    `command_id` is that of the command it is about, if it was on its way: ask again with it.
+    Send the command again with `command_id`, if there is one: it may have been sent.
     """
 
     command_id: str | None = None
 
 
 class CommandTooLargeError(SendFailedError, ValueError):
-    """A command is larger than the deciding side reads; it was not sent."""
+    """A command is larger than the command processor accepts; it was not sent."""
 
     def __init__(self, about: str, size: int, limit: int) -> None:
         super().__init__(
@@ -25,19 +25,19 @@ class CommandTooLargeError(SendFailedError, ValueError):
 class NotDeliveredError(SendFailedError):
     """Kafka did not acknowledge a command."""
 
-    seen = False  # by a `wait`; what nobody saw is raised by `flush`
+    seen = False  # whether a `wait` has raised it; otherwise `flush` does
 
 
 class OutcomeUnknownError(SendFailedError, TimeoutError):
-    """The outcome did not come in time; the command may have been decided, or may still be."""
+    """The outcome did not come in time; the command may be decided now or later."""
 
 
 class UnreadableResponseError(OutcomeUnknownError):
-    """A response that may be the one to this command cannot be read; others are not touched."""
+    """A response, perhaps to this command, cannot be read; other commands are not affected."""
 
 
 class ForkedClientError(SendFailedError, RuntimeError):
-    """The client was made by the process that this one was forked from, and is of no use here."""
+    """The parent of this process made the client, before the fork."""
 
     def __init__(self, made_by: int) -> None:
         super().__init__(
@@ -50,7 +50,7 @@ class ForkedClientError(SendFailedError, RuntimeError):
 class KafkaUnavailableError(SendFailedError, ConnectionError):
     """Kafka does not answer, does not let us in, or lacks a topic."""
 
-    said = ""  # why there is no connection, in librdkafka's words
+    reason = ""  # librdkafka's reason
 
 
 class UnreadableResponsesError(SendFailedError):
@@ -58,10 +58,6 @@ class UnreadableResponsesError(SendFailedError):
 
 
 def require_same_process(made_by: int) -> None:
-    """Return in the process that made a client.
-
-    Raises:
-        ForkedClientError: This is another one.
-    """
+    """Raise `ForkedClientError` in another process than the one that made a client."""
     if os.getpid() != made_by:
         raise ForkedClientError(made_by)

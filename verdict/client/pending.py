@@ -1,5 +1,6 @@
-"""A command on its way, and the outcome that will come of it."""
+"""A command that was sent, and its outcome to come."""
 
+import logging
 import os
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
@@ -13,32 +14,29 @@ from verdict.client.errors import (
     SendFailedError,
     require_same_process,
 )
-from verdict.client.options import LOG
 from verdict.model.source import Source
 from verdict.wire.response import Response
 
+LOG = logging.getLogger("verdict.kafka")
+LOG.addHandler(logging.NullHandler())  # a library is silent until its user asks
+
 
 class PendingError:
-    """What Kafka's clients last complained about, until something works again."""
+    """The last error of Kafka's clients, until something works again."""
 
     def __init__(self) -> None:
         self.text = ""
 
     def complain(self, error: KafkaError) -> None:
-        """Note an error of a client; that no broker is left says less than what came before."""
+        """Keep an error; that all brokers are down says less than the error before it."""
         if error.code() != KafkaError._ALL_BROKERS_DOWN or not self.text:
             self.text = error.str()
 
 
 class Pending:
-    """One sent command; whoever is not interested in its outcome just drops it.
+    """One sent command. Drop it if you do not need its outcome.
 
-    Args:
-        aggregate_type: That it is sent to.
-        aggregate_id: Of the aggregate.
-        command_id: Its own.
-        trouble: Of the client.
-        held: Of the client: those that are kept, though dropped, because somebody is to be called.
+    `trouble` and `held` belong to the client; `held` keeps commands with a callback alive.
     """
 
     def __init__(
@@ -60,7 +58,7 @@ class Pending:
 
     @property
     def source(self) -> Source | None:
-        """Where the command lies in Kafka; None until Kafka has acknowledged it."""
+        """The position of the command in Kafka; None until Kafka has acknowledged it."""
         return self._source
 
     @property
@@ -69,19 +67,18 @@ class Pending:
         return self._outcome.done()
 
     def wait(self, timeout_s: float = 30.0) -> Response:
-        """Return the outcome, accepted or rejected, as soon as it is there.
+        """Return the outcome, accepted or rejected, as soon as it has come.
 
         Args:
-            timeout_s: How long to wait for it, in seconds.
+            timeout_s: The longest wait in seconds.
 
         Raises:
-            OutcomeUnknownError: It is not there yet. That is no failure: send the same command with
-                the same command id again, and it is decided once whatever happened.
-            UnreadableResponseError: It is as unknown, because a response that may be the one to
-                this command cannot be read here.
+            OutcomeUnknownError: It has not come in time. Send the same command with the same
+                command id again: it is decided once.
+            UnreadableResponseError: A response, perhaps to this command, cannot be read here.
             NotDeliveredError: Kafka did not take the command, or did not say so in time.
             UnreadableResponsesError: The responses cannot be read any more.
-            ForkedClientError: It was sent by the process that this one was forked from.
+            ForkedClientError: The parent of this process sent it, before the fork.
         """
         require_same_process(self._made_by)
         with suppress(TimeoutError):
@@ -89,26 +86,23 @@ class Pending:
         return self.outcome_after(timeout_s)
 
     def add_done_callback(self, fn: Callable[["Pending"], object]) -> None:
-        """Call `fn` with this object once `wait` would return or raise at once; exactly once.
+        """Call `fn` with this object, once, as soon as `wait` would return or raise at once.
 
-        That is when there is an outcome, or none can come any more: at the latest when the client
-        is closed. It is called for a command whose `Pending` is dropped, too; at once for one that
-        is done; and in the order of the calls here.
+        That is at the latest when the client is closed. Dropping the `Pending` changes nothing.
 
         Args:
-            fn: Called in a thread of the client's, which reads no outcome meanwhile: let it be
-                quick, and wait for no other command. What it raises is logged as
-                `verdict.kafka`.
+            fn: Called in the client's thread, which reads no outcome meanwhile: it must be quick
+                and not wait for another command. Its exceptions are logged as `verdict.kafka`.
         """
         self._held.add(self)
         self.when_done(lambda: self._tell(fn))
 
     def when_done(self, fn: Callable[[], None]) -> None:
-        """Call `fn` as `add_done_callback` would, but only as long as this object is held."""
+        """Call `fn` as `add_done_callback` does, unless this object is dropped before."""
         self._outcome.add_done_callback(lambda _: fn())
 
     def outcome_after(self, waited_s: float) -> Response:
-        """Return or raise what `wait` does after so many seconds."""
+        """Return or raise as `wait` does after so many seconds."""
         if not self.done:
             raise self._overdue(waited_s)
         error = self._outcome.exception()
@@ -119,16 +113,16 @@ class Pending:
         return self._outcome.result()
 
     def delivered(self, source: Source) -> None:
-        """Note where the command lies."""
+        """Keep the position of the command."""
         self._source = source
 
     def answer(self, response: Response) -> None:
-        """End the waiting with an outcome, unless it has ended."""
+        """End the wait with an outcome, unless it has ended."""
         with suppress(InvalidStateError):
             self._outcome.set_result(response)
 
     def fail(self, error: SendFailedError) -> None:
-        """End the waiting without an outcome, unless it has ended."""
+        """End the wait with an error, unless it has ended."""
         error.command_id = self.command_id
         with suppress(InvalidStateError):
             self._outcome.set_exception(error)
@@ -140,7 +134,7 @@ class Pending:
         self._held.discard(self)
         try:
             fn(self)
-        except BaseException:  # or the thread would end that others' outcomes come through
+        except BaseException:  # or the client's thread would end
             LOG.exception("a callback of %s failed", self)
 
     def _overdue(self, waited_s: float) -> OutcomeUnknownError:

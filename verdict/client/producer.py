@@ -1,4 +1,4 @@
-"""The producer: in order, each command once, and no loss goes unsaid."""
+"""The producer: commands in their order, each once; no loss is silent."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -7,11 +7,10 @@ from functools import partial
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from verdict.client.errors import NotDeliveredError
-from verdict.client.options import producer_options
-from verdict.client.pending import Pending, PendingError
-from verdict.client.waiting import PendingCommands
+from verdict.client.pending import LOG, Pending, PendingError
+from verdict.client.pending_commands import PendingCommands
 from verdict.model.source import Source
-from verdict.wire.reply import REPLY_TO
+from verdict.wire.headers import REPLY_TO
 
 REMEMBERED_LOSSES = 1_000
 
@@ -19,7 +18,7 @@ Headers = list[tuple[str, str | bytes | None]]
 
 
 class CommandProducer:
-    """Puts commands on their topics and tells whoever waits where they lie, or that they do not."""
+    """Sends commands, and notes for each its position in Kafka or its loss."""
 
     def __init__(
         self,
@@ -33,8 +32,21 @@ class CommandProducer:
         self._waiting = waiting
         self._trouble = trouble
         self._losses: deque[NotDeliveredError] = deque(maxlen=REMEMBERED_LOSSES)
-        options = producer_options(bootstrap_servers, config)
-        self.producer = Producer(options | {"error_cb": trouble.complain})
+        self.producer = Producer(
+            {
+                "client.id": "verdict-client",
+                "linger.ms": 2,
+                "delivery.timeout.ms": 30_000,
+                "reconnect.backoff.max.ms": 1_000,
+                **config,  # it cannot change what keeps the order
+                "bootstrap.servers": bootstrap_servers,
+                "logger": LOG,
+                "enable.idempotence": True,
+                "acks": "all",
+                "partitioner": "murmur2_random",  # as in Java: one partition for a key
+                "error_cb": trouble.complain,
+            }
+        )
 
     def put(self, pending: Pending, topic: str, value: bytes) -> bool:
         """Hand a command to the producer; return False when its queue is full.
@@ -89,7 +101,7 @@ class CommandProducer:
 
 
 def source_of(message: Message) -> Source:
-    """Return where a record lies that Kafka has taken or given."""
+    """Return the position of a record that Kafka has taken or given."""
     topic, partition, offset = message.topic(), message.partition(), message.offset()
     assert topic is not None
     assert partition is not None

@@ -1,4 +1,4 @@
-"""The background thread: it takes Kafka's acknowledgements and reads the responses."""
+"""The background thread, which takes acknowledgements of Kafka and reads responses."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -24,20 +24,19 @@ from verdict.client.errors import (
     UnreadableResponseError,
     UnreadableResponsesError,
 )
-from verdict.client.options import LOG, consumer_options
-from verdict.client.pending import PendingError
+from verdict.client.pending import LOG, PendingError
+from verdict.client.pending_commands import Aggregate, PendingCommands
 from verdict.client.producer import source_of
-from verdict.client.waiting import Aggregate, PendingCommands
 from verdict.wire.codec import DecodeError
-from verdict.wire.murmur2 import partition_of
+from verdict.wire.partitions import partition_of
 from verdict.wire.records import decode_response
 from verdict.wire.topics import Topics
 
 POLL_S = 0.05
-AT_ONCE = 1_000  # most are answers to others: taking them one by one costs as much again
+AT_ONCE = 1_000  # most answer others: to take them one by one takes twice as long
 ANSWER_S = 5.0
 
-# what mends itself; and librdkafka asks for a group's coordinator though nothing joins a group
+# these pass by themselves; librdkafka looks for the coordinator of a group that nobody joins
 PASSING = {
     KafkaError._TRANSPORT,
     KafkaError._ALL_BROKERS_DOWN,
@@ -52,7 +51,7 @@ ELECTION_S = 0.05
 
 
 class SubscribeRequest(NamedTuple):
-    """A topic that is to be followed; `begun` is done when it is, or cannot be."""
+    """A topic to read; `begun` is done when reading has begun, or cannot begin."""
 
     topic: str
     aggregate_type: str
@@ -60,12 +59,11 @@ class SubscribeRequest(NamedTuple):
 
 
 class Responses:
-    """Reads the responses to the aggregates that are followed, from the moment of following.
+    """Reads the responses to aggregate types, each from its first command on.
 
-    With a name of its own for replies it reads their one partition instead, where most are its own.
-
-    Once the thread runs, only it touches the consumer: librdkafka lets the one who polls in a loop
-    go first, and another thread may wait for a minute.
+    With a reply name of its own it reads the partition of this name on the topic of replies. Once
+    the thread runs, only it uses the consumer: another thread could wait for a minute, because
+    librdkafka prefers the one that polls in a loop.
     """
 
     def __init__(
@@ -88,11 +86,25 @@ class Responses:
         self._asked: SimpleQueue[SubscribeRequest] = SimpleQueue()
         self._stopping = Event()
         self._thread: Thread | None = None
-        options = consumer_options(bootstrap_servers, config)
-        self._consumer = Consumer(options | {"error_cb": trouble.complain})
+        self._consumer = Consumer(
+            {
+                "client.id": "verdict-client",
+                "reconnect.backoff.max.ms": 1_000,
+                "fetch.wait.max.ms": 10,  # the broker may hold an answer back so long
+                **config,
+                "bootstrap.servers": bootstrap_servers,
+                "logger": LOG,
+                "group.id": "verdict-client",  # librdkafka requires one; nothing joins or commits
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "isolation.level": "read_committed",
+                "auto.offset.reset": "error",
+                "error_cb": trouble.complain,
+            }
+        )
 
     def follow(self, aggregate_type: str, producer: Producer) -> None:
-        """Read the responses of an aggregate from here on; must come before its first command.
+        """Read the responses of an aggregate type from now on; call it before its first command.
 
         Raises:
             KafkaUnavailableError: Kafka does not answer, or has no such topic.
@@ -135,7 +147,7 @@ class Responses:
         self._followed[topic] = aggregate_type
 
     def _begin_asked(self, failure: Exception | None = None) -> None:
-        """Answer those who wait in `follow`: begin as they ask, or say why not."""
+        """Answer the waiting calls of `follow`: begin to read, or pass on the failure."""
         while not self._asked.empty():
             topic, aggregate_type, begun = self._asked.get()
             try:
@@ -160,9 +172,9 @@ class Responses:
         return sorted(known.partitions)
 
     def _own(self, topic: str, numbers: list[int], responses: str) -> list[int]:
-        """Return where our replies come, which is anywhere if somebody may have added partitions.
+        """Return the partitions of our replies: one, or all if somebody may have added partitions.
 
-        Verdict writes to none of those, and to as many partitions of replies as of responses.
+        verdict writes to none that were added, and to as many of replies as of responses.
         """
         own = [partition_of(self._reply_to or b"", len(numbers))]
         if self._end(topic, numbers[-1]).offset:
@@ -185,12 +197,12 @@ class Responses:
     def _unavailable(self, error: KafkaException) -> KafkaUnavailableError:
         reason = self._last_failure() or error.args[0].str()
         unavailable = KafkaUnavailableError(f"cannot reach Kafka at {self._servers}: {reason}")
-        unavailable.said = reason
+        unavailable.reason = reason
         return unavailable
 
     def _last_failure(self) -> str:
         if self._thread is None:
-            self._consumer.poll(0)  # hears the reasons that librdkafka has for us
+            self._consumer.poll(0)  # takes the errors that librdkafka has for us
         return self._trouble.text
 
     def _run(self, producer: Producer) -> None:
@@ -200,9 +212,9 @@ class Responses:
                 self._begin_asked()
                 if (first := self._consumer.poll(POLL_S)) is None:
                     self._waiting.sweep()
-                else:  # waits for no more than there is
+                else:  # `consume` waits for nothing
                     self._take([first, *self._consumer.consume(AT_ONCE, 0)])
-        except Exception as error:  # nobody looks at a thread: whoever waits is told
+        except Exception as error:  # each waiting call gets the error
             failure = UnreadableResponsesError(f"responses at {self._servers} stopped: {error}")
             failure.__cause__ = error
             self._waiting.fail(failure)
@@ -211,7 +223,7 @@ class Responses:
                 self._begin_asked(failure)
 
     def _take(self, messages: Iterable[Message]) -> None:
-        """Hand on what somebody waits for; of the rest no more than the key is looked at."""
+        """Handle the awaited responses; of the others only the key is read."""
         expects, types, own = self._waiting.expects, self._followed, self._reply_to
         for message in messages:
             if (error := message.error()) is not None:
@@ -230,9 +242,9 @@ class Responses:
                 self._answered(message, about)
 
     def _begin_at_what_is_left(self, message: Message) -> None:
-        """Go on where Kafka still has replies, which it keeps for an hour, after a longer outage.
+        """Continue at the oldest reply in Kafka, which drops replies after an hour.
 
-        Whoever waits for one that is gone will say that the outcome is unknown.
+        A command whose reply is gone ends with `OutcomeUnknownError`.
         """
         LOG.warning(
             "Kafka has dropped what followed %s before it was read, as it was out of reach for so "
@@ -240,11 +252,11 @@ class Responses:
             source_of(message),
         )
         place = TopicPartition(message.topic() or "", message.partition() or 0, OFFSET_BEGINNING)
-        self._consumer.incremental_unassign([place])  # what has failed cannot be sought in
+        self._consumer.incremental_unassign([place])  # no seek is possible in a failed one
         self._consumer.incremental_assign([place])
 
     def _answered(self, message: Message, about: Aggregate | None) -> None:
-        """Hand a response on; a reply to us says itself what it is about, if it can be read."""
+        """Pass a response on; `about` is None for a reply, which names its aggregate itself."""
         try:
             if (value := message.value()) is None:
                 raise DecodeError("it has no value")
@@ -256,9 +268,9 @@ class Responses:
             self._waiting.answer(about or named, response)
 
     def _pass_over(self, message: Message, about: Aggregate | None, fault: DecodeError) -> None:
-        """Count a response that cannot be read; whoever it may have been meant for is told."""
+        """Count a response that cannot be read, and end the wait that it may have been for."""
         self.unreadable += 1
-        if about is None:  # so whoever waits will say that the outcome is unknown
+        if about is None:  # the wait ends with `OutcomeUnknownError`
             LOG.warning("the reply at %s cannot be read: %s", source_of(message), fault)
             return
         aggregate_type, key = about

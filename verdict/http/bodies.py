@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, WithJsonSchema, create_model
 
-from verdict.model.life_cycle import LifeCycle
+from verdict.model.command import LifeCycle
 from verdict.model.source import Source
 from verdict.operations.status.status import NOT_TOLD, StatusReport
 from verdict.settings.discovery import AnnouncedService
@@ -61,7 +61,7 @@ class EventPayload(RootModel[dict[str, Any]]):
     """What an event says, by its `type`. Personal fields are null without the page token."""
 
 
-class RecordedEvent(BaseModel):
+class HistoryEvent(BaseModel):
     """An event as the archive has it."""
 
     global_position: int
@@ -99,7 +99,7 @@ class HistoryEntry(BaseModel):
     """A command and the events that it caused."""
 
     response: Outcome | None = Field(description="Null if the outcome is lost.")
-    events: list[RecordedEvent]
+    events: list[HistoryEvent]
 
 
 class History(BaseModel):
@@ -113,7 +113,7 @@ class History(BaseModel):
     next: Next
 
 
-class FlowEvent(RecordedEvent):
+class FlowEvent(HistoryEvent):
     """An event, and the commands that policies sent because of it."""
 
     asked: "list[FlowCommand]"
@@ -143,11 +143,11 @@ class ExplainedRecord(BaseModel):
     response: Outcome
     met_version: int | None = Field(description="The version that the command met.")
     doubt: Doubt
-    cause: RecordedEvent | None = Field(
+    cause: HistoryEvent | None = Field(
         description="The event because of which a policy sent the command."
     )
-    winners: list[RecordedEvent] = Field(description="Events that its sender had not seen.")
-    events: list[RecordedEvent] = Field(description="Events that the command caused.")
+    winners: list[HistoryEvent] = Field(description="Events that its sender had not seen.")
+    events: list[HistoryEvent] = Field(description="Events that the command caused.")
     instead: str | None = Field(description="What could be sent now.")
 
 
@@ -158,7 +158,7 @@ class Explanation(BaseModel):
     records: list[ExplainedRecord]
 
 
-class Rows(BaseModel):
+class ViewRows(BaseModel):
     """Rows of a view."""
 
     rows: list[dict[str, Any]]

@@ -18,7 +18,7 @@ from pydantic import BaseModel, create_model
 
 from verdict.http.bodies import CommandResponse
 from verdict.http.commands import command_path
-from verdict.http.problem import REFERENCE, NotLive, NotReady, Problem
+from verdict.http.problem import REFERENCE, NotLive, NotReady, ProblemDetails
 from verdict.http.view_schemas import INTEGER, NULL, Schema, describe_views, reference, set_choices
 from verdict.model.application import Application
 from verdict.model.command_envelope import CommandEnvelope, CommandId, Expectation
@@ -48,7 +48,7 @@ def described(page: FastAPI, settings: Settings) -> Schema:
         routes=page.routes,
     )
     paths, schemas = document["paths"], document["components"]["schemas"]
-    models: list[type[BaseModel]] = [Problem, NotLive, NotReady, CommandResponse]
+    models: list[type[BaseModel]] = [ProblemDetails, NotLive, NotReady, CommandResponse]
     for kind in models:
         schemas |= _schemas_of(kind)
     application = settings.application

@@ -34,7 +34,7 @@ class WrongParameter(BaseModel):
     type: str = Field(description="The kind of mistake, as a word for programs.")
 
 
-class Problem(BaseModel):
+class ProblemDetails(BaseModel):
     """An error, as RFC 9457 describes it; there may be more members."""
 
     model_config = ConfigDict(extra="allow")
@@ -53,14 +53,14 @@ class Problem(BaseModel):
     )
 
 
-class NotLive(Problem):
+class NotLive(ProblemDetails):
     """The process runs, and its service gives no sign of life."""
 
     live: bool
     silent_s: float = Field(description="Seconds since the last sign of life.")
 
 
-class NotReady(Problem):
+class NotReady(ProblemDetails):
     """No commands are decided."""
 
     ready: bool
@@ -90,7 +90,9 @@ def error_type(error: Exception) -> str:
     return f"{ERROR}{type(error).__name__}"
 
 
-def problems(*statuses: int, model: type[Problem] = Problem) -> dict[int | str, dict[str, Any]]:
+def problems(
+    *statuses: int, model: type[ProblemDetails] = ProblemDetails
+) -> dict[int | str, dict[str, Any]]:
     """Return for OpenAPI that these statuses are answered with a problem."""
     schema = {"$ref": f"{REFERENCE}{model.__name__}"}
     return {

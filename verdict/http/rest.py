@@ -11,7 +11,7 @@ from verdict.adapters.sql.readers.reader import Access, Reader, open_reader
 from verdict.errors import VerdictError
 from verdict.http.answers import JsonAnswer
 from verdict.http.auth import SEND_TOKEN, TokenRequiredError, sees
-from verdict.http.bodies import Explanation, Flow, History, Rows, State
+from verdict.http.bodies import Explanation, Flow, History, State, ViewRows
 from verdict.http.path_text import any_text
 from verdict.http.problem import problems
 from verdict.model.message import LARGEST, calendar_time, epoch_millis
@@ -179,7 +179,8 @@ def add_rest(page: FastAPI, settings: Settings) -> None:
             rest.why, "explain_command", Explanation, "Why a command ended as it did, and who won.",
         ),
         "/read/{view}": (
-            rest.read, "read_view", Rows, "Rows of a view, where COLUMN=VALUE; `next` has more.",
+            rest.read, "read_view", ViewRows,
+            "Rows of a view, where COLUMN=VALUE; `next` has more.",
         ),
     }  # fmt: skip
     for path, (answer, operation_id, model, summary) in routes.items():

@@ -49,10 +49,10 @@ def describe_views(paths: Schema, schemas: dict[str, Schema], settings: Settings
     for name, view in every.items():
         columns = columns_of(view)
         schemas[f"{name}_row"] = _row(columns, about_view(view))
-        schemas[f"{name}_rows"] = deepcopy(schemas["Rows"])
+        schemas[f"{name}_rows"] = deepcopy(schemas["ViewRows"])
         schemas[f"{name}_rows"]["properties"]["rows"]["items"] = reference(f"{name}_row")
         paths[f"/read/{name}"] = {"get": _read(read, name, view, name not in open_to_all)}
-    del schemas["Rows"]
+    del schemas["ViewRows"]
     schemas["Outcome"] = _outcome(schemas["outcome_row"], schemas["CommandResponse"])
     feeds, follow = [*numbered(every.items())], paths["/feed/{view}"]["get"]
     set_choices(follow, "view", feeds)

@@ -1,4 +1,4 @@
-"""What one aggregate is, as a value: its rules, and the commands and events that they speak of."""
+"""One aggregate type as a value: its rules, commands and events."""
 
 import re
 from collections.abc import Callable, Mapping, Set
@@ -8,45 +8,44 @@ from types import UnionType
 from typing import Any, Generic, TypeVar, cast, get_args
 
 from verdict.errors import VerdictError
-from verdict.model.command import Command
-from verdict.model.field_types import ADVICE, misnamed, unfit
-from verdict.model.life_cycle import LifeCycle
+from verdict.model.command import Command, LifeCycle
+from verdict.model.field_types import ADVICE, misnamed, unsupported
 from verdict.model.message import Event, Message
 
 State = TypeVar("State", bound=Message)
 Member = TypeVar("Member", bound=Message)
 
-# the longest name that is made of it, `<name>_state_version`, fits into PostgreSQL's 63 bytes
+# so `<name>_state_version` fits into PostgreSQL's 63 bytes
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 class InvalidApplicationError(VerdictError):
-    """What an application declares cannot be; the message says of what, and what to do."""
+    """A declaration of an application is wrong; the message says which, and what to do."""
 
 
 @dataclass(frozen=True)
 class Aggregate(Generic[State]):
     """One aggregate type, by the decider pattern of Jérémie Chassaing.
 
-    The state is None before the first event and after the last: that, with the version, is the
-    life cycle. `decide` is asked only from a state that the command's `starts_from` allows.
+    The state is None before the first event and after a deletion. `decide` is called only in a
+    life-cycle state that the command's `starts_from` names.
 
     Args:
-        name: Begins the names of its topics and schemas, for ever: lower case, such as `order`.
-        state: The class that `evolve` returns; every field must fit Avro.
+        name: The permanent name, with which its topics and schemas begin: lower case.
+        state: The class that `evolve` returns; its fields must fit Avro.
         decide: (state, command) → events, or raises `Refused`; pure.
-        evolve: (state, event) → state; pure and total.
-        commands: What may be asked of it: a class, or classes joined by `|`.
-        events: What happens to it, likewise; in the order of its schema, so append new ones.
-        handler_version: Of the rules; raise it when `decide` answers differently.
-        snapshot_format: Of `state`; raise it when `evolve` makes another one of the same events.
-            That its fields have changed is found without that.
-        state_view: Whether readers find each one's state in the view `<name>_state`, which costs
-            about as much as another read model with a row for each.
+        evolve: (state, event) → state, None to delete it; pure and total.
+        commands: A class, or classes joined by `|`.
+        events: Likewise, in the order of the schema: append new ones.
+        handler_version: The version of the rules; raise it when `decide` answers differently.
+        snapshot_format: Raise it when `evolve` makes another state of the same events. Changed
+            fields are found without it.
+        state_view: Whether there is a view `<name>_state`, which costs about as much as another
+            projection with a row per aggregate.
 
     Raises:
-        InvalidApplicationError: The name cannot be that of a topic and of a table, a class is of
-            another kind, or no command can create one.
+        InvalidApplicationError: The name fits no topic or table, a class is of another kind, or no
+            command can create an aggregate.
     """
 
     name: str
@@ -89,7 +88,7 @@ class Aggregate(Generic[State]):
 
 
 def _check_starts_from(aggregate: str, command: type[Command]) -> None:
-    states: Any = command.starts_from  # somebody may have written anything
+    states: Any = command.starts_from  # as its author wrote it
     if isinstance(states, Set) and states and all(isinstance(one, LifeCycle) for one in states):
         return
     raise InvalidApplicationError(
@@ -116,7 +115,7 @@ def _see_that(aggregate: str, what: str, found: Any, wanted: type[Message]) -> N
             f"the {what} {name} of aggregate {aggregate!r} is no {wanted.__name__}: make it a "
             f"subclass of verdict.{wanted.__name__}"
         )
-    if problems := [*unfit(found, of_state=what == "state")]:
+    if problems := [*unsupported(found, of_state=what == "state")]:
         raise InvalidApplicationError(
             f"the {what} {found.__name__} of aggregate {aggregate!r} cannot be kept: "
             f"{'; '.join(problems)}; {ADVICE}"

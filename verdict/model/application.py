@@ -1,7 +1,4 @@
-"""An application, as one value: all that the engine runs and knows of a business.
-
-Whoever starts something hands it down; nothing looks for it.
-"""
+"""An application as one value, which each function gets from its caller."""
 
 import dataclasses
 import sys
@@ -13,13 +10,10 @@ from typing import Any
 from pydantic import BaseModel
 
 from verdict.model.aggregate import Aggregate, InvalidApplicationError
-from verdict.model.inbound import Inbound
-from verdict.model.lake_table import LakeTable
+from verdict.model.exchange import Inbound, LakeTable, Notification, StateRecord, StateTopic
 from verdict.model.message import Message
-from verdict.model.notification import Notification
 from verdict.model.policy import Policy
 from verdict.model.projection import AnyDeclaration, Declaration
-from verdict.model.state_topic import StateRecord, StateTopic
 from verdict.model.verb import Verb
 
 
@@ -32,25 +26,25 @@ class UnknownAggregateError(LookupError):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Application:
-    """What a business is made of; it refuses to be made of what does not fit together.
+    """All that the engine runs of a business.
 
     Args:
         name: In messages for people.
-        aggregates: Its aggregates.
-        schemas: The package whose folder `avro` holds its schema files.
-        namespace: Begins the names in its Avro schemas, for ever.
-        projections: Its projections, in the order in which a batch updates them.
-        policies: What is asked for because something happened.
-        notifications: What others are told because something happened.
+        aggregates: The aggregates.
+        schemas: The package whose folder `avro` holds the schema files.
+        namespace: The permanent prefix of names in Avro schemas.
+        projections: The projections, in the order in which a batch updates them.
+        policies: What reacts to events with commands.
+        notifications: What publishes records for other systems.
         inbound: Records of other systems that become commands.
-        state_topics: Topics on which others carry states, which read models may follow.
-        lake: What is kept as files.
-        backoffs: Name → letter → the seconds that it waits for its next try.
-        settings: A subclass of `verdict.Settings` with more that can be chosen.
-        verbs: What its command line does besides what that of every application does.
+        state_topics: Topics of states of other systems, for projections.
+        lake: The table that is kept as files.
+        backoffs: Name → (dead letter → the seconds until its next try).
+        settings: A subclass of `verdict.Settings` with more settings.
+        verbs: More verbs of the command line.
 
     Raises:
-        InvalidApplicationError: Two have one name, or one speaks of what is not there; says which.
+        InvalidApplicationError: Two parts have one name, or one names a part that is not there.
     """
 
     name: str
@@ -66,12 +60,12 @@ class Application:
     backoffs: Mapping[str, Callable[..., float]] = field(default_factory=dict)
     settings: type[BaseModel] | None = None
     verbs: tuple[Verb, ...] = ()
-    module: str = field(init=False, repr=False)  # that makes it: a worker imports it from there
+    module: str = field(init=False, repr=False)  # from which a worker imports it
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "module", _calling_module())
         self._require_unique_names("aggregate", [one.name for one in self.aggregates])
-        # a letter names the one of them that is to be tried again
+        # a dead letter names the policy or notification that failed
         self._require_unique_names(
             "policy or notification", [name for name, _ in self._followed_by]
         )
@@ -117,12 +111,12 @@ class Application:
 
     @cached_property
     def state_types(self) -> Mapping[str, type[StateRecord]]:
-        """The classes of carried states, by name."""
+        """The classes of states of other systems, by name."""
         return {one.state.__name__: one.state for one in self.state_topics}
 
     @cached_property
     def handler_versions(self) -> str:
-        """The versions of all rules in one line: `order=1 position=1`."""
+        """The versions of all rules: `order=1 position=1`."""
         every = ((name, self.aggregate(name).handler_version) for name in self.aggregate_types)
         return " ".join(f"{name}={version}" for name, version in every)
 

@@ -1,26 +1,26 @@
-"""What surrounds a command on its way: who, about what, and on which assumption."""
+"""The envelope of a command: ids, the expected version, and who sent it."""
 
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import PlainValidator, StringConstraints, TypeAdapter
 
-from verdict.model.message import LARGEST, NO_NUL, Instant, Message, Name, Text
+from verdict.model.message import LARGEST, NO_NUL, Fields, Instant, Message, Name, Text
 
 
 class Expectation(StrEnum):
-    """What a sender may assume about an aggregate instead of its exact version."""
+    """What a sender expects of an aggregate instead of an exact version."""
 
     ANY = "ANY"
     NO_STREAM = "NO_STREAM"
     EXISTS = "EXISTS"
 
 
-Expected = int | Expectation | Literal["ANY", "NO_STREAM", "EXISTS"]  # as senders may say it
+Expected = int | Expectation | Literal["ANY", "NO_STREAM", "EXISTS"]  # as senders write it
 
 
-def meant(expected: Expected) -> int | Expectation:
-    """Return what a sender means by a number or a word."""
+def parse_expectation(expected: Expected) -> int | Expectation:
+    """Return an expectation as its class."""
     return expected if isinstance(expected, int | Expectation) else Expectation(expected)
 
 
@@ -40,11 +40,7 @@ aggregate_id_rule: TypeAdapter[str] = TypeAdapter(AggregateId)
 
 
 class CommandEnvelope(Message):
-    """A command as it lies on `<aggregate>.commands`.
-
-    `deadline` means "must have reached Kafka by". `payload` is the command's type and fields:
-    validated by the command class, not here.
-    """
+    """A command as on `<aggregate>.commands`; its class checks the `payload`."""
 
     command_id: CommandId
     aggregate_id: AggregateId
@@ -55,4 +51,4 @@ class CommandEnvelope(Message):
     actor: Text | None = None
     traceparent: Text | None = None
     issued_at: Instant | None = None
-    payload: dict[str, Any]
+    payload: Fields

@@ -1,10 +1,10 @@
-"""Which types fields of messages may have: those that come out of a log as they went into it."""
+"""Which types the fields of messages may have: those that Avro gives back as they were."""
 
 import re
 from collections import Counter
 from collections.abc import Iterator
 from keyword import iskeyword
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic import BaseModel
@@ -15,7 +15,7 @@ from verdict.model.personal import messages_in
 
 SCALARS = {int, str, bytes, bool}
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")  # a name or symbol of Avro's
-COLUMN_CHARS = 56  # PostgreSQL has 63 for a name, of which a prefix of ours takes some
+COLUMN_CHARS = 56  # PostgreSQL allows 63 bytes with a prefix of ours
 SPELLING = "take a letter from A to Z, then letters, digits and _"
 ADVICE = (
     "take int, str, bytes, bool, a Literal of words, list[…], dict[str, …], another message, or "
@@ -23,17 +23,17 @@ ADVICE = (
 )
 
 
-def unfit(
+def unsupported(
     kind: type[BaseModel], seen: frozenset[type] = frozenset(), *, of_state: bool = False
 ) -> Iterator[str]:
-    """Yield of each field that cannot be kept what it is, and why not."""
+    """Yield why the type of a field cannot be kept."""
     look = _Look(seen | {kind}, of_state)
     for name, field in kind.model_fields.items():
         yield from look.of(_annotated(field), f"{kind.__name__}.{name}")
 
 
 def misnamed(kind: type[Message], what: str = "") -> Iterator[str]:
-    """Yield of each field, and of each class, why it cannot have its name."""
+    """Yield why a field, or the class, cannot have its name."""
     if not WORD.fullmatch(kind.__name__):
         yield f"{kind.__name__} is no name for a record: {SPELLING}"
     for name in kind.__private_attributes__:
@@ -49,7 +49,7 @@ def misnamed(kind: type[Message], what: str = "") -> Iterator[str]:
 
 
 def _problem(name: str, field: FieldInfo, what: str) -> str | None:
-    """Return what is wrong with the name of a field."""
+    """Return why a field cannot have its name."""
     if name == "type" and what in ("command", "event"):
         return f"would replace the name of the {what} in JSON: rename it, for example to kind"
     if not WORD.fullmatch(name) or iskeyword(name):
@@ -64,7 +64,7 @@ def _problem(name: str, field: FieldInfo, what: str) -> str | None:
 
 
 class _Look(NamedTuple):
-    """A look at the fields of one class."""
+    """Checks the fields of one class."""
 
     holders: frozenset[type]
     of_state: bool
@@ -85,7 +85,7 @@ class _Look(NamedTuple):
             yield from self.of(members[1], field)
         elif _is_message(annotation):
             inside = f"{field} is {annotation.__name__}, which holds itself"
-            deeper = unfit(annotation, self.holders, of_state=self.of_state)
+            deeper = unsupported(annotation, self.holders, of_state=self.of_state)
             yield from [inside] if annotation in self.holders else deeper
         elif annotation not in SCALARS:
             yield f"{field} is {_shown(annotation)}, which would not be read as it was written"
@@ -100,7 +100,7 @@ class _Look(NamedTuple):
 
 
 def _can_be_told_apart(members: list[Any]) -> bool:
-    """Tell whether what one message holds is what no other one could."""
+    """Return whether no value of one message could be one of another."""
     return all(map(_is_message, members)) and not any(
         _might_be(one, other) for one in members for other in members if one is not other
     )
@@ -122,3 +122,22 @@ def _is_message(annotation: Any) -> bool:
 
 def _shown(annotation: Any) -> str:
     return annotation.__name__ if isinstance(annotation, type) else str(annotation)
+
+
+def unwrapped(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Return a type without its marks and `| None`, and the marks."""
+    origin, members = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        inner, marks = unwrapped(members[0])
+        return inner, (*marks, *members[1:])
+    if origin in (Union, UnionType):
+        rest = [member for member in members if member is not NoneType]
+        return unwrapped(rest[0]) if len(rest) == 1 else (annotation, ())
+    return annotation, ()
+
+
+def is_optional(annotation: Any) -> bool:
+    """Return whether None is a value of the type."""
+    if get_origin(annotation) is Annotated:
+        return is_optional(get_args(annotation)[0])
+    return get_origin(annotation) in (Union, UnionType) and NoneType in get_args(annotation)

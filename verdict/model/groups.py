@@ -1,7 +1,7 @@
-"""`Groups`, a projection of one row per group: how many members it has, their totals and extremes.
+"""`Groups`, a projection of one row per group: counts, totals and extremes of its members.
 
-A member is the row of an aggregate. The group comes from that row before and after an event, so no
-event has to say which group an aggregate leaves. A group is shown while it has members.
+A member is the row of an aggregate; the row before and after an event gives the groups that it
+leaves and enters. A group is shown while it has members.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +12,7 @@ from verdict.model.aggregate import InvalidApplicationError
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.rows import EvolveByType, FieldType, Row, require_fields
 
-MEMBERS = "member_count"  # the hidden column of how many members a group has
+MEMBERS = "member_count"  # a hidden column
 
 
 @dataclass(frozen=True)
@@ -61,20 +61,17 @@ Counted = Count | Total | AnyOf
 
 
 def count(about: str, /, **where: object) -> Count:
-    """Show how many members there are, or how many have these values: `active=True`.
-
-    SQL counts them too when a version is built, so a condition is a value and no function.
-    """
+    """Show how many members there are, or how many have these values: `active=True`."""
     return Count(about, where)
 
 
 def minimum(field: str, about: str) -> Extreme:
-    """Show the least value of a field. The engine keeps an index of it for each group."""
+    """Show the least value of a field; the engine keeps an index for it."""
     return Extreme(field, about, greatest=False)
 
 
 def maximum(field: str, about: str) -> Extreme:
-    """Show the greatest value of a field. The engine keeps an index of it for each group."""
+    """Show the greatest value of a field; the engine keeps an index for it."""
     return Extreme(field, about, greatest=True)
 
 
@@ -83,14 +80,14 @@ class Groups(Generic[Row]):
     """One row per group of aggregates.
 
     Args:
-        row: The named tuple that is kept of each aggregate.
-        evolve: The function that makes the row of an event, or one for each aggregate type.
+        row: The named tuple of an aggregate.
+        evolve: (row before, event) → row after, or one such function per aggregate type.
         by: Row → its group, None for none; pure.
-        columns: The columns of the view, in their order; one of them is the `key`.
-        feed: A sentence about the view `<name>_change`, which then lists each group that begins
-            and ends, numbered without gaps. None: there is no such view.
-        leaves_behind: (row, event) → a row that stays in the group that `row` leaves by the event,
-            for good; pure. None: nothing stays.
+        columns: The columns of the view in their order; one is the `key`.
+        feed: The comment of a view `<name>_change` with each group that begins and ends, numbered
+            without gaps. None: no such view.
+        leaves_behind: (row, event) → a row that stays for good in the group that `row` leaves;
+            pure. None: nothing stays.
 
     Raises:
         InvalidApplicationError: A column names a field that is not there, or one of another type.
@@ -139,7 +136,7 @@ class Groups(Generic[Row]):
 
     @property
     def counted(self) -> Mapping[str, Counted]:
-        """What the engine adds up for each group, by column; one of them counts all members."""
+        """The sums per group, by column; one of them counts all members."""
         found = {name: one for name, one in self.columns.items() if isinstance(one, Counted)}
         if any(isinstance(one, Count) and not one.where for one in found.values()):
             return found
@@ -147,11 +144,11 @@ class Groups(Generic[Row]):
 
     @property
     def extremes(self) -> Mapping[str, Extreme]:
-        """What the engine reads again from the members, by column."""
+        """The columns that the engine reads again from the members."""
         return {name: one for name, one in self.columns.items() if isinstance(one, Extreme)}
 
     def _fields_of_columns(self) -> Iterator[tuple[str, tuple[FieldType, ...]]]:
-        """Yield the fields that columns name, and the types that they may have; () for any."""
+        """Yield the fields that columns name, and their allowed types; () for any."""
         for column in self.columns.values():
             match column:
                 case Count(where=where):

@@ -1,4 +1,4 @@
-"""The values that cross a wire: immutable, strict, and refusing what they do not know."""
+"""Messages: immutable, strict values without unknown fields; times, hashes and texts in them."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -20,9 +20,13 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 
 Model = TypeVar("Model", bound=BaseModel)
+Fields = dict[str, Any]
+"""Values by the names of fields, unchecked."""
+JsonObject = dict[str, Any]
+"""An object of JSON, or a JSON schema."""
 
-A_TIME = "2026-11-21T13:00:00Z"  # as messages suggest it
-LARGEST = 2**63 - 1  # Avro's long; an integer beyond it could be accepted but never stored
+A_TIME = "2026-11-21T13:00:00Z"  # an example for error messages
+LARGEST = 2**63 - 1  # Avro's long
 
 
 class Message(BaseModel):
@@ -37,13 +41,11 @@ class Message(BaseModel):
     )
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy with other values in some fields, which nobody checks.
-
-        As pydantic's own, which takes five times as long: there is nothing but fields here.
+        """Return a copy with other values in some fields, unchecked; faster than pydantic's own.
 
         Args:
             update: Field → its value.
-            deep: Whether what is in the fields is copied, too.
+            deep: Whether the values of fields are copied too.
         """
         if deep:
             return super().model_copy(update=update, deep=True)
@@ -52,11 +54,8 @@ class Message(BaseModel):
         return made_of(self.__class__, {**self.__dict__, **changed}, fields_set)
 
 
-def made_of(kind: type[Model], fields: dict[str, Any], fields_set: set[str] | None = None) -> Model:
-    """Return a model whose fields, all of them, are right by construction; nothing is looked at.
-
-    For what one command or event takes: to check what is known takes longer than all else.
-    """
+def made_of(kind: type[Model], fields: Fields, fields_set: set[str] | None = None) -> Model:
+    """Return a model of fields that are all there and right by construction, unchecked: faster."""
     made = kind.__new__(kind)
     _set(made, "__dict__", fields)
     _set(made, "__pydantic_fields_set__", _names(kind) if fields_set is None else fields_set)
@@ -78,10 +77,10 @@ class Event(Message):
 
 
 def epoch_millis(value: Any) -> Any:
-    """Read an ISO 8601 time with a zone as epoch milliseconds; leave the rest to validation.
+    """Read an ISO 8601 time with a zone as epoch milliseconds; leave other values as they are.
 
     Raises:
-        ValueError: The text is no ISO 8601 time, or has no time zone; names one that would do.
+        ValueError: The text is no such time.
     """
     if not isinstance(value, str):
         return value
@@ -96,30 +95,29 @@ def epoch_millis(value: Any) -> Any:
 
 @lru_cache(maxsize=4096)  # the records of a batch share their times
 def iso_time(millis: int) -> str:
-    """Show epoch milliseconds as ISO 8601 in UTC, always with milliseconds; any number at all."""
+    """Return any epoch milliseconds as a text: ISO 8601 in UTC if a calendar has them."""
     try:
         return calendar_time(millis)
-    except OverflowError:  # in no calendar: a sender's word, where Kafka took it for the time
+    except OverflowError:  # where Kafka took the time from a sender
         return f"{millis} ms after 1970"
 
 
 def calendar_time(millis: int) -> str:
-    """Return epoch milliseconds as ISO 8601 in UTC, always with milliseconds.
+    """Return epoch milliseconds as ISO 8601 in UTC.
 
     Raises:
-        OverflowError: No calendar has them: before year 1 or after year 9999.
+        OverflowError: The year is before 1 or after 9999.
     """
     moment = datetime.fromtimestamp(0, UTC) + millis * RESOLUTION
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class TimestampMillis:
-    """Marks an integer as a time, for the schemas and for people."""
+    """Marks an integer as a time, for schemas and for people."""
 
     def __get_pydantic_json_schema__(
         self, core: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        """Say that a text or a number is read as a time, and that a text is written."""
+    ) -> JsonObject:
         text = {"type": "string", "format": "date-time"}
         if handler.mode == "serialization":
             return text
@@ -128,18 +126,14 @@ class TimestampMillis:
 
 
 class OpenEnum:
-    """Marks an enum that is text in schemas: it may get members without a new version of them."""
+    """Marks an enum that is a text in schemas, so new members need no new schema version."""
 
     def __get_pydantic_core_schema__(
         self, source: type[StrEnum], handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        """Read the text of a member, which is what Avro gives.
-
-        Raises:
-            TypeError: It marks something else.
-        """
+        """Accept the text of a member, as Avro gives it."""
         if not (isinstance(source, EnumType) and issubclass(source, str)):
-            raise TypeError(f"Growing marks an enum of texts, and {source} is none")
+            raise TypeError(f"OpenEnum marks an enum of texts, and {source} is none")
         members = {str(member): member for member in source}
         return core_schema.no_info_before_validator_function(
             lambda value: members.get(value, value) if type(value) is str else value,
@@ -153,7 +147,6 @@ class HexBytes:
     def __get_pydantic_core_schema__(
         self, source: type, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        """Read hexadecimal in JSON, and write it there."""
         shown = core_schema.plain_serializer_function_ser_schema(_hexadecimal, info_arg=True)
         return core_schema.json_or_python_schema(
             json_schema=core_schema.no_info_after_validator_function(
@@ -165,8 +158,7 @@ class HexBytes:
 
     def __get_pydantic_json_schema__(
         self, core: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        """Say that they are written as hexadecimal."""
+    ) -> JsonObject:
         return {"type": "string", "pattern": "^[0-9a-f]*$"}
 
 
@@ -174,11 +166,9 @@ def _hexadecimal(value: bytes, info: SerializationInfo) -> Any:
     return value if info.mode == "python" else value.hex()
 
 
-CANONICAL_MODE = "canonical"  # of serialization: as Python's values, but hashes as in JSON
-
-
+CANONICAL_MODE = "canonical"  # of serialization: Python's values, but hashes as in JSON
 RESOLUTION = datetime.resolution * 1000
-END_OF_TIME = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z: what every database can store
+END_OF_TIME = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z: every database stores it
 
 Instant = Annotated[
     int, Field(ge=0, le=END_OF_TIME), BeforeValidator(epoch_millis), TimestampMillis()
@@ -186,7 +176,7 @@ Instant = Annotated[
 Hash = Annotated[bytes, HexBytes()]
 NO_NUL = r"^[^\x00]+$"  # PostgreSQL cannot store NUL in a text
 Text = Annotated[str, StringConstraints(min_length=1, pattern=NO_NUL)]
-# what tables are keyed by: an index of PostgreSQL takes 2,704 bytes
+# for keys of tables: an index of PostgreSQL takes 2,704 bytes
 Name = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=NO_NUL)]
 name_rule: TypeAdapter[str] = TypeAdapter(Name)
 Positive = Annotated[int, Field(gt=0, le=LARGEST)]

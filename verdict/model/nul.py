@@ -1,7 +1,6 @@
-r"""The character NUL in texts: PostgreSQL cannot store it, so no command may bring one.
+r"""The character NUL in texts: PostgreSQL cannot store it, so a command with one is rejected.
 
-Events that hold one all the same, from before this rule or from a bug of the rules, are shown
-with the two characters `\0` in its place.
+An event may contain one because of a bug in the rules: readers get the two characters `\0`.
 """
 
 from enum import Enum
@@ -16,7 +15,7 @@ NUL, SPELLED = "\0", "\\0"
 
 
 def nul_in(message: BaseModel) -> str | None:
-    """Return the path of a text that has a NUL, such as `lines.0.note`; None if none has."""
+    """Return the path of a text with a NUL, such as `lines.0.note`; None if there is none."""
     for name in _free_texts(message.__class__):
         if (path := _path(message.__dict__[name], name)) is not None:
             return path
@@ -39,7 +38,7 @@ def _path(value: Any, place: str) -> str | None:
 
 
 def spell_out_nul_in(message: Model) -> Model:
-    """Return a message with each NUL spelled out; the same message if it has none."""
+    """Return a message with each NUL spelled out; the same one if it has none."""
     if nul_in(message) is None:
         return message
     fields = {
@@ -54,7 +53,7 @@ def spell_out(text: str) -> str:
 
 
 def spell_out_nul(value: Any) -> Any:
-    """Return a value of a message, or of JSON, with each NUL in its texts spelled out."""
+    """Return a value of a message or of JSON with each NUL spelled out."""
     if isinstance(value, str):
         return spell_out(value)
     if isinstance(value, BaseModel):
@@ -70,7 +69,7 @@ def _is_list(value: Any) -> bool:
 
 @cache
 def _free_texts(kind: type[BaseModel]) -> tuple[str, ...]:
-    """Return the fields whose type does not keep a NUL out of each text."""
+    """Return the fields whose type allows a NUL."""
     hints = get_type_hints(kind, include_extras=True)
     return tuple(name for name in kind.model_fields if _is_free(hints[name]))
 

@@ -1,4 +1,4 @@
-"""What is personal is said once, on the field that holds it; whoever hands data on asks here."""
+"""Personal fields: each is marked once, and masked for readers."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -7,31 +7,24 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from pydantic import GetJsonSchemaHandler
 from pydantic_core import CoreSchema
 
-from verdict.model.message import Message
+from verdict.model.message import Fields, JsonObject, Message
 
 
 class Personal:
-    """Marks a field that tells who a person is or where they can be found.
-
-    Write it `field: Annotated[Text, Personal()]`.
-    """
+    """Marks a field with personal data: `field: Annotated[Text, Personal()]`."""
 
     def __get_pydantic_json_schema__(
         self, core: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        """Say that readers may find null in its place."""
+    ) -> JsonObject:
+        """Return the schema, with null for readers."""
         schema = handler(core)
         if handler.mode == "validation":
             return schema
         return {"anyOf": [schema, {"type": "null"}]}
 
 
-def masked(message: Message) -> dict[str, Any]:
-    """Return the fields of a message as plain values, None in place of what is personal.
-
-    Args:
-        message: Of any depth; messages in it, in lists and in dicts are masked too.
-    """
+def masked(message: Message) -> Fields:
+    """Return the fields of a message as plain values, None for personal ones at any depth."""
     return {
         name: None if name in personal_fields(type(message)) else _masked(getattr(message, name))
         for name in type(message).model_fields
@@ -40,9 +33,9 @@ def masked(message: Message) -> dict[str, Any]:
 
 @cache
 def personal_paths(kind: type[Message]) -> tuple[tuple[str, ...], ...]:
-    """Return the way to each field that `masked` leaves empty, through messages in messages.
+    """Return the path of each field that `masked` empties, through messages in messages.
 
-    Of a list or dict of messages that hold something personal, the way is to all of it.
+    A list or dict of messages with personal fields counts as a whole.
     """
     found: list[tuple[str, ...]] = []
     hints = get_type_hints(kind)
@@ -59,7 +52,7 @@ def personal_paths(kind: type[Message]) -> tuple[tuple[str, ...], ...]:
 def messages_in(
     annotation: Any, among_others: bool = False
 ) -> Iterator[tuple[type[Message], bool]]:
-    """Yield the classes of messages that a field may hold, and whether in a list or dict."""
+    """Yield the classes of messages in a field, and whether they are in a list or dict."""
     if isinstance(annotation, type) and issubclass(annotation, Message):
         yield annotation, among_others
     for part in get_args(annotation):
@@ -68,7 +61,7 @@ def messages_in(
 
 @cache
 def personal_fields(kind: type[Message]) -> frozenset[str]:
-    """Return the fields of `kind` that are marked as personal, not those of messages in it."""
+    """Return the marked fields of `kind`, not those of messages in it."""
     hints: Mapping[str, Any] = get_type_hints(kind, include_extras=True)
     return frozenset(name for name in kind.model_fields if _is_personal(hints[name]))
 

@@ -1,4 +1,4 @@
-"""What a policy is, as a value, and how what it asks for becomes a command on a topic."""
+"""Policies as values, and the commands that they dispatch."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -10,23 +10,23 @@ from uuid_utils import UUID, uuid5
 
 from verdict.model.aggregate import InvalidApplicationError
 from verdict.model.command import Command
-from verdict.model.command_envelope import CommandEnvelope, Expectation, Expected, meant
+from verdict.model.command_envelope import CommandEnvelope, Expectation, Expected, parse_expectation
 from verdict.model.reason import Reason
 from verdict.model.recorded_event import RecordedEvent
 
-ACTOR = "policy:"  # begins the actor of each command of a policy, before the policy's name
+ACTOR = "policy:"  # prefix of the actor of each command of a policy
 REASONS = frozenset(map(str, Reason))
-COMMAND_IDS = UUID("0d3c0e2a-9b7f-5f4e-8f56-6a5a5d1f7c3b")  # fixed for ever: ids derive from it
+COMMAND_IDS = UUID("0d3c0e2a-9b7f-5f4e-8f56-6a5a5d1f7c3b")  # never changes: ids derive from it
 
 Asks = TypeVar("Asks", bound=Command, covariant=True, default=Command)
 
 
 @dataclass(frozen=True, slots=True)
 class Dispatch(Generic[Asks]):
-    """What a policy asks for because of an event; `Dispatch[THIS | THAT]` says what it may ask for.
+    """A command that a policy sends because of an event; `Dispatch[THIS | THAT]` limits its type.
 
-    A policy cannot know the version of another aggregate, so it mostly assumes nothing: the
-    aggregate's own rules decide, and the derived command id keeps a repetition out.
+    By default it expects no version, which a policy cannot know: the rules of the aggregate decide,
+    and a repetition has the same command id.
     """
 
     aggregate_id: str
@@ -36,22 +36,20 @@ class Dispatch(Generic[Asks]):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Whenever this happened, that is asked for.
+    """Reacts to events with commands.
 
     Args:
-        name: Of the policy, for ever: command ids derive from it.
+        name: The permanent name: command ids derive from it.
         follows: The aggregate types whose events it looks at.
-        react: event, and `settings` → what is asked for because of it; pure: no clock, no chance,
-            no I/O. What its annotation says that it returns is drawn on the page.
-        settings: The application's settings that it depends on: `react` takes them by their names.
-        expected_rejections: Reasons and codes of rules with which its commands may be rejected, so
-            that no person has to look at them: `{Reason.DELETED, "OVERFILL"}`. BUSINESS_RULE stands
-            for all rules. A misspelled reason counts as the code of a rule, so that it expects
-            nothing: `Reason.DELETED` is safer than a text.
+        react: (event, settings by name) → commands to dispatch; pure. The page shows the commands
+            of its annotation.
+        settings: The settings of the application that `react` takes.
+        expected_rejections: Reasons and codes of rules that need no attention:
+            `{Reason.DELETED, "OVERFILL"}`. BUSINESS_RULE stands for all rules. Prefer `Reason.…`:
+            a misspelled reason counts as the code of a rule.
 
     Raises:
-        InvalidApplicationError: What it expects is not a set of names, or is a reason in another
-            spelling.
+        InvalidApplicationError: `expected_rejections` is no set of names, or misspells a reason.
     """
 
     name: str
@@ -78,7 +76,7 @@ class Policy:
 
     @property
     def asks(self) -> tuple[type[Command], ...]:
-        """What it asks for, as `react` is annotated; none: it does not say."""
+        """The commands of the annotation of `react`; empty if it has none."""
         react = self.react.func if isinstance(self.react, partial) else self.react
         try:
             returned = get_type_hints(react).get("return")
@@ -87,7 +85,7 @@ class Policy:
         return tuple(dict.fromkeys(_commands_in(returned)))
 
     def bound(self, chosen: Mapping[str, object]) -> "Policy":
-        """Return the policy as it is with these settings, by name; others are left alone."""
+        """Return the policy with its settings among these."""
         given = {name: chosen[name] for name in self.settings if name in chosen}
         return replace(self, react=partial(self.react, **given), settings=())
 
@@ -101,7 +99,7 @@ def _commands_in(annotation: Any) -> Iterator[type[Command]]:
 
 @dataclass(frozen=True, slots=True)
 class Addressed:
-    """A command with all that a record on a commands topic needs."""
+    """A command with all that its record on a commands topic needs."""
 
     aggregate_type: str
     envelope: CommandEnvelope
@@ -111,17 +109,14 @@ class Addressed:
 def commands_of(
     policy: Policy, event: RecordedEvent, aggregate_of: Callable[[type[Command]], str]
 ) -> Iterator[Addressed]:
-    """Yield the commands that `policy` asks for because of `event`, each time with the same ids.
-
-    The correlation goes on, the cause is the event: a flow can be followed through every hop.
-    """
+    """Yield the commands that `policy` dispatches for `event`, each time with the same ids."""
     for index, asked in enumerate(policy.react(event)):
         yield Addressed(
             aggregate_of(type(asked.command)),
             CommandEnvelope(
                 command_id=command_id(policy.name, event.event_id, index),
                 aggregate_id=asked.aggregate_id,
-                expected_version=meant(asked.expected_version),
+                expected_version=parse_expectation(asked.expected_version),
                 correlation_id=event.correlation_id,
                 causation_id=event.event_id,
                 actor=f"{ACTOR}{policy.name}",
@@ -133,5 +128,5 @@ def commands_of(
 
 
 def command_id(policy: str, event_id: str, index: int) -> str:
-    """Return the id of the command number `index` of a policy's answer to an event (UUIDv5)."""
+    """Return the id of a policy's command number `index` for an event (UUIDv5)."""
     return str(uuid5(COMMAND_IDS, f"{policy}\0{event_id}\0{index}"))

@@ -1,8 +1,7 @@
-"""What an application declares of a projection: a factory of its kind, which `@projection` marks.
+"""Projections as an application declares them: a factory of `Groups`, `Latest` or `Rows`.
 
-The name of the factory is that of the projection and of its view, and its docstring is the comment
-of the view. Its parameters are the projection's settings, which the application sets by name; their
-canonical JSON is stored with each version of the tables.
+The factory gives the name of the projection and its view, and its docstring the comment of the
+view. Its parameters are settings, whose canonical JSON is stored with each version of the tables.
 """
 
 import inspect
@@ -13,27 +12,21 @@ from functools import cached_property
 from typing import Any, Generic, ParamSpec, TypeVar, cast, get_origin, get_type_hints
 
 from verdict.model.aggregate import NAME, InvalidApplicationError
+from verdict.model.exchange import StateTopic
 from verdict.model.groups import Groups
-from verdict.model.latest import RANK, Latest
-from verdict.model.rows import Rows
-from verdict.model.state_topic import StateTopic
+from verdict.model.rows import RANK, Latest, Rows
 
 Settings = ParamSpec("Settings")
 Kind = TypeVar("Kind", bound=Groups[Any] | Latest[Any] | Rows[Any], covariant=True)
 
 UNORDERED = (Collection, Set, set, frozenset)
 FEED = ("seq", "kind", "event_id", "at")  # the columns of a feed, next to group and member
-VERSION = "version"  # the parameter of a `TableProjection` that is no setting
+VERSION = "version"  # a parameter of a `TableProjection` that is no setting
 
 
 @dataclass(frozen=True, eq=False)
 class Declaration(Generic[Settings, Kind]):
-    """A projection as `@projection` declares it; a call returns its kind with these settings.
-
-    Args:
-        factory: Settings → the kind; each parameter has a default.
-        of: The aggregate types whose events it follows, or the topic whose states it follows.
-    """
+    """A projection as `@projection` declares it; a call returns its kind with these settings."""
 
     factory: Callable[Settings, Kind]
     of: tuple[str, ...] | StateTopic
@@ -44,7 +37,7 @@ class Declaration(Generic[Settings, Kind]):
                 f"projection {self.name!r} cannot have this name: take a letter, then at most 39 "
                 "more letters, digits and _, all in lower case"
             )
-        settings_text(self.factory, {})  # or it could not be stored
+        settings_text(self.factory, {})  # raises if JSON cannot store it
         kind: Any = cast(Any, self.factory)()
         self._check_names(kind)
         if isinstance(kind.evolve, Mapping) and {*kind.evolve} != {*self.types}:
@@ -65,7 +58,7 @@ class Declaration(Generic[Settings, Kind]):
             )
 
     def _check_names(self, kind: Any) -> None:
-        """Return if no column of a view has the name of another one."""
+        """Raise if a column of a view has the name of another one."""
         if isinstance(kind, Groups):
             taken, names = ({*FEED} if kind.feed else set()), {kind.key}
         else:
@@ -78,12 +71,11 @@ class Declaration(Generic[Settings, Kind]):
             )
 
     def __call__(self, *args: Settings.args, **settings: Settings.kwargs) -> Kind:
-        """Return the kind with these settings; those that are left out have their defaults."""
+        """Return the kind with these settings; others have their defaults."""
         return self.factory(*args, **settings)
 
     @cached_property
     def name(self) -> str:
-        """The name of the projection."""
         return self.factory.__name__
 
     @cached_property
@@ -103,21 +95,21 @@ class Declaration(Generic[Settings, Kind]):
 
     @property
     def type_name(self) -> str | None:
-        """The type of the aggregates: None if there are several, "" if a topic does not say it."""
+        """The aggregate type: None if there are several, "" if a topic names none."""
         if isinstance(self.of, StateTopic):
             return self.of.about or ""
         return self.of[0] if len(self.of) == 1 else None
 
     @property
     def id_column(self) -> str:
-        """The column in which views show the id of an aggregate."""
+        """The column of views for the id of an aggregate."""
         if self.type_name is None:
             return "aggregate_id"
         return f"{self.type_name}_id" if self.type_name else "id"
 
     @cached_property
     def key(self) -> tuple[str, ...]:
-        """The columns of the view that tell its rows apart."""
+        """The key columns of the view."""
         kind: Any = cast(Any, self.factory)()
         if isinstance(kind, Groups):
             return (kind.key,)
@@ -128,13 +120,13 @@ class Declaration(Generic[Settings, Kind]):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TableProjection:
-    """A projection with SQLAlchemy tables of its own, for what fits no kind.
+    """A projection with SQLAlchemy tables of its own, if no kind fits.
 
     Args:
-        name: Of the projection, and of the view that shows it.
-        key: The columns of that view that tell its rows apart.
-        factory: Version, by that name, and settings → the projection; its tables carry the version
-            in their names. Each parameter has a default.
+        name: The name of the projection and of its view.
+        key: The key columns of the view.
+        factory: (`version`, settings) → the projection, whose tables have the version in their
+            names. Each parameter has a default.
     """
 
     name: str
@@ -156,23 +148,19 @@ def projection(
     """Declare a projection: the decorated function returns `Groups`, `Latest` or `Rows`.
 
     Args:
-        of: The aggregate type whose events it follows, several of them, or a topic of states. The
-            latest state of a key replaces its row, and a record without a value deletes it.
+        of: The aggregate type or types whose events it follows, or a topic of states: a state
+            replaces the row of its key, and a record without a value deletes it.
 
     Raises:
-        InvalidApplicationError: A parameter has no default, or one that JSON cannot carry, or what
-            the function returns does not fit.
+        InvalidApplicationError: A parameter has no default, or one that JSON cannot carry; or the
+            returned value does not fit.
     """
     source = of if isinstance(of, StateTopic) else (of,) if isinstance(of, str) else tuple(of)
     return lambda factory: Declaration(factory, source)
 
 
 def defaults_of(factory: Callable[..., object]) -> Mapping[str, Any]:
-    """Return the parameters of a factory with their defaults.
-
-    Raises:
-        InvalidApplicationError: One has none.
-    """
+    """Return the parameters of a factory with their defaults."""
     parameters = inspect.signature(factory).parameters.values()
     if missing := [one.name for one in parameters if one.default is one.empty]:
         raise InvalidApplicationError(
@@ -183,11 +171,7 @@ def defaults_of(factory: Callable[..., object]) -> Mapping[str, Any]:
 
 
 def settings_text(factory: Callable[..., object], chosen: Mapping[str, object]) -> str:
-    """Return the settings of a projection as canonical JSON; empty if it has none.
-
-    Raises:
-        InvalidApplicationError: JSON cannot carry a value.
-    """
+    """Return the settings of a projection as canonical JSON; empty if it has none."""
     values = {name: value for name, value in defaults_of(factory).items() if name != VERSION}
     if not values:
         return ""
@@ -209,7 +193,7 @@ def settings_of(text: str, names: Collection[str]) -> Mapping[str, object]:
 
 
 def _canonical(factory: Callable[..., object], name: str, value: Any, annotation: Any) -> Any:
-    """Return a value as JSON has it; what is declared as unordered is sorted."""
+    """Return a value for JSON; unordered collections are sorted."""
     if value is None or isinstance(value, str | int):
         return value
     is_list = isinstance(value, Collection) and not isinstance(value, Mapping | bytes)

@@ -1,10 +1,10 @@
-"""Why a command was rejected: the closed list that senders can act on."""
+"""Why a command was rejected."""
 
 from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """The reason code of a rejection (design: checks in order, first failure wins)."""
+    """The reason of a rejection: the first check that failed."""
 
     INVALID_COMMAND = "INVALID_COMMAND"
     UNKNOWN_TYPE = "UNKNOWN_TYPE"
@@ -26,7 +26,7 @@ class Reason(StrEnum):
 
     @property
     def advice(self) -> str:
-        """What a sender can do about it."""
+        """What the sender can do."""
         return ADVICE.get(self, "send another command, under a new id, if it is still wanted")
 
 

@@ -1,4 +1,4 @@
-"""An event as it lies on `<aggregate>.events`: the fact and its place in history."""
+"""An event as on `<aggregate>.events`."""
 
 from typing import Generic, NamedTuple
 
@@ -8,21 +8,18 @@ from uuid_utils import UUID, uuid5
 from verdict.model.message import Event, Hash, Instant
 from verdict.model.source import Source
 
-EVENT_IDS = UUID("6f1c3c52-6a0b-5d0c-9d55-0c7b6a4f7e11")  # fixed for ever: ids derive from it
+EVENT_IDS = UUID("6f1c3c52-6a0b-5d0c-9d55-0c7b6a4f7e11")  # never changes: ids derive from it
 
 
 Payload = TypeVar("Payload", bound=Event, covariant=True, default=Event)
 
 
 class RecordedEvent(NamedTuple, Generic[Payload]):
-    """One event with all that was known when it was decided.
+    """One event with its metadata; `RecordedEvent[THIS | THAT]` limits its payload.
 
-    `RecordedEvent[THIS | THAT]` says which events a function takes.
-
-    `version` counts the aggregate's events from 1 without a gap; `index` and `count` are the place
-    among the events of one command, from 0. `decided_at` never falls within one aggregate.
-    `previous_hash` is the SHA-256 of the value bytes of the aggregate's previous event record,
-    empty for the first: a tamper-evident chain.
+    `version` counts the aggregate's events from 1 without a gap; `index` (from 0) and `count` those
+    of one command. `decided_at` never decreases within an aggregate. `previous_hash` is the SHA-256
+    of the value of the aggregate's previous event record, empty for the first.
     """
 
     event_id: str
@@ -45,5 +42,5 @@ class RecordedEvent(NamedTuple, Generic[Payload]):
 
 
 def event_id(aggregate_type: str, aggregate_id: str, version: int) -> str:
-    """Return the id of an event: the same for ever, from its identity alone (RFC 9562, UUIDv5)."""
+    """Return the id of an event, which follows from its aggregate and version (UUIDv5)."""
     return str(uuid5(EVENT_IDS, f"{aggregate_type}\0{aggregate_id}\0{version}"))

@@ -1,11 +1,11 @@
-"""Where a record lies in Kafka."""
+"""The position of a record in Kafka."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Source:
-    """The place of one record; in the order in which commands are decided."""
+    """The position of one record; sorts in the order in which commands are decided."""
 
     topic: str
     partition: int

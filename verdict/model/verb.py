@@ -1,4 +1,4 @@
-"""A verb of the command line, by what is known of it before it is loaded."""
+"""A verb of the command line, before its module is loaded."""
 
 from dataclasses import dataclass
 
@@ -8,11 +8,11 @@ class Verb:
     """A verb as `verdict --help` lists it.
 
     Args:
-        name: As it is typed.
+        name: The word on the command line.
         summary: One line.
-        panel: Under which it is listed.
-        module: Has a `typer.Typer` named `app`; imported when the verb is called.
-        alone: Whether it starts all that it needs, so that it takes no address of a service.
+        panel: The group in the list.
+        module: A module with a `typer.Typer` named `app`; the call of the verb imports it.
+        alone: Whether it needs no running service, so it takes no address of one.
     """
 
     name: str

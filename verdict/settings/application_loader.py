@@ -15,7 +15,7 @@ from typing import Any
 from verdict.errors import VerdictError
 from verdict.model.application import Application
 from verdict.wire.catalog import AggregateContext, catalog_of
-from verdict.wire.error_text import told
+from verdict.wire.error_text import error_text
 
 
 class ApplicationNotFoundError(VerdictError):
@@ -66,7 +66,7 @@ def load_application(path: str) -> Application:
             f"{error.name}."
         )
         kind = UnknownApplicationError if is_missing else ApplicationNotFoundError
-        raise kind(f"the application {path} cannot be loaded: {told(error)}") from error
+        raise kind(f"the application {path} cannot be loaded: {error_text(error)}") from error
     if not isinstance(found, Application):
         what = "is not there" if found is None else f"is a {type(found).__name__}"
         raise UnknownApplicationError(f"{path} {what}: it must be a verdict.Application")

@@ -1,10 +1,8 @@
-"""For tests of an application: its rules, read models, policies, all of it in memory or for real.
+"""Tests of an application: its rules, projections and policies, in memory or as a service.
 
-Nothing here needs a test framework: what is not as expected is an `AssertionError`.
+This needs no test framework: an expectation that does not hold is an `AssertionError`.
 """
 
-from verdict.model.policy import Dispatch
-from verdict.model.reason import Reason
 from verdict.testing.cascade import EndlessCascadeError
 from verdict.testing.given import Given, given
 from verdict.testing.histories import GivenHistory, happened
@@ -13,13 +11,11 @@ from verdict.testing.log import LogRecord, TopicNotFoundError
 from verdict.testing.service import Service
 
 __all__ = [
-    "Dispatch",
     "EndlessCascadeError",
     "Given",
     "GivenHistory",
     "InMemory",
     "LogRecord",
-    "Reason",
     "Service",
     "TopicNotFoundError",
     "given",

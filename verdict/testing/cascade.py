@@ -1,4 +1,4 @@
-"""Everything that follows from a record: verdicts, what policies ask for, what others are told."""
+"""All that follows from a record: verdicts, commands of policies, notifications."""
 
 import re
 from collections import deque
@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from verdict.reactions.policies.reaction import Reactions
 from verdict.testing.log import LogRecord, MemoryLog
 from verdict.wire.dead_letter_record import RETRY_ATTEMPT, RETRY_POLICY, Pairs
-from verdict.wire.headers import pairs
-from verdict.wire.reply import REPLY_TO
+from verdict.wire.headers import REPLY_TO, pairs
 from verdict.wire.topics import OUTPUT_BYTES
 from verdict.write_side.decide.handle import Limits
 from verdict.write_side.decide.parse import CommandRecord, truncate_command
@@ -28,7 +27,7 @@ Reader = Callable[[LogRecord], Iterable[Output]]
 
 
 class EndlessCascadeError(RuntimeError):
-    """What one record led to led to more, and so on."""
+    """The records that follow from one have no end."""
 
     def __init__(self, first: LogRecord, last: LogRecord) -> None:
         super().__init__(
@@ -38,15 +37,7 @@ class EndlessCascadeError(RuntimeError):
 
 
 class Cascade:
-    """Lets happen what a service would, in the order in which records came.
-
-    Args:
-        log: Where records are, and what follows from them goes.
-        reactions: Policies, notifications, and the topics of the deployment.
-        clock: Gives the time of each record that follows, in epoch milliseconds.
-        limits: What bounds a decision.
-        max_command_bytes: Of one command.
-    """
+    """Handles records as a service does, in their order; `clock` gives epoch milliseconds."""
 
     def __init__(
         self,
@@ -68,10 +59,9 @@ class Cascade:
         self._readers |= dict.fromkeys(commands, self._decide)
 
     def of(self, first: LogRecord, given: frozenset[str] = frozenset()) -> list[Output]:
-        """Let everything happen that follows from a record of the log.
+        """Handle a record of the log, and all that follows from it.
 
-        Raises:
-            EndlessCascadeError: It has no end.
+        Outputs to the topics `given` are returned and not handled.
         """
         waiting, left_out = deque([first]), list[Output]()
         for _ in range(MOST):

@@ -1,21 +1,19 @@
-"""Given what happened, when this is asked, then that; through the code that a service runs."""
+"""Tests as sentences: given these events, when a command, then its outcome. It runs real code."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
 from verdict.model.application import Application
 from verdict.model.command import Command
-from verdict.model.command_envelope import CommandEnvelope, Expectation, Expected, meant
-from verdict.model.message import Event
-from verdict.model.notification import Notification
+from verdict.model.command_envelope import CommandEnvelope, Expectation, Expected, parse_expectation
+from verdict.model.exchange import Notification
+from verdict.model.message import Event, JsonObject
 from verdict.model.policy import Dispatch, Policy
 from verdict.model.projection import AnyDeclaration
 from verdict.model.source import Source
 from verdict.read_side.catalog import FIRST, at_version
-from verdict.testing.diff import difference, told
-from verdict.testing.following import GivenReactions
 from verdict.testing.histories import (
     START,
     STEP_MS,
@@ -23,33 +21,38 @@ from verdict.testing.histories import (
     recorded,
     require_lossless,
 )
-from verdict.testing.judging import Remembered, decide_command
-from verdict.testing.outcome import CommandOutcome
-from verdict.testing.read_model import ShownRows
+from verdict.testing.outcome import (
+    CommandOutcome,
+    GivenReactions,
+    difference,
+    lines_of,
+)
+from verdict.testing.read_side import ShownRows
 from verdict.wire.catalog import Catalog, catalog_of
+from verdict.wire.commands import encode_command
+from verdict.wire.response import Response
 from verdict.write_side.decide.fold import fold
+from verdict.write_side.decide.handle import Limits, handle
+from verdict.write_side.decide.parse import ReceivedCommand, parse_command, truncate_command
 from verdict.write_side.decide.record import StoredEvent
 from verdict.write_side.decide.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
 class Given:
-    """What happened, and which command ids are remembered; every step returns a new one.
+    """Events that have happened, and remembered command ids. Each step returns a new value.
 
-    So a beginning can be shared by any number of tests. Each event and each command comes a second
-    after the one before it, the first at 2026-01-01T12:00:00Z.
+    So tests can share a beginning. Each event and command comes a second after the one before it,
+    the first at 2026-01-01T12:00:00Z.
     """
 
     application: Application
     history: tuple[StoredEvent, ...] = ()
-    remembered: Remembered = field(default_factory=dict)
+    remembered: Mapping[tuple[str, str, str], Response] = field(default_factory=dict)
     now: int = START
 
     def given(self, *events: Event | GivenHistory) -> "Given":
-        """Let these events have happened, after those that already did.
-
-        An event alone happened to `order-1`, if it is one of an order; see `happened`.
-        """
+        """Add events to the history; an event of an order alone happened to `order-1`."""
         after = self
         for aggregate_id, event in chain.from_iterable(map(self._each, events)):
             stored = recorded(self._catalog, after.history, aggregate_id, event, after.now)
@@ -65,32 +68,34 @@ class Given:
         command_id: str | None = None,
         deadline: int | None = None,
     ) -> CommandOutcome["Given"]:
-        """Let a command be decided; what is expected of it comes next.
+        """Decide a command, and return its outcome for an expectation.
 
         Args:
-            command: What is asked.
+            command: The command.
             expected_version: As in `Client.send`.
-            aggregate_id: Of whom; default: `order-1`, if it is a command to an order.
-            command_id: Default: one that nobody has used.
-            deadline: When it must have reached Kafka, in epoch milliseconds; it does so at `now`.
+            aggregate_id: Default: `order-1` for a command to an order.
+            command_id: Default: a new one.
+            deadline: In epoch milliseconds; the command reaches Kafka at `now`.
         """
         context = self._catalog.of(type(command))
         aggregate_type = context.name
         envelope = CommandEnvelope(
             command_id=command_id or f"when-{self.now}",
             aggregate_id=aggregate_id or _first(aggregate_type),
-            expected_version=meant(expected_version),
+            expected_version=parse_expectation(expected_version),
             deadline=deadline,
             payload={},
         )
         place = Source(f"{aggregate_type}.commands", 0, (self.now - START) // STEP_MS)
         snapshot = self._snapshot(aggregate_type, envelope.aggregate_id)
-        verdict = decide_command(
-            context, envelope, command, place, self.now, snapshot, self.remembered
-        )
+        key, value = envelope.aggregate_id.encode(), encode_command(context, envelope, command)
+        record = truncate_command(place, self.now, key, value, len(value))
+        received = parse_command(context, record)
+        assert isinstance(received, ReceivedCommand), received
+        known = (aggregate_type, envelope.aggregate_id, envelope.command_id)
+        verdict = handle(context, snapshot, received, self.remembered.get(known), Limits())
         for stored in verdict.events:
             require_lossless(context, stored)
-        known = (aggregate_type, envelope.aggregate_id, envelope.command_id)
         after = Given(
             self.application,
             (*self.history, *verdict.events),
@@ -103,12 +108,12 @@ class Given:
     def shown_by(
         self, read_model: AnyDeclaration, view: str | None = None, **settings: object
     ) -> ShownRows:
-        """Let a projection see what happened.
+        """Apply the history to a projection, through its own tables in a new SQLite file.
 
         Args:
-            read_model: On a new SQLite file, through its own tables.
-            view: One of its views; default: the one that has its name.
-            **settings: Of the projection; those that are left out have their defaults.
+            read_model: The projection.
+            view: One of its views; default: the one with its name.
+            **settings: Settings of the projection that are not the default.
 
         Raises:
             TypeError: The projection has no such setting.
@@ -119,11 +124,7 @@ class Given:
         return ShownRows(self.application, self.history, shown, view or read_model.name)
 
     def answered_by(self, policy: Policy) -> GivenReactions[Dispatch]:
-        """Let a policy look at what happened.
-
-        Raises:
-            AssertionError: It asks for what its annotation does not tell of.
-        """
+        """Run a policy on the history; it may ask only for the commands of its annotation."""
         __tracebackhide__ = True
         events = [one.event for one in self.history if one.event.aggregate_type in policy.follows]
         asked = [*chain.from_iterable(map(policy.react, events))]
@@ -132,27 +133,23 @@ class Given:
         ):
             raise difference(
                 f"{policy.name} asks for what its annotation does not tell of",
-                told(self.history),
+                lines_of(self.history),
                 [f"{policy.name} looks at them"],
                 [f"commands of {', '.join(kind.__name__ for kind in policy.asks)} alone"],
                 [*map(repr, untold)],
             )
         return GivenReactions(self.history, policy.name, asked)
 
-    def told_by(self, notification: Notification) -> GivenReactions[dict[str, Any]]:
-        """Let a notification look at what happened."""
+    def told_by(self, notification: Notification) -> GivenReactions[JsonObject]:
+        """Run a notification on the history."""
         follows = notification.follows
         events = [one.event for one in self.history if one.event.aggregate_type in follows]
         messages = [one for one in map(notification.tell, events) if one is not None]
         return GivenReactions(self.history, notification.name, messages)
 
     def then_state(self, **fields: object) -> "Given":
-        """Expect these values in the state of the aggregate to which something happened last.
-
-        Raises:
-            AssertionError: They are others, or there is no state.
-        """
-        __tracebackhide__ = True  # pytest shows the line of the test instead
+        """Expect these values in the state of the aggregate of the last event."""
+        __tracebackhide__ = True
         state = self._last().state
         found = {name: getattr(state, name, None) for name in fields}
         if state is None or found != fields:
@@ -160,11 +157,7 @@ class Given:
         return self
 
     def then_deleted(self) -> "Given":
-        """Expect that nothing but the version is left of the aggregate that changed last.
-
-        Raises:
-            AssertionError: It has a state.
-        """
+        """Expect that the aggregate of the last event is deleted: only its version is left."""
         __tracebackhide__ = True
         if (state := self._last().state) is not None:
             raise AssertionError(f"it is not deleted, the state is {state!r}")
@@ -199,16 +192,16 @@ class Given:
 
 
 def given(application: Application, *events: Event | GivenHistory) -> Given:
-    """Begin a test: let these events have happened, in this order.
+    """Begin a test with these events, in this order.
 
         given(app, placed).when(FillOrder(quantity=10, price_cents=1)).then(filled)
         given(app, placed).when(FillOrder(quantity=11, price_cents=1)).then_refused("OVERFILL")
         given(app, happened("p-1", opened)).shown_by(us_holder).then({"positions": 1})
-        given(app, recorded).answered_by(award_points).then(Asked("card-1", AwardPoints(...)))
+        given(app, recorded).answered_by(award_points).then(Dispatch("card-1", AwardPoints(...)))
 
     Args:
-        application: Whose rules they are.
-        *events: One alone happened to `order-1`, if it is one of an order; see `happened`.
+        application: The application with the rules.
+        *events: An event of an order alone happened to `order-1`; see `happened`.
     """
     return Given(application).given(*events)
 

@@ -1,4 +1,4 @@
-"""Events as the decider writes them: no gap, a chain of hashes, a second between them; pure."""
+"""Events as the decider writes them: without a gap, a chain of hashes, one per second; pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,21 +17,21 @@ STEP_MS = 1000
 
 @dataclass(frozen=True)
 class GivenHistory:
-    """What happened to one aggregate, in its order; made by `happened`."""
+    """Events of one aggregate in their order; made by `happened`."""
 
     aggregate_id: str
     events: tuple[Event, ...]
 
 
 def happened(aggregate_id: str, *events: Event) -> GivenHistory:
-    """Say to which aggregate events happened; those of several may take turns."""
+    """Return events of an aggregate, for `given`."""
     return GivenHistory(aggregate_id, events)
 
 
 def recorded(
     catalog: Catalog, history: Sequence[StoredEvent], aggregate_id: str, payload: Event, at: int
 ) -> StoredEvent:
-    """Return an event as its aggregate's next one."""
+    """Return the next event of an aggregate as the decider writes it."""
     context = catalog.of(type(payload))
     aggregate_type = context.name
     last = latest(history).get((aggregate_type, aggregate_id))
@@ -61,11 +61,7 @@ def recorded(
 
 
 def require_lossless(context: AggregateContext, stored: StoredEvent) -> None:
-    """Return when an event is what its bytes give back: a schema that is behind loses fields.
-
-    Raises:
-        AssertionError: It is not.
-    """
+    """Raise unless the bytes of an event give it back: an old schema loses fields."""
     payload = stored.event.payload
     try:
         found: object = decode_event(context, stored.value).payload

@@ -1,25 +1,23 @@
-"""An application in one process: its rules, policies and read models without Kafka and Spark.
+"""An application in one process without Kafka and Spark, for tests, notebooks and small tools.
 
-It is for tests, notebooks and small tools. Commands go through the same code as in a service, from
-bytes to bytes, so the same commands at the same times give the same verdicts, events, responses,
-rejections and rows. What it has not: it ends with its process, takes one command at a time, and has
-no lake.
+The same commands at the same times give the same bytes and rows as in a service, whose code it
+runs. It ends with its process, decides one command at a time, and has no lake.
 """
 
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-
-from uuid_utils import uuid7
+from typing import Unpack
 
 from verdict.adapters.sql.readers.selected import Parameters
+from verdict.adapters.sql.time_text import wall_clock
+from verdict.client.connection import COMMAND_BYTES, CommandInfo, envelope_of
 from verdict.client.errors import CommandTooLargeError
 from verdict.model.application import Application
 from verdict.model.command import Command
-from verdict.model.command_envelope import CommandEnvelope, Expected, meant
+from verdict.model.command_envelope import Expected
 from verdict.model.source import Source
 from verdict.reactions.policies.query import reactions_added
 from verdict.read_side.catalog import projections
@@ -35,32 +33,24 @@ from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import Limits
 from verdict.write_side.processor.outputs import Output
 
-COMMAND_BYTES = 64 * 1024
-
-
-def wall_clock() -> int:
-    """Return now in epoch milliseconds."""
-    return time.time_ns() // 1_000_000
-
 
 class InMemory:
-    """An application that takes commands and shows its read models, for one thread.
+    """An application that takes commands and shows its projections, for one thread.
 
-    What a command leads to has happened when `send` returns, the commands of policies included.
-    Read models are brought forward when they are asked; dead letters that are due are tried again
-    whenever it is called. Command ids are remembered for ever.
+    When `send` returns, all that follows from the command has happened, commands of policies
+    included. Each call sends the dead letters that are due again. Command ids are never forgotten.
 
         with InMemory(app) as shop:
             shop.send("order-1", PlaceOrder(client="ada", ...), expected_version=0)
             shop.sql("SELECT * FROM client_recent_order")
 
     Args:
-        application: What runs.
-        settings: Of the application, by name; what is missing has its default.
+        application: The application to run.
+        settings: Its settings by name; others have their defaults.
         clock: Gives the time of each record in epoch milliseconds, as a broker does.
-        topics: Of the deployment; default: no prefix.
-        limits: What bounds a decision.
-        max_command_bytes: Of one command.
+        topics: The topics of a deployment; default: without a prefix.
+        limits: The limits of a decision.
+        max_command_bytes: The largest command.
     """
 
     def __init__(
@@ -89,18 +79,12 @@ class InMemory:
         )
         self._opened: tuple[ReadSide, DeadLetterMemory] | None = None
 
-    def send(  # noqa: PLR0913  (the envelope's fields, each optional)
+    def send(
         self,
         aggregate_id: str,
         command: Command,
         expected_version: Expected,
-        *,
-        command_id: str | None = None,
-        deadline: int | None = None,
-        correlation_id: str | None = None,
-        causation_id: str | None = None,
-        actor: str | None = None,
-        traceparent: str | None = None,
+        **about: Unpack[CommandInfo],
     ) -> Response:
         """Send a command and return its outcome; the arguments are those of `Client.send`.
 
@@ -109,27 +93,15 @@ class InMemory:
             CommandTooLargeError: The command is over the limit; it was not sent.
             EndlessCascadeError: What follows has no end.
         """
-        envelope = CommandEnvelope(
-            command_id=command_id or str(uuid7()),
-            aggregate_id=aggregate_id,
-            expected_version=meant(expected_version),
-            deadline=deadline,
-            correlation_id=correlation_id,
-            causation_id=causation_id,
-            actor=actor,
-            traceparent=traceparent,
-            issued_at=self._clock(),
-            payload={},
-        )
+        envelope = envelope_of(aggregate_id, expected_version, self._clock(), about)
         context = self._catalog.of(type(command))
-        aggregate_type = context.name
         value = encode_command(context, envelope, command)
         if len(value) > self._command_limit:
-            about = f"command {envelope.command_id!r} to {aggregate_type} {aggregate_id!r}"
-            raise CommandTooLargeError(about, len(value), self._command_limit)
-        record = self.put(self.topics.commands(aggregate_type), value, aggregate_id.encode())
+            name = f"command {envelope.command_id!r} to {context.name} {aggregate_id!r}"
+            raise CommandTooLargeError(name, len(value), self._command_limit)
+        record = self.put(self.topics.commands(context.name), value, aggregate_id.encode())
         response = self.response_to(record.source)
-        assert response is not None, "what is sent from here is never a dead letter"
+        assert response is not None, "a command from here is never a dead letter"
         return response
 
     def put(
@@ -139,10 +111,10 @@ class InMemory:
         key: bytes | None = None,
         headers: Sequence[tuple[str, bytes | None]] = (),
     ) -> LogRecord:
-        """Put a record on any topic, as others do, and let everything happen that follows.
+        """Put a record on any topic, and let everything happen that follows.
 
         Raises:
-            TopicNotFoundError: There is none of that name.
+            TopicNotFoundError: There is no such topic.
             EndlessCascadeError: What follows has no end.
         """
         self._retry()
@@ -151,18 +123,18 @@ class InMemory:
         return record
 
     def replay(self, records: Iterable[LogRecord]) -> list[Output]:
-        """Let a log that others wrote be decided: each record at its place, and at its time.
+        """Decide a log of another service: each record at its position and time.
 
         Args:
-            records: Of the commands topics and whatever else comes from outside, each partition's
-                in its order. Commands of policies are among them, as they are on these topics.
+            records: The records of the commands topics and of other inputs, each partition's in
+                its order, commands of policies included.
 
         Returns:
-            The commands that policies ask for here, in the order of their causes.
+            The commands that policies dispatch here, in the order of their causes.
 
         Raises:
-            TopicNotFoundError: There is none of the name of one.
-            ValueError: One lies before another one of its partition that came earlier.
+            TopicNotFoundError: There is no such topic.
+            ValueError: A record lies before an earlier one of its partition.
         """
         commands = frozenset(self.topics.every_commands())
         asked: list[Output] = []
@@ -172,7 +144,7 @@ class InMemory:
         return asked
 
     def response_to(self, command: Source) -> Response | None:
-        """Return the response to the command at this place; None: it became a dead letter."""
+        """Return the response to the command at this position; None: it became a dead letter."""
         topic = self.topics.responses(self.topics.aggregate_of(command.topic))
         for record in self._log.newest_first(topic, command.partition):
             response = decode(Response, record.value or b"")
@@ -181,20 +153,18 @@ class InMemory:
         return None
 
     def events(self, topic: str) -> list[LogRecord]:
-        """Return the records of a topic with their bytes, each partition's in its order.
+        """Return the records of a topic, each partition's in its order.
 
         Raises:
-            TopicNotFoundError: There is none of that name.
+            TopicNotFoundError: There is no such topic.
         """
         return self._log.records(topic)
 
     def sql(self, statement: str, parameters: Parameters = ()) -> list[Row]:
         """Return the rows of one SELECT on the views, which show all that has happened.
 
-        Times are ISO 8601 texts, truth values 0 and 1, as other readers of SQLite get them.
-
         Raises:
-            NotAllowedError: It touches more than the views.
+            NotAllowedError: The statement reads more than views.
             VerdictError: It is no SQL, or names what does not exist.
         """
         self._retry()
@@ -204,7 +174,7 @@ class InMemory:
         return read_side.select(statement, parameters)
 
     def close(self) -> None:
-        """Remove the file of the read models; the application before it is in use again."""
+        """Remove the file of the projections."""
         self._parts.close()
 
     def __enter__(self) -> "InMemory":
@@ -214,7 +184,7 @@ class InMemory:
         self.close()
 
     def _read_side(self) -> tuple[ReadSide, DeadLetterMemory]:
-        """Return the tables, made when somebody needs them first."""
+        """Return the tables, which the first use creates."""
         if self._opened is None:
             folder = self._parts.enter_context(tempfile.TemporaryDirectory(prefix="verdict-"))
             read_models = projections(self.topics.application, self._settings)
@@ -227,7 +197,7 @@ class InMemory:
         return self._opened
 
     def _retry(self) -> None:
-        """Send the dead letters again that are due."""
+        """Send the dead letters that are due again."""
         if self._opened is None and not self._log.records(self.topics.dead_letters):
             return
         _, letters = self._read_side()

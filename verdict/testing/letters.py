@@ -1,4 +1,4 @@
-"""Dead letters in memory: kept in the table that people look at, and sent again when due."""
+"""Dead letters in memory: rows of the table of dead letters, published again when due."""
 
 from collections.abc import Callable, Sequence
 
@@ -18,14 +18,7 @@ MOST = 1000
 
 
 class DeadLetterMemory:
-    """The letters of a deployment.
-
-    Args:
-        database: With the tables of the read side.
-        topics: Of the deployment.
-        log: Where they lie.
-        clock: Epoch milliseconds.
-    """
+    """The dead letters of a deployment; `clock` gives epoch milliseconds."""
 
     def __init__(
         self, database: Engine, topics: Topics, log: MemoryLog, clock: Callable[[], int]
@@ -33,8 +26,7 @@ class DeadLetterMemory:
         self._database = database
         self._clock = clock
         self._log = log
-        self._taken = log.ends([topics.dead_letters])
-        self._taken = dict.fromkeys(self._taken, 0)
+        self._taken = dict.fromkeys(log.ends([topics.dead_letters]), 0)
         self._rules = RetryRules(
             attempts=ATTEMPTS,
             backoff=BACKOFF,
@@ -45,7 +37,7 @@ class DeadLetterMemory:
         )
 
     def take_in(self) -> None:
-        """Keep the letters that have come."""
+        """Write the new dead letters to the table."""
         rows = [row_of(_letter(record), self._rules) for record in self._log.since(self._taken)]
         if rows:
             with self._database.begin() as connection:
@@ -53,7 +45,7 @@ class DeadLetterMemory:
         self._taken = self._log.ends([place.topic for place in self._taken])
 
     def due(self) -> Sequence[DueRetry]:
-        """Return what is to be sent again by now, and forget it."""
+        """Remove the retries that are due from the table, and return them."""
         with self._database.begin() as connection:
             retries = claim(connection, self._clock(), MOST)
             remove(connection, retries)

@@ -1,12 +1,11 @@
-"""Kafka's part in memory: topics with partitions, and records that stay where they are put."""
+"""Kafka's part in memory: topics, their partitions and records."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from verdict.model.source import Source
 from verdict.wire.dead_letter_record import Pairs
-from verdict.wire.murmur2 import partition_of
-from verdict.wire.partitions import TopicPartition
+from verdict.wire.partitions import TopicPartition, partition_of
 from verdict.wire.topics import Topics
 
 
@@ -23,23 +22,19 @@ class LogRecord(NamedTuple):
 
     @property
     def source(self) -> Source:
-        """Its place."""
+        """Its position."""
         return Source(self.topic, self.partition, self.offset)
 
 
 class TopicNotFoundError(LookupError):
-    """A record was meant for a topic that the deployment does not have."""
+    """The deployment has no such topic."""
 
     def __init__(self, topic: str, known: Sequence[str]) -> None:
         super().__init__(f"there is no topic {topic!r}: there are {', '.join(known)}")
 
 
 class MemoryLog:
-    """The topics of a deployment.
-
-    Args:
-        topics: Which there are.
-    """
+    """The topics of a deployment; each method raises `TopicNotFoundError` for another topic."""
 
     def __init__(self, topics: Topics) -> None:
         self._topics = topics
@@ -60,11 +55,7 @@ class MemoryLog:
         timestamp: int,
         headers: Pairs = (),
     ) -> LogRecord:
-        """Put a record at the end of the partition that its key belongs to; without one, of 0.
-
-        Raises:
-            TopicNotFoundError: There is none of that name.
-        """
+        """Append a record to the partition of its key; without a key, to partition 0."""
         count = len(self._of(topic))
         partition = 0 if key is None else partition_of(key, count)
         offset = self.ends([topic])[TopicPartition(topic, partition)]
@@ -73,10 +64,9 @@ class MemoryLog:
         return record
 
     def put(self, record: LogRecord) -> None:
-        """Put a record where it says; offsets may be left out, as Kafka's own records take some.
+        """Append a record at its own offset; offsets may be left out, as in Kafka.
 
         Raises:
-            TopicNotFoundError: There is none of that name.
             ValueError: Its partition has come further already.
         """
         end = self.ends([record.topic])[TopicPartition.of(record)]
@@ -85,25 +75,17 @@ class MemoryLog:
         self._of(record.topic)[record.partition].append(record)
 
     def records(self, topic: str) -> list[LogRecord]:
-        """Return the records of a topic, partition by partition.
-
-        Raises:
-            TopicNotFoundError: There is none of that name.
-        """
+        """Return the records of a topic, partition by partition."""
         return [record for partition in self._of(topic) for record in partition]
 
     def newest_first(self, topic: str, partition: int) -> Iterator[LogRecord]:
-        """Yield the records of a partition from its end, then those of the others.
-
-        Raises:
-            TopicNotFoundError: There is none of that name.
-        """
+        """Yield the records of a partition from its end, then those of the others."""
         every = self._of(topic)
         for number in sorted(range(len(every)), key=lambda number: number != partition):
             yield from reversed(every[number])
 
     def since(self, taken: Mapping[TopicPartition, int]) -> Iterator[LogRecord]:
-        """Yield what lies behind the offsets `taken`, of their partitions."""
+        """Yield the records from these offsets on."""
         for (topic, number), offset in taken.items():
             newest = self._of(topic)[number]
             begin = len(newest)
@@ -112,11 +94,7 @@ class MemoryLog:
             yield from newest[begin:]
 
     def ends(self, topics: Sequence[str]) -> dict[TopicPartition, int]:
-        """Return the next offset of every partition of `topics`.
-
-        Raises:
-            TopicNotFoundError: There is none of one of these names.
-        """
+        """Return the next offset of every partition of these topics."""
         return {
             TopicPartition(topic, number): records[-1].offset + 1 if records else 0
             for topic in topics

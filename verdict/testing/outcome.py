@@ -1,30 +1,27 @@
-"""What became of one command, held against what a test expects."""
+"""What came of a command or an event, and what a test expects of it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import ndiff
 from typing import Generic, TypeVar
 
 from verdict.model.message import Event
 from verdict.model.reason import Reason
-from verdict.testing.diff import difference, told
 from verdict.wire.response import Details, Response
 from verdict.write_side.decide.handle import DecidedCommand
 from verdict.write_side.decide.record import StoredEvent
 
 After = TypeVar("After")
+Follows = TypeVar("Follows")
 
 NOTHING = "accepted, and nothing happens"
 
 
 @dataclass(frozen=True)
 class CommandOutcome(Generic[After]):
-    """The verdict on a command; each expectation returns what may be asked next.
+    """The verdict on a command. An expectation that does not hold raises `AssertionError`.
 
-    Args:
-        history: What had happened before.
-        asked: The command in words.
-        verdict: What became of it.
-        after: To go on from.
+    Each one that holds returns `after`: the history with the new events, to go on from.
     """
 
     history: Sequence[StoredEvent]
@@ -34,15 +31,11 @@ class CommandOutcome(Generic[After]):
 
     @property
     def response(self) -> Response:
-        """What the sender is told."""
+        """The response that the sender gets."""
         return self.verdict.response
 
     def then(self, *events: Event) -> After:
-        """Expect that the command is accepted and causes exactly these events, in this order.
-
-        Raises:
-            AssertionError: Something else became of it; says what.
-        """
+        """Expect that the command is accepted and causes exactly these events, in this order."""
         __tracebackhide__ = True  # pytest shows the line of the test instead
         came = [stored.event.payload for stored in self.verdict.events]
         if self._is_refused or self.response.duplicate or came != [*events]:
@@ -57,11 +50,7 @@ class CommandOutcome(Generic[After]):
     def then_refused(
         self, reason: Reason | str, message: str | None = None, **details: int | str
     ) -> After:
-        """Expect that the command is refused.
-
-        Raises:
-            AssertionError: Something else became of it; says what.
-        """
+        """Expect that the command is refused for a reason, or by the rule of a code."""
         __tracebackhide__ = True
         wanted = _refusal(str(reason), message, details)
         known = dict(self.response.details)
@@ -75,11 +64,7 @@ class CommandOutcome(Generic[After]):
         return self.after
 
     def then_answered_again(self) -> After:
-        """Expect that the command id is known, so the original outcome is told once more.
-
-        Raises:
-            AssertionError: It is decided as a new command.
-        """
+        """Expect that the command id is known: the answer is the original outcome."""
         __tracebackhide__ = True
         if not self.response.duplicate:
             raise self._failure(["the original outcome again"], self._said())
@@ -99,7 +84,33 @@ class CommandOutcome(Generic[After]):
 
     def _failure(self, expected: Sequence[str], came: Sequence[str]) -> AssertionError:
         what = "the verdict is another one"
-        return difference(what, told(self.history), [self.asked], expected, came)
+        return difference(what, lines_of(self.history), [self.asked], expected, came)
+
+
+@dataclass(frozen=True)
+class GivenReactions(Generic[Follows]):
+    """What a policy or notification made of a history."""
+
+    history: Sequence[StoredEvent]
+    name: str
+    came: Sequence[Follows]
+
+    def then(self, *expected: Follows) -> None:
+        """Expect exactly this, in this order."""
+        __tracebackhide__ = True
+        if [*expected] != [*self.came]:
+            raise difference(
+                f"something else follows by {self.name}",
+                lines_of(self.history),
+                [f"{self.name} looks at them"],
+                [*map(repr, expected)],
+                [*map(repr, self.came)],
+            )
+
+    def then_nothing(self) -> None:
+        """Expect that nothing follows."""
+        __tracebackhide__ = True
+        self.then()
 
 
 def _refusal(reason: str, message: str | None, details: Details) -> list[str]:
@@ -109,3 +120,34 @@ def _refusal(reason: str, message: str | None, details: Details) -> list[str]:
         *said,
         *(f"  {name}={details[name]!r}" for name in sorted(details)),
     ]
+
+
+def difference(
+    what: str,
+    given: Iterable[str],
+    asked: Iterable[str],
+    expected: Sequence[str],
+    came: Sequence[str],
+) -> AssertionError:
+    """Return the error of a test whose expectation does not hold."""
+    difference = [line.rstrip("\n") for line in ndiff([*expected], [*came])]
+    lines = [
+        f"{what} (- expected, + came)",
+        *_part("given", given),
+        *_part("when", asked),
+        *_part("then", difference or ["(nothing)"]),
+    ]
+    return AssertionError("\n".join(lines))
+
+
+def lines_of(history: Iterable[StoredEvent]) -> list[str]:
+    """Return a line for each event of a history."""
+    return [
+        f"{one.event.aggregate_type} {one.event.aggregate_id!r} v{one.event.version}: "
+        f"{one.event.payload!r}"
+        for one in history
+    ]
+
+
+def _part(name: str, lines: Iterable[str]) -> list[str]:
+    return [name, *(f"  {line}" for line in [*lines] or ["(nothing)"])]

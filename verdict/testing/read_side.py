@@ -1,7 +1,9 @@
-"""The read models of an application on a SQLite file of their own, brought forward when asked."""
+"""The projections of an application in a SQLite file, updated when a test reads them."""
 
 import sqlite3
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from sqlalchemy import event
 from verdict.adapters.sql.readers.reader import TIMEOUT_S
 from verdict.adapters.sql.readers.selected import Parameters
 from verdict.adapters.sql.readers.sqlite_reader import SqliteReader
+from verdict.model.application import Application
 from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.batch import NOTHING, ProjectionBatch
 from verdict.read_side.apply.missing_events import missing_events
@@ -20,8 +23,10 @@ from verdict.read_side.tables import followed_by
 from verdict.read_side.tables.processor_tables import readable
 from verdict.settings.database_address import url_of
 from verdict.testing.log import MemoryLog
+from verdict.testing.outcome import difference, lines_of
 from verdict.wire.partitions import OffsetRange
 from verdict.wire.topics import Topics
+from verdict.write_side.decide.record import StoredEvent
 
 FILE = "verdict.db"
 
@@ -29,15 +34,10 @@ Row = dict[str, Any]
 
 
 class ReadSide:
-    """Tables and views as `verdict up` makes them, for one thread.
+    """Tables and views as `verdict up` makes them, for one thread; no write waits for the disk.
 
-    What a power loss would do to the file is nobody's concern, so nothing waits for the disk.
-
-    Args:
-        folder: An existing one.
-        topics: Of the deployment.
-        projections: The read models, in the order in which a batch updates them.
-        clock: Epoch milliseconds, for what people want to know of gaps and failures.
+    `projections` are in the order in which a batch updates them. `clock` gives the times of gaps
+    and failures in epoch milliseconds.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class ReadSide:
         self._reader = SqliteReader(folder / FILE, readable(projections), TIMEOUT_S, masked=False)
 
     def follow(self, log: MemoryLog) -> list[Applied]:
-        """Bring every read model to the end of `log`, in one batch, as a running service does."""
+        """Bring every projection to the end of `log`, in one batch, as a service does."""
         ends = log.ends(self._followed)
         spans = {place: OffsetRange(self._taken[place], end) for place, end in ends.items()}
         records = [*log.since(self._taken)]
@@ -76,17 +76,11 @@ class ReadSide:
         return [_applied(applier, batch) for applier in self.appliers]
 
     def select(self, statement: str, parameters: Parameters = ()) -> list[Row]:
-        """Return the rows of one SELECT on the views, by column, as an auditor sees them.
-
-        Raises:
-            NotAllowedError: It touches more than the views.
-            VerdictError: It is no SQL, names what does not exist, or takes too long.
-        """
+        """Return the rows of one SELECT on the views, by column, as an auditor sees them."""
         found = self._reader.select(statement, parameters)
         return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
 
     def close(self) -> None:
-        """Let the file go."""
         self._reader.close()
         self.database.dispose()
 
@@ -100,3 +94,60 @@ def _applied(applier: Applier, batch: ProjectionBatch) -> Applied:
 
 def _unsynced(connection: sqlite3.Connection, record: object) -> None:
     connection.execute("PRAGMA synchronous=OFF")
+
+
+@dataclass(frozen=True)
+class ShownRows:
+    """A view of a projection that has seen a history."""
+
+    application: Application
+    history: Sequence[StoredEvent]
+    read_model: Projection
+    view: str
+
+    def then(self, *rows: Mapping[str, object]) -> None:
+        """Expect exactly these rows, in any order."""
+        __tracebackhide__ = True
+        found = self.rows()
+        wanted = sorted(map(dict, rows), key=_shown)
+        if len({frozenset(row) for row in wanted}) > 1:
+            raise ValueError("name the same columns in every row")
+        named = wanted[0] if wanted else (found[0] if found else {})
+        came = sorted(({name: row.get(name) for name in named} for row in found), key=_shown)
+        if wanted != came:
+            raise difference(
+                f"{self.view} shows something else",
+                lines_of(self.history),
+                [f"SELECT {', '.join(named) or '*'} FROM {self.view}"],
+                [*map(repr, wanted)],
+                [*map(repr, came)],
+            )
+
+    def rows(self) -> list[Row]:
+        """Return the rows of the view."""
+        with tempfile.TemporaryDirectory(prefix="verdict-") as folder:
+            side = ReadSide(Path(folder), Topics(self.application), [self.read_model], lambda: 0)
+            try:
+                self._see(side)
+                return side.select(f"SELECT * FROM {self.view}")
+            finally:
+                side.close()
+
+    def _see(self, side: ReadSide) -> None:
+        topics = Topics(self.application)
+        log = MemoryLog(topics)
+        for one in self.history:
+            event = one.event
+            topic, key = topics.events(event.aggregate_type), event.aggregate_id.encode()
+            log.append(topic, key, one.value, event.decided_at)
+        for applied in side.follow(log):
+            for gap in applied.gaps:
+                raise AssertionError(f"{self.read_model.name} fails: {gap.fault}") from gap.fault
+        [applier] = side.appliers
+        if applier.failure is not None:
+            what = f"{self.read_model.name} fails: {applier.failure}"
+            raise AssertionError(what) from applier.failure
+
+
+def _shown(row: Mapping[str, object]) -> str:
+    return repr(sorted(row.items()))

@@ -1,4 +1,4 @@
-"""A whole service as a process of its own, for tests that need the real thing."""
+"""A whole service in a process of its own, for tests that need one."""
 
 import contextlib
 import os
@@ -21,16 +21,15 @@ from verdict.settings.load import PREFIX, settings_alone
 VERDICT = str(Path(sys.executable).with_name("verdict"))
 READY = re.compile(r"ready: Kafka (\S+),")
 STOPS_S = 120.0
-GRACE_S = 10.0  # for what it would leave outside of its directory
+GRACE_S = 10.0  # to remove what lies outside of its directory
 PROCESSES_END_S = 15.0
-LAST_WORDS = 5  # lines of its log
+LAST_WORDS = 5  # lines of the log
 
 
 class Service:
-    """`verdict up` with Kafka, Spark and SQLite, and verbs that ask it; starting takes a while.
+    """`verdict up` with Kafka, Spark and SQLite in a process of its own; starting takes a while.
 
-    No setting comes from outside, so that an
-    environment or a `verdict.toml` that names a real Kafka does not get what is for this one.
+    No setting comes from the environment or a `verdict.toml`, which may name a real Kafka.
 
         with Service(app, tmp_path) as service, Client(app, service.bootstrap_servers) as client:
             client.send("order-1", placed, expected_version=0).wait(timeout_s=60)
@@ -38,13 +37,13 @@ class Service:
                 pass
             print(service.verb("sql", "SELECT * FROM us_holder").stdout)
 
-    At the end of the block it finishes what is under way; when the block fails, it has a few
-    seconds for that. Nothing that it has started is left running.
+    At the end of the block it finishes its work; after an error it has a few seconds for that.
+    None of its processes survives.
 
     Args:
-        application: That runs; its process imports it by name.
-        data_dir: Its data directory, which stays; its log is `up.log` there.
-        settings: What is not to be as by default, by name; it has no page unless `page` is true.
+        application: The application; the process imports it by name.
+        data_dir: The data directory, which stays; the log is `up.log` in it.
+        settings: Settings by name; there is no page unless `page` is true.
     """
 
     def __init__(self, application: Application, data_dir: Path, **settings: str | int) -> None:
@@ -58,7 +57,7 @@ class Service:
         self._environment = _environment(path_of(application), named)
 
     def __enter__(self) -> "Service":
-        """Return when it takes commands; it has said `ready`.
+        """Return when it accepts commands: it has printed `ready`.
 
         Raises:
             VerdictError: It has ended instead.
@@ -77,24 +76,24 @@ class Service:
         return str(servers)
 
     def check(self) -> None:
-        """Return while it runs.
+        """Raise unless it runs.
 
         Raises:
-            VerdictError: It has ended; says its last words.
+            VerdictError: It has ended; the message has the end of its log.
         """
         if self._up is not None and (code := self._up.poll()) is not None:
             said = self._log.read_text(errors="replace").splitlines()[-LAST_WORDS:]
             raise VerdictError(f"`verdict up` has ended with {code}: {' '.join(said)}")
 
     def verb(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run a verb on it, such as `verb("sql", "SELECT …")`, and return what it said.
+        """Run a verb, such as `verb("sql", "SELECT …")`, and return its output.
 
         Args:
-            arguments: As they are typed.
-            check: Raise when its exit code is not 0.
+            arguments: As on the command line.
+            check: Raise if the exit code is not 0.
 
         Raises:
-            VerdictError: It failed; says what it said.
+            VerdictError: It failed; the message has its output.
         """
         said = subprocess.run(
             [VERDICT, *arguments],
@@ -119,11 +118,11 @@ class Service:
                 stderr=log,
                 env=self._environment,
                 cwd=self.settings.data_dir,
-                start_new_session=True,  # Ctrl-C is for who has started us
+                start_new_session=True,  # so Ctrl-C does not reach it
                 text=True,
             )
         self.ready = self._up.stdout.readline().rstrip()
-        if not self.ready:  # then it has nothing to say any more
+        if not self.ready:  # then it has ended
             self._up.wait()
             self.check()
 
@@ -132,7 +131,7 @@ class Service:
             return
         started = _with_children(self._up)
         try:
-            with contextlib.suppress(psutil.NoSuchProcess):  # it has ended by itself
+            with contextlib.suppress(psutil.NoSuchProcess):  # it has ended already
                 self._up.terminate()
             with contextlib.suppress(psutil.TimeoutExpired):
                 self._up.wait(GRACE_S if error else STOPS_S)
@@ -146,11 +145,11 @@ class Service:
 
 
 def end_with_all_they_started(*processes: psutil.Process) -> None:
-    """Kill processes and their children, their children and so on; return when all have ended."""
+    """Kill processes and their descendants; return when all have ended."""
     found: set[psutil.Process] = set()
     while new := {one for each in processes for one in _with_children(each)} - found:
         found |= new
-        for one in new:  # who is held cannot start another
+        for one in new:  # a stopped process starts no other
             with contextlib.suppress(psutil.NoSuchProcess):
                 one.suspend()
     for one in found:
@@ -167,7 +166,7 @@ def _with_children(process: psutil.Process) -> list[psutil.Process]:
 
 
 def _environment(path: str, settings: Mapping[str, str]) -> dict[str, str]:
-    """Return one in which verbs have these settings, and find the application."""
+    """Return an environment in which verbs have these settings and find the application."""
     foreign = {
         name: value
         for name, value in os.environ.items()
@@ -179,7 +178,7 @@ def _environment(path: str, settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _folder_of(application: str) -> str | None:
-    """Return from where Python imports an application."""
+    """Return the folder from which Python imports an application."""
     spec = find_spec(application.partition(":")[0].partition(".")[0])
     if spec is None:
         return None

@@ -1,4 +1,4 @@
-"""How long a letter waits before its next try: `fixed:…`, `exponential:…`, or a function."""
+"""How long a dead letter waits for its next try: `fixed:…`, `exponential:…`, or a function."""
 
 import math
 import re
@@ -18,14 +18,14 @@ Declared = Mapping[str, BackOff]
 
 
 class InvalidBackoffError(ValueError):
-    """Something that a letter is tried again by makes no sense; says what, and what to do."""
+    """A back-off is invalid or failed; the message says why."""
 
 
 def back_off(declared: Declared, spec: str) -> BackOff:
-    """Return the function from a letter to the seconds that it waits.
+    """Return the function from a dead letter to its wait in seconds.
 
     Raises:
-        InvalidBackoffError: It is none of these.
+        InvalidBackoffError: `spec` is no back-off.
     """
     kind, colon, arguments = spec.partition(":")
     parts = [part.strip() for part in arguments.split(",")]
@@ -41,7 +41,7 @@ def back_off(declared: Declared, spec: str) -> BackOff:
 
 
 def is_valid(declared: Declared, spec: str) -> str:
-    """Return `spec` if `back_off` takes it; raises as that does."""
+    """Return `spec`; raise as `back_off` if it is invalid."""
     back_off(declared, spec)
     return spec
 
@@ -54,7 +54,7 @@ def wait_ms(wait: BackOff, letter: DeadLetterRecord) -> int:
     """
     try:
         seconds = float(wait(letter))
-    except Exception as error:  # another package's code
+    except Exception as error:  # of the application
         raise InvalidBackoffError(
             f"the back-off failed ({kind_and_text(error)}): mend it, then replay the letter"
         ) from error

@@ -1,6 +1,6 @@
-"""What an application declares, with all that its bytes need: made once, and handed down."""
+"""The aggregates of an application with their codecs, made once for each application."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -9,17 +9,17 @@ from verdict.model.aggregate import Aggregate
 from verdict.model.application import Application
 from verdict.model.message import Event, Message
 from verdict.model.recorded_event import RecordedEvent
-from verdict.wire.avro.reader import Reader, avro_reader
+from verdict.model.source import Source
+from verdict.wire.avro.envelope import SoundCommands
+from verdict.wire.avro.reader import Reader, avro_reader, row_reader
 from verdict.wire.avro.writer import Writer, avro_writer, field_writer
-from verdict.wire.codec import Codec, prefix_of
-from verdict.wire.event_reader import event_reader
+from verdict.wire.codec import HEADER_BYTES, Codec, prefix_of
 from verdict.wire.schemas.derive import RecordSchema
-from verdict.wire.schemas.files import SchemaFiles
-from verdict.wire.sound_commands import SoundCommands
+from verdict.wire.schemas.files import SchemaFiles, SchemaVersion
 
 
 class EventWriter(NamedTuple):
-    """Writes events of the newest schema piece by piece: `prefix` is before each of them."""
+    """Writes events of the newest schema piece by piece, each after `prefix`."""
 
     prefix: bytes
     write_payload: Writer
@@ -27,18 +27,10 @@ class EventWriter(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AggregateContext:
-    """One aggregate type with its codecs: what commands, events and snapshots are read by.
+    """One aggregate type with its codecs, each made at its first use.
 
-    Each is made when it is needed first, so a damaged schema file stops nothing but its subject.
-    Workers get it by name, see `application_loader`.
-
-    Args:
-        application: That declares the aggregate.
-        aggregate: The rules.
-        schemas: The schema files of the application.
-
-    Attributes:
-        name: The aggregate type.
+    So a damaged schema file affects only its subject. `application_loader` sends it to workers by
+    name.
     """
 
     application: Application
@@ -61,14 +53,14 @@ class AggregateContext:
 
     @cached_property
     def sound_commands(self) -> SoundCommands:
-        """Reads commands that are as our clients write them."""
+        """Reads commands as our clients write them."""
         return SoundCommands(self.schemas.newest(f"{self.name}_command"), self.aggregate)
 
     @cached_property
     def read_event(self) -> Callable[[bytes], RecordedEvent | None]:
-        """Read a sound event of the newest schema; None for all else."""
+        """Reads a sound event of the newest schema; gives None for other bytes."""
         newest = self.schemas.newest(f"{self.name}_event")
-        return event_reader(newest, self.aggregate.event_types)
+        return _event_reader(newest, self.aggregate.event_types)
 
     @cached_property
     def event_writer(self) -> EventWriter:
@@ -78,7 +70,7 @@ class AggregateContext:
 
     @cached_property
     def state_schema(self) -> Any:
-        """The Avro schema of its state, which no schema file has."""
+        """The Avro schema of its state, for snapshots."""
         return RecordSchema("snapshot", {}).record(self.aggregate.state)
 
     @cached_property
@@ -93,25 +85,17 @@ class AggregateContext:
 
     @cached_property
     def validated_state(self) -> Callable[[Any], Any]:
-        """Return a state of these fields; raises for what its class does not allow."""
+        """Makes a state of fields; raises for what its class does not allow."""
         validate: Callable[[Any], Any] = self.aggregate.state.__pydantic_validator__.validate_python
         return validate
 
     def event_type(self, fullname: str) -> type[Event]:
-        """Return the class of an event by its full name in Avro.
-
-        Raises:
-            KeyError: There is none.
-        """
+        """Return the class of an event by its full name in Avro; raises `KeyError`."""
         return self.aggregate.event_types[fullname.rpartition(".")[2]]
 
 
 class Catalog:
-    """The aggregates of one application, each with its codecs.
-
-    Args:
-        application: Of which.
-    """
+    """The aggregates of one application, each with its codecs."""
 
     def __init__(self, application: Application) -> None:
         self.application = application
@@ -122,11 +106,7 @@ class Catalog:
         }
 
     def __getitem__(self, aggregate_type: str) -> AggregateContext:
-        """Return one aggregate.
-
-        Raises:
-            UnknownAggregateError: The application does not declare it.
-        """
+        """Return one aggregate; raises `UnknownAggregateError`."""
         found = self._contexts.get(aggregate_type)
         return found or self._contexts[self.application.aggregate(aggregate_type).name]
 
@@ -134,19 +114,36 @@ class Catalog:
         return iter(self._contexts.values())
 
     def of(self, kind: type[Message]) -> AggregateContext:
-        """Return the aggregate that has this class among its commands or events.
-
-        Raises:
-            LookupError: None has.
-        """
+        """Return the aggregate of a command or event; raises `LookupError`."""
         return self._contexts[self.application.aggregate_of(kind)]
 
 
 @lru_cache(maxsize=16)
 def catalog_of(application: Application) -> Catalog:
-    """Return the catalog of an application; that of the same one is not made again.
-
-    It depends on nothing but the application and its committed schema files, so nothing empties
-    this cache.
-    """
+    """Return the catalog of an application. Nothing empties this cache: the files are committed."""
     return Catalog(application)
+
+
+def _event_reader(
+    newest: SchemaVersion, event_types: Mapping[str, type[Event]]
+) -> Callable[[bytes], RecordedEvent | None]:
+    """Return what reads a sound event of the newest schema, and gives None for other bytes."""
+    if [field["name"] for field in newest.schema["fields"]] != [*RecordedEvent._fields]:
+        raise TypeError(f"the fields of {newest.subject} are not those of RecordedEvent")
+    read = row_reader(newest.schema, {"source": Source})
+    prefix, new, namespace = prefix_of(newest), tuple.__new__, newest.schema["namespace"]
+    classes = {f"{namespace}.{name}": kind for name, kind in event_types.items()}
+
+    def event(value: bytes) -> RecordedEvent | None:
+        if not value.startswith(prefix):
+            return None
+        try:
+            (*fields, (name, payload)), end = read(value, HEADER_BYTES)
+        except Exception:
+            return None
+        if end != len(value):
+            return None
+        checked = classes[name].model_validate(payload)
+        return new(RecordedEvent, (*fields, checked))
+
+    return event

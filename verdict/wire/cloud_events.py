@@ -1,7 +1,6 @@
-"""Kafka headers of what verdict writes, as few as others need; all else is in the value.
+"""Kafka headers of what verdict writes: the mandatory ones of CloudEvents 1.0, in binary mode.
 
-Events and letters are CloudEvents 1.0 (Kafka binding, binary mode) with the attributes that are
-mandatory: to produce ten headers takes longer than to produce all else of a record.
+They are few because ten headers take longer to produce than the rest of a record.
 """
 
 from functools import lru_cache
@@ -14,11 +13,11 @@ from verdict.wire.headers import NUL, Headers, joined
 CONTENT_TYPE = "application/avro"
 DEAD_LETTER = "verdict.DeadLetter"
 TRACE = "traceparent"
-HERE = "{}"  # no id, name or topic holds it
+HERE = "{}"  # no id, name or topic contains it
 
 
 def event_headers(event: RecordedEvent) -> Headers:
-    """Return the headers of an event: its id and type can be read without decoding it."""
+    """Return the headers of an event."""
     name = f"verdict.{event.aggregate_type}.{type(event.payload).__name__}"
     headers = _cloud_event(event.event_id, name, f"/{event.source.topic}")
     if event.traceparent:
@@ -28,7 +27,7 @@ def event_headers(event: RecordedEvent) -> Headers:
 
 @lru_cache(maxsize=4096)
 def event_header_parts(aggregate_type: str, name: str, topic: str) -> tuple[str, str]:
-    """Return the headers of an event without a trace as one text, cut where its id stands."""
+    """Return the headers of an event without a trace as one text, cut at its id."""
     headers = _cloud_event(HERE, f"verdict.{aggregate_type}.{name}", f"/{topic}")
     before, _, behind = joined(headers).partition(HERE)
     return before, behind
@@ -40,7 +39,7 @@ def trace_text(traceparent: str | None) -> str:
 
 
 def dead_letter_headers(letter: DeadLetter, attempt: int | None = None) -> Headers:
-    """Return the headers of a dead letter; its id is the place of what it holds."""
+    """Return the headers of a dead letter; its id is the position of the record in it."""
     topic = letter.source.topic
     headers = _cloud_event(str(letter.source), DEAD_LETTER, f"/{topic}/DeadLetter")
     if attempt is None:

@@ -7,6 +7,7 @@ from functools import cache
 from io import BytesIO
 from typing import Any
 
+from verdict.model.message import Fields
 from verdict.wire.avro.reader import Reader, avro_reader
 from verdict.wire.avro.writer import avro_writer
 from verdict.wire.schemas.files import ENGINE, FIRST_FREE_ID, SchemaFiles, SchemaVersion
@@ -16,16 +17,11 @@ HEADER_BYTES = 5
 
 
 class DecodeError(ValueError):
-    """These bytes are no record of the wanted kind; the message says what is wrong with them."""
+    """Bytes are no record of the wanted kind; the message says why."""
 
 
 class Codec:
-    """Writes the newest schema of one subject and reads all its versions.
-
-    Args:
-        subject: The name of a schema in the files, for example `order_event`.
-        schemas: The files.
-    """
+    """Writes the newest schema of a subject, such as `order_event`, and reads all its versions."""
 
     def __init__(self, subject: str, schemas: SchemaFiles) -> None:
         self._subject = subject
@@ -37,15 +33,19 @@ class Codec:
         self._read = avro_reader(self._newest.schema)
 
     def encode(self, record: object) -> bytes:
-        """Return the framed bytes of an object with the attributes that the schema names.
+        """Return the framed bytes of an object with the attributes of the schema.
 
         Raises:
             ValueError, TypeError, LookupError, AttributeError: It does not fit the schema.
         """
         return self._prefix + self._write(record)
 
-    def decode(self, value: bytes, *, newer: bool = False) -> dict[str, Any]:
-        """Return the fields of a framed record; a choice of records comes back as (name, fields).
+    def decode(self, value: bytes, *, newer: bool = False) -> Fields:
+        """Return the fields of a framed record; a union of records becomes (name, fields).
+
+        Args:
+            value: The bytes.
+            newer: Whether a schema of a newer verdict is read as far as it is known here.
 
         Raises:
             DecodeError: Another kind of record, an unknown schema, or damaged bytes.
@@ -57,18 +57,18 @@ class Codec:
             read = self._reader_of(written)
         try:
             fields, end = read(value, HEADER_BYTES)
-        except Exception as error:  # any failure here is the fault of bytes that anyone may send
+        except Exception as error:  # any failure is the fault of bytes, which anyone may send
             raise DecodeError(
                 f"Avro body does not fit schema {written.id} ({self._subject} "
                 f"v{written.version}): {type(error).__name__} {error}"[:500]
             ) from error
         if (rest := len(value) - end) and not ahead:
             raise DecodeError(f"{rest} bytes are left over behind the {self._subject} record")
-        assert isinstance(fields, dict)  # the top level of every schema of ours is a record
+        assert isinstance(fields, dict)  # each of our schemas is a record
         return fields
 
     def _is_ahead(self, value: bytes) -> bool:
-        """Whether it has an id of the engine that was given after the one that is known here."""
+        """Return whether the schema id is a newer one of the engine."""
         if (
             value[:1] != MAGIC
             or not self._newest.id < (schema_id := schema_id_of(value)) < FIRST_FREE_ID
@@ -77,7 +77,7 @@ class Codec:
         return schema_id not in self._schemas.subjects
 
     def _reader_of(self, written: SchemaVersion) -> Reader:
-        """Return what reads bytes of an older schema as one of the newest would be."""
+        """Return what reads bytes of an older schema as the newest."""
         if (found := self._older.get(written.id)) is None:
             found = self._older[written.id] = _older_reader(written, self._newest)
         return found
@@ -96,25 +96,25 @@ class Codec:
 
 
 def prefix_of(version: SchemaVersion) -> bytes:
-    """Return the bytes before each record that is written with this schema."""
+    """Return the first bytes of each record of this schema."""
     return MAGIC + version.id.to_bytes(4, "big")
 
 
 def schema_id_of(value: bytes) -> int:
-    """Return the id of the schema that a framed record was written with."""
+    """Return the schema id of a framed record."""
     return int.from_bytes(value[1:HEADER_BYTES], "big")
 
 
 @cache
 def engine_codec(subject: str) -> Codec:
-    """Return the codec of what every application has on its topics, such as `response`."""
+    """Return the codec of a record of the engine, such as `response`."""
     return Codec(subject, ENGINE)
 
 
 def _older_reader(written: SchemaVersion, newest: SchemaVersion) -> Reader:
-    import fastavro  # which nobody else waits for
+    import fastavro  # slow to load
 
-    # without logical types: times stay integers, which is much faster
+    # without logical types times stay integers, which is much faster
     theirs, ours = (fastavro.parse_schema(_plain(one.schema)) for one in (written, newest))
     has_optional = optional_record(written.schema)
     choices = {} if not has_optional else _without_choice(theirs)
@@ -136,7 +136,7 @@ def _older_reader(written: SchemaVersion, newest: SchemaVersion) -> Reader:
 
 
 def _without_choice(schema: Any) -> dict[str, str]:
-    """Return field → the record's name where a union has one record and fastavro leaves it out."""
+    """Return field → the name of the record in a union of one, which fastavro leaves out."""
     return {
         field["name"]: field["type"][0]["name"]
         for field in schema["fields"]
@@ -145,7 +145,7 @@ def _without_choice(schema: Any) -> dict[str, str]:
 
 
 def optional_record(schema: Any) -> bool:
-    """Tell whether somewhere in `schema` there is a record or nothing: then no name is needed."""
+    """Return whether `schema` has an optional record somewhere: it comes without its name."""
     if isinstance(schema, dict):
         return any(optional_record(schema.get(part)) for part in ("type", "items", "values")) or (
             any(optional_record(field["type"]) for field in schema.get("fields", ()))

@@ -1,4 +1,4 @@
-"""A record that could not be handled, kept with its bytes."""
+"""The value of a dead letter of verdict."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,11 @@ from verdict.model.source import Source
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
-    """What arrived and why it could not be handled.
+    """A record that could not be processed, and why.
 
-    `bytes` is the whole value up to the command limit, else its beginning (and then it cannot be
-    replayed); `length` and `sha256` are of the whole value. `key` is the record's key as it was, up
-    to the longest aggregate id; of a longer one its beginning, and then `key_length` and
-    `key_sha256` are of the whole key, and it cannot be replayed either.
+    `bytes` is the value, or the beginning of one over the limit; `length` and `sha256` are those of
+    the whole value. `key` is the key, or the beginning of one that is longer than any aggregate id;
+    then `key_length` and `key_sha256` describe the whole key. A cut record cannot be replayed.
     """
 
     source: Source

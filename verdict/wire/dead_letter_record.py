@@ -43,8 +43,8 @@ Pairs = tuple[tuple[str, bytes | None], ...]
 class DeadLetterRecord:
     """A record on `dead-letters`.
 
-    `timestamp` is Kafka's, in epoch milliseconds; `attempt` counts the retries so far; `unfit` says
-    why it cannot go back as it was, when it is not whole here.
+    `timestamp` is Kafka's in epoch milliseconds, and `attempt` the number of retries so far. If the
+    record is not whole here, `unfit` says why it cannot be replayed.
     """
 
     source: Source
@@ -56,10 +56,10 @@ class DeadLetterRecord:
     unfit: str | None = None
 
     def header(self, name: str) -> bytes | None:
-        """Return the last header of that name; None when there is none, or it has no value."""
+        """Return the value of the last header of this name, if there is one."""
         return next((value for found, value in reversed(self.headers) if found == name), None)
 
 
 def dead_letter_id(source: Source) -> str:
-    """Return the id of the letter at a place, which is its `retry_id` on the way out."""
+    """Return the id of the dead letter at a position, its `retry_id`."""
     return str(uuid5(NAMESPACE, f"{source.topic}\0{source.partition}\0{source.offset}"))

@@ -1,7 +1,4 @@
-"""What is said of an exception in an application's code: never what fields hold, and where it was.
-
-Who reads it may not see what is personal, and whoever mends the code was not there.
-"""
+"""The text about an exception in an application's code: never values of fields, and its place."""
 
 import os
 import re
@@ -20,17 +17,17 @@ ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 TEXT_CHARS = 500
 
 
-def told(error: Exception) -> str:
-    """Return its type, what is wrong, and the place in the application's files."""
+def error_text(error: Exception) -> str:
+    """Return its type, its message, and the place in the application's files."""
     return f"{kind_and_text(error)}{place_of(error.__traceback__)}"
 
 
 def described(error: Exception, *, anywhere: bool = False) -> str:
-    """Return what a record says of a bug, the same in a replay: no addresses, and not too long.
+    """Return the text about a bug for a record: short, and the same in a replay.
 
     Args:
-        error: What was raised.
-        anywhere: Whether the place may be in verdict if no file of the application is on the way.
+        error: The exception.
+        anywhere: Whether the place may be in verdict if the application is not in the traceback.
     """
     text, place = kind_and_text(error), place_of(error.__traceback__)
     ours = [one for one in _frames(error.__traceback__) if Path(one[0]).is_relative_to(OURS)]
@@ -40,13 +37,13 @@ def described(error: Exception, *, anywhere: bool = False) -> str:
 
 
 def storable(text: object, most: int = TEXT_CHARS) -> str:
-    """Return the text as Avro and every database can hold it."""
+    """Return a text that Avro and every database can store."""
     escaped = str(text).replace("\0", "\\0").encode(errors="backslashreplace").decode()
     return escaped[:most]
 
 
 def kind_and_text(error: Exception) -> str:
-    """Return its type and what is wrong; of fields the names, and not what they hold."""
+    """Return its type and its message, with the names of fields but not their values."""
     try:
         text = problems(error) if isinstance(error, ValidationError) else str(error)
     except Exception as broken:
@@ -55,16 +52,16 @@ def kind_and_text(error: Exception) -> str:
 
 
 def problems(error: ValidationError, whole: str = "") -> str:
-    """Return which fields are wrong, and why, and not what they hold; `whole` names all of it."""
+    """Return which fields are wrong and why, without values; `whole` names the whole."""
     found = error.errors(include_url=False, include_input=False, include_context=False)
     named = ((".".join(map(str, one["loc"])) or whole, one["msg"]) for one in found)
     return "; ".join(": ".join(filter(None, one)) for one in named)
 
 
 def place_of(traceback: TracebackType | None) -> str:
-    """Return ` (FILE, line N)`: where it was raised, in the innermost file of the application.
+    """Return ` (FILE, line N)` of the innermost file of the application.
 
-    Files of installed packages are shown if there is no other one, as an application may be one.
+    An application may be an installed package, so these count if there is no other file.
     """
     frames = [*_outside_of_verdict(traceback)]
     own = [one for one in frames if not _is_installed(one[0])]
@@ -91,6 +88,6 @@ def _is_installed(file: str) -> bool:
 
 
 def _as_imported(file: str) -> str:
-    """Return a file as from the folder from which it is imported: hosts have it at other places."""
+    """Return the path of a file within its folder on `sys.path`, which differs between hosts."""
     roots = (Path(root) for root in sys.path if root and Path(file).is_relative_to(root))
     return min((str(Path(file).relative_to(root)) for root in roots), key=len, default=file)

@@ -1,6 +1,8 @@
-"""Kafka headers as one text: what a column of a table, and a digest, can hold.
+"""Kafka headers as one text for columns and digests, and the header for replies.
 
-Names and values stand in turn with a NUL between them, which no id, name or time of ours holds.
+A NUL, which no id, name or time of ours contains, separates names and values. A sender names itself
+in the header `reply_to`, by 1 to 128 bytes of its own. The topic of replies then gets a copy of the
+response, without headers and with this name as key.
 """
 
 from collections.abc import Mapping
@@ -11,13 +13,22 @@ NUL = "\0"
 
 
 def joined(headers: Mapping[str, str]) -> str:
-    """Return headers, none of which holds a NUL, as one text."""
+    """Return headers without a NUL as one text."""
     return NUL.join(chain.from_iterable(headers.items()))
 
 
 def pairs(text: str) -> list[tuple[str, str | bytes | None]]:
-    """Return the headers in a text of `joined`, typed as Kafka's client takes them."""
+    """Return the headers of a text of `joined`, for Kafka's client."""
     if not text:
         return []
     parts = iter(text.split(NUL))
     return list(zip(parts, parts, strict=True))
+
+
+REPLY_TO = "reply_to"
+REPLY_TO_BYTES = 128
+
+
+def reply_name(header: bytes | None) -> bytes | None:
+    """Return the valid reply name in a header, or None."""
+    return header if header and len(header) <= REPLY_TO_BYTES else None

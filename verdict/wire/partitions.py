@@ -1,12 +1,13 @@
-"""Partitions of topics, and stretches of offsets in them."""
+"""Partitions of topics, ranges of offsets, and the partition of a key."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from struct import Struct
 from typing import NamedTuple, Protocol
 
 
 class InPartition(Protocol):
-    """What lies in a partition, or is told of one."""
+    """Something in a partition."""
 
     @property
     def topic(self) -> str: ...
@@ -22,7 +23,7 @@ class TopicPartition(NamedTuple):
 
     @classmethod
     def of(cls, one: InPartition) -> "TopicPartition":
-        """Return the partition of a record, or of what else is told of one."""
+        """Return the partition of a record."""
         return cls(one.topic, one.partition)
 
     def __str__(self) -> str:
@@ -31,10 +32,7 @@ class TopicPartition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OffsetRange:
-    """The offsets of a batch in one partition: from `start` up to, and without, `end`.
-
-    Not every offset holds a record, as Kafka's own control records take offsets too.
-    """
+    """The offsets from `start` to before `end`; Kafka's control records take offsets too."""
 
     start: int
     end: int
@@ -44,7 +42,7 @@ Spans = Mapping[TopicPartition, OffsetRange]
 
 
 def halves(spans: Spans) -> list[dict[TopicPartition, OffsetRange]]:
-    """Return what comes first of `spans` and what comes then, about half of the offsets each."""
+    """Return the first and the second half of these offsets."""
     if all(span.end - span.start <= 1 for span in spans.values()):
         places = sorted(place for place, span in spans.items() if span.end > span.start)
         parts = places[: len(places) // 2], places[len(places) // 2 :]
@@ -57,3 +55,27 @@ def halves(spans: Spans) -> list[dict[TopicPartition, OffsetRange]]:
         if span.end > middle:
             then[place] = OffsetRange(middle, span.end)
     return [first, then]
+
+
+M = 0x5BD1E995
+SEED = 0x9747B28C
+WORD = 0xFFFFFFFF
+WORDS = Struct("<I").iter_unpack
+
+
+def murmur2(key: bytes) -> int:
+    """Return the unsigned 32-bit hash of Kafka's `Utils.murmur2` and librdkafka's `rd_murmur2`."""
+    whole = len(key) & ~3
+    result = SEED ^ len(key)
+    for (word,) in WORDS(key[:whole]):
+        mixed = word * M & WORD
+        result = (result * M ^ (mixed ^ mixed >> 24) * M) & WORD
+    if rest := key[whole:]:
+        result = (result ^ int.from_bytes(rest, "little")) * M & WORD
+    result = (result ^ result >> 13) * M & WORD
+    return result ^ result >> 15
+
+
+def partition_of(key: bytes, partitions: int) -> int:
+    """Return the partition of a key, as Java's and our producers choose it."""
+    return (murmur2(key) & 0x7FFFFFFF) % partitions

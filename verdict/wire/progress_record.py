@@ -7,7 +7,7 @@ from verdict.model.message import Hash
 
 @dataclass(frozen=True, slots=True)
 class ShardState:
-    """Where the log of one shard's state ends: its last entry, and the digest of all up to it."""
+    """The end of the log of a shard's state: its last entry, and the digest up to it."""
 
     sequence: int
     digest: Hash
@@ -17,18 +17,13 @@ class ShardState:
 class ProgressRecord:
     """How far a query has published, written in the same transaction as its output.
 
-    `offsets` maps topic to next offset by partition; a partition that is missing counts as 0.
-    `generation` grows with every recovery, `batch_id` is -1 before the first batch of one.
-    `owner` is the process that may write; `digest` fingerprints the batch's output, so that a
-    replay can prove that it computed the same.
-
-    `cluster_id` and `topic_ids` (topic → id) are Kafka's own: a topic that was deleted and made
-    again has another one. `shard_states` has an entry for each shard, in their order, with the
-    sequence 0 of an empty one and -1 as long as nobody knows. All three are empty in a
-    progress record that was written before they were known; of a query without state it always is.
-
-    `left` has the offsets of topics that are no inputs any more: where the query goes on when one
-    comes back.
+    `offsets` maps a topic to its next offsets by partition; a missing partition counts as 0.
+    `generation` grows with every recovery, and `batch_id` is -1 before its first batch. `owner` is
+    the process that may publish. `digest` is that of the batch's output: a replay must compute the
+    same. `cluster_id` and `topic_ids` (topic → id) are Kafka's: a recreated topic has another id.
+    `shard_states` has one entry per shard in their order, with sequence 0 for an empty one and -1
+    for an unknown one; it is empty for a query without state. `left` has the offsets of topics that
+    are no inputs any more, in case one comes back.
     """
 
     query: str
@@ -47,5 +42,5 @@ class ProgressRecord:
 
     @property
     def read(self) -> dict[str, list[int]]:
-        """How far each topic was read, those that are left too."""
+        """The next offsets of all topics, former inputs included."""
         return self.left | self.offsets

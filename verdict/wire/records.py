@@ -1,18 +1,18 @@
-"""What verdict writes, to bytes and back: events, responses, rejections, dead letters, progress."""
+"""Records of verdict to bytes and back."""
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import ValidationError
 
+from verdict.model.command import LifeCycle
 from verdict.model.command_envelope import Expectation
-from verdict.model.life_cycle import LifeCycle
-from verdict.model.message import Event
+from verdict.model.message import Event, Fields
 from verdict.model.reason import Reason
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
-from verdict.wire.avro.primitives import write_bytes
+from verdict.wire.avro.writer import write_bytes
 from verdict.wire.catalog import AggregateContext
 from verdict.wire.codec import HEADER_BYTES, DecodeError, engine_codec, prefix_of
 from verdict.wire.dead_letter import DeadLetter
@@ -47,13 +47,13 @@ def encode(record: Response | Rejection | DeadLetter | SkipRecord | ProgressReco
 
 
 def rejected_with(response: bytes, command: bytes) -> bytes:
-    """Return the rejection of a response: the same fields, and the bytes of the command."""
+    """Return the rejection of a response: its bytes, and those of the command."""
     prefix = prefix_of(ENGINE.newest(SUBJECTS[Rejection]))
     return prefix + response[HEADER_BYTES:] + write_bytes(command)
 
 
 def decode(kind: type[Record], value: bytes) -> Record:
-    """Return the record of `kind` in `value`, whichever version of its schema wrote it.
+    """Return the record of `kind` in `value`, of any version of its schema.
 
     Raises:
         DecodeError: The bytes are something else, or damaged.
@@ -61,8 +61,8 @@ def decode(kind: type[Record], value: bytes) -> Record:
     return _made(kind, engine_codec(SUBJECTS[kind]).decode(value))
 
 
-def response_fields(value: bytes) -> dict[str, Any]:
-    """Return the fields of a response as Avro has them, for whoever needs no object.
+def response_fields(value: bytes) -> Fields:
+    """Return the fields of a response as Avro has them, for callers that need no object.
 
     Raises:
         DecodeError: The bytes are something else, or damaged.
@@ -71,15 +71,14 @@ def response_fields(value: bytes) -> dict[str, Any]:
     for name, members in NAMED:
         text = found[name]
         if text.__class__ is str and text not in members:
-            _made(Response, found)  # which finds the words for it
+            _made(Response, found)  # raises with a message
     return found
 
 
 def decode_response(value: bytes) -> Response:
-    """Return the response in `value`; of one that a newer verdict wrote, what is known here.
+    """Return the response in `value`; of a newer verdict the part that is known here.
 
-    Whoever waits for responses may be older than the service that answers: their schema only ever
-    grows at its end.
+    A client may be older than the service: the schema of responses only grows at its end.
 
     Raises:
         DecodeError: The bytes are something else, or damaged.
@@ -97,26 +96,26 @@ def decode_event(context: AggregateContext, value: bytes) -> RecordedEvent:
 
     Raises:
         DecodeError: The bytes are no event of the aggregate, or damaged.
-        ValidationError: The event breaks the rules that its class states today.
+        ValidationError: Today's class of the event does not allow its fields.
     """
     if (sound := context.read_event(value)) is not None:
         return sound
-    # of an older schema; or the codec has the words for what is wrong
+    # of an older schema, or wrong: then the codec raises
     found = context.events.decode(value)
     name, payload = found["payload"]
     return _around(found, context.event_type(name).model_validate(payload))
 
 
 def event_around(context: AggregateContext, payload: Event, value: bytes) -> RecordedEvent:
-    """Return the event in `value`, which was written of `payload` by this process."""
+    """Return the event in `value`, which this process wrote of `payload`."""
     return _around(context.events.decode(value), payload)
 
 
-def _around(found: dict[str, Any], payload: Event) -> RecordedEvent:
+def _around(found: Fields, payload: Event) -> RecordedEvent:
     return RecordedEvent(**found | {"payload": payload, "source": Source(**found["source"])})
 
 
-def _made(kind: type[Record], found: dict[str, Any]) -> Record:
+def _made(kind: type[Record], found: Fields) -> Record:
     if "source" in found:
         found["source"] = Source(**found["source"])
     if kind is Response and _named(found):
@@ -135,7 +134,7 @@ def _made(kind: type[Record], found: dict[str, Any]) -> Record:
         ) from error
 
 
-def _name_kind(found: dict[str, Any]) -> None:
+def _name_kind(found: Fields) -> None:
     """Give a decision its kind and its aggregate as their classes.
 
     Raises:
@@ -149,16 +148,13 @@ def _name_kind(found: dict[str, Any]) -> None:
         found["aggregate"] = DamagedAggregate(**found["aggregate"])
 
 
-def _named(found: dict[str, Any]) -> bool:
-    """Give the texts in a response that stand for something their classes; tell whether all have.
-
-    All else is as its class asks for, since Avro could read it.
-    """
+def _named(found: Fields) -> bool:
+    """Replace texts of a response by their enums; return False if one is unknown."""
     try:
         for name, members in NAMED:
             text = found[name]
             if text.__class__ is str:
                 found[name] = members[text]
-    except KeyError:  # of a newer release, or of nobody
+    except KeyError:  # of a newer release
         return False
     return True

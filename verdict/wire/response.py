@@ -1,14 +1,15 @@
-"""The answer to a command, and what is kept of a refused one."""
+"""The outcome of a command: the response, and the rejection that auditors read."""
 
 from base64 import b64encode
 from enum import StrEnum
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
+from verdict.model.command import LifeCycle
 from verdict.model.command_envelope import Expectation
-from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import (
+    Fields,
     Hash,
     OpenEnum,
     TimestampMillis,
@@ -26,7 +27,7 @@ class Status(StrEnum):
     ACCEPTED = "ACCEPTED"
     REJECTED = "REJECTED"
 
-    __hash__ = str.__hash__  # that of an enum is Python's, and asked for with each response
+    __hash__ = str.__hash__  # an enum's own is slower, and each response needs it
 
 
 def _base64(value: bytes) -> str:
@@ -34,7 +35,7 @@ def _base64(value: bytes) -> str:
 
 
 Details = dict[str, int | str]
-Time = Annotated[  # whatever Kafka says: what lies there must stay readable
+Time = Annotated[  # any number: what is in Kafka must stay readable
     int, BeforeValidator(epoch_millis), TimestampMillis(), PlainSerializer(iso_time, str, "json")
 ]
 
@@ -42,16 +43,13 @@ Time = Annotated[  # whatever Kafka says: what lies there must stay readable
 class Response(BaseModel):
     """The outcome of one command record; every readable command gets exactly one.
 
-    `from_version` and `to_version` are the aggregate's versions before and after, equal when an
-    accepted command changed nothing. `last_hash` is the SHA-256 of the event record that is
-    the aggregate's last one after the command, empty before the first: hashes inside the events
-    look backwards, so only this one tells of the last event. A command that could be accepted by no
-    aggregate (INVALID_COMMAND and UNKNOWN_TYPE) has no digest, versions, hash or state; older
-    responses have no hash either. `retriable` means that the same command id may be sent again. A
-    duplicate repeats the original outcome with its own `source`, `correlation_id` and `actor`.
+    `from_version` and `to_version` are equal if an accepted command changed nothing. `last_hash` is
+    the SHA-256 of the aggregate's last event record after the command, empty if there is none. A
+    rejection with INVALID_COMMAND or UNKNOWN_TYPE has no digest, versions, hash or state. If
+    `retriable`, the same command id may be sent again. A duplicate repeats the original outcome
+    with its own `source`, `correlation_id` and `actor`.
 
-    `model_dump_json` gives what `verdict send --json` prints, times in ISO 8601 and hashes in
-    hexadecimal, and `model_validate_json` reads it.
+    `model_dump_json` gives the output of `verdict send --json`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -81,19 +79,15 @@ class Response(BaseModel):
     actor: str | None = None
 
     @classmethod
-    def trusted(cls, fields: dict[str, Any]) -> Self:
-        """Return one whose fields, all of them, are right by construction; nothing is looked at.
-
-        Args:
-            fields: The response has this dict from now on.
-        """
+    def trusted(cls, fields: Fields) -> Self:
+        """Return a response of fields that are right by construction; it owns this dict now."""
         return made_of(cls, fields)
 
     def raise_for_rejection(self) -> Self:
-        """Return the response itself when the command was accepted.
+        """Return the response if the command was accepted.
 
         Raises:
-            CommandRejectedError: It was refused.
+            CommandRejectedError: The command was rejected.
         """
         if self.status is Status.REJECTED:
             raise CommandRejectedError(self)
@@ -101,16 +95,16 @@ class Response(BaseModel):
 
 
 class Rejection(Response):
-    """A refused command, once per rejection, with the bytes that were sent."""
+    """A rejected command with its bytes."""
 
     command_bytes: Annotated[bytes, PlainSerializer(_base64, str, "json")]
 
 
 class CommandRejectedError(Exception):
-    """A command was refused; `response` says by which check, and what is instead."""
+    """A command was rejected; `response` says why."""
 
     def __init__(self, response: Response) -> None:
-        super().__init__(response)  # what it is made of again, so that it can be pickled
+        super().__init__(response)  # so that it can be pickled
         self.response = response
 
     def __str__(self) -> str:

@@ -1,12 +1,13 @@
-"""What an operator decided about records or an aggregate, on the skips topic."""
+"""Decisions of operators on the skips topic, and the ranges of offsets that readers skip."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated
 
 from verdict.model.message import Instant, OpenEnum
 from verdict.model.source import Source
+from verdict.wire.partitions import OffsetRange, TopicPartition
 
 
 class Kind(StrEnum):
@@ -30,15 +31,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DamagedAggregate:
-    """An aggregate with a damaged history.
-
-    Args:
-        aggregate_type: Of the aggregate.
-        aggregate_id: Its id.
-        version: The first version that is damaged.
-        last_version: The greatest version that is known of.
-        error: What is wrong.
-    """
+    """An aggregate with a damaged history: its first damaged and its greatest known version."""
 
     aggregate_type: str
     aggregate_id: str
@@ -48,7 +41,6 @@ class DamagedAggregate:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Type and id."""
         return self.aggregate_type, self.aggregate_id
 
     def __str__(self) -> str:
@@ -57,11 +49,10 @@ class DamagedAggregate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkipRecord:
-    """A decision with who made it, why and when.
+    """A decision with its operator, reason and time.
 
-    `source` is the first record that it is about, and `until_offset` the offset
-    after the last one. A decision about a quarantine names the aggregate; its source is where the
-    damage shows.
+    It is about the records from `source` to before `until_offset`. One about a quarantine names the
+    aggregate; its source is the position of the damage.
     """
 
     source: Source
@@ -74,7 +65,7 @@ class SkipRecord:
 
 
 Quarantines = Mapping[tuple[str, str], SkipRecord]
-"""By aggregate type and id, the decision by which an aggregate is quarantined now."""
+"""(Aggregate type, id) → the decision that quarantined it."""
 
 
 def active_quarantines(decisions: Iterable[SkipRecord]) -> Quarantines:
@@ -88,3 +79,56 @@ def active_quarantines(decisions: Iterable[SkipRecord]) -> Quarantines:
         elif one.kind is Kind.LIFTED:
             active.pop(one.aggregate.key, None)
     return active
+
+
+@dataclass(frozen=True)
+class SkippedRanges:
+    """The skipped ranges of offsets by partition."""
+
+    spans: Mapping[TopicPartition, tuple[OffsetRange, ...]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(decided: Iterable[tuple[str, int, int, int]]) -> "SkippedRanges":
+        """Return the ranges of (topic, partition, first offset, offset after the last)."""
+        spans: dict[TopicPartition, tuple[OffsetRange, ...]] = {}
+        for topic, partition, offset, until in decided:
+            place = TopicPartition(topic, partition)
+            spans[place] = (*spans.get(place, ()), OffsetRange(offset, until))
+        return SkippedRanges(spans)
+
+    def holds(self, topic: str, partition: int, offset: int) -> bool:
+        """Return whether a position is skipped."""
+        if not self.spans:
+            return False
+        spans = self.spans.get(TopicPartition(topic, partition), ())
+        return any(span.start <= offset < span.end for span in spans)
+
+    def count(self, place: TopicPartition, wanted: OffsetRange) -> int:
+        """Return how many offsets of a range are skipped."""
+        reached = count = 0
+        for span in sorted(self.spans.get(place, ()), key=lambda span: span.start):
+            start = max(span.start, wanted.start, reached)
+            reached = max(start, min(span.end, wanted.end))
+            count += reached - start
+        return count
+
+    def reached(self, place: TopicPartition, wanted: OffsetRange) -> int:
+        """Return the first offset of a range that is not skipped."""
+        reached = wanted.start
+        for span in sorted(self.spans.get(place, ()), key=lambda span: span.start):
+            if span.start <= reached < span.end:
+                reached = span.end
+        return reached
+
+    def condition(self) -> str:
+        """Return the condition for skipped records in Spark's SQL."""
+        each = (
+            f"(topic = '{place.topic}' AND partition = {place.partition} "
+            f"AND offset >= {span.start} AND offset < {span.end})"
+            for place, spans in self.spans.items()
+            for span in spans
+        )
+        return " OR ".join(each) or "false"
+
+
+NOTHING_PASSED_OVER = SkippedRanges()

@@ -1,4 +1,4 @@
-"""Topics as data: every name, setting and default is spelled here once."""
+"""Topics as data: their names, settings and partitions."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -8,26 +8,21 @@ from verdict.model.application import Application
 
 FOREVER = "-1"
 OUTPUT_BYTES = 4 * 2**20  # an output may carry a whole command and more: twice Kafka's default
-# Of a command, of the events of one, and of what a dead letter keeps of a value. What a command
-# holds may lie in an output twice, as itself and in a header; the rest is for what is said of it.
+# of a command, of its events, and of the value in a dead letter: an output may contain a command
+# twice, as a value and in a header, and needs room for the rest
 LARGEST_BYTES = 3 * 2**19
-KEY_BYTES = 4 * 256  # the longest aggregate id in UTF-8; what is longer is nobody's id
-COMMAND_TOPIC_BYTES = 1_000_000  # what Kafka takes on a topic of commands unless told otherwise
+KEY_BYTES = 4 * 256  # the longest aggregate id in UTF-8
+COMMAND_TOPIC_BYTES = 1_000_000  # Kafka's default, which commands topics keep
 COMMAND_RETENTION = timedelta(days=30)
 REPLY_RETENTION = timedelta(hours=1)
 PARTITIONS = 4
-# Spark counts a time in microseconds and ends, for each reader and at each start, of a record whose
-# time does not fit; so none that Spark reads has a time of its sender's.
+# a sender's time that does not fit microseconds would end Spark's reader at each start
 OWN_TIME = {"message.timestamp.type": "LogAppendTime"}
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic; those of an aggregate are keyed by its id, so its records stay in one partition.
-
-    One that is not `ours` belongs to another team: it gets its partitions and settings when verdict
-    creates it, and is accepted as it is later.
-    """
+    """A topic. One that is not `ours` is created if it is missing, else accepted as it is."""
 
     name: str
     partitions: int
@@ -40,10 +35,10 @@ class Topics:
     """The topics of one deployment.
 
     Args:
-        application: Whose aggregates, notifications and inbound topics they are for.
+        application: The application.
         deployment: Names the progress topic and every transactional id.
-        prefix: Stands before every topic name.
-        partitions: Of each of an aggregate's four topics.
+        prefix: The beginning of every topic name.
+        partitions: The number of partitions of topics that need more than one.
     """
 
     application: Application
@@ -64,12 +59,12 @@ class Topics:
         return f"{self.prefix}{aggregate_type}.rejected"
 
     def beside(self, topic: str) -> list[str]:
-        """Return the four topics of the aggregate to which `topic` belongs."""
+        """Return the four topics of the aggregate of `topic`."""
         of = self.aggregate_of(topic)
         return [self.commands(of), self.events(of), self.responses(of), self.rejected(of)]
 
     def named(self, name: str) -> str:
-        """Return the topic that an application calls `name`."""
+        """Return the topic of this name in the application."""
         return f"{self.prefix}{name}"
 
     @property
@@ -82,12 +77,12 @@ class Topics:
 
     @property
     def states(self) -> list[str]:
-        """The topics on which others carry states."""
+        """The topics of states of other systems."""
         return [self.named(one.topic) for one in self.application.state_topics]
 
     @property
     def inbound(self) -> list[str]:
-        """The topics on which other systems write what becomes commands."""
+        """The topics of other systems whose records become commands."""
         return [self.named(one.topic) for one in self.application.inbound]
 
     @property
@@ -107,7 +102,7 @@ class Topics:
         return f"{self.prefix}owners"
 
     def transactional_id(self, name: str) -> str:
-        """Return under which name Kafka fences the former one of a part of this deployment."""
+        """Return the id by which Kafka fences an earlier process of a query."""
         return f"{self.prefix}{self.deployment}.{name}"
 
     def aggregate_of(self, topic: str) -> str:
@@ -119,9 +114,9 @@ class Topics:
         return [*map(self.commands, self.application.aggregate_types)]
 
     def outputs(self) -> dict[str, int]:
-        """Return the topics that verdict alone writes to, and to how many partitions of each.
+        """Return the topics that only verdict writes to, and to how many partitions of each.
 
-        Partitions that somebody adds later stay empty: else keys would move to others.
+        Partitions that are added later stay empty, because keys would move.
         """
         commands = self.every_commands()
         return {
@@ -131,12 +126,12 @@ class Topics:
         }
 
     def of_the_log(self) -> list[str]:
-        """Return all but the books that the deployment keeps for itself, and copies."""
+        """Return all topics except the deployment's own records and the copies of responses."""
         others = {self.progress, self.skips, self.owners, self.replies}
         return [topic.name for topic in self.all() if topic.name not in others]
 
     def all(self) -> Iterator[Topic]:
-        """Yield what must exist, with the settings that must hold."""
+        """Yield the topics that must exist, with their required settings."""
         for aggregate_type in self.application.aggregate_types:
             yield Topic(self.commands(aggregate_type), self.partitions, _commands())
             yield Topic(self.events(aggregate_type), self.partitions, _output())
@@ -186,7 +181,7 @@ def _replies() -> dict[str, str]:
 def _states() -> dict[str, str]:
     return {
         "cleanup.policy": "compact",
-        # who has read a state and then stood still for longer never learns that it was closed
+        # a reader that is later than this misses a deletion
         "delete.retention.ms": str(COMMAND_RETENTION // timedelta(milliseconds=1)),
         **OWN_TIME,
     }

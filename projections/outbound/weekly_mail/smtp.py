@@ -6,7 +6,7 @@ from contextlib import suppress
 from email.message import EmailMessage
 
 from projections.outbound.weekly_mail.smtp_server import SmtpServer
-from verdict import UnreachableError, VerdictError
+from verdict.errors import UnreachableError, VerdictError
 from verdict.projections import DeliveryDeferredError, DeliveryRefusedError
 
 TIMEOUT_S = 30  # for each answer of the server; the first mail takes about a dozen

@@ -6,7 +6,7 @@ from email.policy import SMTP
 from email.utils import formatdate
 
 from projections.outbound.weekly_mail.week import Week
-from verdict import iso_time
+from verdict.model import iso_time
 from verdict.projections import OutboxMessage
 
 HOST = "mail.verdict.invalid"  # belongs to nobody (RFC 2606), and is the same for each worker

@@ -10,7 +10,8 @@ from rich.console import Console
 from projections.outbound.weekly_mail.settings import MailSettings
 from projections.outbound.weekly_mail.week import Week, last_week, parse_week
 from projections.outbound.weekly_mail.worker import Report, run, wall_clock
-from verdict import iso_time, settings_of
+from verdict.cli import settings_of
+from verdict.model import iso_time
 
 app = typer.Typer(add_completion=False)
 

@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from verdict import VerdictError, iso_time
+from verdict.errors import VerdictError
+from verdict.model import iso_time
 
 WEEK = re.compile(r"(\d{4})-W(\d{2})", re.ASCII)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

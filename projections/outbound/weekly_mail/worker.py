@@ -12,7 +12,7 @@ from projections.outbound.weekly_mail.smtp import SmtpTransport
 from projections.outbound.weekly_mail.smtp_server import SmtpServer
 from projections.outbound.weekly_mail.text import write
 from projections.outbound.weekly_mail.week import Week
-from verdict import InvalidSettingsError
+from verdict.errors import InvalidSettingsError
 from verdict.projections import (
     DeliveryCounts,
     DeliveryRefusedError,

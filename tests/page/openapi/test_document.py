@@ -218,7 +218,7 @@ def test_every_error_is_a_problem(shown: TestClient, document: Any) -> None:
 
         assert (answer.status_code, told["status"]) == (status, status)
         assert answer.headers["content-type"] == "application/problem+json"
-        assert differences(document, {"$ref": f"{SCHEMAS}Problem"}, told) == []
+        assert differences(document, {"$ref": f"{SCHEMAS}ProblemDetails"}, told) == []
         assert told["title"]
         assert told["detail"]
 

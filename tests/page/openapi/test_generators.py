@@ -36,13 +36,13 @@ def test_a_client_in_python_imports_and_its_calls_are_understood(
     told = generators.with_packages(script, served, TOKEN, FLOW, LATE, path=tmp_path)
     assert json.loads(told) == {
         "state": ["OrderState", 10, "ACTIVE"],
-        "missing": ["Problem", 404, "Not Found"],
+        "missing": ["ProblemDetails", 404, "Not Found"],
         "history": ["InvoiceEventInvoiceRecorded"],
         "trace": "award_points",
         "why": ["VERSION_CONFLICT", "first"],
         "rows": [1, "PlaceOrder"],
         "again": True,
-        "letters": ["Problem", "DeadLetterRows"],
+        "letters": ["ProblemDetails", "DeadLetterRows"],
         "registry": "order.events-value",
         "sent": [401, 503],
     }

@@ -29,7 +29,7 @@ from verdict.adapters.kafka.errors import (
 from verdict.adapters.kafka.listing import list_topics
 from verdict.errors import UnreachableError, VerdictError
 from verdict.wire.partitions import OffsetRange, Spans, TopicPartition
-from verdict.wire.skips import NOTHING_PASSED_OVER
+from verdict.wire.skip_record import NOTHING_PASSED_OVER
 
 ANSWER_S = 5.0  # for each question, where nobody says how long all of it may take
 AT_ONCE = 1000  # records

@@ -15,7 +15,7 @@ from verdict.read_side.projections.builtin.archived_event import archived_event
 from verdict.streaming.event_log.record import PositionedEvent, RawRecord, event_in
 from verdict.wire.catalog import AggregateContext
 from verdict.wire.codec import schema_id_of
-from verdict.wire.schemas.compatibility import within
+from verdict.wire.schemas.checks import known_fields
 from verdict.write_side.decide.record import StoredEvent
 
 Whole = Mapping[str, Any]  # a row of `event_archive`, all of its columns
@@ -110,7 +110,10 @@ def _told_by(context: AggregateContext, content: StoredEvent, found: Any, wanted
     if written == now:
         return False
     for one in (written, now):
-        found, wanted = within(one.schema, name, found), within(one.schema, name, wanted)
+        found, wanted = (
+            known_fields(one.schema, name, found),
+            known_fields(one.schema, name, wanted),
+        )
     return bool(found == wanted)
 
 

@@ -6,7 +6,7 @@ from enum import IntFlag
 
 from verdict.model.source import Source
 from verdict.operations.audit.finding import Check, Finding
-from verdict.wire.skips import NOTHING_PASSED_OVER, SkippedRanges
+from verdict.wire.skip_record import NOTHING_PASSED_OVER, SkippedRanges
 
 
 class SeenOutcome(IntFlag):

@@ -12,8 +12,7 @@ from verdict.operations.inspect.history import Fields
 from verdict.wire.catalog import catalog_of
 from verdict.wire.codec import DecodeError
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.json import readable
-from verdict.wire.payload import readable_command
+from verdict.wire.json import readable, readable_command
 from verdict.wire.records import decode, decode_event
 from verdict.wire.response import Rejection, Response
 from verdict.wire.topics import Topics

@@ -11,7 +11,7 @@ from verdict.read_side.apply.batch import Delivery, UnreadableRecord
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.tables.blocked import AggregateKey, BlockedAggregate
 from verdict.wire.error_text import problems
-from verdict.wire.payload import payload_from, payload_json
+from verdict.wire.json import payload_from, payload_json
 
 MOST_BYTES = 1024 * 1024  # of a payload that somebody writes, as of those of a command's events
 

@@ -39,7 +39,7 @@ from verdict.read_side.tables import blocked, interventions, versions
 from verdict.read_side.tables.blocked import AggregateKey, BlockedAggregate
 from verdict.read_side.tables.interventions import Intervention, Kind
 from verdict.read_side.tables.versions import SettingsChangedError, SupersededError
-from verdict.wire.payload import payload_json
+from verdict.wire.json import payload_json
 
 
 class HeldAggregates:

@@ -17,7 +17,7 @@ from verdict.read_side.tables.dead_letter_status import WAITING
 from verdict.read_side.tables.dead_letters import intervention
 from verdict.wire.catalog import catalog_of
 from verdict.wire.codec import DecodeError
-from verdict.wire.payload import readable_command
+from verdict.wire.json import readable_command
 from verdict.wire.topics import Topics
 
 

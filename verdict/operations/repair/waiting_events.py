@@ -15,7 +15,7 @@ from verdict.read_side.apply.missing_events import ARCHIVE, archived_record
 from verdict.read_side.tables import blocked, interventions, versions
 from verdict.read_side.tables.interventions import Intervention
 from verdict.read_side.tables.version_state import VersionState
-from verdict.wire.payload import payload_json
+from verdict.wire.json import payload_json
 
 
 def every_waiting(connection: Connection, of_states: Collection[str]) -> Iterator[Facts]:

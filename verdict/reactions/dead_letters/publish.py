@@ -40,7 +40,7 @@ REFUSED = frozenset(
 )
 
 
-class Dispatch:
+class RetryPublisher:
     """Sends letters when they are due.
 
     Several may run on one PostgreSQL; each needs a transactional id of its own. SQLite has one.

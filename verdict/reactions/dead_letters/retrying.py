@@ -9,7 +9,7 @@ from verdict.adapters.kafka.reader import KafkaLog
 from verdict.reactions.dead_letters.clock import Clock
 from verdict.reactions.dead_letters.consume import DeadLetterConsumer
 from verdict.reactions.dead_letters.destinations import Destinations
-from verdict.reactions.dead_letters.publish import Dispatch
+from verdict.reactions.dead_letters.publish import RetryPublisher
 from verdict.reactions.dead_letters.row import RetryRules
 from verdict.reactions.dead_letters.steps import OnStep
 from verdict.streaming.exactly_once.failpoints import ignore_step
@@ -26,7 +26,7 @@ def build_retry(  # noqa: PLR0913
     allowed: Collection[str] = (),
     poll_s: float = 0.5,
     on_step: OnStep = ignore_step,
-) -> tuple[DeadLetterConsumer, Dispatch]:
+) -> tuple[DeadLetterConsumer, RetryPublisher]:
     """Return what takes letters from `dead-letters` into the table, and what sends them out of it.
 
     Each runs in a thread of its own.
@@ -43,7 +43,7 @@ def build_retry(  # noqa: PLR0913
     )
     intake = DeadLetterConsumer(engine, kafka, topics.dead_letters, rules, known[0])
     name = topics.transactional_id("dead-letters")
-    return intake, Dispatch(engine, kafka, name, known[1], clock, poll_s, on_step)
+    return intake, RetryPublisher(engine, kafka, name, known[1], clock, poll_s, on_step)
 
 
 def topic_names(kafka: KafkaConfig) -> frozenset[str]:

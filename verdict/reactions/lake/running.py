@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.local.lock import DataDirectoryLock
 from verdict.adapters.spark.location import local_path
-from verdict.model.lake_table import LakeTable
+from verdict.model.exchange import LakeTable
 from verdict.reactions.lake.stream import LETTER, lines
 from verdict.reactions.lake.table import LakeFolder, LakeSpan, position, require_rows
 from verdict.settings.settings import Settings

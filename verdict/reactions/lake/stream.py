@@ -9,10 +9,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from verdict.adapters.spark.gc import spare_imports
-from verdict.model.lake_table import LakeTable
+from verdict.model.exchange import LakeTable
 from verdict.streaming.queries.records import records_in
 from verdict.wire.catalog import AggregateContext
-from verdict.wire.error_text import told
+from verdict.wire.error_text import error_text
 from verdict.wire.records import decode_event, encode
 from verdict.wire.topics import OUTPUT_BYTES
 from verdict.write_side.decide.parse import CommandRecord, dead_letter
@@ -76,5 +76,5 @@ def rows_of(
             raise ValueError("it has no value, or one that was cut")
         return list(table.rows(decode_event(context, record.value), record.source))
     except Exception as error:  # a bug or tampering: the letter says where, the others go on
-        problem = f"no row for the lake: {told(error)}"
+        problem = f"no row for the lake: {error_text(error)}"
         return [{LETTER: encode(dead_letter(record, problem))}]

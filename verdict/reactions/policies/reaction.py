@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
-from verdict.model.inbound import Inbound, NoCommandError
-from verdict.model.notification import Notification
+from verdict.model.exchange import Inbound, NoCommandError, Notification
 from verdict.model.policy import Addressed, Policy, commands_of
 from verdict.model.recorded_event import RecordedEvent
 from verdict.wire.catalog import Catalog, catalog_of
@@ -14,9 +13,9 @@ from verdict.wire.cloud_events import dead_letter_headers, event_headers
 from verdict.wire.codec import HEADER_BYTES
 from verdict.wire.commands import encode_command
 from verdict.wire.dead_letter_record import RETRY_ATTEMPT, RETRY_ATTEMPTS, RETRY_POLICY, RETRY_TOPIC
-from verdict.wire.error_text import told
-from verdict.wire.exact_json import exact_json
+from verdict.wire.error_text import error_text
 from verdict.wire.headers import Headers, joined
+from verdict.wire.json_lines import exact_json
 from verdict.wire.records import decode_event, encode
 from verdict.wire.topics import COMMAND_TOPIC_BYTES, OUTPUT_BYTES, Topics
 from verdict.write_side.decide.parse import CommandRecord, dead_letter
@@ -126,7 +125,7 @@ class Reactions:
         except NoCommandError as error:
             yield self._letter(record, str(error))
         except Exception as error:
-            problem = f"{name} failed: {told(error)}"
+            problem = f"{name} failed: {error_text(error)}"
             yield self._letter(record, problem, self._back(record, name), tried_again=True)
 
     @property

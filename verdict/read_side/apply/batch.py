@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from verdict.model.exchange import StateRecord
 from verdict.model.recorded_event import RecordedEvent
-from verdict.model.state_topic import StateRecord
 from verdict.read_side.projections.builtin.answered import OutcomeRow
 from verdict.read_side.projections.builtin.rejected_command import RejectedCommand
 from verdict.wire.partitions import OffsetRange, TopicPartition

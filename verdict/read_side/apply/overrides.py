@@ -6,7 +6,7 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.read_side.apply.batch import Delivery, UnreadableRecord
 from verdict.read_side.apply.placeholder import SkippedEvent, stand_in
 from verdict.read_side.tables.interventions import Amendments
-from verdict.wire.payload import payload_from
+from verdict.wire.json import payload_from
 
 
 def amended(deliveries: Iterable[Delivery], in_force: Amendments) -> Iterable[Delivery]:

@@ -10,10 +10,10 @@ from hashlib import sha256
 
 from pydantic import ValidationError
 
+from verdict.model.exchange import StateRecord
 from verdict.model.message import name_rule
 from verdict.model.nul import spell_out_nul, spell_out_nul_in
 from verdict.model.recorded_event import RecordedEvent
-from verdict.model.state_topic import StateRecord
 from verdict.read_side.apply.batch import Delivery, Record, StateChange, UnreadableRecord
 from verdict.read_side.projections.builtin.answered import OutcomeRow, answered
 from verdict.read_side.projections.builtin.rejected_command import RejectedCommand, rejected_command

@@ -14,10 +14,10 @@ from itertools import islice
 from typing import Any
 
 from verdict.model.application import Application
+from verdict.model.exchange import StateRecord
 from verdict.model.message import made_of
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
-from verdict.model.state_topic import StateRecord
 from verdict.read_side.apply.batch import Delivery, Record, StateChange, UnreadableRecord
 from verdict.read_side.projections.builtin.answered import OutcomeRow
 from verdict.read_side.projections.builtin.archived_event import archived_event

@@ -33,7 +33,7 @@ from verdict.streaming.exactly_once.batch import SourceBatch
 from verdict.streaming.queries.query import SparkQuery
 from verdict.streaming.queries.source import StreamContext
 from verdict.wire.partitions import Spans
-from verdict.wire.skips import SkippedRanges
+from verdict.wire.skip_record import SkippedRanges
 from verdict.wire.topics import Topics
 
 NAME = "projections"

@@ -17,7 +17,7 @@ from verdict.read_side.live.packed_rows import PACKED, unpack
 from verdict.read_side.live.stream import TASK_BYTES, BatchTooLargeError, decode_batch
 from verdict.streaming.queries.source import arriving, stored
 from verdict.wire.partitions import Spans, TopicPartition, halves
-from verdict.wire.skips import NOTHING_PASSED_OVER, SkippedRanges
+from verdict.wire.skip_record import NOTHING_PASSED_OVER, SkippedRanges
 from verdict.wire.topics import Topics
 
 MOST = 20_000  # offsets at a time, unless somebody says otherwise

@@ -17,7 +17,7 @@ from verdict.read_side.projections.fold import Group, Key, Remains, Row
 from verdict.read_side.projections.projection import CannotApplyError, Gap, Projection
 from verdict.read_side.projections.row_source import EventSource, StateSource
 from verdict.read_side.projections.stored_rows import RowForm
-from verdict.wire.error_text import told
+from verdict.wire.error_text import error_text
 
 HISTORIES = 100  # that are folded at once; each leaves a row
 
@@ -137,7 +137,7 @@ def row_of(delivery: Delivery, row: Callable[[Record], tuple[Any, ...]]) -> tupl
     try:
         return row(record)
     except Exception as error:
-        raise CannotApplyError(delivery, told(error)) from error
+        raise CannotApplyError(delivery, error_text(error)) from error
 
 
 def readable(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:

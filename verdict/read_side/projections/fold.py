@@ -8,7 +8,7 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.read_side.apply.batch import Delivery
 from verdict.read_side.apply.placeholder import SkippedEvent
 from verdict.read_side.projections.projection import Applied, CannotApplyError, Gap
-from verdict.wire.error_text import told
+from verdict.wire.error_text import error_text
 
 Row = TypeVar("Row", bound=tuple[Any, ...])
 
@@ -135,7 +135,7 @@ class RowFold(Generic[Row]):
             fault = self._faults[key] = CannotApplyError(
                 delivery,
                 f"{kind.__name__}, version {event.version} of {event.aggregate_type} "
-                f"{event.aggregate_id!r}: {told(error)}",
+                f"{event.aggregate_id!r}: {error_text(error)}",
             )
             fault.__cause__ = error
             return False

@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Index, MetaData, Table, select
 
+from verdict.model.exchange import StateTopic
 from verdict.model.groups import Groups
-from verdict.model.latest import Latest
 from verdict.model.projection import Declaration, settings_text
 from verdict.model.recorded_event import RecordedEvent
-from verdict.model.rows import Evolve, EvolveByType, Rows, row_fields
-from verdict.model.state_topic import StateTopic
+from verdict.model.rows import Evolve, EvolveByType, Latest, Rows, row_fields
 from verdict.read_side.projections.change_feed import ChangeFeed, feed_table
 from verdict.read_side.projections.described import View, described
 from verdict.read_side.projections.fold import Group

@@ -30,8 +30,7 @@ from sqlalchemy import (
 )
 
 from verdict.adapters.sql.statements import is_any_of, put
-from verdict.model.latest import RANK, Latest
-from verdict.model.rows import row_fields
+from verdict.model.rows import RANK, Latest, row_fields
 from verdict.read_side.projections.change_feed import Turns
 from verdict.read_side.projections.described import Query, View, described
 from verdict.read_side.projections.fold import Row, RowChange

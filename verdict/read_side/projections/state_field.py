@@ -13,7 +13,7 @@ from sqlalchemy.types import TypeEngine
 
 from verdict.adapters.sql.instant import InstantType
 from verdict.adapters.sql.masked_columns import PERSONAL
-from verdict.model.annotation import unwrapped
+from verdict.model.field_types import unwrapped
 from verdict.model.message import Message, TimestampMillis
 from verdict.model.personal import personal_paths
 from verdict.read_side.tables.identifiers import SYSTEM_COLUMNS

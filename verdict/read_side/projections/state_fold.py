@@ -13,7 +13,7 @@ from verdict.model.rows import Evolve
 from verdict.read_side.apply.batch import Delivery, StateChange, UnreadableRecord
 from verdict.read_side.projections.fold import FoldedRow, Group, Key, Row, RowChange
 from verdict.read_side.projections.projection import Applied, CannotApplyError, Gap
-from verdict.wire.error_text import told
+from verdict.wire.error_text import error_text
 
 
 @dataclass(slots=True)
@@ -75,7 +75,7 @@ class StateFold(Generic[Row]):
             row = self.evolve(None, state)
             return FoldedRow(version, row, None if row is None else self.group(row))
         except Exception as error:
-            fault = _fault(delivery, told(error))
+            fault = _fault(delivery, error_text(error))
             fault.__cause__ = error
             return fault
 

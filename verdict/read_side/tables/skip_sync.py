@@ -6,7 +6,7 @@ from verdict.adapters.kafka.reader import Options
 from verdict.read_side.schema.database import failing_in_words
 from verdict.read_side.tables import quarantined, skips
 from verdict.streaming.event_log.skip_log import read_skips
-from verdict.wire.skips import SkippedRanges
+from verdict.wire.skip_record import SkippedRanges
 from verdict.wire.topics import Topics
 
 

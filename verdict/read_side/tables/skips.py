@@ -9,8 +9,7 @@ from verdict.adapters.sql.bulk import Values
 from verdict.adapters.sql.instant import InstantType
 from verdict.adapters.sql.statements import add_new
 from verdict.model.source import Source
-from verdict.wire.skip_record import Kind, SkipRecord
-from verdict.wire.skips import SkippedRanges
+from verdict.wire.skip_record import Kind, SkippedRanges, SkipRecord
 
 metadata = MetaData()
 table = Table(

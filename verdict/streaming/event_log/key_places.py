@@ -6,8 +6,7 @@ from verdict.errors import UnreachableError, VerdictError
 from verdict.streaming.event_log.skip_log import accepted_in, accepted_partitions
 from verdict.streaming.exactly_once.query import decider_query
 from verdict.streaming.exactly_once.read_progress import decode_progress
-from verdict.wire.murmur2 import partition_of
-from verdict.wire.partitions import TopicPartition
+from verdict.wire.partitions import TopicPartition, partition_of
 from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.topics import Topics
 

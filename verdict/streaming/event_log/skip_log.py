@@ -10,8 +10,7 @@ from verdict.streaming.event_log.record import RawRecord, raw_record
 from verdict.wire.codec import DecodeError
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.records import decode, encode
-from verdict.wire.skip_record import Kind, SkipRecord
-from verdict.wire.skips import SkippedRanges
+from verdict.wire.skip_record import Kind, SkippedRanges, SkipRecord
 from verdict.wire.topics import Topics
 
 LOG = logging.getLogger("verdict.skips")

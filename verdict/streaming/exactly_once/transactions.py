@@ -20,7 +20,7 @@ from verdict.streaming.exactly_once.chunk import Record
 from verdict.streaming.exactly_once.poll_thread import CallTimedOutError, PollThread
 from verdict.wire.dead_letter_record import Pairs
 from verdict.wire.headers import pairs
-from verdict.wire.murmur2 import partition_of
+from verdict.wire.partitions import partition_of
 from verdict.wire.topics import OUTPUT_BYTES
 
 Listed = list[tuple[str, str | bytes | None]]

@@ -1,26 +1,30 @@
-"""A command's envelope as the bytes it came in.
+"""A fast reader of commands as our clients write them; `wire.commands` reads all others.
 
-Most of it goes on into events and answers as it is, so it is looked at and not taken apart.
+It cuts the envelope into slices, most of which events and responses copy.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from verdict.model.aggregate import Aggregate
+from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope, Expectation
 from verdict.model.message import END_OF_TIME
-from verdict.wire.avro.primitives import text_in, write_long, write_text
-from verdict.wire.avro.reader import rest_of
+from verdict.wire.avro.reader import last_field_reader, rest_of
+from verdict.wire.avro.writer import text_in, write_long, write_text
+from verdict.wire.codec import HEADER_BYTES, prefix_of
+from verdict.wire.schemas.files import SchemaVersion
 
 LAYOUT = [*CommandEnvelope.model_fields]  # the order in which `read_envelope` reads
 WORDS = [*Expectation]
 ID, NAME, ANY_LENGTH = 128, 256, 2**63  # characters
-NOTHING, SOMETHING = 0, 2  # Avro's mark of an optional value, and of the second kind of a choice
+NOTHING, SOMETHING = 0, 2  # Avro's index of an absent, and of a present optional value
 
 
 class SlicedEnvelope(NamedTuple):
-    """What of an envelope a verdict depends on, or hands on.
+    """The parts of an envelope that a verdict needs.
 
-    Slices are what Avro's newest schemas write of a field, whoever wrote the command: `expected` as
-    a response tells it. `actor` and `trace` are optional texts.
+    Slices are fields as our newest schemas write them, `expected` as in a response. `actor` and
+    `trace` are optional texts.
     """
 
     command: bytes
@@ -35,31 +39,29 @@ class SlicedEnvelope(NamedTuple):
 
     @property
     def command_id(self) -> str:
-        """The id of the command."""
         return text_in(self.command).decode()
 
     @property
     def aggregate_id(self) -> str:
-        """The id of the aggregate that it is addressed to."""
         return text_in(self.aggregate).decode()
 
     @property
     def correlation_id(self) -> str:
-        """The flow that the command belongs to; one that names none begins its own."""
+        """The id of the flow; by default that of the command."""
         return text_in(self.correlation).decode()
 
     @property
     def sender(self) -> str | None:
-        """On whose behalf the command was sent, if the sender says so."""
+        """The actor, if the sender names one."""
         return text_in(self.actor[1:]).decode() if self.actor[0] else None
 
 
 class UnsoundEnvelopeError(ValueError):
-    """Bytes are no envelope, or not as our writers would write it."""
+    """Bytes are no envelope, or not as our writers write it."""
 
 
 def sliced(envelope: CommandEnvelope) -> SlicedEnvelope:
-    """Return an envelope that came in another form as if it had come in Avro."""
+    """Return the slices of an envelope that came in another form than the newest Avro."""
     command, correlation = write_text(envelope.command_id), envelope.correlation_id
     return SlicedEnvelope(
         command,
@@ -85,13 +87,12 @@ def _optional(text: str | None) -> bytes:
 
 
 def read_envelope(b: bytes, i: int) -> tuple[SlicedEnvelope, int]:
-    """Return the envelope that begins at `i` in the newest Avro, and where its payload begins.
+    """Return the envelope at `i` in the newest Avro, and where its payload begins.
 
-    What it returns is what `CommandEnvelope` accepts, and each slice what our writers would write.
+    It accepts only what `CommandEnvelope` accepts, in the bytes that our writers write.
 
     Raises:
-        UnsoundEnvelopeError, ValueError, LookupError: It is another one, or none;
-            `CommandEnvelope` says why.
+        UnsoundEnvelopeError, ValueError, LookupError: Otherwise; `CommandEnvelope` says why.
     """
     end = _text(b, i, ID)
     command = b[i:end]
@@ -102,7 +103,7 @@ def read_envelope(b: bytes, i: int) -> tuple[SlicedEnvelope, int]:
     deadline, i = _optional_time(b, i)
     end = _optional_text(b, i, NAME)
     correlation = b[i + 1 : end] or command
-    i = _optional_text(b, end, ANY_LENGTH)  # the cause: nobody asks for it here
+    i = _optional_text(b, end, ANY_LENGTH)  # the causation id is not needed
     trace = _optional_text(b, i, ANY_LENGTH)
     end = _optional_text(b, trace, ANY_LENGTH)
     traceparent = text_in(b[trace + 1 : end]).decode() if b[trace] else None
@@ -114,11 +115,11 @@ def read_envelope(b: bytes, i: int) -> tuple[SlicedEnvelope, int]:
 
 
 def _text(b: bytes, i: int, most: int) -> int:
-    """Return where a text of 1 to `most` characters without NUL ends."""
+    """Return the end of a text of 1 to `most` characters without NUL."""
     length = b[i]
     end = i + 1 + (length >> 1)
     text = b[i:end]
-    if text.isascii() and 0 not in text and not length & 1:  # short, as most are
+    if text.isascii() and 0 not in text and not length & 1:  # short, like most texts
         return end
     length, begin = _natural(b, i)
     characters = b[begin : begin + length].decode()
@@ -136,7 +137,7 @@ def _optional_text(b: bytes, i: int, most: int) -> int:
 
 
 def _natural(b: bytes, i: int) -> tuple[int, int]:
-    """Return an integer from 0 and where it ends; it must take no more bytes than it needs."""
+    """Return an integer from 0 in its shortest form, and where it ends."""
     twice = b[i]
     i += 1
     if twice > 0x7F:
@@ -165,3 +166,28 @@ def _optional_time(b: bytes, i: int) -> tuple[int | None, int]:
     if time > END_OF_TIME:
         raise UnsoundEnvelopeError("a time")
     return time, i
+
+
+class SoundCommands:
+    """Reads commands of one aggregate; `written` is their newest schema."""
+
+    def __init__(self, written: SchemaVersion, aggregate: Aggregate[Any]) -> None:
+        namespace = written.schema["namespace"]
+        self._prefix = prefix_of(written)
+        self._is_known = [field["name"] for field in written.schema["fields"]] == LAYOUT
+        self._read = last_field_reader(written.schema)
+        self._validators = {
+            f"{namespace}.{name}": kind.__pydantic_validator__.validate_python
+            for name, kind in aggregate.command_types.items()
+        }
+
+    def read(self, value: bytes) -> tuple[SlicedEnvelope, Command]:
+        """Return the envelope and the command in `value`; raise any exception for other bytes."""
+        if value[:HEADER_BYTES] != self._prefix or not self._is_known:
+            raise UnsoundEnvelopeError("another form")
+        envelope, begin = read_envelope(value, HEADER_BYTES)
+        (name, fields), end = self._read(value, begin)
+        if end != len(value):
+            raise UnsoundEnvelopeError("bytes are left over")
+        payload: Command = self._validators[name](fields)
+        return envelope, payload

@@ -1,8 +1,7 @@
 """Avro's binary encoding, read by a function that is compiled for its schema.
 
-Every command, event and response passes here, on its way into the decider and into each read
-model. What is read is what `fastavro` reads, which a test holds it to; bytes of an older schema are
-left to that library. https://avro.apache.org/docs/1.12.0/specification/#binary-encoding
+A test compares it with `fastavro`, which reads the bytes of older schemas.
+https://avro.apache.org/docs/1.12.0/specification/#binary-encoding
 """
 
 from collections.abc import Callable, Mapping
@@ -13,20 +12,19 @@ from verdict.wire.avro.source import AvroSource, fullname, kind_of
 Reader = Callable[[bytes, int], tuple[Any, int]]
 
 BOOLEANS = (False, True)
-# an integer by its only byte; None where more bytes follow
+# an integer by its first byte; None where more bytes follow
 LONGS = [*(byte >> 1 ^ -(byte & 1) for byte in range(128)), *[None] * 128]
 CLOSING = "    if i > len(b): cut(i - len(b))\n    return value, i"
-SHIFTS = range(7, 70, 7)  # of the bytes behind the first one
+SHIFTS = range(7, 70, 7)  # of the bytes after the first one
 
 
 def avro_reader(schema: Any, names: bool = True) -> Reader:
-    """Return the function that reads values of `schema`.
+    """Return the function that reads values of `schema`; a record becomes a dict.
 
-    A record is read as a dict. Memory and time are bounded by the bytes as far as `require_bounded`
-    accepts the schema.
+    The bytes bound its memory and time if `require_bounded` accepts the schema.
 
     Raises:
-        TypeError: The schema has a type that none of our classes leads to.
+        TypeError: None of our classes leads to a type in the schema.
     """
     source = _Source(names)
     source.value(schema, "value", "    ")
@@ -34,7 +32,7 @@ def avro_reader(schema: Any, names: bool = True) -> Reader:
 
 
 def last_field_reader(schema: Any) -> Reader:
-    """Return the function that reads the last field of a record, as `avro_reader` would."""
+    """Return the function that reads the last field of a record as `avro_reader` does."""
     source = _Source(names=True)
     for field in schema["fields"]:
         source.omit()
@@ -43,7 +41,7 @@ def last_field_reader(schema: Any) -> Reader:
 
 
 def row_reader(schema: Any, made: Mapping[str, Callable[..., Any]]) -> Reader:
-    """Return the function that reads a record as the tuple of what its fields hold."""
+    """Return the function that reads a record as the tuple of its fields."""
     source = _Source(names=True)
     values = [source.field(field, made.get(field["name"])) for field in schema["fields"]]
     source.say(f"value = ({', '.join(values)},)", "    ")
@@ -51,10 +49,10 @@ def row_reader(schema: Any, made: Mapping[str, Callable[..., Any]]) -> Reader:
 
 
 class _Source(AvroSource):
-    """The lines take bytes `b` from `i` on, and leave a value in a variable and `i` behind it."""
+    """The lines read bytes `b` from `i` on into a variable, and move `i` behind the value."""
 
     def __init__(self, names: bool) -> None:
-        functions = (long_of, even, unfit, cut)
+        functions = (long_of, even, no_member, cut)
         known = {"BOOLEANS": BOOLEANS, "LONGS": LONGS}
         super().__init__(known | {one.__name__: one for one in functions}, "read")
         self._names = names
@@ -63,7 +61,7 @@ class _Source(AvroSource):
         self.emit(self.definition(schema), name, indent)
 
     def field(self, field: Any, make: Callable[..., Any] | None) -> str:
-        """Read a field of the outermost record, and return the variable that it is in."""
+        """Read a field of the outermost record, and return its variable."""
         name = self.new_name()
         if make is None:
             self.value(field["type"], name, "    ")
@@ -129,7 +127,7 @@ class _Source(AvroSource):
             self.emit(one, name, indent + "    ")
             if kind_of(one) == "record" and named:
                 self.say(f"{name} = ({fullname(one)!r}, {name})", indent + "    ")
-        self.say(f"else: unfit({name})", indent)
+        self.say(f"else: no_member({name})", indent)
 
     def _length(self, name: str, indent: str) -> None:
         self.say(f"{name} = b[i]; i += 1", indent)
@@ -137,7 +135,7 @@ class _Source(AvroSource):
         self.say(f"{name} >>= 1", indent)
 
     def _blocks(self, indent: str) -> str:
-        """Begin the loop over all items; return the indent of what is done for each."""
+        """Begin the loop over all items; return the indent of its body."""
         count, inside = self.new_name(), indent + "    "
         self.say("while True:", indent)
         self._long(None, count, inside)
@@ -149,7 +147,7 @@ class _Source(AvroSource):
 
 
 def long_of(b: bytes, i: int) -> tuple[int, int]:
-    """Return an integer of several bytes, the first of them before `i`, and where it ends."""
+    """Return an integer whose first byte is before `i`, and where it ends."""
     second = b[i]
     if second < 0x80:  # as it mostly is
         value, end = b[i - 1] & 0x7F | second << 7, i + 1
@@ -159,7 +157,7 @@ def long_of(b: bytes, i: int) -> tuple[int, int]:
 
 
 def rest_of(b: bytes, i: int) -> tuple[int, int]:
-    """Return what `long_of` does, as it is written: doubled, or odd when it is negative."""
+    """Return the same as written: doubled, and odd if it is negative."""
     value = b[i - 1] & 0x7F
     for shift in SHIFTS:
         byte = b[i]
@@ -174,18 +172,18 @@ def rest_of(b: bytes, i: int) -> tuple[int, int]:
 
 
 def even(b: bytes, i: int, first: int) -> tuple[int, int]:
-    """Return twice the length of a text, of which `first` was read, and where the text begins."""
+    """Return twice the length of a text, whose first byte is `first`, and where it begins."""
     twice, begin = rest_of(b, i) if first > 127 else (first, i)
     if twice & 1:
         raise ValueError(f"a text of {twice >> 1 ^ -1} bytes")
     return twice, begin
 
 
-def unfit(index: int) -> None:
-    """Refuse the number of a union's member."""
+def no_member(index: int) -> None:
+    """Raise for a member that the union does not have."""
     raise ValueError(f"the union has no member {index}")
 
 
 def cut(missing: int) -> None:
-    """Refuse bytes that end within a text."""
+    """Raise for bytes that end within a text."""
     raise EOFError(f"{missing} bytes are missing")

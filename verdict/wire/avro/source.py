@@ -1,58 +1,54 @@
-"""A schema becomes the source of one Python function, and that function is compiled once.
+"""The source of a Python function that is compiled once for an Avro schema.
 
-A library looks into its schema for each field of each record, and into each member of a union; a
-function that was made for one schema does not, and takes a third to a half of the time.
+A library consults the schema for each field; such a function takes a third to a half of the time.
 """
 
 from collections.abc import Callable
 from itertools import count
 from typing import Any
 
+Names = dict[str, Any]
+"""What lines of Python refer to, by name."""
+
 
 class AvroSource:
-    """The lines of one function, for a schema of ours.
+    """The lines of one function.
 
-    A subclass has a method `_<type>(schema, name, indent)` for each of Avro's types that it deals
-    with; `emit` finds it. Types that are named once are known by that name from then on.
+    A subclass has a method `_<type>(schema, name, indent)` for each type of Avro that it handles.
 
     Args:
-        known: What the lines refer to, by name.
-        deals: Says what is done to a schema, for the message when there is no method.
+        known: Names in the lines, and their values.
+        deals: The verb for the message about a type without a method.
     """
 
-    def __init__(self, known: dict[str, Any], deals: str) -> None:
+    def __init__(self, known: Names, deals: str) -> None:
         self.known = known
         self._deals = deals
         self._lines: list[str] = []
-        self._named: dict[str, Any] = {}
+        self._named: Names = {}
         self._open: list[Any] = []
         self._numbers = count()
 
     def compiled(self, name: str, opening: str, closing: str) -> Callable[..., Any]:
-        """Return the function called `name`; `opening` and `closing` stand around its lines."""
+        """Return the function `name` of the lines between `opening` and `closing`."""
         source = "\n".join([opening, *self._lines, closing])
         exec(compile(source, f"<avro {name}>", "exec"), self.known)
         function: Callable[..., Any] = self.known[name]
         return function
 
     def omit(self) -> None:
-        """Leave out all lines so far; the types that were named in them stay known."""
+        """Drop all lines so far, but remember the types that they name."""
         self._lines.clear()
 
     def say(self, line: str, indent: str) -> None:
-        """Add a line."""
         self._lines.append(indent + line)
 
     def new_name(self) -> str:
-        """Return a variable that no line uses yet."""
+        """Return a new variable."""
         return f"v{next(self._numbers)}"
 
     def emit(self, schema: Any, name: str, indent: str) -> None:
-        """Add the lines for a value of `schema`, which is in the variable `name` or goes there.
-
-        Raises:
-            TypeError: No class of ours leads to such a schema.
-        """
+        """Add the lines that read a value of `schema` into the variable `name`, or write it."""
         kind = "union" if isinstance(schema, list) else kind_of(schema)
         lines = getattr(self, f"_{kind}", None) if isinstance(kind, str) else None
         if lines is None or schema in self._open:
@@ -62,7 +58,7 @@ class AvroSource:
         self._open.pop()
 
     def definition(self, schema: Any) -> Any:
-        """Return what a name stands for; a type that was spelled out may be named afterwards."""
+        """Return the definition of a named type; remember one that is spelled out."""
         if isinstance(schema, dict) and "name" in schema:
             self._named[fullname(schema)] = schema
         return self._named.get(schema, schema) if isinstance(schema, str) else schema

@@ -1,35 +1,85 @@
-"""Avro's binary encoding, compiled: a schema becomes the source of one function, once.
+"""Avro's binary encoding, written by a function that is compiled for its schema.
 
-Every event and every response passes here, so this is where the decider would spend its time. What
-is written is what `fastavro` writes, which a test holds it to.
+A test compares it with `fastavro`, which would take most of the decider's time.
 https://avro.apache.org/docs/1.12.0/specification/#binary-encoding
 """
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any
 
-from verdict.wire.avro.primitives import SMALL, write_long
-from verdict.wire.avro.source import AvroSource, kind_of
+from verdict.wire.avro.source import AvroSource, Names, kind_of
 
 Writer = Callable[[Any], bytes]
 
-CLASSES = {
-    "boolean": "bool",
-    "long": "int",
-    "string": "str",
-    "bytes": "bytes",
-    "enum": "str",
-}
+CLASSES = {"boolean": "bool", "long": "int", "string": "str", "bytes": "bytes", "enum": "str"}
+SMALLEST, LARGEST = -(2**63), 2**63 - 1
+
+# two groups of seven bits: at the end of an integer, and before others
+BITS, GROUPS = 14, 2**14
+REST = GROUPS - 1
+MORE = [bytes((two & 0x7F | 0x80, two >> 7 | 0x80)) for two in range(GROUPS)]
+LAST = [bytes((two & 0x7F | 0x80, two >> 7) if two > 0x7F else (two,)) for two in range(GROUPS)]
+SMALL = LAST[::2]  # most lengths and versions, by their values
+
+
+def write_long(value: object) -> bytes:
+    """Write an integer, zigzag and in groups of seven bits.
+
+    Its type is `object`: compiled code would turn a bool into an int.
+
+    Raises:
+        TypeError: The value is no integer; a bool is none either.
+        ValueError: It takes more than 64 bits.
+    """
+    if type(value) is not int:
+        raise TypeError(f"an integer is needed, not {value!r}")
+    if not SMALLEST <= value <= LARGEST:
+        raise ValueError(f"{value} takes more than 64 bits")
+    rest = value << 1 ^ value >> 63
+    if rest < GROUPS:
+        return LAST[rest]
+    written = MORE[rest & REST]
+    rest >>= BITS
+    while rest >= GROUPS:
+        written += MORE[rest & REST]
+        rest >>= BITS
+    return written + LAST[rest]
+
+
+def write_text(value: str) -> bytes:
+    """Write a text: its length in bytes, and UTF-8."""
+    return write_bytes(value.encode())
+
+
+def write_bytes(value: bytes) -> bytes:
+    """Write bytes: their number, then themselves."""
+    return write_long(len(value)) + value
+
+
+def text_in(slice: bytes) -> bytes:
+    """Return the text in the output of `write_text`, without its length."""
+    if slice[0] <= 0x7F:
+        return slice[1:]
+    begin = 2
+    while slice[begin - 1] > 0x7F:
+        begin += 1
+    return slice[begin:]
+
+
+# values of many records: names of types, topics and versions, the time of a batch
+known_text = lru_cache(maxsize=4096)(write_text)
+known_long = lru_cache(maxsize=4096)(write_long)
 
 
 def avro_writer(schema: Any) -> Writer:
-    """Return the function that writes values of `schema`.
+    """Return the function that writes values of `schema`, without any coercion.
 
-    A record is written from the attributes of an object; a member of a union of records is chosen
-    by the name of the object's class. Nothing is coerced.
+    It writes a record from the attributes of an object. The name of the object's class chooses a
+    member of a union of records.
 
     Raises:
-        TypeError: The schema has a type that none of our classes leads to.
+        TypeError: None of our classes leads to a type in the schema.
     """
     source = _new_source()
     written = source.joined(schema, "value", "    ")
@@ -48,18 +98,18 @@ def field_writer(schema: Any, name: str) -> Writer:
 
 
 def _new_source() -> "_Source":
-    return _Source({"SMALL": SMALL, "write_long": write_long, "unfit": _unfit}, "write")
+    return _Source({"SMALL": SMALL, "write_long": write_long, "refuse": _refuse}, "write")
 
 
 class _Source(AvroSource):
-    """The lines of a writer: they check values, and leave the pieces of what is written."""
+    """The lines of a writer: they check values and make pieces of bytes."""
 
-    def __init__(self, known: dict[str, Any], deals: str) -> None:
+    def __init__(self, known: Names, deals: str) -> None:
         super().__init__(known, deals)
         self._pieces: list[str] = []
 
     def pieces(self, schema: Any, value: str, indent: str) -> list[str]:
-        """Return the expressions that give the bytes of `value`, an expression, one by one."""
+        """Return the expressions for the bytes of the expression `value`."""
         name, before = self.new_name(), self._pieces
         pieces: list[str] = []
         self._pieces = pieces
@@ -69,15 +119,15 @@ class _Source(AvroSource):
         return pieces
 
     def joined(self, schema: Any, value: str, indent: str, *before: str) -> str:
-        """Return one expression for what is `before` and the bytes of `value`."""
+        """Return one expression for the pieces `before` and the bytes of `value`."""
         pieces = [*before, *self.pieces(schema, value, indent)]
         return f"b''.join(({', '.join(pieces)},))" if len(pieces) > 1 else (pieces or ["b''"])[0]
 
     def _null(self, _: Any, name: str, indent: str) -> None:
-        self.say(f"if {name} is not None: unfit({name}, 'nothing')", indent)
+        self.say(f"if {name} is not None: refuse({name}, 'nothing')", indent)
 
     def _boolean(self, _: Any, name: str, indent: str) -> None:
-        self.say(f"if {name}.__class__ is not bool: unfit({name}, 'a boolean')", indent)
+        self.say(f"if {name}.__class__ is not bool: refuse({name}, 'a boolean')", indent)
         self._pieces.append(rf"(b'\1' if {name} else b'\0')")
 
     def _long(self, _: Any, name: str, indent: str) -> None:
@@ -89,7 +139,7 @@ class _Source(AvroSource):
         self._counted(name)
 
     def _bytes(self, _: Any, name: str, indent: str) -> None:
-        self.say(f"if not isinstance({name}, bytes): unfit({name}, 'bytes')", indent)
+        self.say(f"if not isinstance({name}, bytes): refuse({name}, 'bytes')", indent)
         self._counted(name)
 
     def _counted(self, name: str) -> None:
@@ -135,16 +185,16 @@ class _Source(AvroSource):
             test = "True" if optional and index else _test(one, name)
             self.say(f"{'elif' if index else 'if'} {test}:", indent)
             self.say(f"{written} = {self.joined(one, name, inside, repr(SMALL[index]))}", inside)
-        self.say(f"else: unfit({name}, 'a member of the union')", indent)
+        self.say(f"else: refuse({name}, 'a member of the union')", indent)
         self._pieces.append(written)
 
 
-def _unfit(value: Any, wanted: str) -> None:
+def _refuse(value: Any, wanted: str) -> None:
     raise TypeError(f"{wanted} is needed, not {value!r}")
 
 
 def _test(schema: Any, name: str) -> str:
-    """Return the condition under which the value called `name` is of a member of a union."""
+    """Return the condition that the variable `name` is of this member of a union."""
     kind = kind_of(schema)
     if kind == "record":
         return f"{name}.__class__.__name__ == {schema['name']!r}"

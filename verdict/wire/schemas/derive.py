@@ -1,4 +1,4 @@
-"""Avro schemas derived from the classes, so that neither can drift from the other."""
+"""Avro schemas that follow from the classes."""
 
 import types
 from collections.abc import Iterator, Mapping
@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from pydantic import BaseModel
 
 from verdict.errors import VerdictError
-from verdict.model.message import OpenEnum, TimestampMillis
+from verdict.model.message import JsonObject, OpenEnum, TimestampMillis
 
-Schema = dict[str, Any] | list[Any] | str
+Schema = JsonObject | list[Any] | str
 
 PRIMITIVES: dict[Any, str] = {
     int: "long",
@@ -25,18 +25,18 @@ EMPTY: dict[str, Schema] = {"array": [], "map": {}}
 
 
 class DuplicateNameError(VerdictError):
-    """Two types would have one name in a schema, and one of them be written as the other."""
+    """Two types would have one name in a schema."""
 
 
 class RecordSchema:
-    """Builds the schema of one record; each named type is spelled out once, then named.
+    """Builds the schema of one record, in which each named type is spelled out once.
 
-    Words that a field may hold are named by the field; where another field of that name has other
-    words, by their record as well.
+    The words of a field become an enumeration of the field's name, with the name of the record in
+    front if another field of this name has other words.
 
     Args:
-        namespace: Of every named type that is met, for example `verdict.order`.
-        unions: Field of the outermost record → the classes that it may hold (the payload).
+        namespace: The namespace of all named types, for example `verdict.order`.
+        unions: Field of the outermost record → its possible classes (the payload).
     """
 
     def __init__(self, namespace: str, unions: Mapping[str, tuple[type, ...]]) -> None:
@@ -49,15 +49,15 @@ class RecordSchema:
         """Return the schema of a dataclass, a named tuple or a pydantic model.
 
         Raises:
-            TypeError: A field has a type that Avro cannot carry.
-            DuplicateNameError: Another type of that name was met.
+            TypeError: Avro has no type for a field.
+            DuplicateNameError: Two types have one name.
         """
         name = name or cls.__name__
         fullname = f"{self._namespace}.{name}"
         if self._is_known(fullname, cls):
             return fullname
         holder, self._holder = self._holder, name
-        unions = {} if holder else self._unions  # a field of the envelope, not one of that name
+        unions = {} if holder else self._unions  # only the outermost record has them
         listed = []
         for field_name, annotation in _annotations(cls):
             field = self._field(field_name, annotation, unions)
@@ -67,7 +67,7 @@ class RecordSchema:
 
     def _field(
         self, name: str, annotation: Any, unions: Mapping[str, tuple[type, ...]]
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         if name in unions:
             return {"name": name, "type": [self.record(cls) for cls in unions[name]]}
         schema = self._of(annotation, name)
@@ -117,11 +117,7 @@ class RecordSchema:
         return {"type": "enum", "name": name, "namespace": self._namespace, "symbols": [*symbols]}
 
     def _is_known(self, fullname: str, named: type | tuple[str, ...]) -> bool:
-        """Whether a type was met before; from now on it was.
-
-        Raises:
-            DuplicateNameError: Another one of that name was.
-        """
+        """Return whether a type is spelled out already; from now on it is."""
         met, self._named[fullname] = self._named.get(fullname), named
         if met not in (None, named):
             raise DuplicateNameError(
@@ -149,16 +145,13 @@ def field_names(cls: Any) -> list[str]:
     return [*(getattr(cls, "_fields", None) or cls.model_fields)]
 
 
-def _default(cls: Any, name: str, schema: Schema) -> dict[str, Any]:
-    """Return what a reader takes when bytes of an older version lack this field, if the class says.
-
-    What is optional is null then, which the union of it says already.
-    """
+def _default(cls: Any, name: str, schema: Schema) -> JsonObject:
+    """Return the default for readers of older bytes; an optional field has null already."""
     found = _default_of(cls, name)
     kind = schema["type"] if isinstance(schema, dict) else schema
     if isinstance(kind, list) or found is None:
         return {}
-    if isinstance(found, str) and kind not in ("array", "map", "bytes"):  # of an enumeration, too
+    if isinstance(found, str) and kind not in ("array", "map", "bytes"):  # or of an enumeration
         return {"default": str(found)}
     if type(found) is PLAIN.get(kind):
         return {"default": found}
@@ -166,7 +159,7 @@ def _default(cls: Any, name: str, schema: Schema) -> dict[str, Any]:
 
 
 def _default_of(cls: Any, name: str) -> Any:
-    """Return the default of a field, or one that was made; None if it has none."""
+    """Return the default of a field; None if it has none."""
     if is_dataclass(cls):
         field = next(one for one in fields(cls) if one.name == name)
         return None if field.default_factory is MISSING else field.default_factory()

@@ -1,7 +1,6 @@
-"""Schema files and their ids: append-only, committed, readable without a registry.
+"""Schema files and their permanent ids, of the engine and of an application.
 
-The engine's lie beside this module, the application's in its own package. An id never changes its
-meaning: those below `FIRST_FREE_ID` are the engine's, and of the first application.
+Ids below `FIRST_FREE_ID` belong to the engine and the first application.
 """
 
 import json
@@ -14,19 +13,20 @@ from typing import Any, NamedTuple
 
 from verdict.errors import ABSENT, VerdictError
 from verdict.model.application import Application
-from verdict.wire.schemas.bounds import require_bounded
+from verdict.model.message import JsonObject
+from verdict.wire.schemas.checks import require_bounded
 
 FIRST_FREE_ID = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaVersion:
-    """One version of a subject's schema, under an id that never changes its meaning."""
+    """One version of a subject's schema."""
 
     id: int
     subject: str
     version: int
-    schema: dict[str, Any]
+    schema: JsonObject
 
 
 class SchemaIdClashError(VerdictError):
@@ -42,23 +42,23 @@ class SchemaIdClashError(VerdictError):
 
 
 class DamagedSchemaFileError(VerdictError):
-    """What was written once is not there any more."""
+    """A schema file is missing or damaged."""
 
 
 class SchemaNotFoundError(VerdictError, LookupError):
-    """Something has no schema file yet."""
+    """There is no schema file of this subject."""
 
 
 def of_the_engine() -> Traversable:
-    """Return where the schema files of progress records, responses and the like are."""
+    """Return the folder of the engine's schema files."""
     return files("verdict.wire") / "avro"
 
 
 def of_the_aggregates(application: Application) -> Traversable:
-    """Return where an application keeps the schema files of its aggregates.
+    """Return the folder of an application's schema files.
 
     Raises:
-        VerdictError: It names a package that is not there.
+        VerdictError: Its package is not there.
     """
     package = application.schemas
     try:
@@ -71,7 +71,7 @@ def of_the_aggregates(application: Application) -> Traversable:
 
 
 class SchemaEntry(NamedTuple):
-    """What `ids.json` says of one schema version; nothing of the file has been read."""
+    """A schema version in `ids.json`, whose file is not read yet."""
 
     id: int
     subject: str
@@ -83,7 +83,7 @@ class SchemaEntry(NamedTuple):
 
         Raises:
             DamagedSchemaFileError: The file is missing, or no JSON.
-            UnboundedSchemaError: A few hostile bytes of it could end this process.
+            UnboundedSchemaError: A few hostile bytes could end this process.
         """
         schema = _content(self.file)
         require_bounded(f"{self.subject} v{self.version}", schema)
@@ -96,11 +96,7 @@ def versions_in(place: Traversable) -> Iterator[SchemaVersion]:
 
 
 def entries_in(place: Traversable) -> Iterator[SchemaEntry]:
-    """Yield what `ids.json` in `place` lists.
-
-    Raises:
-        DamagedSchemaFileError: It is no JSON.
-    """
+    """Yield the entries of `ids.json` in `place`; raises `DamagedSchemaFileError`."""
     index = place / "ids.json"
     for entry in _content(index) if index.is_file() else []:
         yield SchemaEntry(entry["id"], entry["subject"], entry["version"], place / entry["file"])
@@ -117,12 +113,9 @@ def _content(file: Traversable) -> Any:
 
 
 class SchemaFiles:
-    """The schema versions that bytes may be written with: the engine's and an application's.
+    """The schema versions of the engine and of an application, if there is one.
 
-    A file is read once, when it is needed first.
-
-    Args:
-        application: Whose files there are besides the engine's; None: no others.
+    A file is read at its first use.
     """
 
     def __init__(self, application: Application | None) -> None:
@@ -134,20 +127,19 @@ class SchemaFiles:
         """Every schema version by id.
 
         Raises:
-            SchemaIdClashError: One id is used twice.
-            DamagedSchemaFileError: A file is missing, or no JSON.
-            UnboundedSchemaError: A few hostile bytes of one of them could end this process.
+            SchemaIdClashError: An id is used twice.
+            DamagedSchemaFileError, UnboundedSchemaError: As `SchemaEntry.read`.
         """
         return _sound([*self._engine, *self._aggregates])
 
     @cached_property
     def subjects(self) -> dict[int, str]:
-        """Whose schema each id is; of two that share one, the one that had it first."""
+        """Id → subject; of two that share an id, the first one."""
         every = [*self._engine, *self._aggregates]
         return {entry.id: entry.subject for entry in reversed(every)}
 
     def versions_of(self, subject: str) -> dict[int, SchemaVersion]:
-        """Return the schema versions of one subject by id; damage to others does no harm.
+        """Return the schema versions of one subject by id, whatever is wrong with others.
 
         Raises:
             SchemaIdClashError, DamagedSchemaFileError, UnboundedSchemaError: As for `by_id`.
@@ -157,17 +149,13 @@ class SchemaFiles:
         return found
 
     def newest(self, subject: str) -> SchemaVersion:
-        """Return the schema that `subject` is written with.
-
-        Raises:
-            SchemaNotFoundError: There is no schema of this subject.
-        """
+        """Return the newest schema of a subject; raises `SchemaNotFoundError`."""
         if not (found := self.versions_of(subject).values()):
             raise SchemaNotFoundError(f"no schema for {subject!r}: run `verdict schemas write`")
         return max(found, key=lambda version: version.version)
 
     def _read(self, subject: str) -> dict[int, SchemaVersion]:
-        # what the engine writes must not wait for an application to be mended
+        # damage to an application's files must not stop the engine's records
         if subject in {entry.subject for entry in self._engine}:
             return _sound(self._engine, subject)
         return _sound([*self._engine, *self._aggregates], subject)
@@ -187,7 +175,7 @@ ENGINE = SchemaFiles(None)
 
 
 def _sound(entries: Iterable[SchemaEntry], subject: str | None = None) -> dict[int, SchemaVersion]:
-    """Read the entries of one subject, or all, and see that nobody else has their ids."""
+    """Read the entries of one subject, or all; raise if one of their ids is used twice."""
     known: dict[int, SchemaEntry] = {}
     for entry in entries:
         other = known.setdefault(entry.id, entry)

@@ -1,14 +1,14 @@
-"""Write the schema files: those of an application by `verdict schemas write`, ours by this module.
+"""Write the schema files: an application's by `verdict schemas write`, ours by this module.
 
-Files and ids are append-only. A changed class gets a new version under a new id, and the old file
-stays, because its bytes lie in Kafka for ever.
+Files and ids are append-only: a changed class gets a new version under a new id, because records of
+the old one stay in Kafka.
 """
 
 import json
 from collections.abc import Collection, Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from verdict.errors import VerdictError
 from verdict.model.aggregate import Aggregate
@@ -18,8 +18,7 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.response import Rejection, Response
-from verdict.wire.schemas.bounds import require_bounded
-from verdict.wire.schemas.compatibility import gone_from, lost_in
+from verdict.wire.schemas.checks import gone_from, lost_in, require_bounded
 from verdict.wire.schemas.derive import RecordSchema, Schema
 from verdict.wire.schemas.files import (
     FIRST_FREE_ID,
@@ -39,36 +38,38 @@ SHARED = {
     "skip_record": SkipRecord,
 }
 EVENT = "_event"
-IDS = 2**31 - FIRST_FREE_ID  # an id is a positive integer of 32 bits to every registry
+IDS = 2**31 - FIRST_FREE_ID  # every registry takes positive integers of 32 bits
+
+
+class ListedSchema(TypedDict):
+    """A schema version in `ids.json`."""
+
+    id: int
+    subject: str
+    version: int
+    file: str
+    sha256: str
 
 
 def wanted_of_the_engine() -> Iterator[tuple[str, Schema]]:
-    """Yield (subject, schema) of what every application has on its topics."""
+    """Yield (subject, schema) of the records of the engine."""
     for subject, record in SHARED.items():
         yield subject, RecordSchema("verdict", {}).record(record)
 
 
 def wanted_of_the_aggregates(application: Application) -> Iterator[tuple[str, Schema]]:
-    """Yield (subject, schema) of the commands and events of the application."""
+    """Yield (subject, schema) of the commands and events of an application."""
     for name in application.aggregate_types:
         yield from _of_aggregate(application.aggregate(name), f"{application.namespace}.{name}")
 
 
 def missing(application: Application) -> list[tuple[str, Schema]]:
-    """Return what differs from the newest schema of its subject in the files."""
-    return [*missing_of_the_engine(), *missing_of_the_aggregates(application)]
-
-
-def missing_of_the_engine() -> list[tuple[str, Schema]]:
-    """Return what differs from the files of the engine."""
-    return _changed(wanted_of_the_engine(), versions_in(of_the_engine()))
-
-
-def missing_of_the_aggregates(application: Application) -> list[tuple[str, Schema]]:
-    """Return what differs from the files of the application."""
-    return _changed(
-        wanted_of_the_aggregates(application), versions_in(of_the_aggregates(application))
-    )
+    """Return the schemas that differ from the newest ones in the files."""
+    own = versions_in(of_the_aggregates(application))
+    return [
+        *_changed(wanted_of_the_engine(), versions_in(of_the_engine())),
+        *_changed(wanted_of_the_aggregates(application), own),
+    ]
 
 
 class IncompatibleSchemaError(VerdictError):
@@ -84,20 +85,9 @@ class UnknownSubjectError(VerdictError):
         super().__init__(f"no schema is called {subject!r}: there are {', '.join(known)}")
 
 
-def require_readable_schemas(schemas: SchemaFiles) -> None:
-    """Return if the newest schema of each subject reads what all older ones wrote.
-
-    Raises:
-        IncompatibleSchemaError: One does not; says which, and why.
-    """
-    for subject in sorted({one.subject for one in schemas.by_id.values()}):
-        *older, newest = sorted(schemas.versions_of(subject).values(), key=lambda one: one.version)
-        _require_readable(newest.subject, newest.schema, older)
-
-
 def _require_readable(subject: str, schema: Schema, older: Iterable[SchemaVersion]) -> None:
     for one in older:
-        if lost := [*lost_in(one.schema, schema)]:
+        if lost := lost_in(one.schema, schema):
             raise IncompatibleSchemaError(
                 f"{subject} cannot read records that v{one.version} of it wrote: "
                 f"{'; '.join(lost)}{_unless_unpublished(subject, one.version)}"
@@ -105,7 +95,7 @@ def _require_readable(subject: str, schema: Schema, older: Iterable[SchemaVersio
 
 
 def _require_kept_fields(subject: str, schema: Schema, last: SchemaVersion) -> None:
-    """Return if what happened stays as it was told; a command is over once it is decided."""
+    """Raise if an event schema loses a field; a command is over once it is decided."""
     if subject.endswith(EVENT) and (gone := gone_from(last.schema, schema)):
         raise IncompatibleSchemaError(
             f"{subject} loses what v{last.version} of it wrote: {', '.join(gone)} would be gone, "
@@ -122,14 +112,17 @@ def _unless_unpublished(subject: str, version: int) -> str:
 
 
 def require_written_schemas(application: Application) -> None:
-    """Return if each class has a file that says what it says; else its new fields would get lost.
+    """Raise unless the files have the schema of each class: new fields would get lost.
 
     Raises:
-        VerdictError: Names those that have none.
-        IncompatibleSchemaError: One cannot read what an older one wrote.
-        SchemaIdClashError: One id stands for two schemas.
+        VerdictError: Classes have changed since the files were written.
+        IncompatibleSchemaError: A schema cannot read what an older one wrote.
+        SchemaIdClashError: An id stands for two schemas.
     """
-    require_readable_schemas(SchemaFiles(application))
+    schemas = SchemaFiles(application)
+    for subject in sorted({one.subject for one in schemas.by_id.values()}):
+        *older, newest = sorted(schemas.versions_of(subject).values(), key=lambda one: one.version)
+        _require_readable(subject, newest.schema, older)
     if changed := sorted(subject for subject, _ in missing(application)):
         raise VerdictError(
             f"{', '.join(changed)} changed since the schema files were written: run `verdict "
@@ -141,45 +134,41 @@ def append(place: Path, subject: str, schema: Schema, next_id: int | None = None
     """Add the next version of `subject` to the files in `place`; return the file's name.
 
     Raises:
-        UnboundedSchemaError: A few hostile bytes of it could end the process that reads them.
+        UnboundedSchemaError: A few hostile bytes could end the process that reads them.
     """
     require_bounded(subject, schema)
     index = place / "ids.json"
-    entries: list[dict[str, Any]] = json.loads(index.read_text()) if index.is_file() else []
+    entries: list[ListedSchema] = json.loads(index.read_text()) if index.is_file() else []
     version = 1 + max((e["version"] for e in entries if e["subject"] == subject), default=0)
     name = f"{subject}.v{version}.avsc"
     text = json.dumps(schema, indent=2) + "\n"
     (place / name).write_text(text)
     digest = sha256(text.encode()).hexdigest()
     number = _free({e["id"] for e in entries}, digest) if next_id is None else next_id
-    entry = {"id": number, "subject": subject, "version": version, "file": name, "sha256": digest}
-    entries.append(entry)
+    entries.append(
+        {"id": number, "subject": subject, "version": version, "file": name, "sha256": digest}
+    )
     index.write_text(json.dumps(entries, indent=2) + "\n")
     return name
-
-
-def write_those_of_the_engine() -> Iterator[Path]:
-    """Write a new version of every schema of the engine that differs; yield the files."""
-    place = _folder(of_the_engine())
-    for subject, schema in missing_of_the_engine():
-        next_id = 1 + max((one.id for one in versions_in(of_the_engine())), default=0)
-        yield place / append(place, subject, schema, next_id)
 
 
 def write_those_of_the_aggregates(
     application: Application, unpublished: Collection[str] = ()
 ) -> Iterator[Path]:
-    """Write a new version of every schema of the application that differs; yield the files.
+    """Write a new version of each schema of the application that differs; yield the files.
+
+    Nothing is written after an error.
 
     Raises:
-        UnknownSubjectError: The application has no such subject; nothing is written.
-        SchemaIdClashError: One id stands for two schemas already; nothing is written.
-        IncompatibleSchemaError: One would not read what an older one wrote; nothing is written.
+        UnknownSubjectError: The application has no such subject.
+        SchemaIdClashError: An id stands for two schemas already.
+        IncompatibleSchemaError: A schema would not read what an older one wrote.
     """
     wanted = dict(wanted_of_the_aggregates(application))
     if unknown := sorted({*unpublished} - wanted.keys()):
         raise UnknownSubjectError(unknown[0], sorted(wanted))
-    place = _folder(of_the_aggregates(application))
+    place = Path(str(of_the_aggregates(application)))
+    place.mkdir(exist_ok=True)
     every = sorted(SchemaFiles(application).by_id.values(), key=lambda one: one.version)
     last = {one.subject: one for one in every}
     replaced = [last[one] for one in unpublished if one in last and last[one].schema != wanted[one]]
@@ -199,7 +188,7 @@ def write_those_of_the_aggregates(
 def _remove(place: Path, version: SchemaVersion) -> None:
     """Remove a version that wrote no record."""
     index = place / "ids.json"
-    entries: list[dict[str, Any]] = json.loads(index.read_text())
+    entries: list[ListedSchema] = json.loads(index.read_text())
     [gone] = (entry for entry in entries if entry["id"] == version.id)
     entries.remove(gone)
     index.write_text(json.dumps(entries, indent=2) + "\n")
@@ -207,16 +196,18 @@ def _remove(place: Path, version: SchemaVersion) -> None:
 
 
 def main() -> None:
-    """Write a new version of every schema of the engine that differs from its class."""
-    for file in write_those_of_the_engine():
-        print(f"wrote {file}")
+    """Write a new version of each schema of the engine that differs from its class."""
+    place = Path(str(of_the_engine()))
+    for subject, schema in _changed(wanted_of_the_engine(), versions_in(of_the_engine())):
+        next_id = 1 + max((one.id for one in versions_in(of_the_engine())), default=0)
+        print(f"wrote {place / append(place, subject, schema, next_id)}")
 
 
 def _of_aggregate(aggregate: Aggregate[Any], namespace: str) -> Iterator[tuple[str, Schema]]:
-    asked = {"payload": tuple(aggregate.command_types.values())}
-    yield f"{aggregate.name}_command", RecordSchema(namespace, asked).record(CommandEnvelope)
-    happened = {"payload": tuple(aggregate.event_types.values())}
-    yield f"{aggregate.name}{EVENT}", RecordSchema(namespace, happened).record(RecordedEvent)
+    commands = {"payload": tuple(aggregate.command_types.values())}
+    yield f"{aggregate.name}_command", RecordSchema(namespace, commands).record(CommandEnvelope)
+    events = {"payload": tuple(aggregate.event_types.values())}
+    yield f"{aggregate.name}{EVENT}", RecordSchema(namespace, events).record(RecordedEvent)
 
 
 def _changed(
@@ -230,12 +221,6 @@ def _free(taken: set[int], digest: str) -> int:
     while (number := FIRST_FREE_ID + int(digest[:15], 16) % IDS) in taken:
         digest = sha256(digest.encode()).hexdigest()
     return number
-
-
-def _folder(place: Any) -> Path:
-    folder = Path(str(place))
-    folder.mkdir(exist_ok=True)
-    return folder
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
+from verdict.model.command import LifeCycle
 from verdict.model.command_envelope import Expectation
-from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import iso_time
 from verdict.model.reason import Reason
 from verdict.wire.catalog import AggregateContext

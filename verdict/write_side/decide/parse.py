@@ -18,7 +18,7 @@ from verdict.model.nul import nul_in, spell_out
 from verdict.model.reason import Reason
 from verdict.model.source import Source
 from verdict.wire.avro.envelope import SlicedEnvelope, sliced
-from verdict.wire.avro.primitives import known_long, known_text, text_in, write_long
+from verdict.wire.avro.writer import known_long, known_text, text_in, write_long
 from verdict.wire.catalog import AggregateContext
 from verdict.wire.codec import DecodeError
 from verdict.wire.commands import JSON_OPENING, decode_command
@@ -50,7 +50,7 @@ class CommandRecord(NamedTuple):
         attempt: How many times a retry has brought it back so far.
         key_length: Of the whole key, in bytes.
         key_sha256: Of the whole key when that was cut, else None.
-        reply_to: Says for whom the answer is to be copied, see `verdict.wire.reply`.
+        reply_to: Says for whom the answer is to be copied, see `verdict.wire.headers`.
     """
 
     source: Source

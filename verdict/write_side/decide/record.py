@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent, event_id
-from verdict.wire.avro.primitives import known_long, known_text, write_long
+from verdict.wire.avro.writer import known_long, known_text, write_long
 from verdict.wire.catalog import AggregateContext
 from verdict.write_side.decide.parse import ReceivedCommand
 from verdict.write_side.decide.snapshot import Snapshot

@@ -4,10 +4,16 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from verdict.model.aggregate import Aggregate
-from verdict.model.life_cycle import LifeCycle
+from verdict.model.command import LifeCycle
 from verdict.model.reason import Reason
-from verdict.wire.avro.primitives import known_long, known_text, write_long, write_text
-from verdict.wire.avro.writer import Writer, field_writer
+from verdict.wire.avro.writer import (
+    Writer,
+    field_writer,
+    known_long,
+    known_text,
+    write_long,
+    write_text,
+)
 from verdict.wire.catalog import AggregateContext
 from verdict.wire.codec import prefix_of
 from verdict.wire.response import Details, Response, Status

@@ -4,10 +4,9 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from verdict.model.aggregate import Aggregate
-from verdict.model.command import Command
+from verdict.model.command import Command, Refused
 from verdict.model.message import Event, Message
 from verdict.model.reason import Reason
-from verdict.model.refused import Refused
 from verdict.wire.catalog import AggregateContext
 from verdict.wire.error_text import described, storable
 from verdict.write_side.decide.parse import ReceivedCommand

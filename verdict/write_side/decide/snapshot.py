@@ -5,7 +5,7 @@ from struct import Struct
 from typing import Any, Generic, NamedTuple
 
 from verdict.model.aggregate import State
-from verdict.model.life_cycle import LifeCycle
+from verdict.model.command import LifeCycle
 from verdict.wire.catalog import AggregateContext
 
 HEAD = Struct(">BqqBB")  # format, version, decided_at, what it is, length of the hash

@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from verdict.model.reason import Reason
-from verdict.wire.avro.primitives import text_in
+from verdict.wire.avro.writer import text_in
 from verdict.wire.catalog import AggregateContext, catalog_of
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode, encode
@@ -25,7 +25,7 @@ from verdict.write_side.decide.snapshot import NEVER_EXISTED, Snapshot, decode_s
 from verdict.write_side.processor.outputs import Output, OutputBatch
 from verdict.write_side.state.shard_state import (
     SEPARATOR,
-    ShardState,
+    ShardStore,
     StateEntry,
     outcome_key,
     snapshot_key,
@@ -52,7 +52,7 @@ class ShardBatch:
         state: The shard's state, opened.
     """
 
-    def __init__(self, topics: Topics, limits: Limits, state: ShardState) -> None:
+    def __init__(self, topics: Topics, limits: Limits, state: ShardStore) -> None:
         self._topics = topics
         self._catalog = catalog_of(topics.application)
         self._limits = limits

@@ -5,9 +5,8 @@ from typing import NamedTuple
 from verdict.model.reason import Reason
 from verdict.wire.cloud_events import dead_letter_headers, event_header_parts, trace_text
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.headers import NUL, joined
+from verdict.wire.headers import NUL, joined, reply_name
 from verdict.wire.records import encode, rejected_with
-from verdict.wire.reply import reply_name
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import DecidedCommand
 from verdict.write_side.decide.parse import CommandRecord, ReceivedCommand

@@ -24,7 +24,7 @@ from verdict.write_side.processor.batch import ShardBatch
 from verdict.write_side.processor.latency_sample import LatencySampler
 from verdict.write_side.processor.slices import in_slices
 from verdict.write_side.state.seed import pieces
-from verdict.write_side.state.shard_state import MapShardState, ShardState
+from verdict.write_side.state.shard_state import MapShardState, ShardStore
 
 INPUT_COLUMNS = (
     "topic", "partition", "offset", "timestamp", "key", "value", "length", "sha256",
@@ -47,14 +47,14 @@ class CommandProcessor(StatefulProcessor):
         folder: On the local disk, for what is too many bytes for memory; `Handover` says what
             stays there.
         planned_at: Says, in a worker, when the batch under way was planned, as
-            `ShardState.commit` takes it.
+            `ShardStore.commit` takes it.
     """
 
     def __init__(
         self,
         topics: Topics,
         limits: Limits,
-        state: Callable[[StatefulProcessorHandle], ShardState] = MapShardState,
+        state: Callable[[StatefulProcessorHandle], ShardStore] = MapShardState,
         folder: Path | None = None,
         planned_at: Callable[[], int] = unknown,
     ) -> None:

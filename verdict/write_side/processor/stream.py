@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from verdict.model.message import END_OF_TIME
 from verdict.wire.dead_letter_record import RETRY_ATTEMPT
-from verdict.wire.reply import REPLY_TO, REPLY_TO_BYTES
+from verdict.wire.headers import REPLY_TO, REPLY_TO_BYTES
 from verdict.wire.topics import KEY_BYTES
 from verdict.write_side.processor.outputs import DECIDED_SCHEMA
 from verdict.write_side.processor.processor import CommandProcessor

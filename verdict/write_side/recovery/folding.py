@@ -21,8 +21,7 @@ from verdict.streaming.exactly_once.checkpoint import starting_offsets
 from verdict.streaming.queries.source import StreamContext, stored
 from verdict.wire.partitions import Spans
 from verdict.wire.records import decode, encode
-from verdict.wire.skip_record import Quarantines, SkipRecord
-from verdict.wire.skips import SkippedRanges
+from verdict.wire.skip_record import Quarantines, SkippedRanges, SkipRecord
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import Limits
 from verdict.write_side.processor.batch import outcome_entry

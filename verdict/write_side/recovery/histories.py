@@ -18,7 +18,7 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 from verdict.wire.catalog import AggregateContext, catalog_of
 from verdict.wire.codec import DecodeError
-from verdict.wire.error_text import told
+from verdict.wire.error_text import error_text
 from verdict.wire.records import decode, decode_event
 from verdict.wire.response import Response
 from verdict.wire.skip_record import DamagedAggregate, Kind, SkipRecord
@@ -190,7 +190,7 @@ class _History:
             if isinstance(error, InvalidHistoryError):
                 raise InvalidHistoryError(str(error), error.version or version) from error
             raise InvalidHistoryError(
-                f"the record at {place} cannot be read: {told(error)}", version
+                f"the record at {place} cannot be read: {error_text(error)}", version
             ) from error
 
     def _counted(self, events: Iterable[Stored]) -> Iterator[StoredEvent]:
@@ -288,7 +288,7 @@ class _History:
             return self._folded(snapshot, lifted)
         except (ValueError, TypeError) as error:
             raise InvalidHistoryError(
-                f"its state cannot be stored: {told(error)}", snapshot.version
+                f"its state cannot be stored: {error_text(error)}", snapshot.version
             ) from error
 
     def _damaged(self, problem: InvalidHistoryError) -> Folded:

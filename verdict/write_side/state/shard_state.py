@@ -16,7 +16,7 @@ class StateEntry(NamedTuple):
     keep_ms: int = FOR_EVER
 
 
-class ShardState(Protocol):
+class ShardStore(Protocol):
     """Entries of one shard; what `commit` wrote is durable when Spark commits the batch."""
 
     def open(self, shard: int) -> None:

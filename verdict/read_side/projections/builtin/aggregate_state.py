@@ -25,7 +25,7 @@ from sqlalchemy import (
 from verdict.adapters.sql.instant import InstantType
 from verdict.adapters.sql.json_type import JsonType
 from verdict.model.aggregate import Aggregate
-from verdict.model.life_cycle import LifeCycle
+from verdict.model.command import LifeCycle
 from verdict.model.message import Message, made_of
 from verdict.model.projection import TableProjection
 from verdict.model.recorded_event import RecordedEvent

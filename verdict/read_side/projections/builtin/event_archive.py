@@ -44,7 +44,7 @@ from verdict.read_side.projections.described import View, described
 from verdict.read_side.projections.masking import Paths, masked, unless_allowed
 from verdict.read_side.projections.projection import Applied, CannotApplyError
 from verdict.read_side.tables import skips
-from verdict.wire.skips import NOTHING_PASSED_OVER
+from verdict.wire.skip_record import NOTHING_PASSED_OVER
 from verdict.wire.topics import Topics
 
 # SQLite keeps a table in the order of an INTEGER key, and needs no index for it

@@ -1,4 +1,4 @@
-"""Who waits for which answer."""
+"""Which command waits for which response."""
 
 from collections import Counter, deque
 from copy import copy
@@ -15,12 +15,11 @@ Aggregate = tuple[str, bytes]  # type and id, as a response's topic and key say 
 
 
 class PendingCommands:
-    """Matches responses to commands by the command's place in Kafka; safe between threads.
+    """Matches responses to commands by the command's position in Kafka; safe between threads.
 
-    The place tells apart what command ids cannot: the same id may be sent twice, even with two
-    payloads, and each sending gets its own answer. A response may overtake the acknowledgement
-    that says where its command lies, so what comes meanwhile is kept. A command whose sender
-    dropped its `Pending` is forgotten.
+    A command id cannot do that: it may be sent twice, and each sending gets its own response. A
+    response may come before the acknowledgement with the position of its command, so early ones
+    are kept. A command whose sender dropped its `Pending` is forgotten.
     """
 
     def __init__(self) -> None:
@@ -31,23 +30,23 @@ class PendingCommands:
         self._early: dict[Aggregate, dict[Source, Response]] = {}
         self._passed_over: dict[Aggregate, list[SendFailedError]] = {}
         self._interest: Counter[Aggregate] = Counter()
-        # noted without the lock: a garbage collection may run while this thread holds it
+        # filled without the lock: a garbage collection may run while this thread holds it
         self._dropped: deque[Source] = deque()
         self._failure: SendFailedError | None = None
 
     def __len__(self) -> int:
-        """Return how many commands are without an answer that somebody may still ask for."""
+        """Return how many commands still wait for a response."""
         return self._interest.total()
 
     def add(self, pending: Pending) -> None:
-        """Wait for the answer to a command that is about to be sent."""
+        """Wait for the response to a command that is about to be sent."""
         about = _about(pending)
         with self._lock:
             self._unplaced[about] += 1
             self._interest[about] += 1
 
     def place(self, pending: Pending, source: Source) -> None:
-        """Learn where a command lies; its answer may already be here."""
+        """Take the position of a command; its response may already be here."""
         about = _about(pending)
         pending.delivered(source)
         with self._lock:
@@ -59,30 +58,30 @@ class PendingCommands:
                 self._placed[source] = about, ref(pending, dropped)
                 return
             _decrease(self._interest, about)
-        # without the lock: whoever is called may send the next command
+        # without the lock: a callback may send the next command
         if response is not None:
             pending.answer(response)
         elif failure is not None:
             pending.fail(failure)
 
     def withdraw(self, pending: Pending) -> None:
-        """Wait no longer for a command that was not sent after all."""
+        """Stop to wait for a command that was not sent."""
         about = _about(pending)
         with self._lock:
             self._leave_unplaced(about)
             _decrease(self._interest, about)
 
     def lose(self, pending: Pending, error: SendFailedError) -> None:
-        """Learn that a command was not acknowledged."""
+        """Fail a command that was not acknowledged."""
         self.withdraw(pending)
         pending.fail(error)
 
     def expects(self, about: Aggregate) -> bool:
-        """Return whether a response about this aggregate is worth decoding."""
+        """Return whether a command to this aggregate waits for a response."""
         return about in self._interest
 
     def answer(self, about: Aggregate, response: Response) -> None:
-        """Hand a response to the command that it answers, if that was ours."""
+        """Pass a response to its command, if that is ours."""
         with self._lock:
             pending = self._take(response.source)
             if pending is None and about in self._unplaced:
@@ -91,10 +90,10 @@ class PendingCommands:
             pending.answer(response)
 
     def pass_over(self, about: Aggregate, error: SendFailedError) -> None:
-        """End the waiting that a response was for which says no more than the aggregate.
+        """End a wait because of an unreadable response, of which only the aggregate is known.
 
-        Commands to one aggregate are answered in their order, so it was for the first of ours, or
-        for somebody else's.
+        Responses to one aggregate keep the order of its commands, so it was for our first one, or
+        for another sender's.
         """
         with self._lock:
             first = min(
@@ -107,7 +106,7 @@ class PendingCommands:
             pending.fail(error)
 
     def fail(self, error: SendFailedError) -> None:
-        """End every waiting, now and from now on."""
+        """End every wait, now and later."""
         with self._lock:
             self._failure = error
             waiting = [reference() for _, reference in self._placed.values()]
@@ -118,13 +117,13 @@ class PendingCommands:
                 pending.fail(copy(error))  # each raises its own
 
     def sweep(self) -> None:
-        """Forget what nobody holds any more."""
+        """Forget the commands that were dropped."""
         with self._lock:  # also until another thread has forgotten what it took from there
             while self._dropped:
                 self._take(self._dropped.popleft())
 
     def _take(self, source: Source) -> Pending | None:
-        """Wait no longer for the answer to the command at a place; return it if it has a holder."""
+        """Stop to wait for the command at a position; return it unless it was dropped."""
         if (found := self._placed.pop(source, None)) is None:
             return None
         about, reference = found
@@ -132,7 +131,7 @@ class PendingCommands:
         return reference()
 
     def _failed(self, about: Aggregate) -> SendFailedError | None:
-        """Return why the command that is placed next is not waited for."""
+        """Return why the next command with a position needs no wait."""
         if passed_over := self._passed_over.get(about):
             return passed_over.pop(0)
         return copy(self._failure)

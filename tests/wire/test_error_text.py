@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from verdict.wire.error_text import told
+from verdict.wire.error_text import error_text
 
 
 def failing_in(*files: str) -> Exception:
@@ -40,8 +40,8 @@ INSTALLED = str(Path(pytest.__file__).parents[1] / "shop" / "rules.py")
     ],
 )
 def test_a_bug_is_told_with_its_place(files: tuple[str, ...], place: str) -> None:
-    assert told(failing_in(*files)) == f"KeyError: 'boom' ({place}, line 1)"
+    assert error_text(failing_in(*files)) == f"KeyError: 'boom' ({place}, line 1)"
 
 
 def test_one_of_which_nobody_knows_where_it_was_is_told_without() -> None:
-    assert told(ValueError("odd")) == "ValueError: odd"
+    assert error_text(ValueError("odd")) == "ValueError: odd"

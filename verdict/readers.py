@@ -1,0 +1,30 @@
+"""What reads a running service: rows of views, events in order, its status."""
+
+from typing import TYPE_CHECKING
+
+from verdict.lazy import load_lazily
+
+if TYPE_CHECKING:
+    from verdict.adapters.sql.readers.reader import Access, Reader
+    from verdict.operations.status.collect import get_status
+    from verdict.operations.status.status import StatusReport
+    from verdict.operations.status.wait_until_idle import wait_until_idle
+    from verdict.read_side.query.read_your_writes import ReadToken, wait_for_projection
+    from verdict.streaming.event_log.subscription import Place, SubscribedEvent, Subscription
+
+__all__ = [
+    "Access", "Place", "ReadToken", "Reader", "StatusReport", "SubscribedEvent", "Subscription",
+    "get_status", "wait_for_projection", "wait_until_idle",
+]  # fmt: skip
+
+HOMES = {
+    "verdict.adapters.sql.readers.reader": "Access Reader",
+    "verdict.operations.status.collect": "get_status",
+    "verdict.operations.status.status": "StatusReport",
+    "verdict.operations.status.wait_until_idle": "wait_until_idle",
+    "verdict.read_side.query.read_your_writes": "ReadToken wait_for_projection",
+    "verdict.streaming.event_log.subscription": "Place SubscribedEvent Subscription",
+}
+
+if not TYPE_CHECKING:  # which reads the imports above
+    __getattr__, __dir__ = load_lazily(__name__, HOMES)
