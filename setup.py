@@ -10,7 +10,6 @@ from setuptools import setup
 
 COMPILED = (
     "verdict/write_side/decide/respond.py",
-    "verdict/write_side/decide/run_rules.py",
     "verdict/write_side/decide/handle.py",
     "verdict/write_side/decide/parse.py",
     "verdict/write_side/decide/record.py",
@@ -23,6 +22,7 @@ COMPILED = (
     "verdict/wire/avro/reader.py",
     "verdict/wire/avro/writer.py",
     "verdict/wire/commands.py",
+    "verdict/wire/command_record.py",
     "verdict/wire/avro/envelope.py",
 )
 

@@ -9,11 +9,12 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.wire import commands, records
 from verdict.wire.catalog import catalog_of
 from verdict.wire.codec import Codec, engine_codec
+from verdict.wire.command_record import CommandRecord
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import SUBJECTS
 from verdict.wire.schemas.files import SchemaVersion
 from verdict.write_side.decide import parse, snapshot
-from verdict.write_side.decide.parse import CommandRecord, MalformedCommand, ReceivedCommand
+from verdict.write_side.decide.parse import MalformedCommand, ReceivedCommand
 from verdict.write_side.decide.snapshot import Snapshot
 
 APPLICATION = app

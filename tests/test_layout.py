@@ -47,15 +47,6 @@ UPWARD = {
     "verdict.service.jvm_exit": "verdict.operations.status.read_side",
     "verdict.settings.database_address": "verdict.adapters.sql",
     "verdict.settings.settings": "verdict.adapters.storage.object_store",
-    "verdict.streaming.event_log.archive": "verdict.write_side.decide.record",
-    "verdict.streaming.event_log.record": "verdict.write_side.decide.fold"
-    " verdict.write_side.decide.record",
-    "verdict.streaming.event_log.skips": "verdict.write_side.decide.parse",
-    "verdict.streaming.exactly_once.shards": "verdict.write_side.state.log_head",
-    "verdict.streaming.exactly_once.state_moves": "verdict.write_side.state.shard_state",
-    "verdict.streaming.queries.records": "verdict.write_side.decide.parse"
-    " verdict.write_side.processor.processor",
-    "verdict.write_side.recovery.recovering": "verdict.service.bootstrap",
 }
 # what applications, clients and their tests import
 FACES = (

@@ -22,15 +22,15 @@ from verdict.read_side.apply.missing_events import missing_events
 from verdict.read_side.live.stream import Decoder
 from verdict.settings.load import load_settings
 from verdict.streaming.event_log.record import raw_record
+from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.streaming.exactly_once.query import DECIDER
+from verdict.wire.command_record import CommandRecord
 from verdict.wire.partitions import OffsetRange, TopicPartition, partition_of
 from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.records import encode
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import Limits
-from verdict.write_side.decide.parse import CommandRecord
 from verdict.write_side.processor.batch import ShardBatch
-from verdict.write_side.processor.outputs import Output
 from verdict.write_side.state.log_structured import LogStructuredState
 
 PARTITIONS = 2
@@ -42,7 +42,7 @@ PLACE = {
     "quantity": 10,
     "limit_price_cents": 100,
 }
-Spoil = Callable[[Iterable[Output]], list[Output]]
+Spoil = Callable[[Iterable[OutputRecord]], list[OutputRecord]]
 Written = tuple[str, bytes | None, bytes | None, int]  # topic, key, value, partition
 
 

@@ -14,7 +14,7 @@ from verdict.operations.audit.histories import Histories
 from verdict.operations.audit.outcomes import OutcomeAudit, SeenOutcome
 from verdict.streaming.event_log.record import PositionedEvent
 from verdict.wire.skip_record import NOTHING_PASSED_OVER, SkippedRanges
-from verdict.write_side.decide.record import StoredEvent
+from verdict.wire.stored_event import StoredEvent
 
 OPENED = PositionOpened(client="ada", ticker="AAPL", exchange="NASDAQ", amount=1)
 OFFSET = 10

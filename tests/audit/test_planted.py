@@ -14,9 +14,9 @@ from tests.audit.books import PLACE, Books
 from tests.tiers import is_thorough
 from verdict.operations.audit.auditor import Auditor
 from verdict.operations.audit.finding import Check, Finding
+from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.wire.records import decode
 from verdict.wire.response import Response
-from verdict.write_side.processor.outputs import Output
 from verdict.write_side.state.entries import kept, key_hash, value_of
 from verdict.write_side.state.lmdb_cache import LmdbCache
 from verdict.write_side.state.shard_state import snapshot_key
@@ -63,12 +63,12 @@ def found(books: Books, right: object) -> Found:
     return by_name
 
 
-def spoilt(outputs: Iterable[Output]) -> list[Output]:
+def spoilt(outputs: Iterable[OutputRecord]) -> list[OutputRecord]:
     """Return what a hand in Kafka's log leaves of what was decided."""
     return [left for output in outputs for left in spoilt_one(output)]
 
 
-def spoilt_one(output: Output) -> Iterator[Output]:
+def spoilt_one(output: OutputRecord) -> Iterator[OutputRecord]:
     name, kind = (output.key or b"").decode(), output.topic.rpartition(".")[2]
     event = decode_event("order", output.value) if kind == "events" else None
     version = event.version if event else 0

@@ -13,9 +13,10 @@ import psutil
 from tests.application import APPLICATION, CATALOG
 from tests.bench.workload import ISSUED_AT, command
 from verdict.model.source import Source
+from verdict.wire.command_record import CommandRecord
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import Limits, handle
-from verdict.write_side.decide.parse import CommandRecord, ReceivedCommand, parse_command
+from verdict.write_side.decide.parse import ReceivedCommand, parse_command
 from verdict.write_side.decide.record import encode_events
 from verdict.write_side.decide.respond import accepted_response
 from verdict.write_side.decide.snapshot import (

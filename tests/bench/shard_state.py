@@ -18,9 +18,8 @@ from tests.bench.state_entries import NOW, Samples, fill, outcome_at, sampled, s
 from tests.operator.state_on_disk import Spent, StateOnDisk, now
 from verdict.write_side.state.entries import KEPT, LISTED, kept, key_hash, pack
 from verdict.write_side.state.lmdb_cache import LmdbCache, _opened
-from verdict.write_side.state.log_structured import LogStructuredState
+from verdict.write_side.state.log_structured import LogStructuredState, StoredState
 from verdict.write_side.state.shard_state import StateEntry
-from verdict.write_side.state.stored import StoredState
 
 COMMANDS = 10_000  # of a batch
 WARMING = 3  # batches behind a rebuild, whose pages have no room yet

@@ -12,14 +12,14 @@ from tests.operator.state_on_disk import StateOnDisk
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.source import Source
+from verdict.wire.command_record import CommandRecord
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import Limits
-from verdict.write_side.decide.parse import CommandRecord
 from verdict.write_side.processor.batch import ShardBatch
 from verdict.write_side.state.entries import HASH_BYTES, kept, key_hash, pack
 from verdict.write_side.state.log_head import PAGE_BYTES, LogHead, page_number
+from verdict.write_side.state.log_structured import StoredState
 from verdict.write_side.state.shard_state import DictState, StateEntry, outcome_key, snapshot_key
-from verdict.write_side.state.stored import StoredState
 
 ORDER = "order-000000000"
 NOW = 1_795_000_000_000  # Kafka's time in ms

@@ -9,7 +9,7 @@ from verdict.errors import VerdictError
 from verdict.model.source import Source
 from verdict.operations.inspect.fold import PointInTime, folded
 from verdict.streaming.event_log.record import PositionedEvent
-from verdict.streaming.event_log.skip_text import quarantine_in_words
+from verdict.streaming.event_log.skip_log import quarantine_in_words
 from verdict.wire.skip_record import DamagedAggregate, Kind, SkipRecord, active_quarantines
 
 EVENTS = "position.events"

@@ -14,6 +14,7 @@ from tests.decision.desk import command_record
 from tests.model import Model, Record
 from tests.traffic import Traffic
 from verdict.model.source import Source
+from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
@@ -21,8 +22,7 @@ from verdict.wire.skip_record import DamagedAggregate, Kind, SkipRecord
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import Limits
 from verdict.write_side.processor.batch import ShardBatch
-from verdict.write_side.processor.outputs import Output
-from verdict.write_side.recovery.bounds import HOUR_MS, remembered_since
+from verdict.write_side.recovery.folding import HOUR_MS, remembered_since
 from verdict.write_side.recovery.histories import EVENT, RESPONSE, Stored, fold_histories
 from verdict.write_side.recovery.outcomes import Memory
 from verdict.write_side.state.shard_state import FOR_EVER, DictState, StateEntry
@@ -41,9 +41,9 @@ def traffic(seed: int, length: int) -> list[Record]:
     return log
 
 
-def decided(log: Iterable[Record], limits: Limits) -> tuple[DictState, list[Output]]:
+def decided(log: Iterable[Record], limits: Limits) -> tuple[DictState, list[OutputRecord]]:
     """Return the state of the only shard, and all outputs, of batches of 20 commands."""
-    state, outputs, rest = DictState(), list[Output](), list(log)
+    state, outputs, rest = DictState(), list[OutputRecord](), list(log)
     while rest:
         batch = ShardBatch(TOPICS, limits, state)
         outputs += batch.decide(map(command_record, rest[:20]))
@@ -52,7 +52,7 @@ def decided(log: Iterable[Record], limits: Limits) -> tuple[DictState, list[Outp
     return state, outputs
 
 
-def stored(outputs: Iterable[Output]) -> list[Stored]:
+def stored(outputs: Iterable[OutputRecord]) -> list[Stored]:
     """Return what Kafka would hold of events and responses, in the order of a recovery.
 
     The n-th record of all has the time n.

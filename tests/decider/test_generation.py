@@ -120,13 +120,6 @@ def test_what_would_be_read_as_something_else_is_another_form() -> None:
     assert before == form_of(with_state(title="x", note="?"))  # bytes hold no default
 
 
-def test_a_number_is_all_that_older_versions_noted(recovered: Generation) -> None:
-    file = recovered.folder / "snapshot-formats.json"
-    file.write_text(json.dumps({"order": 1, "position": 2}))
-
-    assert recovered.outdated(APPLICATION) == ["position"]
-
-
 def test_damaged_formats_are_named_with_what_to_do(tmp_path: Path) -> None:
     recovered = Generation(tmp_path, 2)
     recovered.note_formats(APPLICATION)

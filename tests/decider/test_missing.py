@@ -8,10 +8,10 @@ from tests.application import APPLICATION
 from tests.decision.desk import PLACE, command
 from verdict.model.source import Source
 from verdict.wire.cloud_events import DEAD_LETTER
+from verdict.wire.command_record import dead_letter
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.records import encode
 from verdict.wire.topics import Topics
-from verdict.write_side.decide.parse import dead_letter
 from verdict.write_side.recovery.missing import ANSWER, ANSWERED, gaps, sources
 
 TOPICS = Topics(APPLICATION)

@@ -37,11 +37,11 @@ from verdict.streaming.exactly_once.checkpoint import FRESH
 from verdict.streaming.exactly_once.query import decider_query
 from verdict.streaming.exactly_once.read_progress import read_progress
 from verdict.wire.cloud_events import dead_letter_headers
+from verdict.wire.command_record import dead_letter
 from verdict.wire.headers import joined, pairs
 from verdict.wire.records import encode
 from verdict.wire.skip_record import DamagedAggregate, Kind
 from verdict.write_side.decide.handle import Limits
-from verdict.write_side.decide.parse import dead_letter
 from verdict.write_side.decide.snapshot import Snapshot
 from verdict.write_side.decider.generation import Generation
 from verdict.write_side.processor.batch import ShardBatch

@@ -14,15 +14,17 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 
 from tests.application import APPLICATION
 from tests.decider.test_fold import decided
+from tests.operator.plain_state import MapShardState
 from tests.operator.test_processor import _frame, _rows, by_topic_and_key, log_of
 from verdict.streaming.exactly_once.state_moves import moves_of
+from verdict.wire.progress_record import ShardState
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import Limits
 from verdict.write_side.processor.processor import CommandProcessor
 from verdict.write_side.state import log_head, seed
 from verdict.write_side.state.log_structured import LogStructuredState
 from verdict.write_side.state.seed import stamp_of
-from verdict.write_side.state.shard_state import MapShardState, StateEntry
+from verdict.write_side.state.shard_state import StateEntry
 
 SHARD = 1
 
@@ -82,10 +84,10 @@ def test_a_fresh_state_stands_where_its_seed_says(
     processor = CommandProcessor(Topics(APPLICATION), Limits(), state)
     tester = TwsTester(processor, initialStatePandas=[(SHARD, seeds)])
     told = tester.testInPandas(SHARD, _frame(log_of(seed=1, length=5)))[["moved"]]
-    [moved] = moves_of(pa.Table.from_pandas(told))
+    [moved] = moves_of(pa.Table.from_pandas(told), [SHARD])
 
-    assert moved.before == stamp_of(files)
-    assert moved.before[0] > 15
+    assert moved.before == ShardState(*stamp_of(files))
+    assert moved.before.sequence > 15
 
 
 def test_a_seed_is_read_in_pieces_that_lose_nothing(

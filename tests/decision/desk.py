@@ -14,17 +14,13 @@ from verdict.model.aggregate import Aggregate
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.source import Source
+from verdict.wire.command_record import CommandRecord, truncate_command
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
+from verdict.wire.stored_event import StoredEvent
 from verdict.write_side.decide.handle import DecidedCommand, Limits, handle
-from verdict.write_side.decide.parse import (
-    CommandRecord,
-    MalformedCommand,
-    ReceivedCommand,
-    truncate_command,
-)
-from verdict.write_side.decide.record import StoredEvent
+from verdict.write_side.decide.parse import MalformedCommand, ReceivedCommand
 from verdict.write_side.decide.respond import invalid_response
 from verdict.write_side.decide.snapshot import NEVER_EXISTED, Snapshot
 

@@ -19,10 +19,11 @@ from tests.application import APPLICATION, CATALOG, codec, receive
 from tests.hostile import ABSURD, KINDS, WHOLE, hostile, varint
 from verdict.model.source import Source
 from verdict.wire.codec import DecodeError
+from verdict.wire.command_record import CommandRecord
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import encode
 from verdict.wire.topics import KEY_BYTES
-from verdict.write_side.decide.parse import CommandRecord, MalformedCommand
+from verdict.write_side.decide.parse import MalformedCommand
 from verdict.write_side.decide.respond import invalid_response
 
 SPARE_BYTES = 256 * 2**20  # of address space, more than what is there when it begins

@@ -17,9 +17,11 @@ from verdict.model.command_envelope import CommandEnvelope, Expectation
 from verdict.model.message import Event, iso_time
 from verdict.model.reason import Reason
 from verdict.model.recorded_event import RecordedEvent, event_id
+from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.wire.catalog import AggregateContext, Catalog
 from verdict.wire.cloud_events import dead_letter_headers, event_headers
 from verdict.wire.codec import DecodeError
+from verdict.wire.command_record import CommandRecord, dead_letter
 from verdict.wire.commands import decode_command
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.error_text import described
@@ -28,15 +30,9 @@ from verdict.wire.records import decode, encode, encode_event
 from verdict.wire.response import Rejection, Response, Status
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.digest import CANONICAL
-from verdict.write_side.decide.handle import Limits
-from verdict.write_side.decide.parse import (
-    CommandRecord,
-    ReceivedCommand,
-    dead_letter,
-    parse_command,
-)
+from verdict.write_side.decide.handle import Limits, call_decide
+from verdict.write_side.decide.parse import ReceivedCommand, parse_command
 from verdict.write_side.decide.respond import CheckFailedError, invalid_response
-from verdict.write_side.decide.run_rules import call_decide
 from verdict.write_side.decide.snapshot import (
     NEVER_EXISTED,
     Snapshot,
@@ -44,7 +40,6 @@ from verdict.write_side.decide.snapshot import (
     encode_snapshot,
 )
 from verdict.write_side.processor.batch import outcome_entry
-from verdict.write_side.processor.outputs import Output
 from verdict.write_side.state.shard_state import DictState, StateEntry, outcome_key, snapshot_key
 
 TOPICS = Topics(APPLICATION)
@@ -52,7 +47,7 @@ TOPICS = Topics(APPLICATION)
 
 def outputs_of(
     records: Iterable[CommandRecord], state: DictState, limits: Limits, catalog: Catalog = CATALOG
-) -> Iterator[Output]:
+) -> Iterator[OutputRecord]:
     """Yield what the operator puts out for one record after the other, each a batch of its own."""
     for record in records:
         context = catalog[TOPICS.aggregate_of(record.source.topic)]
@@ -63,7 +58,7 @@ def outputs_of(
             yield from asked.judged(state, limits)
 
 
-def _unfit(context: AggregateContext, record: CommandRecord) -> Iterator[Output]:
+def _unfit(context: AggregateContext, record: CommandRecord) -> Iterator[OutputRecord]:
     received = parse_command(context, record)
     assert not isinstance(received, ReceivedCommand), "the plain way cannot read it"
     if isinstance(received, DeadLetter):
@@ -72,23 +67,23 @@ def _unfit(context: AggregateContext, record: CommandRecord) -> Iterator[Output]
         yield from _answers(invalid_response(context, received), record, None)
 
 
-def _letter(letter: DeadLetter, attempt: int | None) -> Output:
+def _letter(letter: DeadLetter, attempt: int | None) -> OutputRecord:
     headers = joined(dead_letter_headers(letter, attempt))
-    return Output("dead-letters", letter.key, encode(letter), headers, attempt is None)
+    return OutputRecord("dead-letters", letter.key, encode(letter), headers, attempt is None)
 
 
 def _answers(
     response: Response, record: CommandRecord, traceparent: str | None
-) -> Iterator[Output]:
+) -> Iterator[OutputRecord]:
     key, of = response.aggregate_id.encode(), response.aggregate_type
     headers = joined({"traceparent": traceparent} if traceparent else {})
     replayable = response.reason != "HANDLER_ERROR"
     if response.reason is not None and not response.duplicate:
         rejection = Rejection(**dict(response), command_bytes=record.value or b"")
-        yield Output(TOPICS.rejected(of), key, encode(rejection), headers, replayable)
-    yield Output(TOPICS.responses(of), key, encode(response), headers, replayable)
+        yield OutputRecord(TOPICS.rejected(of), key, encode(rejection), headers, replayable)
+    yield OutputRecord(TOPICS.responses(of), key, encode(response), headers, replayable)
     if (name := reply_name(record.reply_to)) is not None:
-        yield Output(TOPICS.replies, name, encode(response), "", replayable)
+        yield OutputRecord(TOPICS.replies, name, encode(response), "", replayable)
 
 
 def digest(payload: Command) -> bytes:
@@ -130,7 +125,7 @@ class Asked:
             return None
         return cls(context, envelope, payload, record)
 
-    def judged(self, state: DictState, limits: Limits) -> Iterator[Output]:
+    def judged(self, state: DictState, limits: Limits) -> Iterator[OutputRecord]:
         of, ids = self.rules.name, self.envelope
         at, asked = (
             snapshot_key(of, ids.aggregate_id),
@@ -149,7 +144,7 @@ class Asked:
         state.commit(changed, 0)
         for event in events:
             topic, key = TOPICS.events(of), ids.aggregate_id.encode()
-            yield Output(
+            yield OutputRecord(
                 topic, key, encode_event(self.context, event), joined(event_headers(event)), True
             )
         yield from _answers(response, self.record, ids.traceparent)

@@ -11,7 +11,7 @@ from tests.decision.desk import Answer, Desk
 from tests.decision.publishing import placed, published
 from tests.model import Model, Outcome, Record, fold
 from tests.traffic import Traffic
-from verdict.write_side.processor.outputs import Output
+from verdict.streaming.exactly_once.batch import OutputRecord
 
 
 def assert_same(outcome: Outcome, answer: Answer) -> None:
@@ -32,7 +32,7 @@ class WriteSide(RuleBasedStateMachine):
         self.model = Model()
         self.desk = Desk()
         self.log: list[Record] = []
-        self.outputs: list[Output] = []
+        self.outputs: list[OutputRecord] = []
 
     @initialize(random=st.randoms(use_true_random=False))
     def begin(self, random: Random) -> None:
@@ -72,7 +72,7 @@ TestWriteSide = pytest.mark.proves("C-01")(WriteSide.TestCase)
 def test_a_long_run_of_random_traffic_reaches_every_ending_and_agrees_with_the_model() -> None:
     traffic, model, desk = Traffic(Random(20261121), aggregates=60), Model(), Desk()
     log: list[Record] = []
-    outputs: list[Output] = []
+    outputs: list[OutputRecord] = []
     for _ in range(3000):
         record = traffic.next(model)
         answer = desk.take(record)

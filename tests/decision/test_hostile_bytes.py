@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from itertools import islice
 from pathlib import Path
 from random import Random
 
@@ -10,7 +9,7 @@ import pytest
 
 from tests.application import receive
 from tests.decision.desk import command_record
-from tests.hostile import KINDS, hostile
+from tests.hostile import KINDS
 from tests.model import Record
 from tests.tiers import examples, the_first_of
 from verdict.wire.dead_letter import DeadLetter
@@ -43,8 +42,3 @@ def test_every_kind_of_hostile_record_is_refused_or_kept(kind: str) -> None:
         if kind == "flipped Avro" and not isinstance(received, DeadLetter | MalformedCommand):
             continue  # what was flipped is a text: sound, and refused as of no order
         assert isinstance(received, DeadLetter | MalformedCommand)
-
-
-def test_a_seed_gives_the_same_hostile_records_again() -> None:
-    assert list(islice(hostile(5), 500)) == list(islice(hostile(5), 500))
-    assert list(islice(hostile(5), 500)) != list(islice(hostile(6), 500))

@@ -43,14 +43,10 @@ def snapshots(
     )
 
 
-@given(snapshots(ORDERS))
-def test_the_snapshot_of_an_order_survives_its_bytes(found: Snapshot[Any]) -> None:
-    assert decode_snapshot("order", encode_snapshot("order", found)) == found
-
-
-@given(snapshots(POSITIONS))
-def test_the_snapshot_of_a_position_survives_its_bytes(found: Snapshot[Any]) -> None:
-    assert decode_snapshot("position", encode_snapshot("position", found)) == found
+@given(snapshots(ORDERS), snapshots(POSITIONS))
+def test_a_snapshot_survives_its_bytes(one: Snapshot[Any], other: Snapshot[Any]) -> None:
+    assert decode_snapshot("order", encode_snapshot("order", one)) == one
+    assert decode_snapshot("position", encode_snapshot("position", other)) == other
 
 
 @pytest.mark.proves("C-13")
@@ -68,13 +64,10 @@ def test_of_a_quarantined_aggregate_the_first_damaged_version_is_kept() -> None:
     assert decode_snapshot("order", encode_snapshot("order", quarantined)) == quarantined
 
 
-def test_an_aggregate_is_a_few_dozen_bytes() -> None:
-    assert len(encode_snapshot("order", after(PLACE))) < 64
-
-
-def test_the_life_cycle_follows_from_the_version_and_the_state() -> None:
+def test_an_active_aggregate_is_a_few_dozen_bytes() -> None:
     assert NEVER_EXISTED.life_cycle is LifeCycle.NONE
     assert after(PLACE).life_cycle is LifeCycle.ACTIVE
+    assert len(encode_snapshot("order", after(PLACE))) < 64
 
 
 def test_a_snapshot_of_another_format_is_refused_and_says_what_to_do() -> None:

@@ -12,7 +12,7 @@ from verdict.errors import UnreachableError
 from verdict.read_side.tables import position
 from verdict.streaming.event_log.archive import Archive, HashMismatchError
 from verdict.streaming.event_log.event_log import EventLog, EventsMissingError
-from verdict.write_side.decide.fold import InvalidHistoryError
+from verdict.wire.stored_event import InvalidHistoryError
 
 
 @pytest.fixture

@@ -61,7 +61,6 @@ def identities(found: list[SubscribedEvent]) -> list[tuple[str, int]]:
 def test_every_event_comes_once_across_the_hand_over_though_kafka_dropped_the_old_ones(
     followable: Followable, reader: Reader, log: KafkaLog
 ) -> None:
-    """A-02."""
     followable.happen(3)
     followable.archive()
     followable.drop()
@@ -79,7 +78,6 @@ def test_every_event_comes_once_across_the_hand_over_though_kafka_dropped_the_ol
 def test_whoever_keeps_the_places_goes_on_where_they_were(
     followable: Followable, reader: Reader, log: KafkaLog
 ) -> None:
-    """A-07."""
     followable.happen(3)
     followable.archive()
     followable.happen(2)
@@ -97,20 +95,9 @@ def test_whoever_keeps_the_places_goes_on_where_they_were(
 
 
 @pytest.mark.proves("A-07")
-def test_from_a_global_position_on(followable: Followable, reader: Reader, log: KafkaLog) -> None:
-    followable.happen(2)
-    followable.archive()
-
-    found = Subscription(reader, log, followable.topics, "position", 20).events(follow=False)
-
-    assert [one.position for one in found] == [*range(21, 2 * POSITIONS + 1)]
-
-
-@pytest.mark.proves("A-07")
 def test_the_places_behind_a_global_position_are_kept_as_any_others(
     followable: Followable, reader: Reader, log: KafkaLog
 ) -> None:
-    """A-07."""
     followable.happen(2)
     followable.archive()
     followable.happen(1)
@@ -139,6 +126,8 @@ def test_topics_that_are_not_followed_do_not_bring_the_beginning_back(
 
         assert [*orders.events(follow=False)] == []
         assert reader.pages == 0
+        with pytest.raises(VerdictError, match=r"no category 'positions': there are .*, position"):
+            Subscription(reader, log, followable.topics, "positions")
 
 
 class Asked(Reader):
@@ -149,13 +138,6 @@ class Asked(Reader):
     def select(self, statement: str, parameters: Parameters = ()) -> Selected:
         self.pages += statement == FROM_POSITION
         return super().select(statement, parameters)
-
-
-def test_a_category_that_does_not_exist_is_named_at_once_with_those_that_do(
-    followable: Followable, reader: Reader, log: KafkaLog
-) -> None:
-    with pytest.raises(VerdictError, match=r"no category 'positions': there are .*, position"):
-        Subscription(reader, log, followable.topics, "positions")
 
 
 def test_the_deployment_is_that_of_the_settings(followable: Followable, tmp_path: Path) -> None:
@@ -177,34 +159,10 @@ def test_the_deployment_is_that_of_the_settings(followable: Followable, tmp_path
     assert [one.position for one in found[:POSITIONS]] == [*range(POSITIONS + 1, 2 * POSITIONS + 1)]
 
 
-def test_other_categories_are_passed_over(
-    followable: Followable, reader: Reader, log: KafkaLog
-) -> None:
-    followable.happen(1)
-    followable.archive()
-    followable.happen(1)
-
-    assert [*Subscription(reader, log, followable.topics, "order").events(follow=False)] == []
-
-
-@pytest.mark.proves("A-02")
-def test_what_is_neither_archived_nor_in_kafka_is_named(
-    followable: Followable, reader: Reader, log: KafkaLog
-) -> None:
-    followable.happen(1)
-    followable.archive()
-    followable.happen(2)
-    followable.drop_all_but_the_last_offset()
-
-    with pytest.raises(VerdictError, match="what is between is lost"):
-        [*Subscription(reader, log, followable.topics).events(follow=False)]
-
-
 @pytest.mark.proves("A-02")
 def test_what_kafka_drops_before_it_is_read_comes_from_the_archive(
     followable: Followable, reader: Reader
 ) -> None:
-    """A-02."""
     followable.happen(1)
     followable.archive()
     followable.happen(2)
@@ -223,7 +181,6 @@ def test_what_kafka_drops_before_it_is_read_comes_from_the_archive(
 def test_a_subscriber_who_pauses_while_kafka_drops_what_comes_next_misses_nothing(
     followable: Followable, reader: Reader
 ) -> None:
-    """A-02."""
     followable.happen(1)
     with KafkaLog(followable.options | ONE_BY_ONE) as log:
         subscription = Subscription(reader, log, followable.topics)

@@ -14,7 +14,7 @@ RECORDS = st.lists(
         OutputRecord,
         TEXT,
         st.none() | st.binary(max_size=3),
-        st.none() | st.binary(max_size=3),
+        st.binary(max_size=3),
         st.dictionaries(TEXT.filter(bool), TEXT, max_size=2).map(joined),
         st.just(True),
     ),

@@ -1,5 +1,6 @@
 import json
 import resource
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,20 +58,14 @@ def test_before_the_first_batch_only_the_start_is_known(tmp_path: Path) -> None:
 def test_the_batch_planned_last_runs_from_the_end_of_the_one_before(checkpoint: Path) -> None:
     batch = SourceBatch(query_id=QUERY_ID, batch_id=1, start=MIDDLE, end=END)
 
+    assert batch_of(checkpoint, 0).start == START
     assert batch_of(checkpoint, 1) == batch
-    assert checkpoint_position(checkpoint) == CheckpointPosition(
+    planned = CheckpointPosition(
         query_id=QUERY_ID, initial=START, shards=3, last=batch, committed=False
     )
-
-
-def test_the_first_batch_runs_from_where_the_source_began(checkpoint: Path) -> None:
-    assert batch_of(checkpoint, 0).start == START
-
-
-def test_a_committed_batch_is_known_as_such(checkpoint: Path) -> None:
+    assert checkpoint_position(checkpoint) == planned
     commit(checkpoint, 1)
-
-    assert checkpoint_position(checkpoint).committed
+    assert checkpoint_position(checkpoint) == replace(planned, committed=True)
 
 
 def test_batches_are_ordered_as_numbers(tmp_path: Path) -> None:
@@ -139,15 +134,9 @@ def test_logs_that_do_not_belong_together_are_refused(checkpoint: Path) -> None:
         DamagedCheckpointError, match="ends at batch 0, but the batch planned last is 2"
     ):
         checkpoint_position(checkpoint)
-
-
-def test_commits_without_offsets_are_refused(checkpoint: Path) -> None:
     for file in (checkpoint / "offsets").iterdir():
         file.unlink()
-
-    with pytest.raises(
-        DamagedCheckpointError, match="ends at batch 0, but the batch planned last is -1"
-    ):
+    with pytest.raises(DamagedCheckpointError, match="but the batch planned last is -1"):
         checkpoint_position(checkpoint)
 
 
@@ -173,21 +162,20 @@ def test_what_are_no_offsets_of_one_kafka_source_is_refused(checkpoint: Path, of
         batch_of(checkpoint, 1)
 
 
-def test_an_unknown_version_of_the_files_is_refused(checkpoint: Path) -> None:
+@pytest.mark.parametrize(
+    ("before", "after", "problem"),
+    [
+        ("v1", "v2", r"begins with \['v2'\], not with \['v1'\]"),
+        ("shuffle", "shuttle", r"does not hold spark\.sql\.shuffle\.partitions"),
+    ],
+)
+def test_an_unknown_version_and_a_plan_without_a_shard_count_are_refused(
+    checkpoint: Path, before: str, after: str, problem: str
+) -> None:
     text = (checkpoint / "offsets/1").read_text()
-    (checkpoint / "offsets/1").write_text(text.replace("v1", "v2", 1))
+    (checkpoint / "offsets/1").write_text(text.replace(before, after, 1))
 
-    with pytest.raises(DamagedCheckpointError, match=r"begins with \['v2'\], not with \['v1'\]"):
-        checkpoint_position(checkpoint)
-
-
-def test_a_checkpoint_without_a_shard_count_is_refused(checkpoint: Path) -> None:
-    text = (checkpoint / "offsets/1").read_text()
-    (checkpoint / "offsets/1").write_text(text.replace("shuffle", "shuttle"))
-
-    with pytest.raises(
-        DamagedCheckpointError, match=r"does not hold spark\.sql\.shuffle\.partitions"
-    ):
+    with pytest.raises(DamagedCheckpointError, match=problem):
         checkpoint_position(checkpoint)
 
 

@@ -10,10 +10,9 @@ import pytest
 from tests.exactly_once.deployment import Deployment
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.errors import UnreachableError
-from verdict.streaming.exactly_once import owner_watch
+from verdict.streaming.exactly_once import fencing
 from verdict.streaming.exactly_once.errors import FencedError
-from verdict.streaming.exactly_once.fencing import genesis
-from verdict.streaming.exactly_once.owner_watch import OwnerWatch
+from verdict.streaming.exactly_once.fencing import OwnerWatch, genesis
 from verdict.streaming.exactly_once.publisher import Publisher
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.records import encode
@@ -40,31 +39,15 @@ def test_an_owner_without_commands_learns_that_it_was_replaced(deployment: Deplo
     former = deployment.claim()
     with watching(deployment, former) as watch:
         watch.check()
+        watch.look()
         owner = deployment.claim()
 
-        with pytest.raises(FencedError) as told:
-            await_end(watch)
-
-    assert owner.progress.owner in str(told.value)
-
-
-def test_who_was_replaced_before_he_looked_learns_it_too(deployment: Deployment) -> None:
-    former = deployment.claim()
-    deployment.claim()
-
-    with watching(deployment, former) as watch, pytest.raises(FencedError):
-        await_end(watch)
-
-
-@pytest.mark.proves("C-18")
-def test_who_stood_still_is_told_before_it_begins_anew(deployment: Deployment) -> None:
-    former = deployment.claim()
-    with watching(deployment, former) as watch:
-        watch.look()
-        deployment.claim()
-
-        with pytest.raises(FencedError):
-            watch.look()
+        for looked in (await_end, OwnerWatch.look):
+            with pytest.raises(FencedError) as told:
+                looked(watch)
+            assert owner.progress.owner in str(told.value)
+    with watching(deployment, former) as late, pytest.raises(FencedError):
+        await_end(late)
 
 
 def test_former_owners_and_other_queries_are_nobody_to_stop_for(deployment: Deployment) -> None:
@@ -124,7 +107,7 @@ def test_a_claim_that_is_not_visible_yet_is_waited_for(deployment: Deployment) -
 def test_without_kafka_a_check_says_nothing_and_a_look_says_so(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(owner_watch, "LOOK_S", 0.0)
+    monkeypatch.setattr(fencing, "LOOK_S", 0.0)
     owner = deployment.claim()
     nowhere = KafkaConfig(settings={"bootstrap.servers": "127.0.0.1:1"}, transaction_timeout_s=1)
     with closing(OwnerWatch(nowhere, deployment.query, owner.progress)) as watch:

@@ -30,9 +30,9 @@ from verdict.wire.json import payload_from, readable, readable_command
 from verdict.wire.records import decode_event
 from verdict.wire.response import Response
 from verdict.wire.schemas.write import write_those_of_the_aggregates
+from verdict.wire.stored_event import StoredEvent
 from verdict.write_side.decide.digest import command_digest
 from verdict.write_side.decide.fold import fold
-from verdict.write_side.decide.record import StoredEvent
 
 every_kind = pytest.mark.parametrize("name", KINDS)
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.streaming.exactly_once.chunk import records_in
-from verdict.write_side.processor.outputs import Output
 
 
-def unpacked(chunk: bytes) -> Iterator[Output]:
+def unpacked(chunk: bytes) -> Iterator[OutputRecord]:
     """Yield the outputs in a chunk."""
-    return map(Output._make, records_in(chunk))
+    return map(OutputRecord._make, records_in(chunk))

@@ -23,13 +23,13 @@ from tests.wire.arbitrary import AGGREGATES, EXPECTED, INSTANTS, NO_NUL, TEXTS, 
 from verdict.model.application import Application
 from verdict.model.command import Refused
 from verdict.model.command_envelope import CommandEnvelope
+from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.wire.catalog import catalog_of
+from verdict.wire.command_record import CommandRecord
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import Limits
-from verdict.write_side.decide.parse import CommandRecord
 from verdict.write_side.decide.snapshot import Snapshot
 from verdict.write_side.processor.batch import ShardBatch
-from verdict.write_side.processor.outputs import Output
 from verdict.write_side.state.shard_state import DictState, StateEntry, snapshot_key
 
 LIMITS = st.sampled_from([Limits(), Limits(events_bytes=700), Limits(events_bytes=0)])
@@ -83,7 +83,7 @@ def assert_same(
     cut: int,
     application: Application = APPLICATION,
     quarantined: Collection[bytes] = (),
-) -> list[Output]:
+) -> list[OutputRecord]:
     """Decide a log in both ways, in batches of `cut` records; return the outputs.
 
     The aggregates of the keys `quarantined` are so from the beginning.
@@ -91,7 +91,12 @@ def assert_same(
     log = [
         one._replace(source=replace(one.source, offset=n, partition=0)) for n, one in enumerate(log)
     ]
-    state, plain, outputs, expected = DictState(), DictState(), list[Output](), list[Output]()
+    state, plain, outputs, expected = (
+        DictState(),
+        DictState(),
+        list[OutputRecord](),
+        list[OutputRecord](),
+    )
     for key in quarantined:
         for of in application.aggregate_types:
             entry = StateEntry(encode_snapshot(of, Snapshot(3, quarantined=True)))

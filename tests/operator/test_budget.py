@@ -15,11 +15,11 @@ import pytest
 from tests.application import APPLICATION
 from tests.bench.workload import ISSUED_AT, commands
 from verdict.model.source import Source
+from verdict.streaming.exactly_once.batch import OutputRecord
+from verdict.wire.command_record import CommandRecord
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import Limits
-from verdict.write_side.decide.parse import CommandRecord
 from verdict.write_side.processor.batch import ShardBatch
-from verdict.write_side.processor.outputs import Output
 from verdict.write_side.state.shard_state import DictState
 
 COMMANDS = 500
@@ -29,21 +29,23 @@ OUTPUT_BYTES = 1040
 
 
 @pytest.fixture
-def decide() -> Callable[[], list[Output]]:
+def decide() -> Callable[[], list[OutputRecord]]:
     """Return what decides so many commands, two for each order; all code has been used once."""
     sent = [
         CommandRecord(Source("order.commands", 0, at), ISSUED_AT, one.key, one.value, 200, None)
         for at, one in enumerate(commands(COMMANDS, COMMANDS // 2, False, 1))
     ]
 
-    def run() -> list[Output]:
+    def run() -> list[OutputRecord]:
         return list(ShardBatch(Topics(APPLICATION), Limits(), DictState()).decide(sent))
 
     run()
     return run
 
 
-def test_a_command_takes_no_more_calls_than_its_budget(decide: Callable[[], list[Output]]) -> None:
+def test_a_command_takes_no_more_calls_than_its_budget(
+    decide: Callable[[], list[OutputRecord]],
+) -> None:
     calls = 0
 
     def count(frame: FrameType, event: str, argument: Any) -> None:
@@ -61,7 +63,7 @@ def test_a_command_takes_no_more_calls_than_its_budget(decide: Callable[[], list
 
 
 def test_a_command_leaves_no_more_bytes_than_its_budget(
-    decide: Callable[[], list[Output]],
+    decide: Callable[[], list[OutputRecord]],
 ) -> None:
     tracemalloc.start()
     try:
@@ -74,7 +76,9 @@ def test_a_command_leaves_no_more_bytes_than_its_budget(
     assert held / COMMANDS <= HELD_BYTES
 
 
-def test_what_a_command_puts_out_is_within_its_budget(decide: Callable[[], list[Output]]) -> None:
+def test_what_a_command_puts_out_is_within_its_budget(
+    decide: Callable[[], list[OutputRecord]],
+) -> None:
     outputs = decide()
 
     sizes = [len(one.value) + len(one.headers) + len(one.key or b"") for one in outputs]

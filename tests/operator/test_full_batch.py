@@ -16,19 +16,18 @@ from tests.decision.desk import command_record
 from tests.model import Record
 from tests.operator.outputs import unpacked
 from tests.operator.test_processor import _frame, cut, log_of
+from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.streaming.exactly_once.outputs import Handover, chunks_of
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import Limits
 from verdict.write_side.processor import processor
-from verdict.write_side.processor.outputs import Output
-from verdict.write_side.processor.processor import CommandProcessor
-from verdict.write_side.processor.slices import in_slices
+from verdict.write_side.processor.processor import CommandProcessor, in_slices
 from verdict.write_side.state.log_structured import LogStructuredState
 
 SCHEMA = pa.schema([("outputs", pa.binary()), ("file", pa.string())])
 
 
-def handed_over(folder: Path, state: str, batches: list[list[Record]]) -> list[Output]:
+def handed_over(folder: Path, state: str, batches: list[list[Record]]) -> list[OutputRecord]:
     """Return what the driver reads of the operator's outputs over `batches`."""
     make_state = partial(LogStructuredState, folder=folder / state)
     tester = TwsTester(CommandProcessor(Topics(APPLICATION), Limits(), make_state, folder))

@@ -21,17 +21,18 @@ from tests.application import APPLICATION
 from tests.comparison import Published, assert_as_the_model_says
 from tests.model import Model, Record, fold
 from tests.operator.outputs import unpacked
+from tests.operator.plain_state import MapShardState
 from tests.traffic import Traffic
 from verdict.model.application import Application
+from verdict.streaming.exactly_once.batch import OutputRecord
+from verdict.wire.command_record import INPUT_COLUMNS
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode
 from verdict.wire.response import Response
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import Limits
-from verdict.write_side.processor.outputs import Output
-from verdict.write_side.processor.processor import INPUT_COLUMNS, CommandProcessor
+from verdict.write_side.processor.processor import CommandProcessor
 from verdict.write_side.state.log_structured import LogStructuredState
-from verdict.write_side.state.shard_state import MapShardState
 
 MakeState = Callable[[Any], Any]
 COMMAND_LIMIT = 64 * 1024
@@ -62,7 +63,7 @@ def run(
     batches: list[list[Record]],
     planned: Iterable[int] = repeat(0),
     application: Application = APPLICATION,
-) -> list[Output]:
+) -> list[OutputRecord]:
     """Return the outputs of the operator over `batches`, in order, each planned at its time."""
     times = iter(planned)
     processor = CommandProcessor(
@@ -130,12 +131,12 @@ def test_no_clock_that_leaps_lets_a_retry_be_done_a_second_time(
     assert sum(answer is not None and answer["duplicate"] for answer in again) > 80
 
 
-def by_topic_and_key(outputs: list[Output]) -> dict[Any, list[Output]]:
+def by_topic_and_key(outputs: list[OutputRecord]) -> dict[Any, list[OutputRecord]]:
     """Return outputs in the order that matters: within a topic, of one key.
 
     Dead letters belong to no aggregate, those of several commands topics lie in any order.
     """
-    found: dict[Any, list[Output]] = {}
+    found: dict[Any, list[OutputRecord]] = {}
     for output in outputs:
         found.setdefault((output.topic, output.key), []).append(output)
     return {at: sorted(of) if at[0] == "dead-letters" else of for at, of in found.items()}
@@ -194,7 +195,7 @@ def test_a_bug_in_the_rules_costs_its_own_command_only(
     assert reasons == [(None, False, False), failed, failed, (None, False, False)]
     assert responses[1].message == (
         "ZeroDivisionError: division by zero in <object object at 0x> "
-        "(tests/operator/test_processor.py, line 176)"
+        "(tests/operator/test_processor.py, line 177)"
     )
     assert responses[3].to_version == 2
     letters = [decode(DeadLetter, o.value) for o in outputs if o.topic == "dead-letters"]
@@ -215,7 +216,7 @@ def json_command(offset: int, expected: int, payload: dict[str, Any]) -> Record:
     return Record("order.commands", 0, offset, 1_795_000_000_000, b"order-1", value)
 
 
-def published(outputs: list[Output]) -> Iterator[Published]:
+def published(outputs: list[OutputRecord]) -> Iterator[Published]:
     """Return outputs as Kafka would hold them: one partition a topic, offsets in order."""
     for offset, output in enumerate(outputs):
         yield Published(output.topic, 0, offset, output.key, output.value)
@@ -235,5 +236,5 @@ def _frame(batch: list[Record]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(INPUT_COLUMNS))
 
 
-def _rows(frame: pd.DataFrame) -> Iterator[Output]:
+def _rows(frame: pd.DataFrame) -> Iterator[OutputRecord]:
     return (output for chunk in frame["outputs"].dropna() for output in unpacked(chunk))

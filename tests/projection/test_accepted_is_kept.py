@@ -13,11 +13,11 @@ from tests.model import Record
 from tests.projection.read_side import NOW, ReadSide
 from verdict.read_side.apply.batch import ProjectionBatch
 from verdict.read_side.live.stream import Decoder
+from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import Limits
 from verdict.write_side.processor.batch import ShardBatch
-from verdict.write_side.processor.outputs import Output
 from verdict.write_side.state.shard_state import DictState
 
 TOPICS = Topics(APPLICATION)
@@ -155,7 +155,7 @@ def record(
     )
 
 
-def decided(log: list[Record]) -> list[Output]:
+def decided(log: list[Record]) -> list[OutputRecord]:
     batch = ShardBatch(TOPICS, Limits(), DictState())
     return list(batch.decide(map(command_record, log)))
 

@@ -20,10 +20,10 @@ from verdict.model.source import Source
 from verdict.read_side.apply.batch import ProjectionBatch
 from verdict.read_side.live.decoding import RecordDecoder
 from verdict.read_side.live.packed_rows import pack, unpack
+from verdict.wire.command_record import CommandRecord
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import Limits
-from verdict.write_side.decide.parse import CommandRecord
 from verdict.write_side.processor.batch import ShardBatch
 from verdict.write_side.state.shard_state import DictState
 

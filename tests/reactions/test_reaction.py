@@ -20,12 +20,12 @@ from verdict.model.policy import Dispatch, Policy
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 from verdict.reactions.policies.reaction import Reactions
+from verdict.streaming.exactly_once.batch import OutputRecord
+from verdict.wire.command_record import CommandRecord
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.headers import pairs
 from verdict.wire.records import decode
 from verdict.wire.topics import COMMAND_TOPIC_BYTES, KEY_BYTES, LARGEST_BYTES, OUTPUT_BYTES, Topics
-from verdict.write_side.decide.parse import CommandRecord
-from verdict.write_side.processor.outputs import Output
 
 TOPICS = Topics(APPLICATION)
 REACTIONS = Reactions(TOPICS, app.policies, app.notifications, app.inbound)
@@ -48,14 +48,16 @@ def invoice(**fields: Any) -> RecordedEvent:
     return recorded("invoice", SALE.model_copy(update=fields), aggregate_id="5582023")
 
 
-def follows_from(event: RecordedEvent, reactions: Reactions = REACTIONS) -> dict[str, list[Output]]:
-    found: dict[str, list[Output]] = {}
+def follows_from(
+    event: RecordedEvent, reactions: Reactions = REACTIONS
+) -> dict[str, list[OutputRecord]]:
+    found: dict[str, list[OutputRecord]] = {}
     for output in reactions.of(event_record(event)):
         found.setdefault(output.topic, []).append(output)
     return found
 
 
-def letter_of(outputs: Iterator[Output]) -> DeadLetter:
+def letter_of(outputs: Iterator[OutputRecord]) -> DeadLetter:
     (output,) = outputs
     assert output.topic == "dead-letters"
     return decode(DeadLetter, output.value)
@@ -258,6 +260,6 @@ def test_a_policy_that_fails_keeps_nobody_else_from_doing_their_part() -> None:
     assert set(found) == {"dead-letters", "loyalty.commands", "shipment"}
     assert len(found["loyalty.commands"]) == 1  # nothing of the one that failed
     letter = letter_of(iter(found["dead-letters"]))
-    place = "tests/reactions/test_reaction.py, line 254"
+    place = "tests/reactions/test_reaction.py, line 256"
     assert letter.error == f"broken failed: ZeroDivisionError: a bug ({place})"
     assert letter.bytes == encode_event(invoice())

@@ -15,7 +15,7 @@ from verdict.settings.discovery import (
     find_service,
     silence_s,
 )
-from verdict.streaming.queries.batches_under_way import batch_under_way, longer_than
+from verdict.streaming.queries.query import batch_under_way, longer_than
 
 SERVICE = AnnouncedService(os.getpid(), "localhost:9092", "sqlite:///x")
 

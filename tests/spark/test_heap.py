@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from verdict.adapters.spark.heap import MOST, QUIET_S, SMALL, Heap
-from verdict.streaming.queries.batches_under_way import batch_under_way, quiet_s
+from verdict.streaming.queries.query import batch_under_way, quiet_s
 
 BURST = 32 * 2**20  # bytes
 PIECE = 4 * 2**20  # of one array, for which the heap needs room in one place

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
-from verdict.streaming.exactly_once.checkpoint_files import PLANNED, planned_ms
-from verdict.streaming.queries.task import planned_at
+from verdict.streaming.exactly_once.checkpoint import PLANNED, planned_ms
+from verdict.write_side.processor.stream import planned_at
 
 # ruff: noqa: N802, N803  (names of PySpark)
 

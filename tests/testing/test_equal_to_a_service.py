@@ -32,6 +32,7 @@ from verdict.read_side.catalog import projections
 from verdict.read_side.tables.processor_tables import readable
 from verdict.readers import wait_until_idle
 from verdict.settings.settings import Settings
+from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.testing import InMemory, LogRecord, Service
 from verdict.testing.read_side import FILE
 from verdict.wire.dead_letter import DeadLetter
@@ -41,7 +42,6 @@ from verdict.wire.partitions import TopicPartition
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Rejection, Response
 from verdict.wire.topics import Topics
-from verdict.write_side.processor.outputs import Output
 
 pytestmark = [pytest.mark.spark, pytest.mark.process, pytest.mark.timeout(600)]
 
@@ -88,7 +88,7 @@ class Both:
     service: Came
     memory: Came
     sent: Sent
-    asked: list[Output]
+    asked: list[OutputRecord]
 
 
 @pytest.fixture(scope="module")

@@ -25,10 +25,10 @@ from verdict.client.errors import CommandTooLargeError
 from verdict.errors import VerdictError
 from verdict.model.policy import Dispatch, Policy
 from verdict.model.recorded_event import RecordedEvent
+from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.testing import InMemory, LogRecord
 from verdict.testing.log import TopicNotFoundError
 from verdict.wire.headers import pairs
-from verdict.write_side.processor.outputs import Output
 
 PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
 AWARD = AwardPoints.__name__
@@ -199,7 +199,7 @@ def test_a_log_that_is_replayed_gives_the_same_bytes_and_rows() -> None:
         assert Counter(map(sent, asked)) == by_policies
 
 
-def sent(output: Output) -> tuple[object, ...]:
+def sent(output: OutputRecord) -> tuple[object, ...]:
     assert pairs(output.headers) == []
     return output.topic, output.key, output.value
 

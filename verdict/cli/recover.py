@@ -20,8 +20,7 @@ from verdict.service.bootstrap import leave, start_runtime
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.skips import NO_WISH, SkipRequest
 from verdict.streaming.exactly_once.failpoints import ignore_step
-from verdict.write_side.recovery.progress import RecoveredState
-from verdict.write_side.recovery.recovering import OnRecoveryStep, recover
+from verdict.write_side.recovery.recovering import OnRecoveryStep, RecoveredState, recover
 
 app = typer.Typer()
 

@@ -21,9 +21,8 @@ from verdict.operations.inspect.queries import values
 from verdict.operations.inspect.state_json import state_json
 from verdict.settings.discovery import kafka_options
 from verdict.settings.settings import Settings
-from verdict.streaming.event_log.open import open_event_log
-from verdict.streaming.event_log.skip_log import read_skips
-from verdict.streaming.event_log.skip_text import quarantine_in_words
+from verdict.streaming.event_log.event_log import open_event_log
+from verdict.streaming.event_log.skip_log import quarantine_in_words, read_skips
 from verdict.wire.skip_record import SkipRecord, active_quarantines
 from verdict.write_side.decide.snapshot import Snapshot
 

@@ -29,7 +29,6 @@ from verdict.settings.kafka import java_options, librdkafka_options, spark_optio
 from verdict.settings.load import InvalidSettingsError
 from verdict.settings.settings import Settings
 from verdict.streaming.queries.source import StreamContext
-from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.schemas.write import require_written_schemas
 
 LOG = logging.getLogger("verdict.service")
@@ -40,12 +39,10 @@ SPARK = "spark"
 class Runtime(StreamContext):
     """What runs, and how to reach it.
 
-    `progress` is the decider's, as far as it could be read without waiting for anybody; `broker` is
-    the embedded one, if that is used; `executors` are those of a cluster.
+    `broker` is the embedded one, if that is used; `executors` are those of a cluster.
     """
 
     servers: str
-    progress: ProgressRecord | None
     broker: EmbeddedBroker | None
     executors: Executors | None = None
 

@@ -23,10 +23,9 @@ from verdict.settings.discovery import database_url
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.failpoints import OnStep
 from verdict.write_side.decider.known_aggregates import decided_aggregates
-from verdict.write_side.decider.latency import Latencies
 from verdict.write_side.decider.running import DeciderQuery
-from verdict.write_side.recovery.progress import Tell
-from verdict.write_side.recovery.recovering import recover_outdated
+from verdict.write_side.processor.latency import Latencies
+from verdict.write_side.recovery.recovering import Tell, recover_outdated
 
 DECIDER_RETRY_S = 1.0  # somebody waits for an answer
 

@@ -33,10 +33,10 @@ from verdict.service.transaction_watch import TransactionWatch
 from verdict.settings.discovery import AnnouncedService, database_url, withdraw
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
-from verdict.streaming.queries.batches_under_way import quiet_s
+from verdict.streaming.queries.query import quiet_s
 from verdict.write_side.decider.known_aggregates import require_known_aggregates
-from verdict.write_side.decider.latency import Latencies
-from verdict.write_side.recovery.progress import Tell
+from verdict.write_side.processor.latency import Latencies
+from verdict.write_side.recovery.recovering import Tell
 
 CHECK_S = 1.0
 DEATH_S = 2.0  # until a process that is being ended is known to have ended

@@ -13,7 +13,7 @@ from verdict.model.application import Application
 from verdict.service.running import ServiceProcess
 from verdict.settings.load import settings_alone
 from verdict.streaming.exactly_once.failpoints import ignore_step
-from verdict.write_side.recovery.progress import Tell
+from verdict.write_side.recovery.recovering import Tell
 
 LOOK_S = 0.2
 

@@ -5,14 +5,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
 from verdict.reactions.policies.reaction import Reactions
+from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.testing.log import LogRecord, MemoryLog
+from verdict.wire.command_record import CommandRecord, truncate_command
 from verdict.wire.dead_letter_record import RETRY_ATTEMPT, RETRY_POLICY, Pairs
 from verdict.wire.headers import REPLY_TO, pairs
 from verdict.wire.topics import OUTPUT_BYTES
 from verdict.write_side.decide.handle import Limits
-from verdict.write_side.decide.parse import CommandRecord, truncate_command
 from verdict.write_side.processor.batch import ShardBatch
-from verdict.write_side.processor.outputs import Output
 from verdict.write_side.state.shard_state import DictState
 
 # as Spark reads an integer of 32 bits in a text, see `verdict.write_side.processor.stream`
@@ -23,7 +23,7 @@ MOST_ATTEMPTS = 2**31 - 1
 MOST = 10_000  # records that follow from one: a policy that answers itself never ends
 
 Clock = Callable[[], int]
-Reader = Callable[[LogRecord], Iterable[Output]]
+Reader = Callable[[LogRecord], Iterable[OutputRecord]]
 
 
 class EndlessCascadeError(RuntimeError):
@@ -58,12 +58,12 @@ class Cascade:
         self._readers: dict[str, Reader] = dict.fromkeys(reactions.inputs, self._react)
         self._readers |= dict.fromkeys(commands, self._decide)
 
-    def of(self, first: LogRecord, given: frozenset[str] = frozenset()) -> list[Output]:
+    def of(self, first: LogRecord, given: frozenset[str] = frozenset()) -> list[OutputRecord]:
         """Handle a record of the log, and all that follows from it.
 
         Outputs to the topics `given` are returned and not handled.
         """
-        waiting, left_out = deque([first]), list[Output]()
+        waiting, left_out = deque([first]), list[OutputRecord]()
         for _ in range(MOST):
             if not waiting:
                 return left_out
@@ -76,19 +76,19 @@ class Cascade:
                     waiting.append(self._published(output))
         raise EndlessCascadeError(first, waiting[-1])
 
-    def _published(self, output: Output) -> LogRecord:
+    def _published(self, output: OutputRecord) -> LogRecord:
         headers: Pairs = tuple(
             (name, value.encode() if isinstance(value, str) else value)
             for name, value in pairs(output.headers)
         )
         return self._log.append(output.topic, output.key, output.value, self._clock(), headers)
 
-    def _decide(self, record: LogRecord) -> Iterator[Output]:
+    def _decide(self, record: LogRecord) -> Iterator[OutputRecord]:
         batch = ShardBatch(self._topics, self._limits, self._state)
         yield from batch.decide([_taken(record, self._command_limit)])
         batch.commit()
 
-    def _react(self, record: LogRecord) -> Iterator[Output]:
+    def _react(self, record: LogRecord) -> Iterator[OutputRecord]:
         sent = record.topic in self._topics.inbound
         taken = _taken(record, self._command_limit if sent else OUTPUT_BYTES)
         name = _header(record, RETRY_POLICY)

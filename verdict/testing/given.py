@@ -29,12 +29,13 @@ from verdict.testing.outcome import (
 )
 from verdict.testing.read_side import ShownRows
 from verdict.wire.catalog import Catalog, catalog_of
+from verdict.wire.command_record import truncate_command
 from verdict.wire.commands import encode_command
 from verdict.wire.response import Response
+from verdict.wire.stored_event import StoredEvent
 from verdict.write_side.decide.fold import fold
 from verdict.write_side.decide.handle import Limits, handle
-from verdict.write_side.decide.parse import ReceivedCommand, parse_command, truncate_command
-from verdict.write_side.decide.record import StoredEvent
+from verdict.write_side.decide.parse import ReceivedCommand, parse_command
 from verdict.write_side.decide.snapshot import Snapshot
 
 

@@ -9,7 +9,7 @@ from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.model.source import Source
 from verdict.wire.catalog import AggregateContext, Catalog
 from verdict.wire.records import decode_event, encode_event
-from verdict.write_side.decide.record import StoredEvent
+from verdict.wire.stored_event import StoredEvent
 
 START = 1_767_268_800_000  # 2026-01-01T12:00:00Z, in epoch milliseconds
 STEP_MS = 1000

@@ -21,6 +21,7 @@ from verdict.model.command_envelope import Expected
 from verdict.model.source import Source
 from verdict.reactions.policies.query import reactions_added
 from verdict.read_side.catalog import projections
+from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.testing.cascade import Cascade
 from verdict.testing.letters import DeadLetterMemory
 from verdict.testing.log import LogRecord, MemoryLog
@@ -31,7 +32,6 @@ from verdict.wire.records import decode
 from verdict.wire.response import Response
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import Limits
-from verdict.write_side.processor.outputs import Output
 
 
 class InMemory:
@@ -122,7 +122,7 @@ class InMemory:
         self._consequences.of(record)
         return record
 
-    def replay(self, records: Iterable[LogRecord]) -> list[Output]:
+    def replay(self, records: Iterable[LogRecord]) -> list[OutputRecord]:
         """Decide a log of another service: each record at its position and time.
 
         Args:
@@ -137,7 +137,7 @@ class InMemory:
             ValueError: A record lies before an earlier one of its partition.
         """
         commands = frozenset(self.topics.every_commands())
-        asked: list[Output] = []
+        asked: list[OutputRecord] = []
         for record in records:
             self._log.put(record)
             asked += self._consequences.of(record, given=commands)

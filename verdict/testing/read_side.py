@@ -25,8 +25,8 @@ from verdict.settings.database_address import url_of
 from verdict.testing.log import MemoryLog
 from verdict.testing.outcome import difference, lines_of
 from verdict.wire.partitions import OffsetRange
+from verdict.wire.stored_event import StoredEvent
 from verdict.wire.topics import Topics
-from verdict.write_side.decide.record import StoredEvent
 
 FILE = "verdict.db"
 

@@ -16,7 +16,7 @@ from verdict.streaming.event_log.record import PositionedEvent, RawRecord, event
 from verdict.wire.catalog import AggregateContext
 from verdict.wire.codec import schema_id_of
 from verdict.wire.schemas.checks import known_fields
-from verdict.write_side.decide.record import StoredEvent
+from verdict.wire.stored_event import StoredEvent
 
 Whole = Mapping[str, Any]  # a row of `event_archive`, all of its columns
 

@@ -21,10 +21,8 @@ from verdict.read_side.tables.same_topics import require_same_read_side
 from verdict.settings.discovery import DeploymentNotFoundError, database_url, kafka_options
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.archive import Archive
-from verdict.streaming.event_log.event_log import EventLog, EventsMissingError
-from verdict.streaming.event_log.open import open_event_log
-from verdict.streaming.event_log.skip_log import accepted_in, reader_skipping
-from verdict.streaming.event_log.skip_text import quarantine_in_words
+from verdict.streaming.event_log.event_log import EventLog, EventsMissingError, open_event_log
+from verdict.streaming.event_log.skip_log import accepted_in, quarantine_in_words, reader_skipping
 from verdict.streaming.exactly_once.query import decider_query
 from verdict.streaming.exactly_once.read_progress import read_progress_now
 from verdict.wire.catalog import catalog_of

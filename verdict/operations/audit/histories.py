@@ -11,7 +11,7 @@ from verdict.model.source import Source
 from verdict.operations.audit.finding import Check, Finding
 from verdict.streaming.event_log.record import PositionedEvent
 from verdict.wire.response import Response
-from verdict.write_side.decide.record import StoredEvent
+from verdict.wire.stored_event import StoredEvent
 
 
 @dataclass(frozen=True, slots=True)

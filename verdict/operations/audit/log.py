@@ -14,15 +14,15 @@ from verdict.operations.audit.finding import Check, CheckResult, Finding
 from verdict.operations.audit.histories import Histories
 from verdict.operations.audit.outcomes import OutcomeAudit, SeenOutcome
 from verdict.streaming.event_log.archive import Archive
-from verdict.streaming.event_log.key_places import record_of_key
+from verdict.streaming.event_log.event_log import record_of_key
 from verdict.streaming.event_log.record import RawRecord, raw_record
 from verdict.wire.catalog import catalog_of
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.records import decode
 from verdict.wire.response import Rejection, Response, Status
+from verdict.wire.stored_event import StoredEvent
 from verdict.wire.topics import Topics
-from verdict.write_side.decide.record import StoredEvent
 
 EVERY = 10_000  # records between two words of progress
 

@@ -14,8 +14,10 @@ from verdict.model.aggregate import Aggregate
 from verdict.model.source import Source
 from verdict.operations.audit.finding import Check, CheckResult, Finding
 from verdict.streaming.event_log.record import PositionedEvent
+from verdict.streaming.exactly_once.state_moves import Stamp
 from verdict.wire.catalog import AggregateContext
-from verdict.write_side.decide.fold import InvalidHistoryError, fold_event
+from verdict.wire.stored_event import InvalidHistoryError
+from verdict.write_side.decide.fold import fold_event
 from verdict.write_side.decide.snapshot import (
     NEVER_EXISTED,
     Snapshot,
@@ -24,7 +26,7 @@ from verdict.write_side.decide.snapshot import (
 )
 from verdict.write_side.state.entries import key_hash, value_of
 from verdict.write_side.state.lmdb_cache import LmdbCache, boot_id
-from verdict.write_side.state.shard_state import Stamp, snapshot_key
+from verdict.write_side.state.shard_state import snapshot_key
 
 Stamps = frozenset[Stamp]
 

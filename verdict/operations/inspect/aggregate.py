@@ -24,7 +24,7 @@ from verdict.operations.inspect.queries import (
 from verdict.operations.inspect.state_json import state_json
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.archive import Archive, HashMismatchError
-from verdict.streaming.event_log.skip_text import quarantine_text
+from verdict.streaming.event_log.skip_log import quarantine_text
 from verdict.wire.catalog import catalog_of
 
 QUARANTINE = """\

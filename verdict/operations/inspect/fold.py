@@ -7,8 +7,8 @@ from verdict.errors import VerdictError
 from verdict.model.aggregate import Aggregate
 from verdict.model.source import Source
 from verdict.streaming.event_log.record import PositionedEvent
-from verdict.write_side.decide.fold import InvalidHistoryError, fold
-from verdict.write_side.decide.record import StoredEvent
+from verdict.wire.stored_event import InvalidHistoryError, StoredEvent
+from verdict.write_side.decide.fold import fold
 from verdict.write_side.decide.snapshot import Snapshot
 
 

@@ -101,10 +101,10 @@ def _archived(application: Application, row: Fields) -> Fields:
     """Return what the bytes of an event say: somebody may have altered the columns beside them."""
     columns = (row[name] for name in ArchiveRow._fields[:-2])
     found = ArchiveRow._make([*columns, bytes(row["value"]), row["hash"]])
-    laid, placed = found.laid(), found.placed(catalog_of(application)[found.aggregate_type])
+    record, placed = found.record(), found.positioned(catalog_of(application)[found.aggregate_type])
     if isinstance(placed.content, str):
         raise HashMismatchError(placed.content)
-    told = archived_event(Delivery(*laid[:3], placed.content.event, laid.value))._asdict()
+    told = archived_event(Delivery(*record[:3], placed.content.event, record.value))._asdict()
     said = values({name: told[name] for name in ("event_id", "event_type", *JSON)})
     return said | {"decided_at": iso_time(told["decided_at"])}
 

@@ -10,12 +10,11 @@ from pyspark.sql import DataFrame
 
 from verdict.adapters.spark.gc import spare_imports
 from verdict.model.exchange import LakeTable
-from verdict.streaming.queries.records import records_in
 from verdict.wire.catalog import AggregateContext
+from verdict.wire.command_record import CommandRecord, dead_letter, records_in
 from verdict.wire.error_text import error_text
 from verdict.wire.records import decode_event, encode
 from verdict.wire.topics import OUTPUT_BYTES
-from verdict.write_side.decide.parse import CommandRecord, dead_letter
 from verdict.write_side.processor.stream import bounded
 
 LETTER = "letter"

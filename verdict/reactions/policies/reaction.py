@@ -8,9 +8,11 @@ from itertools import chain
 from verdict.model.exchange import Inbound, NoCommandError, Notification
 from verdict.model.policy import Addressed, Policy, commands_of
 from verdict.model.recorded_event import RecordedEvent
+from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.wire.catalog import Catalog, catalog_of
 from verdict.wire.cloud_events import dead_letter_headers, event_headers
 from verdict.wire.codec import HEADER_BYTES
+from verdict.wire.command_record import CommandRecord, dead_letter
 from verdict.wire.commands import encode_command
 from verdict.wire.dead_letter_record import RETRY_ATTEMPT, RETRY_ATTEMPTS, RETRY_POLICY, RETRY_TOPIC
 from verdict.wire.error_text import error_text
@@ -18,8 +20,6 @@ from verdict.wire.headers import Headers, joined
 from verdict.wire.json_lines import exact_json
 from verdict.wire.records import decode_event, encode
 from verdict.wire.topics import COMMAND_TOPIC_BYTES, OUTPUT_BYTES, Topics
-from verdict.write_side.decide.parse import CommandRecord, dead_letter
-from verdict.write_side.processor.outputs import Output
 
 JSON = "application/json"
 
@@ -27,7 +27,7 @@ NAME_CHARS = 256  # of a reaction's name that are told
 
 FRAME_BYTES = 2_000  # of what Kafka puts around a record, and its headers around their texts
 
-Reaction = Callable[[], Iterator[Output]]
+Reaction = Callable[[], Iterator[OutputRecord]]
 
 
 class OutputTooLargeError(ValueError):
@@ -69,7 +69,7 @@ class Reactions:
         """The topics that nobody else writes to, sorted."""
         return sorted({self.topics.named(each.topic) for each in self.notifications})
 
-    def of(self, record: CommandRecord, retried: str | None = None) -> Iterator[Output]:
+    def of(self, record: CommandRecord, retried: str | None = None) -> Iterator[OutputRecord]:
         """Yield what follows from a record, the same whenever it is asked.
 
         What cannot be read is a dead letter. So is a reaction that fails because of a bug: it is
@@ -101,7 +101,7 @@ class Reactions:
 
     def _because(
         self, record: CommandRecord, aggregate_type: str, only: str | None
-    ) -> Iterator[Output]:
+    ) -> Iterator[OutputRecord]:
         back = None if only is None else self._back(record, only)
         if record.value is None or record.cut:
             yield self._letter(record, "no event: it has no value, or one that was cut", back)
@@ -118,7 +118,9 @@ class Reactions:
             if aggregate_type in one.follows and only in (None, one.name):
                 yield from self._guarded(record, one.name, partial(self._told, event, one))
 
-    def _guarded(self, record: CommandRecord, name: str, reaction: Reaction) -> Iterator[Output]:
+    def _guarded(
+        self, record: CommandRecord, name: str, reaction: Reaction
+    ) -> Iterator[OutputRecord]:
         """Yield all of a reaction or, if it fails, none of it and a letter."""
         try:
             yield from list(map(self._fitting, reaction()))
@@ -132,7 +134,7 @@ class Reactions:
     def _inbound(self) -> dict[str, Inbound]:
         return {self.topics.named(one.topic): one for one in self.inbound}
 
-    def _sent(self, record: CommandRecord, inbound: Inbound) -> Iterator[Output]:
+    def _sent(self, record: CommandRecord, inbound: Inbound) -> Iterator[OutputRecord]:
         what = inbound.aggregate_type
         if record.value is None:
             raise NoCommandError(f"no {what}: it has no value")
@@ -143,22 +145,22 @@ class Reactions:
         envelope, payload = inbound.command_of(record.value, record.source)
         yield self._command(Addressed(what, envelope, payload))
 
-    def _asked(self, event: RecordedEvent, policy: Policy) -> Iterator[Output]:
+    def _asked(self, event: RecordedEvent, policy: Policy) -> Iterator[OutputRecord]:
         yield from map(
             self._command, commands_of(policy, event, self.topics.application.aggregate_of)
         )
 
-    def _told(self, event: RecordedEvent, notification: Notification) -> Iterator[Output]:
+    def _told(self, event: RecordedEvent, notification: Notification) -> Iterator[OutputRecord]:
         if (told := notification.tell(event)) is not None:
             flow = {"correlationid": event.correlation_id}  # the value is of somebody's own making
             headers = {**event_headers(event), "content-type": JSON, **flow}
             topic = self.topics.named(notification.topic)
-            yield Output(
+            yield OutputRecord(
                 topic, event.aggregate_id.encode(), exact_json(told), joined(headers), True
             )
 
-    def _command(self, asked: Addressed) -> Output:
-        return Output(
+    def _command(self, asked: Addressed) -> OutputRecord:
+        return OutputRecord(
             self.topics.commands(asked.aggregate_type),
             asked.envelope.aggregate_id.encode(),
             encode_command(self._catalog[asked.aggregate_type], asked.envelope, asked.payload),
@@ -166,7 +168,7 @@ class Reactions:
             True,
         )
 
-    def _fitting(self, output: Output) -> Output:
+    def _fitting(self, output: OutputRecord) -> OutputRecord:
         """Return an output that its topic takes.
 
         Raises:
@@ -193,10 +195,12 @@ class Reactions:
         error: str,
         back: Headers | None = None,
         tried_again: bool = False,
-    ) -> Output:
+    ) -> OutputRecord:
         letter = dead_letter(record, error)
         headers = dead_letter_headers(letter) | (back or {})
         if tried_again:
             del headers[RETRY_ATTEMPTS]  # which says that it never helps by itself
             headers[RETRY_ATTEMPT] = str(record.attempt)
-        return Output(self.topics.dead_letters, letter.key, encode(letter), joined(headers), False)
+        return OutputRecord(
+            self.topics.dead_letters, letter.key, encode(letter), joined(headers), False
+        )

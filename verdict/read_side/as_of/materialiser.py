@@ -30,8 +30,7 @@ from verdict.read_side.tables.same_topics import require_same_read_side
 from verdict.settings.database_address import one_line_error, url_of
 from verdict.settings.discovery import database_url
 from verdict.settings.settings import Settings
-from verdict.streaming.event_log.event_log import EventLog
-from verdict.streaming.event_log.open import open_event_log
+from verdict.streaming.event_log.event_log import EventLog, open_event_log
 from verdict.streaming.event_log.skip_log import reader_skipping
 
 TOPIC = "topic:"

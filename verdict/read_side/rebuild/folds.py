@@ -19,8 +19,7 @@ from verdict.read_side.rebuild.whole_log import WholeLog
 from verdict.read_side.tables.interventions import Amendments
 from verdict.read_side.tables.position import Positions
 from verdict.streaming.event_log.event_log import EventLog
-from verdict.streaming.event_log.parquet import COLUMNS
-from verdict.streaming.event_log.record import RawRecord
+from verdict.streaming.event_log.record import COLUMNS, RawRecord
 from verdict.wire.topics import Topics
 
 # each value is a chunk of rows: none equals another one, and Parquet would look at the size of what

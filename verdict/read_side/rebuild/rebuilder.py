@@ -31,7 +31,7 @@ from verdict.read_side.tables.same_topics import require_same_read_side
 from verdict.settings.discovery import database_url
 from verdict.settings.kafka import spark_options
 from verdict.settings.settings import Settings
-from verdict.streaming.event_log.open import open_event_log
+from verdict.streaming.event_log.event_log import open_event_log
 from verdict.streaming.event_log.skip_log import reader_skipping
 from verdict.streaming.exactly_once.failpoints import ignore_step
 

@@ -10,7 +10,7 @@ from verdict.read_side.live.source import KafkaBatches
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.tables.position import Positions
 from verdict.streaming.event_log.event_log import EventLog
-from verdict.streaming.event_log.parquet import COLUMNS, write_parquet
+from verdict.streaming.event_log.record import COLUMNS, write_parquet
 from verdict.wire.topics import Topics
 
 OF_SPARK = "topic string, partition int, offset bigint, key binary, value binary"

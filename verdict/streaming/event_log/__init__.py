@@ -1,1 +1,1 @@
-"""Everything that there ever was, whether Kafka still has it or the archive alone."""
+"""All events that there ever were, from the archive and Kafka, and which records are skipped."""

@@ -1,4 +1,4 @@
-"""The archive of events, as readers may ask it; no row is believed that its hash does not fit."""
+"""The archive of events, as readers may query it; a row counts only if its hash fits."""
 
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
@@ -11,7 +11,7 @@ from verdict.model.source import Source
 from verdict.streaming.event_log.record import PositionedEvent, RawRecord, event_in
 from verdict.wire.catalog import AggregateContext
 from verdict.wire.partitions import TopicPartition
-from verdict.write_side.decide.record import StoredEvent
+from verdict.wire.stored_event import StoredEvent
 
 COLUMNS = """\
 global_position, aggregate_type, aggregate_id, version, topic, "partition", "offset", value, hash"""
@@ -20,8 +20,8 @@ HISTORY = f"""\
 SELECT {COLUMNS} FROM event_archive
 WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id ORDER BY version"""
 
-# one statement, so that what is archived later is neither counted nor passed over
-STANDING = """\
+# one statement, so that what is archived later is neither counted nor left out
+REACHED = """\
 SELECT p.topic, p."partition", p.next_offset, (SELECT max(global_position) FROM event_archive)
 FROM projection_position p JOIN projection_live l
 ON l.projection = p.projection AND l.version = p.version
@@ -31,15 +31,13 @@ FIRST = """\
 SELECT min(global_position) FROM event_archive
 WHERE topic = :topic AND "partition" = :partition AND "offset" >= :offset"""
 
-# an index lists a partition's offsets, and those that were asked for are mostly the newest
+# an index lists a partition's offsets, and queries are mostly about the newest
 UP_TO = """\
 SELECT "offset" FROM event_archive
 WHERE topic = :topic AND "partition" = :partition AND {condition}
 ORDER BY "offset" DESC LIMIT 1"""
-UP_TO_POSITION = UP_TO.format(condition="global_position <= :limit")
-UP_TO_TIME = UP_TO.format(condition="decided_at <= :limit")
 
-PAGE = 1000  # events that are asked for at a time: a query on PostgreSQL may take a minute
+PAGE = 1000  # events of a query: one on PostgreSQL may take a minute
 
 EVERY = f"""\
 SELECT {COLUMNS} FROM event_archive
@@ -47,19 +45,14 @@ WHERE aggregate_type = :aggregate_type AND (aggregate_id, version) > (:aggregate
 AND global_position <= :last
 ORDER BY aggregate_id, version LIMIT :page"""
 
-WHOLE = """\
-SELECT * FROM event_archive
+IN_PARTITION = """\
+SELECT {columns} FROM event_archive
 WHERE topic = :topic AND "partition" = :partition AND "offset" >= :start AND "offset" < :end
 ORDER BY "offset" LIMIT :page"""
 
 WHOLE_OF = """\
 SELECT * FROM event_archive
 WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id ORDER BY "offset\""""
-
-LAID = f"""\
-SELECT {COLUMNS} FROM event_archive
-WHERE topic = :topic AND "partition" = :partition AND "offset" >= :start AND "offset" < :end
-ORDER BY "offset" LIMIT :page"""
 
 OUTCOMES = """\
 SELECT topic, "partition", "offset", aggregate_id, status, duplicate FROM outcome
@@ -75,13 +68,16 @@ SELECT {COLUMNS} FROM event_archive
 WHERE global_position > :after AND global_position <= :last
 ORDER BY global_position LIMIT :page"""
 
+Columns = dict[str, Any]
+"""A row of the view by the names of its columns, whichever there are."""
+
 
 class HashMismatchError(VerdictError):
-    """A row of the archive does not hold any more what was archived."""
+    """A row of the archive is not what was archived."""
 
 
 class PositionNotFoundError(VerdictError):
-    """The archive has not come that far."""
+    """The archive does not reach that far."""
 
     def __init__(self, asked: int, last: int) -> None:
         super().__init__(
@@ -91,18 +87,14 @@ class PositionNotFoundError(VerdictError):
 
 
 class ArchivePosition(NamedTuple):
-    """How far the archive has come.
-
-    `reached` has, of each partition, the offset up to which all is archived, in the events up to
-    the global position `last`.
-    """
+    """How far the archive reaches: the next offset of each partition, and the last position."""
 
     reached: Mapping[TopicPartition, int]
     last: int
 
 
 class ArchiveRow(NamedTuple):
-    """A row of the archive as far as it is read again."""
+    """A row of the archive, as far as it is read again."""
 
     global_position: int
     aggregate_type: str
@@ -116,7 +108,7 @@ class ArchiveRow(NamedTuple):
 
     @property
     def fault(self) -> str | None:
-        """Why the row is not to be believed; None: the value is what was archived."""
+        """What is wrong with the row; None: its value is what was archived."""
         found = sha256(self.value).hexdigest()
         if found == self.hash:
             return None
@@ -127,7 +119,7 @@ class ArchiveRow(NamedTuple):
             f"{self.aggregate_type}`, and restore the row"
         )
 
-    def laid(self) -> RawRecord:
+    def record(self) -> RawRecord:
         """Return the record that was archived.
 
         Raises:
@@ -138,7 +130,7 @@ class ArchiveRow(NamedTuple):
         key = self.aggregate_id.encode()
         return RawRecord(self.topic, self.partition, self.offset, key, self.value)
 
-    def placed(self, context: AggregateContext) -> PositionedEvent:
+    def positioned(self, context: AggregateContext) -> PositionedEvent:
         """Return the event that was archived, or what is wrong with it."""
         fault = self.fault
         place = Source(self.topic, self.partition, self.offset)
@@ -158,20 +150,20 @@ class Archive:
         self._reader = reader
 
     def answered(self, aggregate_type: str, aggregate_id: str) -> int:
-        """Return the last version of an aggregate that an outcome tells of; 0: none does."""
+        """Return the last version of an aggregate that an outcome names; 0: none does."""
         asked = {"aggregate_type": aggregate_type, "aggregate_id": aggregate_id}
         [(version,)] = self._reader.select(ANSWERED, asked).rows
         return int(version)
 
     def history(self, context: AggregateContext, aggregate_id: str) -> Iterator[PositionedEvent]:
-        """Yield an aggregate's events in the order of their versions, as they are asked for."""
+        """Yield an aggregate's events in the order of their versions."""
         asked: dict[str, object] = {"aggregate_type": context.name}
         for row in self._rows(HISTORY, asked | {"aggregate_id": aggregate_id}):
-            yield row.placed(context)
+            yield row.positioned(context)
 
     def standing(self) -> ArchivePosition:
-        """Return how far it has come; of a partition with which it has not begun, nothing."""
-        rows = [*self._reader.select(STANDING).rows]
+        """Return how far it reaches; a partition of which it has nothing is left out."""
+        rows = [*self._reader.select(REACHED).rows]
         reached = {TopicPartition(topic, number): int(offset) for topic, number, offset, _ in rows}
         return ArchivePosition(reached, max((int(last or 0) for *_, last in rows), default=0))
 
@@ -185,12 +177,12 @@ class Archive:
             raise PositionNotFoundError(position, last)
 
     def end_at_position(self, place: TopicPartition, position: int) -> int:
-        """Return the offset behind the last event of a partition up to a global position."""
-        return self._behind(UP_TO_POSITION, place, position)
+        """Return the offset after the last event of a partition up to a global position."""
+        return self._end("global_position <= :limit", place, position)
 
     def end_at_time(self, place: TopicPartition, millis: int) -> int:
-        """Return the offset behind the last event that was decided at that time or before."""
-        return self._behind(UP_TO_TIME, place, iso_time(millis))
+        """Return the offset after the last event that was decided at that time or earlier."""
+        return self._end("decided_at <= :limit", place, iso_time(millis))
 
     def first_from(self, place: TopicPartition, offset: int) -> int | None:
         """Return the global position of the first event of a partition from an offset on."""
@@ -198,36 +190,37 @@ class Archive:
         return None if first is None else int(first)
 
     def every(self, context: AggregateContext, last: int) -> Iterator[PositionedEvent]:
-        """Yield all events of a type, by aggregate id and version, as they are asked for."""
+        """Yield all events of a type, by aggregate id and version."""
         asked = {"aggregate_type": context.name, "last": last}
         after: tuple[str, int] = "", 0
         while page := self._page(EVERY, asked | {"aggregate_id": after[0], "version": after[1]}):
             for row in page:
-                yield row.placed(context)
+                yield row.positioned(context)
             after = page[-1].aggregate_id, page[-1].version
 
     def rows(self, topic: str, partition: int, start: int, end: int) -> Iterator[ArchiveRow]:
-        """Yield what is archived of a partition from an offset up to another, in their order."""
+        """Yield the rows of a partition from an offset up to another, in their order."""
         place = {"topic": topic, "partition": partition, "end": end}
-        while page := self._page(LAID, place | {"start": start}):
+        statement = IN_PARTITION.format(columns=COLUMNS)
+        while page := self._page(statement, place | {"start": start}):
             yield from page
             start = page[-1].offset + 1
 
-    def whole(self, topic: str, partition: int, end: int) -> Iterator[dict[str, Any]]:
+    def whole(self, topic: str, partition: int, end: int) -> Iterator[Columns]:
         """Yield the rows of a partition up to an offset, all columns, in their order."""
         place = {"topic": topic, "partition": partition, "end": end, "page": PAGE}
-        start = 0
-        while page := self._whole(WHOLE, {**place, "start": start}):
+        start, statement = 0, IN_PARTITION.format(columns="*")
+        while page := self._whole(statement, {**place, "start": start}):
             yield from page
             start = page[-1]["offset"] + 1
 
-    def whole_of(self, aggregate_type: str, aggregate_id: str) -> Iterator[dict[str, Any]]:
+    def whole_of(self, aggregate_type: str, aggregate_id: str) -> Iterator[Columns]:
         """Yield the rows of an aggregate, all columns, in the order of their offsets."""
         asked = {"aggregate_type": aggregate_type, "aggregate_id": aggregate_id}
         yield from self._whole(WHOLE_OF, asked)
 
     def positions(self, after: int, last: int) -> Iterator[ArchiveRow]:
-        """Yield the rows behind a global position up to another, in their order."""
+        """Yield the rows after a global position up to another, in their order."""
         while after < last:
             page = self._page(FROM_POSITION, {"after": after, "last": last})
             yield from page
@@ -242,11 +235,12 @@ class Archive:
                 yield Source(*place), name, status, bool(duplicate)
             start = page[-1][2] + 1
 
-    def _whole(self, statement: str, asked: Mapping[str, object]) -> list[dict[str, Any]]:
+    def _whole(self, statement: str, asked: Mapping[str, object]) -> list[Columns]:
         found = self._reader.select(statement, {**asked})
         return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
 
-    def _behind(self, statement: str, place: TopicPartition, limit: int | str) -> int:
+    def _end(self, condition: str, place: TopicPartition, limit: int | str) -> int:
+        statement = UP_TO.format(condition=condition)
         found = self._reader.select(statement, {**place._asdict(), "limit": limit}).rows
         return max((int(offset) + 1 for (offset,) in found), default=0)
 

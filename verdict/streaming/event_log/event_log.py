@@ -1,33 +1,43 @@
-"""Everything that there ever was: the archive as far as it goes, then Kafka.
+"""The log: all events that there ever were, from the archive as far as it reaches, then from Kafka.
 
-Nothing lies between the two: how far the archive has come is asked for before it is read. When
-Kafka drops records before they are read, the archive is asked again; what neither has is named.
+How far the archive reaches is asked for before it is read, so nothing is missing between the two.
+When Kafka drops records before they are read, the archive is asked again. What neither has raises
+`EventsMissingError`.
 """
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from functools import cache
 from heapq import merge
 from itertools import groupby
 from typing import NamedTuple
 
 from verdict.adapters.kafka.errors import RecordsDroppedError, TopicMissingError
 from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.kafka.topic_drift import as_begun
+from verdict.adapters.sql.readers.reader import open_reader
 from verdict.errors import UnreachableError, VerdictError
+from verdict.settings.discovery import kafka_options
+from verdict.settings.settings import Settings
 from verdict.streaming.event_log.archive import Archive, ArchivePosition
-from verdict.streaming.event_log.key_places import record_of_key
 from verdict.streaming.event_log.record import (
     PositionedEvent,
     RawRecord,
     positioned_event,
     raw_record,
 )
+from verdict.streaming.event_log.skip_log import accepted_in, accepted_partitions, reader_skipping
+from verdict.streaming.exactly_once.query import decider_query
+from verdict.streaming.exactly_once.read_progress import decode_progress
 from verdict.wire.catalog import catalog_of
-from verdict.wire.partitions import OffsetRange, TopicPartition
+from verdict.wire.partitions import OffsetRange, TopicPartition, partition_of
 from verdict.wire.topics import Topics
 
 LOG = logging.getLogger("verdict.streaming.event_log")
 
 Places = Mapping[TopicPartition, int]
+Tell = Callable[[str], None]
 
 
 class EventsMissingError(VerdictError):
@@ -58,13 +68,10 @@ class LogParts(NamedTuple):
 
 
 class EventLog:
-    """Events, and what else lies on topics of which Kafka drops nothing.
+    """Reads events, and other topics of which Kafka drops nothing.
 
-    Args:
-        topics: Of the deployment.
-        log: Gives the way to Kafka, when it is needed first; it reads one thing at a time.
-        archive: Gives the archive, or raises UnreachableError.
-        tell: Told when there is no archive, and why.
+    `log` and `archive` are called when they are needed first; `archive` may raise
+    UnreachableError, and `tell` then gets the reason. `log` reads one thing at a time.
     """
 
     def __init__(
@@ -72,7 +79,7 @@ class EventLog:
         topics: Topics,
         log: Callable[[], KafkaLog],
         archive: Callable[[], Archive],
-        tell: Callable[[str], None] = LOG.warning,
+        tell: Tell = LOG.warning,
     ) -> None:
         self._topics = topics
         self._catalog = catalog_of(topics.application)
@@ -82,9 +89,9 @@ class EventLog:
         self._without: UnreachableError | None = None
 
     def answered(self, aggregate_type: str, aggregate_id: str) -> int:
-        """Return the last version of an aggregate that an outcome tells of, as far as SQL has it.
+        """Return the last version of an aggregate that an outcome in SQL names.
 
-        Events of that version and those before it are there, as they came in one transaction.
+        Its events are there, as they came in the same transaction.
         """
         archive = self._archive()
         return 0 if archive is None else archive.answered(aggregate_type, aggregate_id)
@@ -95,26 +102,24 @@ class EventLog:
         Raises:
             EventsMissingError: Neither Kafka nor the archive has some of them any more.
             HashMismatchError: A row of the archive is not what was archived.
-            UnreachableError: Kafka does not answer.
         """
         reached = dict(starts)
         while True:
             try:
-                for laid in self._read(self.parts(reached, ends)):
-                    yield laid
-                    reached[TopicPartition.of(laid)] = laid.offset + 1
+                for record in self._read(self.parts(reached, ends)):
+                    yield record
+                    reached[TopicPartition.of(record)] = record.offset + 1
                 return
             except RecordsDroppedError:
-                continue  # those are archived, or they are gone
+                continue  # they are archived, or missing
 
     def parts(self, starts: Places, ends: Places) -> LogParts:
-        """Return what is archived only, of what lies between offsets, and what Kafka has.
+        """Return which records between offsets only the archive has, and which Kafka has.
 
         States are not archived: others decide how long Kafka keeps them.
 
         Raises:
             EventsMissingError: Some of it is nowhere.
-            UnreachableError: Kafka does not answer.
         """
         parts = LogParts({}, {})
         for place, kept in self._log().bounds(ends).items():
@@ -128,12 +133,11 @@ class EventLog:
         return parts
 
     def history(self, aggregate_type: str, aggregate_id: str) -> Iterator[PositionedEvent]:
-        """Yield an aggregate's events in order, some perhaps twice; Kafka is asked for the last.
+        """Yield an aggregate's events in order, some perhaps twice.
 
         Raises:
             EventsMissingError: Kafka has dropped what is not archived, which could be events of it.
             TopicMissingError: More is archived than Kafka ever had: it is another one than before.
-            UnreachableError: Kafka does not answer.
         """
         topic, key = self._topics.events(aggregate_type), aggregate_id.encode()
         context = self._catalog[aggregate_type]
@@ -153,11 +157,7 @@ class EventLog:
     def every(self, aggregate_type: str) -> Iterator[tuple[str, Iterator[PositionedEvent]]]:
         """Yield each aggregate's id and events in order, some perhaps twice, sorted by id.
 
-        The archive is read page by page. What it lacks is read from Kafka first and kept in memory:
-        little while the archive follows, all of it where there is no archive.
-
-        Raises:
-            EventsMissingError, TopicMissingError, UnreachableError: As `history`.
+        What the archive lacks is read from Kafka first, and kept in memory.
         """
         topic, context = self._topics.events(aggregate_type), self._catalog[aggregate_type]
         places = self._log().places([topic])
@@ -174,12 +174,11 @@ class EventLog:
         yield from groupby(both, key=lambda found: found.aggregate_id)
 
     def behind(self, starts: Places, follow: bool = False) -> Iterator[RawRecord]:
-        """Yield what Kafka has from some offsets on, as of now or for ever.
+        """Yield what Kafka has from some offsets on, until now or for ever.
 
         Raises:
             RecordsDroppedError: Kafka has dropped some of it.
             TopicMissingError: An offset is behind the end of its partition.
-            UnreachableError: Kafka does not answer.
         """
         spans = {}
         for place, kept in self._log().bounds(starts).items():
@@ -205,7 +204,7 @@ class EventLog:
         for place, span in parts.archived.items():
             assert archive is not None
             rows = archive.rows(*place, span.start, span.end)
-            yield from (row.laid() for row in rows)
+            yield from (row.record() for row in rows)
         yield from map(raw_record, self._log().read(parts.kept))
 
     def _standing(self) -> tuple[Archive | None, ArchivePosition]:
@@ -224,3 +223,42 @@ class EventLog:
 
 def _order(found: PositionedEvent) -> tuple[str, int]:
     return found.aggregate_id, found.version
+
+
+def record_of_key(log: KafkaLog, topics: Topics, topic: str, key: bytes) -> TopicPartition:
+    """Return the partition of a topic of the deployment in which a key's records lie.
+
+    What verdict writes stays in the first partitions; commands go to all that there are.
+    """
+    count = len(log.places([topic]))
+    if topic in topics.outputs() and count != topics.partitions:
+        # somebody added some, or the setting is not that of the service
+        try:
+            progress = decode_progress(log, decider_query(topics, 1))
+        except UnreachableError:
+            raise
+        except VerdictError:  # it is damaged, which all who depend on it report
+            progress = None
+        decided = progress.offsets if progress else {}
+        begun = as_begun(topics, decided, accepted_partitions(accepted_in(log, topics)))
+        count = min(count, begun.partitions)
+    return TopicPartition(topic, partition_of(key, count))
+
+
+def open_event_log(
+    settings: Settings,
+    parts: ExitStack,
+    log: KafkaLog | None = None,
+    tell: Tell = LOG.warning,
+) -> EventLog:
+    """Return the log of a deployment without what operators skipped; it opens what it needs."""
+
+    @cache
+    def kafka() -> KafkaLog:
+        return log or parts.enter_context(reader_skipping(kafka_options(settings), settings.topics))
+
+    @cache
+    def archive() -> Archive:
+        return Archive(parts.enter_context(open_reader(settings)))
+
+    return EventLog(settings.topics, kafka, archive, tell)

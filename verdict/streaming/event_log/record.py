@@ -1,18 +1,22 @@
-"""A record of Kafka's and an event as values, wherever they were read."""
+"""A record of Kafka and an event as values, wherever they were read."""
 
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from confluent_kafka import Message
 
 from verdict.model.source import Source
 from verdict.wire.catalog import AggregateContext
 from verdict.wire.records import decode_event
-from verdict.write_side.decide.fold import InvalidHistoryError
-from verdict.write_side.decide.record import StoredEvent
+from verdict.wire.stored_event import InvalidHistoryError, StoredEvent
 
 
 class RawRecord(NamedTuple):
-    """A record as it lies in a partition of Kafka, or lay."""
+    """A record that is in a partition of Kafka, or was."""
 
     topic: str
     partition: int
@@ -22,12 +26,12 @@ class RawRecord(NamedTuple):
 
     @property
     def source(self) -> Source:
-        """Its place."""
+        """Its position."""
         return Source(self.topic, self.partition, self.offset)
 
 
 class PositionedEvent(NamedTuple):
-    """An event and where it lies in Kafka, or lay; or why there is none to be believed there."""
+    """An event with its position in Kafka; `content` is a text if the event cannot be used."""
 
     place: Source
     aggregate_id: str
@@ -36,18 +40,14 @@ class PositionedEvent(NamedTuple):
 
     @property
     def stored(self) -> StoredEvent:
-        """The event.
-
-        Raises:
-            InvalidHistoryError: There is none.
-        """
+        """The event; raises InvalidHistoryError if it cannot be used."""
         if isinstance(self.content, str):
             raise InvalidHistoryError(self.content)
         return self.content
 
 
 def event_in(context: AggregateContext, aggregate_id: str, value: bytes) -> StoredEvent | str:
-    """Return the event in a record of an aggregate, or why there is none."""
+    """Return the event in a record of an aggregate, or what is wrong with it."""
     aggregate_type = context.name
     try:
         event = decode_event(context, value)
@@ -69,7 +69,27 @@ def positioned_event(context: AggregateContext, found: RawRecord) -> PositionedE
 
 
 def raw_record(message: Message) -> RawRecord:
-    """Return a record of Kafka's as a value."""
+    """Return a message of Kafka's client as a value."""
     key, value = message.key(), message.value()
     place = str(message.topic()), message.partition() or 0, message.offset() or 0
     return RawRecord(*place, key, value)
+
+
+COLUMNS = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+    ]
+)
+PAGE = 1000  # records in memory at a time: one may have a megabyte
+
+
+def write_parquet(records: Iterator[RawRecord], file: Path) -> None:
+    """Write the records as Parquet, a page at a time: Spark has no driver for the database."""
+    with file.open("wb") as content, pq.ParquetWriter(content, COLUMNS) as writer:
+        while page := [*islice(records, PAGE)]:
+            columns = [*map(list, zip(*page, strict=True))]
+            writer.write_table(pa.table(columns, schema=COLUMNS))

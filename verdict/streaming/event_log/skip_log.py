@@ -1,4 +1,4 @@
-"""What people decided to pass over, on a topic of the deployment; read whenever one starts."""
+"""The operators' decisions, on a topic of the deployment; each start reads them."""
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,20 +17,15 @@ LOG = logging.getLogger("verdict.skips")
 
 
 def read_skips(options: Options, topics: Topics) -> list[SkipRecord]:
-    """Return what was decided so far, in that order; nothing where there is no such topic yet.
-
-    Raises:
-        UnreachableError: Kafka does not answer.
-    """
+    """Return the decisions so far, in their order; none where there is no such topic yet."""
     with KafkaLog(options) as log:
         return accepted_in(log, topics)
 
 
 def skips_in(records: Iterable[RawRecord]) -> Iterator[SkipRecord]:
-    """Yield what the records of the topic decide; somebody else's are left out, and logged.
+    """Yield the decisions in records of the topic; other records are left out, and logged.
 
-    Whoever leaves one out passes over less, which is safe; to stop there would let a single stray
-    record stop all that reads the topic, for ever.
+    To leave one out is safe, as less is skipped. One stray record must not stop all readers.
     """
     strange = []
     for record in records:
@@ -45,7 +40,7 @@ def skips_in(records: Iterable[RawRecord]) -> Iterator[SkipRecord]:
 
 
 def accepted_in(log: KafkaLog, topics: Topics) -> list[SkipRecord]:
-    """Return what was decided so far, for who has a reader already; raises as above."""
+    """Return the same with a reader that is there already."""
     if not log.exists(topics.skips):
         return []
     place = log.places([topics.skips])[0]  # none is ever written to one that was added
@@ -55,11 +50,7 @@ def accepted_in(log: KafkaLog, topics: Topics) -> list[SkipRecord]:
 
 @contextmanager
 def reader_skipping(options: Options, topics: Topics) -> Iterator[KafkaLog]:
-    """Give a reader that leaves out what people decided to pass over.
-
-    Raises:
-        UnreachableError: Kafka does not answer.
-    """
+    """Give a reader that leaves out what operators skipped."""
     with KafkaLog(options) as log:
         log.passed_over = skipped_ranges(accepted_in(log, topics))
         yield log
@@ -67,7 +58,7 @@ def reader_skipping(options: Options, topics: Topics) -> Iterator[KafkaLog]:
 
 @contextmanager
 def reader_jumping(options: Options, topics: Topics) -> Iterator[KafkaLog]:
-    """Give a reader that leaves out only what was passed over and would end it; as above."""
+    """Give a reader that leaves out only skipped records that would end it."""
     with reader_skipping(options, topics) as log:
         log.shows_passed_over = True
         yield log
@@ -83,10 +74,7 @@ def skipped_ranges(decisions: Iterable[SkipRecord]) -> SkippedRanges:
 
 
 def accepted_partitions(decisions: Iterable[SkipRecord]) -> frozenset[TopicPartition]:
-    """Return the partitions that may have been added, as an operator accepted.
-
-    The decision is about their first place.
-    """
+    """Return the added partitions that an operator accepted; a decision names their offset 0."""
     return frozenset(
         TopicPartition.of(one.source)
         for one in decisions
@@ -98,7 +86,6 @@ def write_skips(options: Options, topics: Topics, decisions: Sequence[SkipRecord
     """Return when all of `decisions` are in Kafka.
 
     Raises:
-        UnreachableError: Kafka does not answer.
         VerdictError: It refuses.
     """
     if not decisions:
@@ -108,3 +95,19 @@ def write_skips(options: Options, topics: Topics, decisions: Sequence[SkipRecord
         for one in decisions
     )
     write_all(options, records, f"the decision could not be written to {topics.skips}")
+
+
+def quarantine_in_words(decision: SkipRecord) -> str:
+    """Return what is damaged of a quarantined aggregate, and who decided to go on without it."""
+    of = decision.aggregate
+    assert of is not None
+    about = f"{of.aggregate_type} {of.aggregate_id!r}"
+    return quarantine_text(about, of.version, of.error, decision.operator, decision.reason)
+
+
+def quarantine_text(about: str, version: int, error: str, operator: str, reason: str) -> str:
+    """Return the sentence of a quarantine; `about` names the aggregate by its type and id."""
+    return (
+        f"{about} is quarantined: its history is damaged from version {version} on ({error}); "
+        f"{operator} decided so ({reason})"
+    )

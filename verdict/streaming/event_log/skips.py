@@ -1,9 +1,8 @@
-"""What a recovery passes over: places that a person names, and commands that Kafka has dropped.
+"""What a recovery skips: records that an operator names, and commands that Kafka has dropped.
 
-A place among events or responses is left out of the fold. A command is jumped: the decider begins
-behind it, and it gets its dead letter. Those before it in its partition that are undecided cannot
-be decided in between, as nothing can be read up to just before a record that ends its reader; each
-gets a dead letter with its bytes, and is sent again by itself.
+A skipped event or response is left out of the fold. A skipped command becomes a dead letter, and
+the decider begins after it. Undecided commands before it in its partition become dead letters, too,
+and are sent again from there: nothing can be read up to just before a record that ends its reader.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,11 +20,11 @@ from verdict.errors import UnreachableError, VerdictError
 from verdict.model.source import Source
 from verdict.streaming.event_log.skip_log import skipped_ranges
 from verdict.wire.cloud_events import dead_letter_headers
+from verdict.wire.command_record import CommandRecord, dead_letter, truncate_command
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.dead_letter_record import RETRY_POLICY
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.skip_record import Kind, SkipRecord
-from verdict.write_side.decide.parse import CommandRecord, dead_letter, truncate_command
 
 MOST_JUMPED = 100_000  # commands, with their bytes in one transaction; several batches are less
 
@@ -34,12 +33,9 @@ MOST_JUMPED = 100_000  # commands, with their bytes in one transaction; several 
 class SkipRequest:
     """What an operator asks of a recovery.
 
-    Args:
-        places: The first record of each stretch to skip, and the offset after its last one.
-        quarantine: Whether to go on without aggregates whose history is damaged.
-        operator: The operator.
-        reason: The reason.
-        at: When, in epoch milliseconds.
+    `places` has the first record of each stretch to skip, and the offset after its last one.
+    `quarantine` says whether to go on without aggregates whose history is damaged. `at` is in epoch
+    milliseconds.
     """
 
     places: Sequence[tuple[Source, int]] = ()
@@ -53,7 +49,7 @@ NO_WISH = SkipRequest()
 
 
 class SkippedRange(NamedTuple):
-    """A stretch of commands that the decider jumps, and on whose word; `lost`: Kafka has none."""
+    """Commands that the decider skips, and by whose decision; of `lost` ones Kafka has none."""
 
     topic: str
     partition: int
@@ -64,7 +60,7 @@ class SkippedRange(NamedTuple):
 
     @property
     def last(self) -> Source:
-        """The place that it is about."""
+        """The last command."""
         return Source(self.topic, self.partition, self.until - 1)
 
     def __str__(self) -> str:
@@ -73,10 +69,7 @@ class SkippedRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkipLog:
-    """What Kafka holds: the first offset and the end of each partition, by topic.
-
-    `commands` are those topics whose records are decided; the others are folded.
-    """
+    """The first offset and the end of each partition in Kafka; all but `commands` are folded."""
 
     commands: Sequence[str]
     begins: Offsets
@@ -85,10 +78,7 @@ class SkipLog:
 
 @dataclass(frozen=True, slots=True)
 class SkipPlan:
-    """What is decided with this run, which commands are jumped, and where the decider begins.
-
-    It is so, and on record, when the run has come to its end.
-    """
+    """What this run decides, which commands it skips, and where the decider begins after it."""
 
     decisions: list[SkipRecord] = field(default_factory=list)
     jumped: list[SkippedRange] = field(default_factory=list)
@@ -98,16 +88,25 @@ class SkipPlan:
 def plan_skips(
     decided: Offsets, log: SkipLog, wish: SkipRequest, before: Iterable[SkipRecord]
 ) -> SkipPlan:
-    """Return what a recovery does about what cannot be read; pure.
+    """Return what a recovery skips; pure.
 
     Raises:
-        VerdictError: There is no such place, it is decided already, or Kafka dropped commands
+        VerdictError: There is no such record, it is decided already, or Kafka dropped commands
             before they were decided.
     """
     for place, until in wish.places:
         _require_record(place, until, decided, log)
     before = [*before]
-    decisions = [_decision(wish, place, until) for place, until in wish.places]
+    decisions = [
+        SkipRecord(
+            source=place,
+            until_offset=until,
+            operator=wish.operator,
+            reason=wish.reason,
+            decided_at=wish.at,
+        )
+        for place, until in wish.places
+    ]
     _refuse(_dropped(decided, log, [*before, *decisions]))
     offsets = {topic: [*by_partition] for topic, by_partition in decided.items()}
     jumped = []
@@ -120,7 +119,12 @@ def plan_skips(
             jump = SkippedRange(
                 topic, number, start, one.until_offset, gone, f"{one.operator}: {one.reason}"
             )
-            _require_near(jump)
+            undecided = jump.until - jump.start
+            if not gone and undecided > MOST_JUMPED:
+                raise VerdictError(
+                    f"{undecided} commands up to {jump.last} are undecided: let `verdict up` "
+                    "decide what comes before it, batch by batch, then skip where it stops"
+                )
             jumped.append(jump)
             of_topic = offsets.setdefault(topic, [])
             of_topic += [0] * (number + 1 - len(of_topic))
@@ -129,11 +133,7 @@ def plan_skips(
 
 
 def read_log(kafka: KafkaConfig, commands: Sequence[str], folded: Sequence[str]) -> SkipLog:
-    """Return what Kafka holds of the topics that are decided and of those that are folded.
-
-    Raises:
-        UnreachableError: Kafka does not answer.
-    """
+    """Return what Kafka has of the topics that are decided and of those that are folded."""
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         kept = log.bounds(log.places([*commands, *folded]))
     return SkipLog(commands=commands, begins=starts(kept), ends=ends(kept))
@@ -144,7 +144,6 @@ def require_records(kafka: KafkaConfig, log: SkipLog, places: Iterable[tuple[Sou
 
     Raises:
         VerdictError: At one there is none.
-        UnreachableError: Kafka does not answer.
     """
     for place, until in places:
         if place.topic in log.commands or until > place.offset + 1:
@@ -157,17 +156,14 @@ def require_records(kafka: KafkaConfig, log: SkipLog, places: Iterable[tuple[Sou
 
 
 def _is_there(kafka: KafkaConfig, place: Source) -> bool:
-    partition = TopicPartition.of(place)
+    spans = {TopicPartition.of(place): OffsetRange(place.offset, place.offset + 1)}
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         try:
-            return (
-                next(log.read({partition: OffsetRange(place.offset, place.offset + 1)}), None)
-                is not None
-            )
+            return next(log.read(spans), None) is not None
         except UnreachableError:
             raise
         except VerdictError:
-            return True  # it ends who reads it, which is why it is passed over
+            return True  # it ends its reader, which is why it is skipped
 
 
 class SkippedCommand(NamedTuple):
@@ -178,11 +174,10 @@ class SkippedCommand(NamedTuple):
 
 
 def dead_letters_of(kafka: KafkaConfig, plan: SkipPlan, limit: int) -> Iterator[SkippedCommand]:
-    """Yield the dead letters of the commands that are jumped."""
+    """Yield the dead letters of the skipped commands."""
     for one in plan.jumped:
         if one.lost:
-            reason = f"{one} dropped by Kafka before they were decided; {one.word}"
-            yield _letter(CommandRecord(one.last, 0, None, None, 0, None), reason)
+            yield _letter_of(one, f"{one} dropped by Kafka before they were decided; {one.word}")
         else:
             yield from _of_stretch(kafka, one, limit)
 
@@ -199,10 +194,14 @@ def _of_stretch(kafka: KafkaConfig, passed: SkippedRange, limit: int) -> Iterato
                     return
                 before = f"undecided when {passed.last}, behind it, was {reason}; it is sent again"
                 letter, headers = _letter(_record(message, limit), before, attempt=0)
-                yield SkippedCommand(letter, {**headers, **_reaction(message)})
+                yield SkippedCommand(letter, {**headers, **_policy(message)})
     except VerdictError as error:
         reason += f"; it could not be read: {error}"
-    yield _letter(CommandRecord(passed.last, 0, None, None, 0, None), reason)
+    yield _letter_of(passed, reason)
+
+
+def _letter_of(skipped: SkippedRange, error: str) -> SkippedCommand:
+    return _letter(CommandRecord(skipped.last, 0, None, None, 0, None), error)
 
 
 def _letter(record: CommandRecord, error: str, attempt: int | None = None) -> SkippedCommand:
@@ -210,8 +209,8 @@ def _letter(record: CommandRecord, error: str, attempt: int | None = None) -> Sk
     return SkippedCommand(letter, dead_letter_headers(letter, attempt))
 
 
-def _reaction(message: Message) -> dict[str, str]:
-    """Return the header that says which reaction a retry asks for, if it does."""
+def _policy(message: Message) -> dict[str, str]:
+    """Return the header that names the policy of a retry, if there is one."""
     found = headers_of(message) or ()
     asked = [value for name, value in found if name == RETRY_POLICY and value is not None]
     return {RETRY_POLICY: asked[-1].decode(errors="replace")} if asked else {}
@@ -242,15 +241,6 @@ def _require_record(place: Source, until: int, decided: Offsets, log: SkipLog) -
         )
 
 
-def _require_near(jump: SkippedRange) -> None:
-    undecided = jump.until - jump.start
-    if not jump.lost and undecided > MOST_JUMPED:
-        raise VerdictError(
-            f"{undecided} commands up to {jump.last} are undecided: let `verdict up` decide what "
-            "lies before it, which it does batch by batch, then pass over where it stops"
-        )
-
-
 def _dropped(
     decided: Offsets, log: SkipLog, decisions: Iterable[SkipRecord] = ()
 ) -> Iterator[SkippedRange]:
@@ -273,13 +263,3 @@ def _refuse(dropped: Iterable[SkippedRange]) -> None:
             "tell their senders, who have no answer, then go on without these commands: "
             f"`verdict skip {skips} --reason …`"
         )
-
-
-def _decision(wish: SkipRequest, place: Source, until: int) -> SkipRecord:
-    return SkipRecord(
-        source=place,
-        until_offset=until,
-        operator=wish.operator,
-        reason=wish.reason,
-        decided_at=wish.at,
-    )

@@ -1,8 +1,7 @@
-"""Follows events from any position: the archive as far as it goes, then Kafka, each event once.
+"""Follows events from any position, each once: the archive as far as it reaches, then Kafka.
 
-The archive moves its position in the transaction that appends the events, so one query tells both:
-which rows there are, and from which offsets on Kafka has to be read. It does not matter what Kafka
-has dropped before those; when it drops more before that is read, the archive is asked again.
+The archive moves its position in the transaction that appends the events, so one query gives the
+rows and the offsets from which Kafka has to be read.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -37,7 +36,7 @@ JSON has no such keys: keep `[[*place, offset] for place, offset in places.items
 
 
 class SubscribedEvent(NamedTuple):
-    """An event and where it lies; `position` is None while it is not archived."""
+    """An event and its position in Kafka; `position` is None while it is not archived."""
 
     event: RecordedEvent
     place: Place
@@ -61,7 +60,6 @@ def subscribe(
         settings: From `load_settings`; None: those of the environment, `.env` and `verdict.toml`.
 
     Raises:
-        UnreachableError: Kafka or the database does not answer, or nothing says where they are.
         VerdictError: A setting is wrong, or there is no such category.
     """
     known = settings or load_settings(application)
@@ -74,18 +72,7 @@ class Subscription:
     """The events of one category, or of all, in the order of each partition.
 
     An aggregate's events are in the order of their versions. To go on later, keep `places`, in the
-    transaction that keeps what you made of the events.
-
-    Args:
-        reader: Of the read side.
-        log: Of Kafka.
-        topics: Of the deployment.
-        category: An aggregate type, None for all.
-        from_position: After this global position; or from `places`, as they were kept.
-
-    Raises:
-        UnreachableError: The database does not answer.
-        VerdictError: There is no such category.
+    transaction that keeps what you made of the events. `subscribe` makes one.
     """
 
     def __init__(
@@ -108,14 +95,13 @@ class Subscription:
 
     @property
     def places(self) -> Places:
-        """The next offset of each partition, behind what has been yielded or was not asked for."""
+        """The next offset of each partition."""
         return dict(self._places)
 
     def events(self, follow: bool = True) -> Iterator[SubscribedEvent]:
         """Yield the events; with `follow` for ever, else up to what Kafka has at the hand-over.
 
         Raises:
-            UnreachableError: Kafka or the database does not answer.
             EventsMissingError: Kafka has dropped what is not archived.
             HashMismatchError: A row of the archive is not what was archived.
             VerdictError: Kafka ends before what has been read: it is another one than before.
@@ -154,7 +140,7 @@ class Subscription:
         return (place for place in places if place.topic in self._followed)
 
     def _first_after(self) -> int:
-        """Return the position behind which lies all that `places` have not seen."""
+        """Return the position after which all is that `places` have not reached."""
         ends, last = self._archive.standing()
         found = [
             self._archive.first_from(place, self._places.get(place, 0))
@@ -166,7 +152,7 @@ class Subscription:
         for row in self._archive.positions(after, last):
             place = Place(row.topic, row.partition)
             if row.topic in self._followed and row.offset >= self._places.get(place, 0):
-                value = row.laid().value or b""
+                value = row.record().value or b""
                 self._places[place] = row.offset + 1
                 event = decode_event(self._catalog[row.aggregate_type], value)
                 yield SubscribedEvent(event, place, row.offset, row.global_position)

@@ -1,4 +1,4 @@
-"""What a query hands over to be published: a batch, and its output record by record."""
+"""What a query publishes: a batch, and its output record by record."""
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -7,23 +7,23 @@ from typing import NamedTuple
 
 from verdict.adapters.kafka.offsets import Offsets, each_partition, offsets_at, offsets_text
 from verdict.streaming.exactly_once.chunk import Record, chunks, digested, records_in
+from verdict.streaming.exactly_once.state_moves import StateMove
 from verdict.wire.partitions import OffsetRange, Spans
-from verdict.wire.progress_record import ShardState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceBatch:
     """One micro-batch as Spark's checkpoint planned it.
 
-    `start` and `end` are the next offsets by partition, by topic, before and after the batch.
-    `moves` tells of the states behind it, of those that told.
+    `start` and `end` are the next offsets by topic and partition, before and after the batch.
+    `moves` are those of the states that it was decided with.
     """
 
     query_id: str
     batch_id: int
     start: Offsets
     end: Offsets
-    moves: tuple["StateMove", ...] = ()
+    moves: tuple[StateMove, ...] = ()
 
     @property
     def size(self) -> int:
@@ -33,7 +33,7 @@ class SourceBatch:
 
     @property
     def spans(self) -> Spans:
-        """What it takes of each partition; one that was added since it began starts at 0."""
+        """What it takes of each partition; an added one starts at 0."""
         return {
             place: OffsetRange(offsets_at(self.start, place), offset)
             for place, offset in each_partition(self.end)
@@ -46,35 +46,24 @@ class SourceBatch:
         )
 
 
-class StateMove(NamedTuple):
-    """Where the state of a shard stood when a batch began with it, and where the batch left it."""
-
-    shard: int
-    before: ShardState
-    after: ShardState
-
-
 class OutputRecord(NamedTuple):
     """One Kafka record to be published.
 
-    `headers` is a text of `verdict.wire.headers`. `replayable` is False when a replay may word
-    `value` differently (the message of a bug): then the value stays outside the digest, all else
-    is in it.
+    `headers` is a text of `verdict.wire.headers`. `replayable` is False if a replay may give
+    another `value`, as the message of a bug; then the digest leaves the value out.
     """
 
     topic: str
     key: bytes | None
-    value: bytes | None
+    value: bytes
     headers: str = ""
     replayable: bool = True
 
 
 class EncodedOutputs:
-    """The output of a batch as workers packed it; whoever reads it again unpacks it again.
+    """The output of a batch as workers packed it.
 
-    Args:
-        chunks: Begins to yield them, of `verdict.streaming.exactly_once.chunk`, in the order of
-            the records.
+    `chunks` begins to yield them in the order of the records.
     """
 
     def __init__(self, chunks: Callable[[], Iterator[bytes]]) -> None:
@@ -91,7 +80,7 @@ class Digest:
         self._hash = sha256()
 
     def over(self, outputs: Outputs) -> Iterator[Record]:
-        """Yield the records, each after it was taken in."""
+        """Yield the records, each once it is in the digest."""
         for chunk in _packed(outputs):
             self._hash.update(digested(chunk))
             yield from records_in(chunk)

@@ -1,4 +1,4 @@
-"""What may go wrong with the calls of a producer."""
+"""The errors of a producer's calls."""
 
 from contextlib import AbstractContextManager
 from typing import NoReturn
@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, KafkaException, Message
 # what became of a record because another one was refused, or because the producer was closed
 PURGED = {KafkaError._PURGE_INFLIGHT, KafkaError._PURGE_QUEUE}
 
-# the fault of Kafka or of the network, and not of the request
+# the fault of Kafka or the network, and not of the request
 PASSING = {
     KafkaError._TRANSPORT,
     KafkaError._TIMED_OUT,
@@ -31,9 +31,9 @@ PASSING = {
 
 
 class TransactionFailedError(Exception):
-    """The producer is of no use any more; only the progress says whether its transaction committed.
+    """The producer is unusable; only the progress record says whether its transaction committed.
 
-    `reason` is what Kafka or its client said, None for a timeout or a lost connection.
+    `reason` is the error of Kafka or its client, None for a timeout or a lost connection.
     """
 
     def __init__(self, message: str, reason: KafkaError | None = None) -> None:

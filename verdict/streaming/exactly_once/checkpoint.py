@@ -1,26 +1,36 @@
-"""What Spark's checkpoint says: which batch was planned, from where to where, and if it is done."""
+"""What Spark's checkpoint says: which batch was planned, from where to where, and if it is done.
+
+Spark (`OffsetSeqLog`, `CommitLog`, `KafkaSourceInitialOffsetWriter`) writes
+
+- `metadata`: `{"id": …}`, the query's id;
+- `sources/0/0`: a zero byte, `v1`, and where the Kafka source began;
+- `offsets/N`, before batch N runs: `v1`, a line of JSON with the settings that are frozen with
+  the checkpoint, and for each source a line with the end of the batch;
+- `commits/N`, after batch N: `v1`, and a line of JSON.
+
+Positions are JSON, `{"topic": {"0": 5}}`: the next offset by partition. A file that is missing, cut
+off or of an unknown kind raises `DamagedCheckpointError` with its name. `OSError` means that the
+system refuses to read it, which says nothing of what it holds.
+"""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from verdict.adapters.kafka.offsets import AnyOffsets, Offsets, offsets_text
+from verdict.adapters.spark.checkpoint_errors import DamagedCheckpointError
+from verdict.errors import ABSENT
 from verdict.streaming.exactly_once.batch import SourceBatch
-from verdict.streaming.exactly_once.checkpoint_files import (
-    COMMITS,
-    INITIAL,
-    METADATA,
-    OFFSETS,
-    batches,
-    check_commit,
-    damaged_file,
-    end_offsets,
-    exists,
-    initial_offsets,
-    query_id,
-    shards_of,
-)
+
+VERSION = "v1"
+SHARDS = "spark.sql.shuffle.partitions"
+PLANNED = "batchTimestampMs"
+METADATA = "metadata"
+INITIAL = "sources/0/0"
+OFFSETS = "offsets"
+COMMITS = "commits"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +62,9 @@ FRESH = CheckpointPosition()
 
 
 def remove_torn_files(checkpoint: Path) -> None:
-    """Remove what a kill left of files that Spark was writing; a file counts once it is renamed.
+    """Remove files that Spark was writing when it was killed; a file counts once it is renamed.
 
-    Spark looks at whole ones only, but refuses to begin in a checkpoint that holds a torn one.
+    Spark reads whole files only, but refuses to begin in a checkpoint that holds a torn one.
     """
     for folder in (OFFSETS, COMMITS):
         for torn in (checkpoint / folder).glob(".*.tmp"):
@@ -62,48 +72,42 @@ def remove_torn_files(checkpoint: Path) -> None:
 
 
 def checkpoint_position(checkpoint: Path) -> CheckpointPosition:
-    """Return how far the checkpoint in this directory goes; one that does not exist is fresh.
-
-    Raises:
-        DamagedCheckpointError: A file is missing, cut off or unknown; the message names it.
-    """
-    last = max(batches(checkpoint / OFFSETS), default=-1)
-    done = max(batches(checkpoint / COMMITS), default=-1)
+    """Return how far the checkpoint in this directory goes; one that does not exist is fresh."""
+    last = max(_batches(checkpoint / OFFSETS), default=-1)
+    done = max(_batches(checkpoint / COMMITS), default=-1)
     if done not in (last, last - 1):
-        raise damaged_file(
+        raise _damaged(
             checkpoint / COMMITS, f"ends at batch {done}, but the batch planned last is {last}"
         )
     if last < 0:
         return CheckpointPosition(
-            query_id=query_id(checkpoint) if exists(checkpoint / METADATA) else None,
-            initial=initial_offsets(checkpoint) if exists(checkpoint / INITIAL) else None,
+            query_id=_query_id(checkpoint) if exists(checkpoint / METADATA) else None,
+            initial=_initial(checkpoint) if exists(checkpoint / INITIAL) else None,
         )
     if done >= 0:
-        check_commit(checkpoint, done)
+        _lines(checkpoint / COMMITS / str(done), 2)
     return CheckpointPosition(
-        query_id=query_id(checkpoint),
-        initial=initial_offsets(checkpoint),
-        shards=shards_of(checkpoint, last),
+        query_id=_query_id(checkpoint),
+        initial=_initial(checkpoint),
+        shards=_in_plan(checkpoint, last, "conf", SHARDS),
         last=batch_of(checkpoint, last),
         committed=done == last,
     )
 
 
 def batch_of(checkpoint: Path, batch_id: int) -> SourceBatch:
-    """Return the batch that the checkpoint planned under `batch_id`.
-
-    Inside `foreachBatch` it is there: Spark plans a batch before it runs it.
-
-    Raises:
-        DamagedCheckpointError: A file is missing, cut off or unknown; the message names it.
-    """
-    previous = batch_id - 1
+    """Return the batch that the checkpoint planned; Spark plans a batch before it runs it."""
     return SourceBatch(
-        query_id=query_id(checkpoint),
+        query_id=_query_id(checkpoint),
         batch_id=batch_id,
-        start=initial_offsets(checkpoint) if batch_id == 0 else end_offsets(checkpoint, previous),
-        end=end_offsets(checkpoint, batch_id),
+        start=_end(checkpoint, batch_id - 1) if batch_id else _initial(checkpoint),
+        end=_end(checkpoint, batch_id),
     )
+
+
+def planned_ms(checkpoint: Path, batch_id: int) -> int:
+    """Return when a batch was planned, by the clock of its driver, in epoch milliseconds."""
+    return _in_plan(checkpoint, batch_id, PLANNED)
 
 
 def starting_offsets(offsets: AnyOffsets, partitions: Mapping[str, int]) -> str:
@@ -113,3 +117,100 @@ def starting_offsets(offsets: AnyOffsets, partitions: Mapping[str, int]) -> str:
         known = [*offsets.get(topic, ()), *[0] * count][:count]
         every[topic] = {str(number): offset for number, offset in enumerate(known)}
     return json.dumps(every)
+
+
+def exists(file: Path) -> bool:
+    """Return whether there is a file; `Path.exists` says no when the system refuses to look."""
+    try:
+        file.stat()
+    except ABSENT:
+        return False
+    return True
+
+
+def _batches(log: Path) -> set[int]:
+    """Return the batches in a log; Spark's temporary and checksum files begin with a dot."""
+    try:
+        return {int(file.name) for file in log.iterdir() if file.name.isdecimal()}
+    except ABSENT:
+        return set()
+
+
+def _query_id(checkpoint: Path) -> str:
+    file = checkpoint / METADATA
+    found = _json(file, _text(file))
+    if not isinstance(found, dict) or not isinstance(found.get("id"), str):
+        raise _damaged(file, "does not hold the id of a query")
+    return str(found["id"])
+
+
+def _initial(checkpoint: Path) -> Offsets:
+    file = checkpoint / INITIAL
+    return _offsets(file, _lines(file, 2)[1])
+
+
+def _end(checkpoint: Path, batch_id: int) -> Offsets:
+    file = checkpoint / OFFSETS / str(batch_id)
+    return _offsets(file, _lines(file, 3)[2])
+
+
+def _in_plan(checkpoint: Path, batch_id: int, *way: str) -> int:
+    """Return the number that the plan of a batch holds at the end of a way of names."""
+    file = checkpoint / OFFSETS / str(batch_id)
+    found = _json(file, _lines(file, 3)[1])
+    try:
+        for name in way:
+            found = found[name]
+        return int(found)
+    except (KeyError, TypeError, ValueError):
+        raise _damaged(file, f"does not hold {way[-1]}") from None
+
+
+def _offsets(file: Path, line: str) -> Offsets:
+    found = _json(file, line)
+    if not isinstance(found, dict):
+        raise _damaged(file, f"holds no Kafka offsets but {line[:80]!r}")
+    return {topic: _by_partition(file, topic, offsets) for topic, offsets in found.items()}
+
+
+def _by_partition(file: Path, topic: str, offsets: Any) -> list[int]:
+    """Return offsets in the order of their partitions; a gap in the numbers would shift them."""
+    wanted = [str(number) for number in range(len(offsets))] if isinstance(offsets, dict) else []
+    if not wanted or set(offsets) != set(wanted):
+        raise _damaged(file, f"does not hold the partitions of {topic} from 0 without a gap")
+    found = [offsets[number] for number in wanted]
+    if not all(type(offset) is int and offset >= 0 for offset in found):
+        raise _damaged(file, f"holds for {topic} what are no offsets: {found}")
+    return found
+
+
+def _lines(file: Path, count: int) -> list[str]:
+    """Return the lines of a log file that has `count` of them and a version we know."""
+    lines = _text(file).removeprefix("\0").splitlines()
+    if not lines or lines[0] != VERSION:
+        raise _damaged(file, f"begins with {lines[:1]}, not with [{VERSION!r}]")
+    if len(lines) != count:
+        raise _damaged(file, f"has {len(lines)} lines, not {count} (of one Kafka source)")
+    _json(file, lines[-1])
+    return lines
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (*ABSENT, UnicodeDecodeError) as error:
+        raise _damaged(file, f"cannot be read ({error})") from error
+
+
+def _json(file: Path, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _damaged(file, f"holds damaged JSON ({error})") from error
+
+
+def _damaged(file: Path, what: str) -> DamagedCheckpointError:
+    return DamagedCheckpointError(
+        f"Spark's checkpoint is damaged: {file} {what}; restore the data directory as it was, "
+        "or rebuild the checkpoint from Kafka with `verdict recover`"
+    )

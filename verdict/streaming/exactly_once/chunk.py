@@ -1,7 +1,7 @@
-"""Outputs on their way through Spark: many in one value, as the bytes that a digest is taken of.
+"""Many output records in one value, on their way through Spark to the driver.
 
-Spark would take each record from Python to rows, copy it, and take it back to Arrow for the driver:
-for records that nobody looks into on the way, that costs the JVM as much as deciding costs Python.
+Spark would turn each record into a row, copy it, and turn it back into Arrow for the driver. For
+records that nobody looks into on the way, that costs the JVM as much as deciding costs Python.
 
 A chunk is the size of its digested part, that part, and the values that no digest may see. In the
 digested part each record is four lengths, topic, key, value and headers.
@@ -15,17 +15,15 @@ BYTES = 4 * 2**20  # passed by one record at most; any Spark takes it
 LENGTHS = Struct(">iiii")
 SIZE = Struct(">i")
 NONE = -1  # a missing key or value is not an empty one
-OTHERWISE_WORDED = (
-    -2
-)  # the value may be another one in a replay: it stands behind the digested part
+NOT_DIGESTED = -2  # a replay may give another value, which is therefore after the digested part
 
-Record = tuple[str, bytes | None, bytes | None, str, bool]  # the fields of `output.Output`
+Record = tuple[str, bytes | None, bytes | None, str, bool]  # the fields of `OutputRecord`
 
 
 def chunks(outputs: Iterable[Record]) -> Iterator[bytes]:
     """Yield outputs in their order, some megabytes at a time.
 
-    How they are cut does not show in a digest: that of all chunks is that of all records.
+    The digest of all chunks is that of all records, wherever they are cut.
     """
     digested, behind, topics = bytearray(), bytearray(), dict[str, bytes]()
     for topic, key, value, headers, replayable in outputs:
@@ -33,7 +31,7 @@ def chunks(outputs: Iterable[Record]) -> Iterator[bytes]:
         text, length = headers.encode(), _length(value)
         if not replayable:
             behind += SIZE.pack(length) + (value or b"")
-            value, length = b"", OTHERWISE_WORDED
+            value, length = b"", NOT_DIGESTED
         lengths = LENGTHS.pack(len(name), _length(key), length, len(text))
         # at once, as many small pieces that wait to be joined leave the processor's cache
         digested += b"".join((lengths, name, key or b"", value or b"", text))
@@ -62,7 +60,7 @@ def records_in(chunk: bytes) -> Iterator[Record]:
         key = None if of_key < 0 else chunk[at : (at := at + of_key)]
         value = None if of_value < 0 else chunk[at : (at := at + of_value)]
         headers = chunk[at : (at := at + of_headers)].decode()
-        if of_value != OTHERWISE_WORDED:
+        if of_value != NOT_DIGESTED:
             yield topic, key, value, headers, True
         else:
             value, behind = _behind(chunk, behind)

@@ -1,4 +1,4 @@
-"""Why a query must stop rather than publish."""
+"""The reasons why a query stops instead of publishing."""
 
 from typing import TYPE_CHECKING
 
@@ -26,11 +26,11 @@ class ForeignStateError(CheckpointMismatchError):
 
 
 class NotPublishedError(VerdictError):
-    """Kafka did not confirm a transaction, not when it was repeated either; the progress tells."""
+    """Kafka did not confirm a transaction, nor its repetition; the progress record tells."""
 
 
 class UnreadableProgressRecordError(VerdictError):
-    """What lies in the place of a query's progress record is none."""
+    """There is something else in the place of a query's progress record."""
 
 
 def fenced(query: "Query", progress: "ProgressRecord") -> FencedError:
@@ -44,19 +44,17 @@ def fenced(query: "Query", progress: "ProgressRecord") -> FencedError:
     return FencedError(
         f"{query.transactional_id} was fenced by owner {progress.owner}, now at batch "
         f"{progress.batch_id} of generation {progress.generation}: this process stops, and "
-        f"published "
-        "nothing since; to decide here again, stop that one and start on its data directory, or, "
-        "when that is lost, run `verdict recover`"
+        "published nothing since; to decide here again, stop that one and start on its data "
+        "directory, or, when that is lost, run `verdict recover`"
     )
 
 
 def gone_back(query: "Query", progress: "ProgressRecord", earlier: "ProgressRecord") -> FencedError:
-    """Return the error for a progress record that is newer than `earlier` but behind it."""
+    """Return the error for a newer progress record with an earlier position than `earlier`."""
     return FencedError(
         f"an old progress record came to {query.progress_topic}: {query.transactional_id} at batch "
         f"{progress.batch_id} of generation {progress.generation}, by owner {progress.owner}, "
-        f"after "
-        f"batch {earlier.batch_id} of generation {earlier.generation}. No new owner writes that, "
-        "as positions never go back; this process stops, and published nothing since: see who "
-        "may write there, then run `verdict recover`"
+        f"after batch {earlier.batch_id} of generation {earlier.generation}. No new owner writes "
+        "that, as positions never go back; this process stops, and published nothing since: see "
+        "who may write there, then run `verdict recover`"
     )

@@ -1,4 +1,4 @@
-"""Where a query stands, for those who measure it and for tests that kill it there."""
+"""Moments at which tests kill a query, and benchmarks measure it."""
 
 from collections.abc import Callable
 from enum import StrEnum, auto
@@ -28,4 +28,4 @@ OnStep = Callable[[Failpoint], None]
 
 
 def ignore_step(_: object) -> None:
-    """Observe nothing, and tell nobody."""
+    """Observe nothing."""

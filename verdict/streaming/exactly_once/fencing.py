@@ -1,36 +1,49 @@
 """Fencing: at any time one process owns a query.
 
 A claim initialises the transactional id, which fences the earlier owner, and then commits a
-progress record
-that names the new one. The earlier owner finds that name in the progress record, and stops.
+progress record that names the new one. The earlier owner finds that name in it, and stops.
 """
 
 import logging
 import os
 import socket
+import time
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.offsets import Offsets
-from verdict.streaming.exactly_once import unknown_outcome
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.errors import VerdictError
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.streaming.exactly_once.call_errors import TransactionFailedError
 from verdict.streaming.exactly_once.checkpoint import CheckpointPosition
-from verdict.streaming.exactly_once.errors import CheckpointMismatchError
+from verdict.streaming.exactly_once.errors import (
+    CheckpointMismatchError,
+    FencedError,
+    fenced,
+    gone_back,
+)
 from verdict.streaming.exactly_once.failpoints import Failpoint, OnStep, ignore_step
 from verdict.streaming.exactly_once.log_identity import log_identity
-from verdict.streaming.exactly_once.publisher import Publisher
+from verdict.streaming.exactly_once.publisher import Publisher, renewed_if_written
 from verdict.streaming.exactly_once.query import DECIDER, Query
-from verdict.streaming.exactly_once.read_progress import first_offsets, holds_records, read_progress
+from verdict.streaming.exactly_once.read_progress import (
+    first_offsets,
+    holds_records,
+    read_progress,
+    read_progress_in,
+)
 from verdict.streaming.exactly_once.resume import FIRST_GENERATION, NO_BATCH, check_resume
-from verdict.streaming.exactly_once.shards import EMPTY
+from verdict.streaming.exactly_once.state_moves import EMPTY
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.records import encode
 
 LOG = logging.getLogger("verdict.streaming.exactly_once")
+LOOK_S = 2.0
+ANSWER_S = 1.0
 
 
 def claim_query(
@@ -46,9 +59,15 @@ def claim_query(
         DifferentLogError: The progress record is of another cluster, or of topics that are no more.
         NotPublishedError: The claim failed, as when another process starts at the same time; the
             earlier owner goes on.
-        UnreachableError: Kafka does not answer, or a transaction on the progress topic stays open.
     """
-    _check_before(query, kafka, checkpoint)
+    progress = read_progress(kafka, query, wait=False).progress
+    if progress is not None:
+        log_identity(progress, query, kafka)
+    try:
+        _checked(query, kafka, checkpoint, wait=False)
+    except CheckpointMismatchError:
+        # a newer progress record may be hidden by a transaction that was open
+        _checked(query, kafka, checkpoint, wait=True)
     on_step(Failpoint.PROGRESS_READ)
 
     def earlier() -> ProgressRecord:
@@ -68,8 +87,7 @@ def claim(
 ) -> Publisher:
     """Fence the owner of `query`, and become the owner; raises as `claim_query`.
 
-    `earlier` finds the progress record to go on from, once no other process can write one; it may
-    raise.
+    `earlier` finds the progress to go on from, once no other process can write one; it may raise.
     """
     transactions = Transactions(kafka, query.transactional_id)
     try:
@@ -94,8 +112,8 @@ def genesis(
     """Return the first progress record of a new generation, without an owner: a claim adds that.
 
     It says that every shard begins empty, so that the first batch finds a foreign state; a
-    recovery says instead what it has seeded. `previous` is the progress record that it replaces,
-    and `offsets` are where the first batch starts.
+    recovery says instead what it has seeded. `previous` is the progress that it replaces, and
+    `offsets` are where the first batch starts.
     """
     return ProgressRecord(
         query=query.name,
@@ -121,17 +139,14 @@ def write_progress(
     on_step: OnStep = ignore_step,
     beside: Iterable[OutputRecord] = (),
 ) -> Transactions:
-    """Commit `progress` without a batch: a claim, or the genesis after a recovery.
+    """Commit `progress` without a batch, together with the records `beside` it.
 
-    The records `beside` it are committed with it, or not at all.
-
-    If Kafka's answer is lost, the progress record tells whether it was committed. That matters for
-    a claim:
-    the earlier owner stops when it finds one, so the process that wrote it must not stop too.
+    It is a claim, or the genesis after a recovery. If Kafka's answer is lost, the progress tells
+    whether it was committed. That matters for a claim: the earlier owner stops when it finds one,
+    so the process that wrote it must not stop too.
 
     Raises:
         NotPublishedError: It was not committed, or another process fenced this one meanwhile.
-        UnreachableError: Kafka does not answer any more.
     """
     try:
         transactions.begin()
@@ -148,21 +163,72 @@ def write_progress(
     LOG.warning("the claim of %s is in doubt: %s", query.transactional_id, failure)
     transactions.abandon()
     on_step(Failpoint.IN_DOUBT)
-    renewed = unknown_outcome.renewed_if_written(query, kafka, progress, failure)
+    renewed = renewed_if_written(query, kafka, progress, failure)
     transactions.close()
     return renewed
 
 
-def _check_before(query: Query, kafka: KafkaConfig, checkpoint: CheckpointPosition) -> None:
-    """Refuse what would be refused after the earlier owner is fenced, before it is."""
-    progress = read_progress(kafka, query, wait=False).progress
-    if progress is not None:
-        log_identity(progress, query, kafka)
-    try:
-        _checked(query, kafka, checkpoint, wait=False)
-    except CheckpointMismatchError:
-        # a newer progress record may be hidden by a transaction that was open
-        _checked(query, kafka, checkpoint, wait=True)
+class OwnerWatch:
+    """Reads the progress record of a query every two seconds; disturbs nobody.
+
+    Kafka fences an owner that is replaced, but the owner finds that out only when it publishes.
+    Without commands it would run for ever, and look as if it decided. `claim` is the progress with
+    which this process claimed the query.
+    """
+
+    def __init__(self, kafka: KafkaConfig, query: Query, claim: ProgressRecord) -> None:
+        self._kafka = kafka
+        self._query = query
+        self._last = claim
+        self._claim_seen = False
+        self._log = KafkaLog(kafka.settings)
+        self._next = time.monotonic() + LOOK_S
+
+    def check(self) -> None:
+        """Look if it is time to. The next batch reports what else goes wrong with the progress."""
+        if time.monotonic() < self._next:
+            return
+        try:
+            self._look(ANSWER_S)
+        except FencedError:
+            raise
+        except VerdictError:
+            return
+        finally:
+            self._next = time.monotonic() + LOOK_S
+
+    def look(self) -> None:
+        """Return if the newest progress record is this owner's.
+
+        Raises:
+            FencedError: It is another owner's, or older than one before it.
+        """
+        self._look(self._kafka.transaction_timeout_s)
+
+    def _look(self, seconds: float) -> None:
+        self._log.allow(seconds)
+        progress, settled = read_progress_in(self._log, self._query)
+        if progress is None:
+            return  # the next batch says who deleted it
+        ours = progress.owner == self._last.owner
+        # an open transaction may still hide the claim, and then this progress is older than it
+        self._claim_seen |= ours or settled
+        if not self._claim_seen:
+            return
+        if _reached(progress) < _reached(self._last):
+            raise gone_back(self._query, progress, self._last)
+        if not ours:
+            raise fenced(self._query, progress)
+        self._last = progress
+
+    def close(self) -> None:
+        """Let Kafka's clients go."""
+        with self._log:
+            pass
+
+
+def _reached(progress: ProgressRecord) -> tuple[int, int]:
+    return progress.generation, progress.batch_id
 
 
 def _checked(

@@ -1,8 +1,7 @@
-"""From the workers to the driver: through Spark what is small, through local files what is not.
+"""Outputs from the workers to the driver: few bytes through Spark, more through local files.
 
-Spark copies what it collects from one part of its JVM to the next, and holds a whole batch more
-than once. So what a lonely command or a few put out goes that way, which takes no file; chunks of
-more go into files, whose paths stand for them.
+Spark copies what it collects within its JVM, and holds a whole batch more than once. So larger
+chunks go into files, and Spark carries their paths.
 """
 
 import uuid
@@ -21,10 +20,7 @@ BY_SPARK_BYTES = 256 * 2**10  # for each shard and batch
 class Handover:
     """The worker's end, for one shard and batch.
 
-    Args:
-        folder: An existing one for the files, which are removed by who publishes them; None: there
-            are none, and everything goes through Spark.
-        by_spark: How many bytes go through Spark.
+    Whoever publishes the outputs removes the files. Without a folder all goes through Spark.
     """
 
     def __init__(self, folder: Path | None, by_spark: int = BY_SPARK_BYTES) -> None:
@@ -32,7 +28,7 @@ class Handover:
         self._room = by_spark
 
     def frame(self, chunk: bytes) -> pd.DataFrame:
-        """Return the row of `DECIDED_SCHEMA` that carries `chunk`, or says where it lies."""
+        """Return the row of `DECIDED_SCHEMA` with `chunk`, or with the path of its file."""
         self._room -= len(chunk)
         if self._folder is None or self._room >= 0:
             return pd.DataFrame({"outputs": [chunk], "file": [None], **NOTHING_TOLD})
@@ -42,15 +38,9 @@ class Handover:
 
 
 class Outputs:
-    """Where the files of one owner lie, apart from those of owners before and after it.
+    """The folder with the files of one owner.
 
-    One that was fenced and does not know it yet removes its own files and none of its successor's.
-
-    Args:
-        folder: Of all owners.
-
-    Attributes:
-        folder: Of this one.
+    An owner that was fenced and does not know it yet removes its own files alone.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -58,17 +48,17 @@ class Outputs:
         self._former = [*folder.glob("*")]  # those of a successor come later
 
     def clear(self) -> None:
-        """Remove what is published, and what owners before left; only who is the owner may."""
+        """Remove published files and those of former owners; only the owner may do it."""
         for each in (self.folder, *self._former):
             remove(each)
         self._former.clear()
 
 
 def chunks_of(table: pa.Table) -> Iterator[bytes]:
-    """Yield the chunks of a table of `OUTPUT_SCHEMA` in their order; of files, one at a time."""
+    """Yield the chunks of a table of `OUTPUT_SCHEMA` in their order, reading one file at a time."""
     for chunk, file in zip(table["outputs"], table["file"], strict=True):
         path = file.as_py()
         if path is not None:
             yield located(path).read_bytes()
-        elif chunk.is_valid:  # else the row tells of a shard
+        elif chunk.is_valid:  # else the row is about a shard
             yield chunk.as_py()

@@ -1,11 +1,11 @@
 """The thread of one producer: it makes the calls that may hang, and polls between them.
 
-Each call has a timeout, which librdkafka keeps with threads of its own. If one of those hangs
-(2.16: the thread of a broker that was missing in the metadata for a moment), the call neither
-returns nor raises. Nobody can end such a call, so it runs in a thread that can be abandoned.
+librdkafka keeps the timeout of a call with threads of its own. If one of those hangs (2.16: the
+thread of a broker that was missing in the metadata for a moment), the call never returns. So it
+runs in a thread that can be abandoned.
 
-A producer must also be polled while nobody calls it. Its log lines wait in a queue that librdkafka
-walks for each further line, and a producer without Kafka logs hundreds a second.
+A producer must be polled between calls, too. Its log lines wait in a queue that librdkafka walks
+for each further line, and a producer without Kafka logs hundreds a second.
 """
 
 import math
@@ -31,10 +31,8 @@ class PollThread:
 
     librdkafka reports a fatal error to one poll only; `poll` raises it from then on.
 
-    Args:
-        producer: Is held until `close`, or for ever once a call has hung: to let it go would be to
-            wait for the thread that hangs.
-        name: Of the producer, for messages and for the list of threads.
+    The producer is held until `close`, or for ever once a call has hung: to let it go would be to
+    wait for the thread that hangs.
     """
 
     def __init__(self, producer: Producer, name: str) -> None:

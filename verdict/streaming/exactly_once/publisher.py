@@ -1,4 +1,7 @@
-"""Publishing: the outputs of a batch and its progress in one transaction, once, by the owner."""
+"""Publishing: the outputs of a batch and its progress in one transaction, once, by the owner.
+
+After a failed transaction only the progress record says who owns the query and what is published.
+"""
 
 import logging
 from dataclasses import replace
@@ -7,14 +10,15 @@ from enum import StrEnum, auto
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.log_identity import Identities, require_same_topics
 from verdict.errors import UnreachableError
-from verdict.streaming.exactly_once import unknown_outcome
 from verdict.streaming.exactly_once.batch import Digest, Outputs, SourceBatch
 from verdict.streaming.exactly_once.call_errors import TransactionFailedError
+from verdict.streaming.exactly_once.errors import CheckpointMismatchError, NotPublishedError, fenced
 from verdict.streaming.exactly_once.failpoints import Failpoint, OnStep
-from verdict.streaming.exactly_once.log_identity import remembered
+from verdict.streaming.exactly_once.log_identity import log_identity, remembered
 from verdict.streaming.exactly_once.query import Query
-from verdict.streaming.exactly_once.resume import Action, check_batch, check_replay
-from verdict.streaming.exactly_once.shards import check_states, states_after
+from verdict.streaming.exactly_once.read_progress import read_progress
+from verdict.streaming.exactly_once.resume import Action, check_batch, check_replay, described
+from verdict.streaming.exactly_once.state_moves import check_states, states_after
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.records import encode
@@ -59,11 +63,9 @@ class Publisher:
     def publish(self, batch: SourceBatch, outputs: Outputs) -> PublishResult:
         """Make the output of `batch` visible exactly once.
 
-        It is visible, whole, when this returns. After NotPublishedError, UnreachableError or
-        FencedError it
-        is visible whole or not at all: the progress record tells the next call, or the next start.
-
-        The outputs are read again when a transaction has to be repeated.
+        When this returns, all of it is visible. After NotPublishedError, UnreachableError or
+        FencedError, all of it is visible or nothing: the progress tells the next call, or the next
+        start. The outputs are read again if a transaction has to be repeated.
 
         Raises:
             CheckpointMismatchError: The batch, or the state of a shard, does not start where the
@@ -72,7 +74,6 @@ class Publisher:
             FencedError: Another process owns the query now.
             DifferentLogError: A topic was deleted meanwhile, whether created again or not.
             NotPublishedError: Kafka refused the transaction, twice.
-            UnreachableError: Kafka does not answer, or did not confirm the transaction, twice.
         """
         self._on_step(Failpoint.OUTPUT_COMPUTED)
         if self._transactions is None:  # the last batch failed
@@ -100,11 +101,11 @@ class Publisher:
 
     def _is_published(self, batch: SourceBatch, outputs: Outputs) -> bool:
         """Tell whether the progress covers `batch`; raise if it neither does nor ends before it."""
-        action = check_batch(self._progress, batch)
-        if action is Action.SKIP:
+        is_replay = check_batch(self._progress, batch) is Action.SKIP
+        if is_replay:
             check_replay(self._progress, self._query, batch, outputs)
-        check_states(self._progress, batch, action)
-        return action is Action.SKIP
+        check_states(self._progress, batch, is_replay=is_replay)
+        return is_replay
 
     def _transact(self, batch: SourceBatch, outputs: Outputs, *, final: bool = False) -> None:
         assert self._transactions is not None  # made again before every use
@@ -161,10 +162,73 @@ class Publisher:
         try:
             self._transact(batch, outputs, final=True)
         except TransactionFailedError as again:
-            raise unknown_outcome.failed_twice(batch, self._query, failure, again) from again
+            failed = (
+                f"{batch} could not be published by {self._query.transactional_id}, first "
+                f"({failure}), then ({again}): "
+            )
+            if again.passing:
+                raise UnreachableError(
+                    f"{failed}see that Kafka runs, the progress record is kept"
+                ) from again
+            raise NotPublishedError(
+                f"{failed}mend the cause and start again, the progress record is kept"
+            ) from again
 
     def _renew(self) -> None:
-        self._transactions, self._progress = unknown_outcome.renewed(
-            self._query, self._kafka, self._progress, self._on_step
-        )
+        """Get a new producer and the newest progress record, if this process is still the owner.
+
+        The progress is read first, because a blind initialisation would fence a newer owner. It is
+        read again after that: what the discarded producer left open is committed or aborted then.
+        """
+        self._checked_owner(wait=False)
+        self._on_step(Failpoint.STILL_OWNER)
+        log_identity(self._progress, self._query, self._kafka)
+        transactions = Transactions(self._kafka, self._query.transactional_id)
+        try:
+            self._progress = self._checked_owner(wait=True)
+        except BaseException:
+            transactions.close()
+            raise
+        self._transactions = transactions
         self._identities = Identities(self._kafka)  # the old one may wait for a lost answer
+
+    def _checked_owner(self, *, wait: bool) -> ProgressRecord:
+        query, found = self._query, read_progress(self._kafka, self._query, wait=wait).progress
+        if found is None:
+            raise CheckpointMismatchError(
+                f"the progress record of {query.name} is gone from {query.progress_topic}: find "
+                "out who deleted it, then run `verdict recover`"
+            )
+        if found.owner != self._progress.owner:
+            raise fenced(query, found)
+        return found
+
+
+def renewed_if_written(
+    query: Query, kafka: KafkaConfig, progress: ProgressRecord, failure: str
+) -> Transactions:
+    """Return a new producer if the claim `progress` is committed, and still the newest progress.
+
+    Raises:
+        NotPublishedError: It is not; the earlier owner, or another one, goes on.
+    """
+    _check_written(query, kafka, progress, failure)
+    renewed = Transactions(kafka, query.transactional_id)
+    try:
+        _check_written(query, kafka, progress, failure)
+    except BaseException:
+        renewed.close()
+        raise
+    return renewed
+
+
+def _check_written(
+    query: Query, kafka: KafkaConfig, progress: ProgressRecord, failure: str
+) -> None:
+    found = read_progress(kafka, query, wait=True).progress
+    if found != progress:
+        raise NotPublishedError(
+            f"{query.transactional_id} could not be claimed ({failure}); its progress record says: "
+            f"{described(found)}: if that process runs, it goes on and this one stops; if it does "
+            "not, start again"
+        )

@@ -1,4 +1,4 @@
-"""Who publishes: a query, by the name under which Kafka and the progress record know it."""
+"""A query, as Kafka and the progress record know it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,10 +23,8 @@ class Query:
         outputs: The topics that must be empty as long as it has no progress record.
         others: Further topics that it writes to.
         handler_version: Of the rules that compute the output.
-        first_shards: How many shards the very first start sets up; afterwards the progress record
-            says.
-        shards: How many were asked for by name; another number in the progress record refuses the
-            start.
+        first_shards: How many shards the very first start sets up; afterwards the progress says.
+        shards: How many were asked for by name; another number in the progress refuses the start.
         seeded: The generation whose recovered state a fresh checkpoint is given.
     """
 
@@ -47,12 +45,12 @@ class Query:
         return frozenset((*self.inputs, *self.outputs, *self.others))
 
     def of_inputs(self, offsets: Offsets) -> Offsets:
-        """Return what a position says of the inputs, of which there may have been others."""
+        """Return the offsets of the inputs alone."""
         return {topic: of for topic, of in offsets.items() if topic in self.inputs}
 
     @property
     def remedy(self) -> str:
-        """The verb for who has lost its progress: a state is folded anew, others begin anew."""
+        """The command that helps if the progress record is lost."""
         if self.name == DECIDER:
             return "`verdict recover`"
         return f"`verdict reset-progress {self.name} --reason …`"
@@ -64,7 +62,7 @@ class Query:
 
 
 def decider_query(topics: Topics, shards: int) -> Query:
-    """Return the decider as Kafka and its progress record know it."""
+    """Return the query of the decider."""
     names = topics.application.aggregate_types
     return query_of(
         topics,
@@ -78,10 +76,7 @@ def decider_query(topics: Topics, shards: int) -> Query:
 
 
 def lake_query(topics: Topics) -> Query:
-    """Return the lake as Kafka and its progress record know it; its outputs are files.
-
-    Without a lake in the application it reads nothing.
-    """
+    """Return the query of the lake, whose outputs are files; without a lake it reads nothing."""
     table = topics.application.lake
     return query_of(
         topics,
@@ -104,7 +99,7 @@ def query_of(  # noqa: PLR0913  (the same facts as above, without those that a n
     first_shards: int = 1,
     shards: int | None = None,
 ) -> Query:
-    """Return the query of a deployment under its conventional names."""
+    """Return a query of a deployment under its conventional names."""
     return Query(
         name=name,
         transactional_id=topics.transactional_id(name),

@@ -1,4 +1,4 @@
-"""Reading a query's progress record: its last committed record in the progress topic."""
+"""Reads a query's progress record: its last committed record in the progress topic."""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -15,10 +15,9 @@ from verdict.wire.records import decode
 
 
 class SeenRecord(NamedTuple):
-    """A query's progress record, None when it has none.
+    """A query's progress record, if it has one.
 
-    `settled` is False when an open transaction was in the way: a newer progress record of this
-    query may be committed behind it.
+    `settled` is False if an open transaction was in the way, which may hide a newer progress.
     """
 
     progress: ProgressRecord | None
@@ -28,11 +27,9 @@ class SeenRecord(NamedTuple):
 def read_progress(kafka: KafkaConfig, query: Query, *, wait: bool) -> SeenRecord:
     """Return the query's newest progress record; disturbs nobody.
 
-    Queries share the progress topic, and nothing behind an open transaction can be read.
+    Queries share the progress topic, and nothing after an open transaction can be read.
 
     Raises:
-        UnreachableError: Kafka does not answer within the transaction timeout, or with `wait` a
-            transaction stays open for twice as long.
         UnreadableProgressRecordError: There is something else in its place.
         VerdictError: The progress topic does not exist.
     """
@@ -41,7 +38,7 @@ def read_progress(kafka: KafkaConfig, query: Query, *, wait: bool) -> SeenRecord
 
 
 def read_progress_in(log: KafkaLog, query: Query, *, wait: bool = False) -> SeenRecord:
-    """Return what `read_progress` does, with a reader that is there already."""
+    """Do what `read_progress` does, with a reader that is there already."""
     place = log.places([query.progress_topic])[0]  # none is ever written to one that was added
     places = [place]
     what = f"the progress record of {query.name} cannot be read"
@@ -55,7 +52,7 @@ def read_progress_in(log: KafkaLog, query: Query, *, wait: bool = False) -> Seen
 def readable_progress(
     kafka: KafkaConfig, query: Query, *, wait: bool = False
 ) -> ProgressRecord | None:
-    """Return the query's progress; None when there is none, or something else in its place."""
+    """Return the query's progress record; None if there is none, or something else in its place."""
     try:
         return (
             read_progress(kafka, query, wait=True).progress
@@ -67,16 +64,13 @@ def readable_progress(
 
 
 def read_progress_now(kafka: KafkaConfig, query: Query) -> ProgressRecord | None:
-    """Return the query's newest committed progress record, to look at; raises as `read_progress`.
-
-    None when it has none, or there is no progress topic yet.
-    """
+    """Return the query's newest committed progress; None if there is none, or no such topic."""
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         return decode_progress(log, query)
 
 
 def decode_progress(log: KafkaLog, query: Query) -> ProgressRecord | None:
-    """Return what `read_progress_now` does, with a reader that is there already."""
+    """Do what `read_progress_now` does, with a reader that is there already."""
     return read_progress_in(log, query).progress if log.exists(query.progress_topic) else None
 
 
@@ -96,7 +90,7 @@ def first_offsets(kafka: KafkaConfig, topics: Collection[str]) -> Offsets:
 
 
 def bounds_of(kafka: KafkaConfig, topics: Collection[str]) -> Spans:
-    """Return from where to where all partitions of topics hold committed records."""
+    """Return from where to where the partitions of topics hold committed records."""
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         return log.bounds(log.places(topics))
 
@@ -109,6 +103,5 @@ def _decoded(query: Query, value: bytes | str | None) -> ProgressRecord | None:
     except DecodeError as error:
         raise UnreadableProgressRecordError(
             f"the last record of {query.progress_topic} under the key {query.name!r} is no "
-            f"progress record "
-            f"({error}): see who wrote it, then run {query.remedy}"
+            f"progress record ({error}): see who wrote it, then run {query.remedy}"
         ) from error

@@ -1,7 +1,7 @@
-"""Restarting a query without state: its progress record alone says where it goes on.
+"""Restarts a query without state where its progress record ends.
 
-Nothing that Spark keeps matters to such a query, so each start begins a new generation, with a
-fresh checkpoint, at the offsets where the progress record ends.
+Nothing that Spark keeps matters to such a query, so each start begins a new generation with a fresh
+checkpoint.
 """
 
 import logging
@@ -30,24 +30,30 @@ def restart_from_progress(
 ) -> Publisher:
     """Become the owner of `query`, and fence the earlier one.
 
-    An input that the progress record does not know was added since: it begins with its first
-    record, or at
-    its end. A partition that was added to an input begins with its first record. For a topic that
-    is no input any more the progress record keeps its position: if it becomes one again, no record
-    is skipped and none is read twice.
+    An input that the progress does not know begins with its first record, or at its end if it is
+    among `with_history`. An added partition begins with its first record. The progress keeps the
+    position of a topic that is no input any more: if it becomes one again, no record is skipped
+    and none is read twice.
 
     Raises:
         CheckpointMismatchError: There are outputs, but no progress record says how far they go.
-        DifferentLogError, NotPublishedError, UnreachableError: As for `claim_query`.
     """
 
     def earlier() -> ProgressRecord:
         progress = read_progress(kafka, query, wait=True).progress
-        if progress is None:
-            _require_no_outputs(query, kafka)
+        if progress is None and holds_records(kafka, query.outputs):
+            raise CheckpointMismatchError(
+                f"{query.name} cannot start: {', '.join(query.outputs)} hold records, and no "
+                f"progress record in {query.progress_topic} says what they follow from; starting "
+                "at the beginning would send all of it again: let it begin at the ends of "
+                f"{', '.join(query.inputs)}, on record, with {query.remedy}"
+            )
         offsets = _offsets(query, kafka, progress, with_history)
         new = genesis(query, progress, offsets, query.first_shards)
-        return replace(new, left=_left(query, progress))
+        read = {} if progress is None else progress.read
+        return replace(
+            new, left={topic: of for topic, of in read.items() if topic not in query.inputs}
+        )
 
     return claim(query, kafka, earlier, on_step)
 
@@ -71,17 +77,13 @@ def _offsets(
             "%s: from now on something follows from %s, and nothing from what is there already",
             query.name, ", ".join(at_end),
         )  # fmt: skip
-    begun = _with_added_partitions(known, starts(kept))
+    first = starts(kept)
+    begun = {topic: [*(of := known.get(topic, [])), *first[topic][len(of) :]] for topic in first}
     return begun | _expired(query, kafka, begun, kept) | at_end | back
 
 
-def _with_added_partitions(known: Offsets, starts: Offsets) -> Offsets:
-    """Return where all partitions begin: those of the progress record, else the first."""
-    return {topic: [*(of := known.get(topic, [])), *starts[topic][len(of) :]] for topic in starts}
-
-
 def _expired(query: Query, kafka: KafkaConfig, begun: Offsets, kept: Spans) -> Offsets:
-    """Return where topics of others begin of which Kafka has dropped what was not read yet."""
+    """Return where topics of others begin if Kafka has dropped records that were not read."""
     dropped = {
         place: span.start - offsets_at(begun, place)
         for place, span in kept.items()
@@ -104,7 +106,7 @@ def _expired(query: Query, kafka: KafkaConfig, begun: Offsets, kept: Spans) -> O
 
 
 def _back(query: Query, former: ProgressRecord, kept: Spans) -> Offsets:
-    """Return where those inputs go on that come back: where they ended, or Kafka begins now."""
+    """Return where returning inputs go on: where they ended, or where Kafka begins now."""
     until = {place: offsets_at(former.left, place) for place in kept if place.topic in former.left}
     back = {place: max(offset, kept[place].start) for place, offset in until.items()}
     if back:
@@ -116,21 +118,3 @@ def _back(query: Query, former: ProgressRecord, kept: Spans) -> Offsets:
             sum(back[place] - offset for place, offset in until.items()),
         )  # fmt: skip
     return by_topic(back)
-
-
-def _left(query: Query, former: ProgressRecord | None) -> Offsets:
-    """Return how far was read what is no input now."""
-    read = {} if former is None else former.read
-    return {topic: of for topic, of in read.items() if topic not in query.inputs}
-
-
-def _require_no_outputs(query: Query, kafka: KafkaConfig) -> None:
-    if holds_records(kafka, query.outputs):
-        raise CheckpointMismatchError(
-            f"{query.name} cannot start: {', '.join(query.outputs)} hold records, and no progress "
-            f"record in "
-            f"{query.progress_topic} says what they follow from; starting at the beginning would "
-            f"send all "
-            f"of it again: let it begin at the ends of {', '.join(query.inputs)}, on record, with "
-            f"{query.remedy}"
-        )

@@ -99,12 +99,11 @@ def check_replay(
     computed = digest(outputs)
     if computed == progress.digest:
         return
-    # the version that published it before progress records knew states cannot go on from today's
-    again = "start once with the version that published it, or " if progress.shard_states else ""
     raise ReplayDiffersError(
         f"{batch} is published with the digest {progress.digest.hex()[:16]} by "
         f"handler version {progress.handler_version}, but its replay by "
-        f"{query.handler_version} gave {computed.hex()[:16]}: {again}run `verdict recover`"
+        f"{query.handler_version} gave {computed.hex()[:16]}: start once with the "
+        "version that published it, or run `verdict recover`"
     )
 
 

@@ -1,9 +1,8 @@
 """The owner of the topics: one deployment, whatever its name.
 
-A name could not tell: two deployments of different names would each find a progress record of
-their own, and
-decide each command twice. So the topic `owners` has a progress record whose owner is the
-deployment. It counts as long as topics with the ids in it exist.
+Two deployments of different names would each find a progress of their own, and decide each command
+twice. So the topic `owners` has a progress record whose owner is the deployment. It counts as long
+as topics with its ids exist.
 """
 
 from collections.abc import Sequence
@@ -29,13 +28,13 @@ class OtherOwnerError(VerdictError):
 def claim_topics(topics: Topics, kafka: KafkaConfig, beside: Sequence[OutputRecord] = ()) -> None:
     """Make the topics those of this deployment, unless they are another one's.
 
-    `beside` is an operator's decision that they are, where nothing readable says whose they are;
-    it is written in the same transaction.
+    `beside` is an operator's decision that they are, if nothing readable says whose they are. It is
+    written in the same transaction.
 
     Raises:
         OtherOwnerError: Another deployment has them; it is named, and not disturbed.
-        UnreadableProgressRecordError: The last record of the owner is no progress record, and no
-            operator decided.
+        UnreadableProgressRecordError: The last record of the owner is no progress, and no operator
+            decided.
         NotPublishedError: Another process claims them at the same time.
         VerdictError: An operator decided, and they are this deployment's already.
     """

@@ -1,4 +1,4 @@
-"""One transactional producer, from its initialisation until it is thrown away."""
+"""One transactional producer, from its initialisation until it is discarded."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -43,23 +43,16 @@ DEFAULTS: dict[str, str | int] = {
 
 
 class Transactions:
-    """A producer that fences every earlier one with its transactional id, and does one thing.
+    """A producer that fences every earlier one with its transactional id.
 
     `begin`, `produce`, `send_offsets`, `flush` and `commit` raise `TransactionFailedError` on any
-    error, on any timeout, and if a connection was lost during the commit. The producer is of no use
-    after that: librdkafka lacks KIP-890, so a request that was sent before could still end the
-    *next* transaction of the same producer.
-
-    A transaction fails after the transaction timeout, when Kafka aborts it by itself.
+    error, on a timeout, and if a connection was lost during the commit. The producer must not be
+    used after that: librdkafka lacks KIP-890, so an earlier request could still end the *next*
+    transaction of the same producer.
     """
 
     def __init__(self, kafka: KafkaConfig, transactional_id: str) -> None:
-        """Connect and fence; what a former producer left open is resolved when this returns.
-
-        Raises:
-            UnreachableError: Kafka does not answer within the transaction timeout.
-            VerdictError: Kafka refuses.
-        """
+        """Connect and fence; what a former producer left open is resolved when this returns."""
         self._kafka = kafka
         self._id = transactional_id
         self._log = ClientLog()
@@ -126,7 +119,7 @@ class Transactions:
             self._failed.check()
 
     def _partition(self, topic: str, key: bytes | None) -> int:
-        """Return where a record goes; of our own topics never to partitions that were added."""
+        """Return where a record goes: in our own topics never to partitions that were added."""
         if (count := self._kafka.outputs.get(topic)) is None:
             return ANY
         return self._begun % count if key is None else _partition_of(key, count)
@@ -224,7 +217,7 @@ _partition_of = lru_cache(maxsize=1000)(partition_of)
 
 
 def _group(kafka: KafkaConfig, name: str) -> object:
-    """Return what stands for the group in a transaction; nobody ever joins it."""
+    """Return what names the group in a transaction; no consumer ever joins it."""
     consumer = Consumer({**kafka.settings, "group.id": name, "logger": ClientLog()})
     try:
         return consumer.consumer_group_metadata()

@@ -1,5 +1,1 @@
-"""What runs beside the decider and keeps no state: reactions, and the lake.
-
-A processor is never rebuilt: what it sent was sent. Its progress record in Kafka is all a restart
-needs.
-"""
+"""Spark's streaming queries: one life of a query, its sources, and queries without state."""

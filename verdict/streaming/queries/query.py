@@ -1,6 +1,10 @@
-"""One life of a streaming query: begun on a checkpoint, looked after, stopped; and again."""
+"""A streaming query that can be started again, and which batches are under way."""
 
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -12,7 +16,6 @@ from verdict.adapters.spark.pools import own_pool
 from verdict.adapters.spark.session import jvm_exit_code
 from verdict.streaming.exactly_once.batch import SourceBatch
 from verdict.streaming.exactly_once.checkpoint import batch_of
-from verdict.streaming.queries.batches_under_way import batch_under_way
 from verdict.streaming.queries.trigger import FOLLOWING_MS, Pauses
 
 Take = Callable[[DataFrame, SourceBatch], None]
@@ -20,18 +23,10 @@ Told = Callable[[BaseException], BaseException]
 
 
 class SparkQuery:
-    """Has batches taken, one at a time, until it fails or is stopped.
+    """Takes batches, one at a time, until it fails or is stopped.
 
-    Args:
-        spark: Where it runs.
-        name: Of the query and its pool, for people too.
-        take: Does what a batch is for; in the driver.
-        told: What ended it, as Spark or `take` raised it → what to tell people.
-        idle_ms: How long it waits before it looks again when nothing has come for some time.
-
-    Attributes:
-        done: How many batches have been taken, in all its lives.
-        undone: Whether the last one failed, which is to be taken again.
+    `take` does in the driver what a batch is for. `told` turns what ended the query into an error
+    for people. `done` counts batches; `undone` says that the last one failed and comes again.
     """
 
     def __init__(
@@ -82,12 +77,12 @@ class SparkQuery:
             self._pauses.look()
 
     def fail(self, error: BaseException) -> None:
-        """Stop because of what went wrong beside it; others may follow from the first error."""
+        """Stop because of an error outside of it; the first error counts."""
         self._failure = self._failure or error
         self._end()
 
     def stop(self) -> None:
-        """End after the batch that is under way; nothing is asked of a JVM that is gone."""
+        """End after the batch that is under way, if the JVM is still there."""
         self._end()
         self._running = None
 
@@ -109,3 +104,48 @@ class SparkQuery:
             raise
         self.done += 1
         self.undone = False
+
+
+_LOCK = threading.Lock()
+_UNDER_WAY: dict[str, "BatchUnderWay"] = {}
+_quiet_since = time.monotonic()
+
+
+@dataclass(frozen=True, slots=True)
+class BatchUnderWay:
+    """A batch that has begun and not ended."""
+
+    batch_id: int
+    since: float = field(default_factory=time.time)  # seconds of the epoch
+    _began: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """How long it has taken so far."""
+        return time.monotonic() - self._began
+
+
+@contextmanager
+def batch_under_way(query: str, batch_id: int) -> Iterator[None]:
+    """Note a batch while it runs: one that does not end raises nothing."""
+    global _quiet_since
+    with _LOCK:
+        _UNDER_WAY[query] = BatchUnderWay(batch_id)
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _UNDER_WAY.pop(query, None)
+            _quiet_since = time.monotonic()
+
+
+def quiet_s() -> float:
+    """Return for how many seconds no batch has been under way; 0 while one is."""
+    with _LOCK:
+        return 0.0 if _UNDER_WAY else time.monotonic() - _quiet_since
+
+
+def longer_than(seconds: float) -> Mapping[str, BatchUnderWay]:
+    """Return the batches that have been under way for longer than that, by query."""
+    with _LOCK:
+        return {name: one for name, one in _UNDER_WAY.items() if one.seconds > seconds}

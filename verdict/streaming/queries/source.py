@@ -1,4 +1,4 @@
-"""Kafka's records as Spark reads them: committed ones alone, and none dropped unsaid."""
+"""Kafka's records as Spark reads them: committed ones alone, and an error for dropped ones."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,27 +10,29 @@ from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.offsets import AnyOffsets
 from verdict.adapters.spark.session import LOG
 from verdict.streaming.exactly_once.checkpoint import starting_offsets
+from verdict.wire.progress_record import ProgressRecord
 
 SOURCE = {
     "kafka.isolation.level": "read_committed",
     "failOnDataLoss": "true",
-    # Waiting for more data at the broker would be waiting twice: Spark gathers what comes while a
-    # batch runs. With Kafka's default of 500 ms a lonely command takes a second longer.
+    # Spark gathers what comes while a batch runs. With Kafka's default of 500 ms an isolated
+    # command takes a second longer.
     "kafka.fetch.max.wait.ms": "10",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamContext:
-    """What queries stand on.
+    """The context that queries run in.
 
     Args:
         spark: Where they run.
-        kafka: Where they publish, their progress records too.
+        kafka: Where they publish.
         source: Options of Spark's Kafka source, `kafka.bootstrap.servers` and security among them.
         partitions: Of each topic that is not in `counts`.
         counts: Of topics, as Kafka had them at the start.
         scratch: A directory for what no restart needs.
+        progress: The decider's, as far as it could be read without waiting for anybody.
     """
 
     spark: SparkSession
@@ -39,6 +41,7 @@ class StreamContext:
     partitions: int
     scratch: Path
     counts: Mapping[str, int] = field(default_factory=dict)
+    progress: ProgressRecord | None = None
 
     def counted(self, topics: Iterable[str]) -> dict[str, int]:
         """Return how many partitions each of the topics has."""
@@ -46,7 +49,7 @@ class StreamContext:
 
     @property
     def log(self) -> Path:
-        """Where Spark, its JVM and the Python workers say everything."""
+        """The log file of Spark, its JVM and the Python workers."""
         return self.scratch / LOG
 
 
@@ -59,7 +62,7 @@ def arriving(
     *,
     headers: bool = False,
 ) -> DataFrame:
-    """Return what comes on topics."""
+    """Return a stream of the records of topics."""
     options = {
         "subscribe": ",".join(partitions),
         "startingOffsets": starting_offsets(offsets, partitions),
@@ -70,5 +73,5 @@ def arriving(
 
 
 def stored(spark: SparkSession, source: Mapping[str, str], **options: str) -> DataFrame:
-    """Return what lies on topics now; `options` say on which, from where, to where."""
+    """Return the records of topics now; `options` say which, from where, to where."""
     return spark.read.format("kafka").options(**{**source, **SOURCE, **options}).load()

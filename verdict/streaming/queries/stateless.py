@@ -1,7 +1,7 @@
-"""The life of a query without state: a batch, then its progress record, then the next batch.
+"""A query without state: each start begins with a fresh checkpoint where its progress record ends.
 
-Each start begins a new generation in the progress record, with a fresh checkpoint where the
-progress record ends.
+It is never rebuilt, as what it sent was sent. Policies, notifications and the lake are such
+queries.
 """
 
 from collections.abc import Callable, Collection
@@ -27,22 +27,21 @@ Take = Callable[[DataFrame, SourceBatch, Publisher], None]
 
 @dataclass(kw_only=True)
 class StatelessProcessor:
-    """One processor.
+    """One query without state.
 
     Args:
-        ground: What it stands on.
+        ground: The context it runs in.
         query: Its names and inputs.
-        follow: Kafka's records → what `take` is given; on the executors.
-        take: Does what a batch is for, and publishes it; in the driver, a batch at a time.
-        rows: That a batch reads at most.
+        follow: Turns Kafka's records into what `take` gets; on the executors.
+        take: Handles a batch and publishes it; in the driver.
+        rows: The most records of a batch.
         trigger_ms: The least time between the beginnings of two batches.
-        data: Where its data lies, for messages.
-        headers: Whether it looks at those of records, too.
-        opened: Called first at each start; what it enters is left last, by `stop`.
-        with_history: Inputs of which what is there already counts not when they are added.
-        begun: Called at each start by who has become the owner, before anything is read; tells
-            whether it has published something itself, so that the progress record is to be begun
-            anew.
+        data: The data directory, for messages.
+        headers: Whether it needs the headers of records.
+        opened: Called first at each start; `stop` leaves last what it enters.
+        with_history: Inputs that begin at their end when they are added.
+        begun: Called at each start by the new owner, before anything is read; returns whether it
+            has published something itself, after which the progress record is begun again.
         on_step: Called at each step of publishing.
     """
 
@@ -72,16 +71,11 @@ class StatelessProcessor:
 
     @property
     def undone(self) -> bool:
-        """Never: a start that succeeds has read and written the progress record."""
+        """Always False: a start that succeeds has read and written the progress record."""
         return False
 
     def start(self) -> None:
-        """Become the owner and go on where the progress record ends.
-
-        Raises:
-            CheckpointMismatchError, NotPublishedError, UnreachableError, VerdictError: As
-                `restart_from_progress` and `opened` do.
-        """
+        """Become the owner and go on where the progress record ends."""
         self.opened(self._held)
         publisher = self._owner()
         if self.begun(publisher):
@@ -91,15 +85,19 @@ class StatelessProcessor:
         made = TemporaryDirectory(prefix=f"{self.query.name}-", dir=self.ground.scratch)
         checkpoint = Path(self._held.enter_context(made))
         self._held.callback(self._running.stop)
-        records = self.follow(self._records(publisher))
-        self._running.start(records, checkpoint, self.trigger_ms)
+        ground, begin = self.ground, publisher.progress.offsets
+        partitions = {topic: len(begin[topic]) for topic in self.query.inputs}
+        records = arriving(
+            ground.spark, ground.source, begin, partitions, self.rows, headers=self.headers
+        )
+        self._running.start(self.follow(records), checkpoint, self.trigger_ms)
 
     def check(self) -> None:
         """Return while it runs; errors are those of `SparkQuery.check`."""
         self._running.check()
 
     def stop(self) -> None:
-        """End it; what is not published yet comes after the next start."""
+        """End it; the next start publishes the rest."""
         self._held.close()
 
     def _owner(self) -> Publisher:
@@ -108,13 +106,6 @@ class StatelessProcessor:
         )
         self._held.callback(publisher.close)  # it and what follows, until `stop`
         return publisher
-
-    def _records(self, publisher: Publisher) -> DataFrame:
-        ground, begin = self.ground, publisher.progress.offsets
-        partitions = {topic: len(begin[topic]) for topic in self.query.inputs}
-        return arriving(
-            ground.spark, ground.source, begin, partitions, self.rows, headers=self.headers
-        )
 
     def _take_one(self, frame: DataFrame, batch: SourceBatch) -> None:
         assert self._publisher is not None

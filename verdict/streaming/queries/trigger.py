@@ -1,8 +1,8 @@
-"""How long a query that found nothing new waits before it looks again: longer when nothing comes.
+"""How long a query that found nothing new waits before it looks again: longer when idle.
 
-Spark looks again after ten milliseconds, which costs broker and JVM a third of a core, day and
-night. It reads the pause once for a query's whole life (`spark.sql.streaming.pollingDelay`), so it
-is set where Spark keeps it, the field that `MicroBatchExecution` sleeps by:
+Spark looks again after ten milliseconds, which costs broker and JVM a third of a core. It reads the
+pause once for a query's whole life (`spark.sql.streaming.pollingDelay`), so it is set in the field
+that `MicroBatchExecution` sleeps by:
 https://github.com/apache/spark/blob/v4.0.0/sql/core/src/main/scala/org/apache/spark/sql/execution/streaming/StreamExecution.scala
 """
 
@@ -19,20 +19,13 @@ LOG = logging.getLogger("verdict.pauses")
 EXECUTION = "org.apache.spark.sql.execution.streaming.runtime.StreamExecution"
 FIELD = "pollingDelayMs"
 IDLE_AFTER_S = 10.0
-# After an idle time the first record waits half of it, on average: somebody waits for an answer,
-# and nobody for what follows from it.
+# After an idle time the first record waits half of it, on average: senders wait for a response,
+# and no one for what follows from it.
 ANSWERING_MS, FOLLOWING_MS = 500, 2_000
 
 
 class Pauses:
-    """Lengthens the pauses of a query that has had no batch for some time.
-
-    Args:
-        spark: Where it runs.
-        query: Running; its pauses are as Spark was told.
-        idle_ms: A pause when nothing comes, in milliseconds.
-        clock: Seconds, monotonic.
-    """
+    """Lengthens the pauses of a query that has had no batch for some time."""
 
     def __init__(
         self,

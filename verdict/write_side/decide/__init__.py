@@ -1,1 +1,1 @@
-"""What is decided about one command, and on which grounds. Pure."""
+"""The decision about one command: pure functions, which the Spark query of `decider` calls."""

@@ -1,4 +1,4 @@
-"""What makes two commands the same command."""
+"""The digest by which two commands are the same."""
 
 import json
 from base64 import b64encode
@@ -50,11 +50,7 @@ def _canonical(payload: Message) -> str:
 
 
 def _of_plain_values(payload: Message) -> str:
-    """Return what `_canonical` does, in half the time.
-
-    Raises:
-        KeyError: A field holds, or says that it is shown as, something else than a text or number.
-    """
+    """Return what `_canonical` does, in half the time."""
     kind = payload.__class__
     fields = {**payload.__dict__, "type": kind.__name__}
     texts = [

@@ -1,25 +1,12 @@
-"""From an aggregate's recorded events to what it was after them; pure."""
+"""From the recorded events of an aggregate to its snapshot; pure."""
 
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from typing import Any
 
 from verdict.model.aggregate import Aggregate
-from verdict.write_side.decide.record import StoredEvent
+from verdict.wire.stored_event import InvalidHistoryError, StoredEvent
 from verdict.write_side.decide.snapshot import NEVER_EXISTED, Snapshot
-
-
-class InvalidHistoryError(Exception):
-    """A history is damaged: events do not follow on each other, or the rules cannot fold one.
-
-    Args:
-        problem: What is wrong.
-        version: The first version that is damaged; None if the record does not tell.
-    """
-
-    def __init__(self, problem: str, version: int | None = None) -> None:
-        super().__init__(problem)
-        self.version = version
 
 
 def fold_event(
@@ -94,7 +81,7 @@ def fold(
 def _by_version(history: Iterable[StoredEvent]) -> Iterator[StoredEvent]:
     """Yield events as soon as all earlier versions came; those after a gap at the end.
 
-    An event that was lost and written again comes after later ones.
+    An event that was lost and appended again comes after later ones.
     """
     wanted, early = 1, dict[int, list[StoredEvent]]()
     for stored in history:

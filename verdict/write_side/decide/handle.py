@@ -1,28 +1,26 @@
-"""The verdict: every check of the contract in its order, first failure wins."""
+"""The decision about a command: each check in its order, and the first failure wins."""
 
+from functools import reduce
 from typing import Any, NamedTuple
 
-from verdict.model.command import LifeCycle
+from verdict.model.aggregate import Aggregate
+from verdict.model.command import Command, LifeCycle, Refused
 from verdict.model.command_envelope import Expectation
-from verdict.model.message import iso_time
+from verdict.model.message import Event, Message, iso_time
 from verdict.model.reason import Reason
 from verdict.wire.catalog import AggregateContext
+from verdict.wire.error_text import described, storable
 from verdict.wire.records import decode, encode, event_around
 from verdict.wire.response import Response
+from verdict.wire.stored_event import StoredEvent
 from verdict.write_side.decide.parse import ReceivedCommand
-from verdict.write_side.decide.record import EncodedEvent, StoredEvent
+from verdict.write_side.decide.record import EncodedEvent, decided_at, encode_events
 from verdict.write_side.decide.respond import CheckFailedError, accepted_response, rejected_response
-from verdict.write_side.decide.run_rules import run_rules
-from verdict.write_side.decide.snapshot import Snapshot
+from verdict.write_side.decide.snapshot import Snapshot, encode_snapshot
 
 
 class Limits(NamedTuple):
-    """What bounds a decision.
-
-    Args:
-        events_bytes: Of all encoded events of one command together.
-        memory_ms: How long a command id is remembered at least, in milliseconds.
-    """
+    """What bounds a decision: the encoded events of a command, and the memory of command ids."""
 
     events_bytes: int = 2**20
     memory_ms: int = 24 * 60 * 60 * 1000
@@ -31,10 +29,9 @@ class Limits(NamedTuple):
 class DecidedCommand(NamedTuple):
     """What became of one command.
 
-    `context` is the aggregate's. `answer` is the response's bytes; `refused` says why, if it is a
-    new rejection. `recorded` are the events' bytes. `snapshot` is the aggregate afterwards and
-    `stored` its encoding, None when the command caused no event. `remembered` says whether the
-    answer stands for the same command id from now on.
+    `answer` is the response's bytes; `refused` says why, if it is a new rejection. `recorded` are
+    the events' bytes. `snapshot` is the aggregate afterwards and `stored` its encoding, None if the
+    command caused no event. `remembered` says whether the command id has this answer from now on.
     """
 
     context: AggregateContext
@@ -47,12 +44,12 @@ class DecidedCommand(NamedTuple):
 
     @property
     def response(self) -> Response:
-        """What the sender is told, read from its bytes."""
+        """The response, read from its bytes."""
         return decode(Response, self.answer)
 
     @property
     def events(self) -> tuple[StoredEvent, ...]:
-        """What happened, as it was recorded."""
+        """The events, as they were recorded."""
         return tuple(
             StoredEvent(event_around(self.context, payload, value), value)
             for _, payload, value in self.recorded
@@ -66,7 +63,7 @@ def handle(
     earlier: Response | None,
     limits: Limits,
 ) -> DecidedCommand:
-    """Give the one verdict on `command`; pure."""
+    """Decide `command`; pure."""
     if earlier is not None:
         return _answer_again(context, snapshot, command, earlier)
     try:
@@ -85,10 +82,8 @@ def _refuse(
     command: ReceivedCommand,
     rejected: CheckFailedError,
 ) -> DecidedCommand:
-    answer, reason = (
-        rejected_response(context.aggregate, snapshot, command, rejected),
-        rejected.reason,
-    )
+    answer = rejected_response(context.aggregate, snapshot, command, rejected)
+    reason = rejected.reason
     return DecidedCommand(
         context, answer, reason, (), snapshot, None, remembered=not reason.retriable
     )
@@ -179,7 +174,7 @@ def _name(command: ReceivedCommand) -> str:
 def _accept(
     context: AggregateContext, snapshot: Snapshot[Any], command: ReceivedCommand, limits: Limits
 ) -> DecidedCommand:
-    events, after, stored = run_rules(context, snapshot, command)
+    events, after, stored = _run_rules(context, snapshot, command)
     size = sum([len(event.value) for event in events])
     if size > limits.events_bytes:
         raise CheckFailedError(
@@ -189,3 +184,52 @@ def _accept(
         )
     answer = accepted_response(context.aggregate, snapshot, command, events, after)
     return DecidedCommand(context, answer, None, events, after, stored, remembered=True)
+
+
+def _run_rules(
+    context: AggregateContext, snapshot: Snapshot[Any], command: ReceivedCommand
+) -> tuple[tuple[EncodedEvent, ...], Snapshot[Any], bytes | None]:
+    """Return the encoded events that the rules decide on, the snapshot after them, and its bytes.
+
+    Encoding is part of it: events or a state that cannot be stored are a bug of the rules.
+    """
+    decider = context.aggregate
+    try:
+        events = call_decide(decider, snapshot.state, command.payload)
+        state = reduce(decider.evolve, events, snapshot.state)
+        recorded, last_hash = encode_events(context, snapshot, command, events)
+        if not events:
+            return (), snapshot, None
+        time = decided_at(snapshot, command)
+        after = Snapshot(snapshot.version + len(events), state, last_hash, time)
+        return recorded, after, encode_snapshot(context, after)
+    except CheckFailedError:
+        raise
+    except Exception as error:  # a bug in the rules of one aggregate must not stop the others
+        raise CheckFailedError(Reason.HANDLER_ERROR, described(error)) from error
+
+
+def call_decide(decider: Aggregate[Any], state: Message | None, command: Command) -> list[Event]:
+    """Return the events that the rules answer a command with; raises what they raise.
+
+    Raises:
+        CheckFailedError: BUSINESS_RULE, with the rule's own words.
+    """
+    try:
+        events = decider.decide(state, command)
+    except Refused as refused:
+        numbers: dict[str, Any] = refused.numbers  # whatever an author counts by
+        details = {name: _fitting(value) for name, value in numbers.items()}
+        raise CheckFailedError(
+            Reason.BUSINESS_RULE,
+            storable(refused.message),
+            {"code": storable(refused.code), **details},
+        ) from refused
+    if not isinstance(events, list):
+        raise TypeError(f"decide returned {type(events).__name__}, not a list of events")
+    return events
+
+
+def _fitting(value: object) -> int | str:
+    fits = type(value) is int and -(2**63) <= value < 2**63
+    return value if fits else storable(value)  # type: ignore[return-value]

@@ -1,11 +1,9 @@
-"""From bytes to a command: everything that can be said of a record without knowing any state.
+"""From bytes to a command: check 1, which needs no state.
 
-This is check 1 of the contract. Its answer is the same whenever it is asked, so nothing of it is
-remembered.
+Its answer is always the same, so nothing of it is remembered.
 """
 
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
@@ -16,96 +14,28 @@ from verdict.model.command_envelope import CommandEnvelope, aggregate_id_rule, c
 from verdict.model.message import LARGEST, name_rule
 from verdict.model.nul import nul_in, spell_out
 from verdict.model.reason import Reason
-from verdict.model.source import Source
 from verdict.wire.avro.envelope import SlicedEnvelope, sliced
 from verdict.wire.avro.writer import known_long, known_text, text_in, write_long
 from verdict.wire.catalog import AggregateContext
 from verdict.wire.codec import DecodeError
+from verdict.wire.command_record import CommandRecord, dead_letter
 from verdict.wire.commands import JSON_OPENING, decode_command
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.error_text import described
 from verdict.wire.response import Details
-from verdict.wire.topics import KEY_BYTES, LARGEST_BYTES
 from verdict.write_side.decide.digest import command_digest
 
 SHOWN_PROBLEMS = 10
 SHOWN_CHARS = 200
 
 Default = TypeVar("Default", str, None)
-ERROR_CHARS = 1000
+Sent = dict[str, Any]  # an envelope or a payload, as JSON or Avro has it
 
 _envelope = CommandEnvelope.__pydantic_validator__.validate_python
 
 
-class CommandRecord(NamedTuple):
-    """One record of a commands topic.
-
-    Args:
-        source: Its place.
-        timestamp: Kafka's, in epoch milliseconds.
-        key: As it was up to `KEY_BYTES`, of a longer one its beginning; None for none.
-        value: Whole up to the command limit, else its beginning; None for none.
-        length: Of the whole value, in bytes.
-        sha256: Of the whole value when that was cut, else None.
-        attempt: How many times a retry has brought it back so far.
-        key_length: Of the whole key, in bytes.
-        key_sha256: Of the whole key when that was cut, else None.
-        reply_to: Says for whom the answer is to be copied, see `verdict.wire.headers`.
-    """
-
-    source: Source
-    timestamp: int
-    key: bytes | None
-    value: bytes | None
-    length: int
-    sha256: bytes | None
-    attempt: int = 0
-    key_length: int = 0
-    key_sha256: bytes | None = None
-    reply_to: bytes | None = None
-
-    @property
-    def place(self) -> tuple[str, int, int]:
-        """Topic, partition and offset: commands are decided in this order.
-
-        The order of `Source` as a tuple, which Python compares much faster in a large batch.
-        """
-        return self.source.topic, self.source.partition, self.source.offset
-
-    @property
-    def cut(self) -> bool:
-        """Whether the value is longer than a command may be."""
-        return self.sha256 is not None
-
-
-def truncate_command(
-    source: Source,
-    timestamp: int,
-    key: bytes | None,
-    value: bytes | None,
-    limit: int,
-    attempt: int = 0,
-) -> CommandRecord:
-    """Return a record as whoever decides gets it: cut where it is too long, as Spark cuts it."""
-    length, key_length = len(value or b""), len(key or b"")
-    return CommandRecord(
-        source=source,
-        timestamp=timestamp,
-        key=key and key[:KEY_BYTES],
-        value=value and value[:limit],
-        length=length,
-        sha256=sha256(value or b"").digest() if length > limit else None,
-        attempt=attempt,
-        key_length=key_length,
-        key_sha256=sha256(key or b"").digest() if key_length > KEY_BYTES else None,
-    )
-
-
 class ReceivedCommand(NamedTuple):
-    """A command that is well-formed; whether it may happen is for the aggregate to say.
-
-    `source` is the place of its record as Avro writes it.
-    """
+    """A valid command; `source` is the position of its record as Avro writes it."""
 
     aggregate_type: str
     envelope: SlicedEnvelope
@@ -117,7 +47,7 @@ class ReceivedCommand(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MalformedCommand:
-    """A record with the ids of a command that no aggregate could accept."""
+    """A record with the ids of a command, which no aggregate can accept."""
 
     aggregate_type: str
     command_id: str
@@ -158,7 +88,7 @@ def _sound(
     """Return a command as our clients write it; None for what is in another form, or malformed."""
     try:
         envelope, payload = context.sound_commands.read(value)
-    except Exception:  # what is wrong, others find the words for
+    except Exception:  # `parse_slowly` says what is wrong
         return None
     if text_in(envelope.aggregate) != record.key or nul_in(payload) is not None:
         return None
@@ -176,7 +106,7 @@ def _received(
 def parse_slowly(
     context: AggregateContext, record: CommandRecord, value: bytes
 ) -> ReceivedCommand | MalformedCommand | DeadLetter:
-    """Read JSON, Avro of an older schema, and what is malformed; a command comes out as newest."""
+    """Read JSON, Avro of an older schema, and malformed commands; the result has today's form."""
     try:
         sent = decode_command(context, value)
     except DecodeError as error:
@@ -190,7 +120,7 @@ def parse_slowly(
 
 def _with_ids(
     context: AggregateContext,
-    sent: dict[str, Any],
+    sent: Sent,
     record: CommandRecord,
     malformed: "_MalformedError",
 ) -> MalformedCommand | DeadLetter:
@@ -200,13 +130,16 @@ def _with_ids(
     except ValidationError:
         needed = "a command_id of 1 to 128 and an aggregate_id of 1 to 256 characters, no NUL"
         return dead_letter(record, f"nobody can be answered: a command needs {needed}")
+    payload = sent.get("payload")
+    name = payload.get("type") if isinstance(payload, dict) else None
+    name = name if isinstance(name, str) else None
     return MalformedCommand(
         aggregate_type=context.name,
         command_id=command_id,
         aggregate_id=aggregate_id,
         correlation_id=_name_or(sent.get("correlation_id"), command_id),
         actor=_name_or(sent.get("actor"), None),
-        command_type=_command_type(context, sent),
+        command_type=name if name in context.aggregate.command_types else None,
         reason=malformed.reason,
         message=str(malformed),
         details=malformed.details,
@@ -214,27 +147,8 @@ def _with_ids(
     )
 
 
-def dead_letter(record: CommandRecord, error: str) -> DeadLetter:
-    """Return the letter that keeps `record`, with `error` as the reason.
-
-    Whatever the record is, the letter fits its topic: of a value it keeps `LARGEST_BYTES` at most.
-    """
-    value: bytes | None = record.value
-    return DeadLetter(
-        source=record.source,
-        error=error[:ERROR_CHARS],
-        key=record.key,
-        bytes=value if value is None else value[:LARGEST_BYTES],
-        length=record.length,
-        sha256=record.sha256 or sha256(value or b"").digest(),
-        received_at=max(record.timestamp, 0),
-        key_length=None if record.key_sha256 is None else record.key_length,
-        key_sha256=record.key_sha256,
-    )
-
-
 def _well_formed(
-    context: AggregateContext, sent: dict[str, Any], record: CommandRecord, is_json: bool
+    context: AggregateContext, sent: Sent, record: CommandRecord, is_json: bool
 ) -> ReceivedCommand:
     aggregate_id = sent.get("aggregate_id")
     if isinstance(aggregate_id, str) and record.key != aggregate_id.encode(errors="replace"):
@@ -247,7 +161,7 @@ def _well_formed(
     return _received(context, sliced(envelope), payload, record)
 
 
-def _payload(context: AggregateContext, sent: dict[str, Any], is_json: bool) -> Command:
+def _payload(context: AggregateContext, sent: Sent, is_json: bool) -> Command:
     name = sent.get("type")
     if not isinstance(name, str):
         raise _invalid("payload.type", "must name the command's type")
@@ -267,7 +181,7 @@ def _payload(context: AggregateContext, sent: dict[str, Any], is_json: bool) -> 
     return found
 
 
-def _validated(kind: type[Command], fields: dict[str, Any], is_json: bool) -> Command:
+def _validated(kind: type[Command], fields: Sent, is_json: bool) -> Command:
     """Return the command; in JSON bytes are text, which Python's values need not be read for."""
     try:
         found: Command = kind.__pydantic_validator__.validate_python(fields)
@@ -304,12 +218,6 @@ def _invalid_fields(error: ValidationError, prefix: str = "") -> _MalformedError
     }
     message = "; ".join(f"{field}: {problem}" for field, problem in details.items())
     return _MalformedError(Reason.INVALID_COMMAND, message, details)
-
-
-def _command_type(context: AggregateContext, sent: dict[str, Any]) -> str | None:
-    payload = sent.get("payload")
-    name = payload.get("type") if isinstance(payload, dict) else None
-    return name if isinstance(name, str) and name in context.aggregate.command_types else None
 
 
 def _name_or(value: Any, default: Default) -> str | Default:

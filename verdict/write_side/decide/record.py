@@ -1,10 +1,10 @@
-"""From what the rules returned to history: the only place that numbers events."""
+"""Encodes the events of a command: the only place that numbers events."""
 
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 from verdict.model.message import Event
-from verdict.model.recorded_event import RecordedEvent, event_id
+from verdict.model.recorded_event import event_id
 from verdict.wire.avro.writer import known_long, known_text, write_long
 from verdict.wire.catalog import AggregateContext
 from verdict.write_side.decide.parse import ReceivedCommand
@@ -15,15 +15,8 @@ DIGEST = HASH = write_long(32)  # bytes
 NO_HASH = write_long(0)  # before the first event
 
 
-class StoredEvent(NamedTuple):
-    """An event and the bytes that the next event's `previous_hash` is taken of."""
-
-    event: RecordedEvent
-    value: bytes
-
-
 class EncodedEvent(NamedTuple):
-    """An event with its id and the bytes that will lie on its topic."""
+    """An event with its id and the bytes of its record."""
 
     event_id: str
     payload: Event
@@ -38,10 +31,8 @@ def encode_events(
 ) -> tuple[tuple[EncodedEvent, ...], bytes]:
     """Number the events without a gap, chain them by hash, and encode them; pure.
 
-    Each is written as `encode_event` would write a `RecordedEvent`, from slices of the command.
-
-    Raises:
-        ValueError, TypeError, LookupError: An event does not fit the aggregate's schema.
+    Each is written as `encode_event` would write a `RecordedEvent`, from slices of the command. An
+    event that does not fit the aggregate's schema raises ValueError, TypeError or LookupError.
     """
     prefix, write_payload = context.event_writer
     aggregate_type, envelope, _, digest, source, _ = command
@@ -68,6 +59,6 @@ def encode_events(
 
 
 def decided_at(snapshot: Snapshot[Any], command: ReceivedCommand) -> int:
-    """Return Kafka's time of the command, but never before the aggregate's last event."""
+    """Return Kafka's time of the command, but never one before the aggregate's last event."""
     arrived, before = command.record.timestamp, snapshot.decided_at
     return arrived if arrived > before else before

@@ -1,4 +1,4 @@
-"""The responses: what the sender of a command is told."""
+"""The responses to commands."""
 
 from functools import cache
 from typing import Any, NamedTuple
@@ -33,7 +33,7 @@ NO_STATE = NOTHING + NOTHING + NOTHING  # expected and actual version, actual st
 STATES = {one: SOME + write_long(index) for index, one in enumerate(LifeCycle)}
 
 
-class CheckFailedError(Exception):  # an answer, not an error
+class CheckFailedError(Exception):
     """A check failed; the message is for the sender, with the numbers that decided."""
 
     def __init__(self, reason: Reason, message: str, details: Details | None = None) -> None:
@@ -74,7 +74,7 @@ def rejected_response(
         _response().write_details(rejected.details),
     ))  # fmt: skip
     retriable = YES if reason.retriable else NO
-    if snapshot.quarantined:  # nobody knows its version
+    if snapshot.quarantined:  # its version is not known
         what = REJECTED + NO_VERSIONS + why + NO_STATE + retriable
         return _answer(decider, snapshot, command, what, NOTHING)
     what = b"".join((
@@ -125,7 +125,7 @@ def _response() -> _ResponseSchema:
 
 
 def invalid_response(context: AggregateContext, command: MalformedCommand) -> Response:
-    """Return the response to a command that no aggregate could accept; no state is looked at."""
+    """Return the response to an invalid command; it does not depend on the state."""
     return Response.trusted(
         {
             "command_id": command.command_id,

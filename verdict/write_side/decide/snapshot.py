@@ -1,4 +1,4 @@
-"""What the operator remembers of one aggregate."""
+"""The snapshot of an aggregate, which the operator keeps."""
 
 from hashlib import sha256
 from struct import Struct
@@ -49,11 +49,7 @@ NEVER_EXISTED: Snapshot[Any] = Snapshot()
 
 
 def encode_snapshot(context: AggregateContext, snapshot: Snapshot[Any]) -> bytes:
-    """Return the bytes to keep: a few dozen, and the state in Avro.
-
-    Raises:
-        ValueError, TypeError: The state does not fit its own class.
-    """
+    """Return the bytes to keep; ValueError or TypeError: the state does not fit its class."""
     version, state, last_hash, decided_at, quarantined = snapshot
     kind = QUARANTINED if quarantined else DELETED if state is None else ACTIVE
     number = context.aggregate.snapshot_format
@@ -66,25 +62,22 @@ def encode_snapshot(context: AggregateContext, snapshot: Snapshot[Any]) -> bytes
 
 
 def decode_snapshot(context: AggregateContext, kept: bytes) -> Snapshot[Any]:
-    """Return the snapshot in `kept`.
+    """Return the snapshot in `kept`, which may be damaged (ValueError, LookupError, EOFError).
 
     Raises:
         OutdatedSnapshotError: It was written with another format of the state.
-        ValueError, LookupError, EOFError: It is damaged.
     """
     number, version, decided_at, kind, hash_length = HEAD.unpack_from(kept)
     if number != (wanted := context.aggregate.snapshot_format):
         raise OutdatedSnapshotError(context.name, number, wanted)
     begin = HEAD_BYTES + hash_length
-    state = _state(context, kept, begin) if kind == ACTIVE else None
+    state = None
+    if kind == ACTIVE:
+        fields, end = context.read_state(kept, begin)
+        if end != len(kept):
+            raise ValueError(f"{len(kept) - end} bytes are left over behind a snapshot")
+        state = context.validated_state(fields)
     return Snapshot(version, state, kept[HEAD_BYTES:begin], decided_at, kind == QUARANTINED)
-
-
-def _state(context: AggregateContext, kept: bytes, begin: int) -> Any:
-    fields, end = context.read_state(kept, begin)
-    if end != len(kept):
-        raise ValueError(f"{len(kept) - end} bytes are left over behind a snapshot")
-    return context.validated_state(fields)
 
 
 def form_of(context: AggregateContext) -> str:
@@ -93,7 +86,7 @@ def form_of(context: AggregateContext) -> str:
     That is the number that its author gives it, and what bytes depend on of the state's schema
     (https://avro.apache.org/docs/1.12.0/specification/#parsing-canonical-form-for-schemas).
     """
-    from fastavro.schema import to_parsing_canonical_form  # which nobody else waits for
+    from fastavro.schema import to_parsing_canonical_form  # it loads slowly
 
     form = to_parsing_canonical_form(context.state_schema)
     return f"{context.aggregate.snapshot_format} {sha256(form.encode()).hexdigest()}"

@@ -1,1 +1,1 @@
-"""The decider: one Spark query that gives every command its verdict."""
+"""The running Spark query of the role `decider` and its data; `decide` has the decision itself."""

@@ -1,36 +1,39 @@
-"""Where a life of the decider lies on disk: its checkpoint, and what that began with.
+"""The directory of a generation: the decider's checkpoint, and the seed that it began with.
 
-Every recovery begins a new generation in a directory of its own, so the former one stays as it
-was until the progress record names the new one: that single record decides which directory is used.
+Every recovery begins a new generation in a directory of its own. The former one stays as it was
+until the progress names the new one: that single record decides which directory is used. The seed
+has a list of its files with sizes and hashes: a file that is missing, cut off, altered or another's
+would let its aggregates begin again at version 0, without a word.
 """
 
+import hashlib
 import json
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
 from verdict.adapters.spark.checkpoint_errors import DamagedCheckpointError
 from verdict.adapters.storage.folders import flush, remove, write_whole
+from verdict.errors import ABSENT, VerdictError
 from verdict.model.application import Application
-from verdict.streaming.exactly_once.checkpoint import CheckpointPosition
-from verdict.streaming.exactly_once.checkpoint_files import exists
+from verdict.streaming.exactly_once.checkpoint import CheckpointPosition, exists
 from verdict.streaming.exactly_once.resume import FIRST_GENERATION
 from verdict.wire.catalog import catalog_of
 from verdict.wire.progress_record import ProgressRecord
 from verdict.write_side.decide.snapshot import form_of
-from verdict.write_side.decider.manifest import check_manifest, manifest
 
 FOLDER = "decider"
 NAME = "generation-"
 SHARD = "shard="  # as Spark names the directories of a partitioned table
 
+SHOWN = 3  # differing files
+
+
+class DamagedSeedError(VerdictError):
+    """The recovered state that a fresh checkpoint is to begin with is not as it was written."""
+
 
 class Generation:
-    """One life of the decider on this data directory.
-
-    Args:
-        data_dir: Of the service.
-        number: As in the progress record.
-    """
+    """One generation of the decider's state in a data directory."""
 
     def __init__(self, data_dir: Path, number: int) -> None:
         self.number = number
@@ -43,13 +46,11 @@ class Generation:
 
     @property
     def seeded(self) -> bool:
-        """Whether the whole recovered state lies here for a fresh checkpoint."""
+        """Whether the whole recovered state is here for a fresh checkpoint."""
         return exists(self._complete)
 
     def seeds(self, position: CheckpointPosition) -> list[tuple[int, str]]:
-        """Return (shard, file) of all that the checkpoint has yet to take in.
-
-        Batch 0 takes it in, so it is kept until Spark is done with that one.
+        """Return (shard, file) of the seed that batch 0 has yet to take in.
 
         Raises:
             DamagedSeedError: Some of it is not as the recovery wrote it.
@@ -57,19 +58,19 @@ class Generation:
         if not self.seeded or _has_begun(position):
             return []
         files = self._seed_files()
-        check_manifest(self._complete, self.seed, files)
+        _check_manifest(self._complete, self.seed, files)
         return [(int(file.parent.name.removeprefix(SHARD)), str(file)) for file in files]
 
     def clear(self) -> None:
-        """Remove all of it: what an interrupted recovery left."""
+        """Remove what an interrupted recovery left."""
         remove(self.folder)
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def complete(self, application: Application, **counts: int) -> None:
-        """Say that the seed is whole, and of what it consists, after it is safely on the disk."""
+        """Mark the seed as whole, with its files, once it is safely on the disk."""
         self.note_formats(application)
         flush((*self.seed.rglob("*"), self.seed, self.folder))
-        write_whole(self._complete, manifest(self.seed, self._seed_files(), **counts))
+        write_whole(self._complete, _manifest(self.seed, self._seed_files(), **counts))
         flush((self._all, self._all.parent))
 
     def _seed_files(self) -> list[Path]:
@@ -80,7 +81,7 @@ class Generation:
         return [other for other in self._all.glob("*") if other != self.folder]
 
     def tidy(self, position: CheckpointPosition, former: Iterable[Path]) -> None:
-        """Remove what this generation, which has started, will never need again."""
+        """Remove what this generation, which has started, does not need any more."""
         for other in former:
             remove(other)
         if self.seeded and _has_begun(position):
@@ -88,16 +89,16 @@ class Generation:
             remove(self.seed)
 
     def note_formats(self, application: Application) -> None:
-        """Write down in which formats the rules store snapshots, for `outdated`."""
+        """Write down the formats of snapshots, for `outdated`."""
         self.folder.mkdir(parents=True, exist_ok=True)
         write_whole(self._formats, json.dumps(snapshot_formats(application)))
 
     def outdated(self, application: Application, decided: Container[str] = ()) -> list[str]:
-        """Return the aggregates whose stored snapshots the rules of today cannot read."""
+        """Return the aggregates whose stored snapshots today's rules cannot read."""
         if not exists(self._formats):
             return []
         try:
-            stored: dict[str, str | int] = json.loads(self._formats.read_text())
+            stored: dict[str, str] = json.loads(self._formats.read_text())
         except ValueError as error:
             raise DamagedCheckpointError(
                 f"{self._formats} is damaged ({error}): restore the data directory as it was, or "
@@ -105,7 +106,7 @@ class Generation:
             ) from error
         now = snapshot_formats(application)
         lacking = [name for name in now if name in decided and name not in stored]
-        changed = [name for name in now.keys() & stored if not _is_form(stored[name], now[name])]
+        changed = [name for name in now.keys() & stored if stored[name] != now[name]]
         return sorted((*lacking, *changed))
 
 
@@ -126,12 +127,53 @@ def snapshot_formats(application: Application) -> dict[str, str]:
     return {context.name: form_of(context) for context in catalog_of(application)}
 
 
-def _is_form(stored: str | int, now: str) -> bool:
-    """Tell whether snapshots are as now; a number is all that was noted once."""
-    return stored == now or (isinstance(stored, int) and now.startswith(f"{stored} "))
-
-
 def _has_begun(position: CheckpointPosition) -> bool:
     """Whether Spark is done with batch 0."""
     last = position.last
     return last is not None and (last.batch_id > 0 or position.committed)
+
+
+def _manifest(folder: Path, files: Iterable[Path], **counts: int) -> str:
+    """Return what `files` in `folder` are, and how many of what they hold."""
+    facts = {str(file.relative_to(folder)): _facts(file) for file in sorted(files)}
+    return json.dumps({"files": facts, **counts}, indent=2)
+
+
+def _check_manifest(written: Path, folder: Path, files: Iterable[Path]) -> None:
+    """Return when `files` in `folder` are those that were written, byte for byte.
+
+    Raises:
+        DamagedSeedError: They are not; names what differs, and what to do.
+    """
+    found = list(_differences(written, folder, files))
+    if found:
+        more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+        raise DamagedSeedError(
+            f"the recovered state in {folder} is not as it was written: "
+            f"{'; '.join(found[:SHOWN])}{more}: aggregates would begin at version 0 again; run "
+            "`verdict recover` once more"
+        )
+
+
+def _differences(file: Path, folder: Path, files: Iterable[Path]) -> Iterator[str]:
+    try:
+        written = json.loads(file.read_text())["files"]
+    except (*ABSENT, ValueError, TypeError, KeyError) as error:
+        yield f"{file.name} does not say what it consists of ({type(error).__name__})"
+        return
+    there = {str(file.relative_to(folder)): file for file in files}
+    for name in sorted(written.keys() | there.keys()):
+        if name not in there:
+            yield f"{name} is missing"
+        elif name not in written:
+            yield f"{name} was not written by the recovery"
+        elif (size := there[name].stat().st_size) != written[name]["bytes"]:
+            yield f"{name} has {size} bytes, and {written[name]['bytes']} were written"
+        elif _facts(there[name]) != written[name]:
+            yield f"{name} holds other bytes than were written"
+
+
+def _facts(file: Path) -> dict[str, int | str]:
+    with file.open("rb") as content:
+        digest = hashlib.file_digest(content, "sha256").hexdigest()
+    return {"bytes": file.stat().st_size, "sha256": digest}

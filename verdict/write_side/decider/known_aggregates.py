@@ -1,7 +1,7 @@
-"""Of which aggregates a progress record tells, and which ones the application has.
+"""The aggregates of a progress record, compared with those of the application.
 
-An aggregate that has decided stays in the application. Without it nobody answers its commands, and
-a state that is recovered without it lets each of its aggregates begin at version 0 again.
+An aggregate that has decided commands must stay in the application. Without it its commands get no
+answer, and a state that is recovered without it begins at version 0 again.
 """
 
 from verdict.adapters.kafka.connection import KafkaConfig
@@ -49,11 +49,7 @@ def decided_aggregates(progress: ProgressRecord, topics: Topics) -> set[str]:
 
 
 def forget_aggregates(progress: ProgressRecord, topics: Topics, kafka: KafkaConfig) -> set[str]:
-    """Return the application's aggregates that have answers, and that the progress does not know.
-
-    Raises:
-        UnreachableError: Kafka does not answer.
-    """
+    """Return the application's aggregates with answers that the progress record does not know."""
     return {
         name
         for name in topics.application.aggregate_types

@@ -1,4 +1,4 @@
-"""The decider, running: commands from Kafka through the operator into one transaction a batch."""
+"""The running decider: commands from Kafka through the operator into a transaction per batch."""
 
 from contextlib import ExitStack
 from dataclasses import replace
@@ -18,25 +18,21 @@ from verdict.streaming.exactly_once.batch import EncodedOutputs, SourceBatch
 from verdict.streaming.exactly_once.checkpoint import checkpoint_position, remove_torn_files
 from verdict.streaming.exactly_once.errors import CheckpointMismatchError
 from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
-from verdict.streaming.exactly_once.fencing import claim_query
+from verdict.streaming.exactly_once.fencing import OwnerWatch, claim_query
+from verdict.streaming.exactly_once.log_identity import check_readable
 from verdict.streaming.exactly_once.outputs import Outputs, chunks_of
-from verdict.streaming.exactly_once.owner_watch import OwnerWatch
 from verdict.streaming.exactly_once.publisher import Publisher, PublishResult
 from verdict.streaming.exactly_once.query import DECIDER, Query, decider_query
 from verdict.streaming.exactly_once.read_progress import read_progress
-from verdict.streaming.exactly_once.readable import check_readable
-from verdict.streaming.exactly_once.shards import transitions_of
 from verdict.streaming.exactly_once.state_moves import moves_of
 from verdict.streaming.queries.query import SparkQuery
 from verdict.streaming.queries.source import StreamContext, arriving
-from verdict.streaming.queries.task import planned_at
 from verdict.streaming.queries.trigger import ANSWERING_MS
 from verdict.write_side.decide.handle import Limits
 from verdict.write_side.decider.generation import Generation, generation_of
-from verdict.write_side.decider.latency import Latencies
-from verdict.write_side.processor.latency_sample import arrivals_of
+from verdict.write_side.processor.latency import Latencies, arrivals_of
 from verdict.write_side.processor.processor import CommandProcessor
-from verdict.write_side.processor.stream import decisions, shard_keys
+from verdict.write_side.processor.stream import decisions, planned_at, shard_keys
 from verdict.write_side.state.lmdb_cache import executor_folder
 from verdict.write_side.state.log_structured import LogStructuredState
 from verdict.write_side.state.seed import SEEDS_SCHEMA
@@ -46,14 +42,7 @@ REHEARSALS = 3
 
 
 class DeciderQuery:
-    """The one query that decides for all aggregate types; a component of a service.
-
-    Args:
-        ground: What it stands on.
-        settings: Names, limits and sizes.
-        on_step: Called at each step of publishing.
-        latencies: Takes in how long commands waited for their answers.
-    """
+    """The one query that decides for all aggregate types; a component of a service."""
 
     def __init__(
         self,
@@ -88,13 +77,10 @@ class DeciderQuery:
     def start(self) -> None:
         """Become the owner and begin to decide; after `stop`, go on as the owner.
 
-        Whether a batch was published that was under way then, the progress record tells.
-
         Raises:
             CheckpointMismatchError: The checkpoint does not continue where the progress record
                 ends.
             FencedError: Another process became the owner since `stop`.
-            NotPublishedError, UnreachableError, VerdictError: As `claim_query` does.
         """
         if self._watch is None:
             self._claim()
@@ -103,11 +89,7 @@ class DeciderQuery:
         self._begin()
 
     def rehearse(self) -> None:
-        """Return when an empty batch has been through the operator: its workers do connect.
-
-        Raises:
-            WorkerTimeoutError: They did not, again and again.
-        """
+        """Return once an empty batch has been through the operator, so its workers can connect."""
         nothing = self._ground.spark.createDataFrame([], KAFKA_COLUMNS)
         for left in reversed(range(REHEARSALS)):
             try:
@@ -119,13 +101,7 @@ class DeciderQuery:
                     raise told from error
 
     def check(self) -> None:
-        """Return while it runs.
-
-        Raises:
-            FencedError: Another process is the owner.
-            VerdictError: It stopped because of something that a person can act on.
-            Exception: It stopped because of a bug.
-        """
+        """Return while it runs; raise what stopped it, FencedError among others."""
         self._query.check()
         if self._watch is not None:
             self._watch.check()
@@ -135,7 +111,7 @@ class DeciderQuery:
         self._query.stop()
 
     def close(self) -> None:
-        """Stop, and let everything go; what is not published by then comes after the next start."""
+        """Stop, and let everything go; the next start publishes the rest."""
         self.stop()
         self._held.close()
 
@@ -214,7 +190,7 @@ class DeciderQuery:
         assert self._publisher is not None
         self._require_unmoved_keys(planned)
         table = frame.toArrow()  # the only evaluation: every one runs the operator
-        batch = replace(planned, moves=transitions_of(moves_of(table), self._shards))
+        batch = replace(planned, moves=moves_of(table, self._shards))
         if (
             self._publisher.publish(batch, EncodedOutputs(partial(chunks_of, table)))
             is PublishResult.PUBLISHED
@@ -230,7 +206,7 @@ class DeciderQuery:
 
 
 def _state(handle: Any, folder: Path | None) -> LogStructuredState:
-    """Return what keeps a shard, on its executor; its copies lie there in a folder of its own."""
+    """Return the state of a shard on its executor, where its copies have a folder of their own."""
     return LogStructuredState(handle, executor_folder() if folder is None else folder)
 
 

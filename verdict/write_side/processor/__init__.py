@@ -1,1 +1,1 @@
-"""The rules on Spark: one state per shard, every aggregate strictly in order."""
+"""The stateful operator of Spark: a shard's commands in, records to publish out."""

@@ -6,23 +6,19 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from verdict.model.reason import Reason
+from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.wire.avro.writer import text_in
 from verdict.wire.catalog import AggregateContext, catalog_of
+from verdict.wire.command_record import CommandRecord, dead_letter
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import DecidedCommand, Limits, handle
-from verdict.write_side.decide.parse import (
-    CommandRecord,
-    MalformedCommand,
-    ReceivedCommand,
-    dead_letter,
-    parse_command,
-)
+from verdict.write_side.decide.parse import MalformedCommand, ReceivedCommand, parse_command
 from verdict.write_side.decide.respond import invalid_response
 from verdict.write_side.decide.snapshot import NEVER_EXISTED, Snapshot, decode_snapshot
-from verdict.write_side.processor.outputs import Output, OutputBatch
+from verdict.write_side.processor.outputs import OutputBatch
 from verdict.write_side.state.shard_state import (
     SEPARATOR,
     ShardStore,
@@ -31,9 +27,9 @@ from verdict.write_side.state.shard_state import (
     snapshot_key,
 )
 
-# So many records go through a step together, before any goes on to the next: one step's code and
-# data then stay in the processor's cache. One by one, the same work takes a third longer; more
-# would be no faster, and all that the events of so many may weigh is in memory at once.
+# So many records go through a step together before the next step: its code and data then stay in
+# the CPU's cache. One by one, the same work takes a third longer; more would be no faster, and the
+# events of all of them are in memory at once.
 PIPELINE_WIDTH = 64
 
 # Beyond what is promised: it is room for two leaps of the clock, see `LONGEST_STEP_MS`.
@@ -45,11 +41,6 @@ class ShardBatch:
 
     The same records on the same state give the same outputs, in whatever order they are handed
     in. Nothing is written before `commit`.
-
-    Args:
-        topics: Where outputs go, and which aggregate a commands topic belongs to.
-        limits: What bounds a decision.
-        state: The shard's state, opened.
     """
 
     def __init__(self, topics: Topics, limits: Limits, state: ShardStore) -> None:
@@ -60,13 +51,12 @@ class ShardBatch:
         self._state = state
         self._changed: dict[bytes, StateEntry] = {}
         self._snapshots: dict[bytes, Snapshot[Any]] = {}
-        self._desks: dict[str, _ShardContext] = {}
+        self._contexts: dict[str, _ShardContext] = {}
 
-    def decide(self, records: Iterable[CommandRecord]) -> Iterator[Output]:
-        """Give every record its one outcome, in the order of (topic, partition, offset).
+    def decide(self, records: Iterable[CommandRecord]) -> Iterator[OutputRecord]:
+        """Give each record its one outcome, in the order of (topic, partition, offset).
 
-        All records are taken before the first is decided; outputs come one by one, so that a
-        batch need not hold them all.
+        All records are taken before the first is decided; outputs come one by one.
         """
         waiting = iter(sorted(records, key=attrgetter("place")))
         while some := [*islice(waiting, PIPELINE_WIDTH)]:
@@ -76,66 +66,70 @@ class ShardBatch:
         """Write what changed into the shard's state; all outputs have been taken."""
         self._state.commit(self._changed, now)
 
-    def _decide(self, records: list[CommandRecord]) -> Iterator[Output]:
-        """Take some records abreast through one step after the other, see `PIPELINE_WIDTH`."""
-        received = [parse_command(self._desk(each.source.topic).context, each) for each in records]
-        cases = [self._case(each) for each in received if isinstance(each, ReceivedCommand)]
-        verdicts = iter([self._judge(case) for case in cases])
-        for record, each in zip(records, received, strict=True):
-            if isinstance(each, ReceivedCommand):
-                yield from self._published(next(verdicts), each)
+    def _decide(self, records: list[CommandRecord]) -> Iterator[OutputRecord]:
+        """Take some records through one step after the other, see `PIPELINE_WIDTH`."""
+        received = [parse_command(self._of(one.source.topic).context, one) for one in records]
+        pending = [self._pending(one) for one in received if isinstance(one, ReceivedCommand)]
+        decided = iter([self._decide_one(one) for one in pending])
+        for record, one in zip(records, received, strict=True):
+            if isinstance(one, ReceivedCommand):
+                yield from self._published(next(decided), one)
             else:
-                yield from self._unreadable(record, each)
+                yield from self._unreadable(record, one)
 
-    def _case(self, command: ReceivedCommand) -> "_PendingCommand":
-        """Put what the state knows beside a command."""
-        desk, key = self._desk(command.record.source.topic), command.record.key or b""
-        at = desk.snapshots + key
-        asked = desk.outcomes + key + SEPARATOR + text_in(command.envelope.command)
-        if at not in self._snapshots:
-            stored = self._state.get(at)
-            self._snapshots[at] = (
-                NEVER_EXISTED if stored is None else decode_snapshot(desk.context, stored)
+    def _pending(self, command: ReceivedCommand) -> "_PendingCommand":
+        """Look up what the state knows of a command."""
+        of, key = self._of(command.record.source.topic), command.record.key or b""
+        snapshot_at = of.snapshots + key
+        outcome_at = of.outcomes + key + SEPARATOR + text_in(command.envelope.command)
+        if snapshot_at not in self._snapshots:
+            stored = self._state.get(snapshot_at)
+            self._snapshots[snapshot_at] = (
+                NEVER_EXISTED if stored is None else decode_snapshot(of.context, stored)
             )
-        return _PendingCommand(command, desk.context, at, asked, self._state.get(asked))
+        outcome = self._state.get(outcome_at)
+        return _PendingCommand(command, of.context, snapshot_at, outcome_at, outcome)
 
-    def _judge(self, case: "_PendingCommand") -> DecidedCommand:
-        command, context, at, asked, remembered = case
-        changed = self._changed.get(asked)
-        stored = remembered if changed is None else changed.value
+    def _decide_one(self, pending: "_PendingCommand") -> DecidedCommand:
+        command, context, snapshot_at, outcome_at, outcome = pending
+        changed = self._changed.get(outcome_at)
+        stored = outcome if changed is None else changed.value
         earlier = None if stored is None else decode(Response, stored)
-        verdict = handle(context, self._snapshots[at], command, earlier, self._limits)
-        if verdict.stored is not None:
-            self._snapshots[at] = verdict.snapshot
-            self._changed[at] = StateEntry(verdict.stored)
-        if verdict.remembered:
-            self._changed[asked] = outcome_entry(verdict.answer, self._limits)
-        return verdict
+        decided = handle(context, self._snapshots[snapshot_at], command, earlier, self._limits)
+        if decided.stored is not None:
+            self._snapshots[snapshot_at] = decided.snapshot
+            self._changed[snapshot_at] = StateEntry(decided.stored)
+        if decided.remembered:
+            self._changed[outcome_at] = outcome_entry(decided.answer, self._limits)
+        return decided
 
-    def _published(self, verdict: DecidedCommand, command: ReceivedCommand) -> list[Output]:
-        outputs = self._outputs.of_verdict(verdict, command)
-        if verdict.refused is Reason.HANDLER_ERROR:
-            letter = dead_letter(command.record, f"HANDLER_ERROR {verdict.response.message}")
+    def _published(self, decided: DecidedCommand, command: ReceivedCommand) -> list[OutputRecord]:
+        outputs = self._outputs.of_verdict(decided, command)
+        if decided.refused is Reason.HANDLER_ERROR:
+            letter = dead_letter(command.record, f"HANDLER_ERROR {decided.response.message}")
             outputs.append(self._outputs.of_failed(letter, command.record.attempt))
         return outputs
 
     def _unreadable(
         self, record: CommandRecord, found: MalformedCommand | DeadLetter
-    ) -> list[Output]:
+    ) -> list[OutputRecord]:
         if isinstance(found, DeadLetter):
             return [self._outputs.of_dead_letter(found)]
-        context = self._desk(record.source.topic).context
+        context = self._of(record.source.topic).context
         key, answer = found.aggregate_id.encode(), encode(invalid_response(context, found))
         return self._outputs.of_answer(found.aggregate_type, key, record, answer, found.reason)
 
-    def _desk(self, topic: str) -> "_ShardContext":
-        if (found := self._desks.get(topic)) is None:
-            found = self._desks[topic] = _desk_of(self._catalog[self._topics.aggregate_of(topic)])
+    def _of(self, topic: str) -> "_ShardContext":
+        if (found := self._contexts.get(topic)) is None:
+            context = self._catalog[self._topics.aggregate_of(topic)]
+            outcomes = outcome_key(context.name, "", "").removesuffix(SEPARATOR)
+            found = _ShardContext(context, snapshot_key(context.name, ""), outcomes)
+            self._contexts[topic] = found
         return found
 
 
 class _ShardContext(NamedTuple):
-    """What the commands of one aggregate are judged by, and how their keys in the state begin."""
+    """The context of an aggregate, and how its keys in the state begin."""
 
     context: AggregateContext
     snapshots: bytes
@@ -143,21 +137,13 @@ class _ShardContext(NamedTuple):
 
 
 class _PendingCommand(NamedTuple):
-    """A command, who judges it, and where in the state its aggregate and its outcome are.
-
-    `remembered` is what the state knew of that outcome before the batch.
-    """
+    """A command with the keys of its snapshot and outcome, and the outcome before the batch."""
 
     command: ReceivedCommand
     context: AggregateContext
-    at: bytes
-    asked: bytes
-    remembered: bytes | None
-
-
-def _desk_of(context: AggregateContext) -> _ShardContext:
-    outcomes = outcome_key(context.name, "", "").removesuffix(SEPARATOR)
-    return _ShardContext(context, snapshot_key(context.name, ""), outcomes)
+    snapshot_at: bytes
+    outcome_at: bytes
+    outcome: bytes | None
 
 
 def outcome_entry(encoded: bytes, limits: Limits) -> StateEntry:

@@ -1,42 +1,30 @@
-"""What a decision puts on which topic."""
+"""Turns decisions into records for topics."""
 
 from typing import NamedTuple
 
 from verdict.model.reason import Reason
+from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.wire.cloud_events import dead_letter_headers, event_header_parts, trace_text
+from verdict.wire.command_record import CommandRecord
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.headers import NUL, joined, reply_name
 from verdict.wire.records import encode, rejected_with
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import DecidedCommand
-from verdict.write_side.decide.parse import CommandRecord, ReceivedCommand
+from verdict.write_side.decide.parse import ReceivedCommand
 
 OUTPUT_SCHEMA = "outputs binary, file string"
 DECIDED_SCHEMA = f"{OUTPUT_SCHEMA}, moved binary, arrived binary"
 
 
-class Output(NamedTuple):
-    """One Kafka record to be published.
-
-    `headers` is a text of `verdict.wire.headers`. `replayable` is False when a replay may word
-    `value` differently (the message of a bug), so that it must stay outside every digest.
-    """
-
-    topic: str
-    key: bytes | None
-    value: bytes
-    headers: str
-    replayable: bool
-
-
 class OutputBatch:
-    """Turns verdicts into records for the topics of one deployment."""
+    """Makes the records for the topics of one deployment."""
 
     def __init__(self, topics: Topics) -> None:
         self._topics = topics
         self._places: dict[str, _Places] = {}
 
-    def of_verdict(self, verdict: DecidedCommand, command: ReceivedCommand) -> list[Output]:
+    def of_verdict(self, verdict: DecidedCommand, command: ReceivedCommand) -> list[OutputRecord]:
         """Return the events of a command, then its rejection if it is new, then its response."""
         of, record = command.aggregate_type, command.record
         trace = trace_text(command.envelope.traceparent)
@@ -49,7 +37,7 @@ class OutputBatch:
             name = event.__class__.__name__
             before, behind = event_header_parts(of, name, record.source.topic)
             headers = f"{before}{event_id}{behind}{ending}"
-            outputs.append(Output(topic, record.key, value, headers, True))
+            outputs.append(OutputRecord(topic, record.key, value, headers, True))
         return outputs + answers
 
     def of_answer(
@@ -60,29 +48,29 @@ class OutputBatch:
         answer: bytes,
         refused: Reason | None,
         headers: str = "",
-    ) -> list[Output]:
+    ) -> list[OutputRecord]:
         """Return the rejection of a response if it is a new one, then the response itself.
 
-        Who asked for it by a name gets a copy under that, behind it.
+        A copy follows if the sender asked for one.
         """
         places, replayable = self._of(aggregate_type), refused is not Reason.HANDLER_ERROR
-        outputs = [Output(places.responses, key, answer, headers, replayable)]
+        outputs = [OutputRecord(places.responses, key, answer, headers, replayable)]
         if refused is not None:
             rejection = rejected_with(answer, record.value or b"")
-            outputs.insert(0, Output(places.rejected, key, rejection, headers, replayable))
+            outputs.insert(0, OutputRecord(places.rejected, key, rejection, headers, replayable))
         if (name := reply_name(record.reply_to)) is not None:
-            outputs.append(Output(self._topics.replies, name, answer, "", replayable))
+            outputs.append(OutputRecord(self._topics.replies, name, answer, "", replayable))
         return outputs
 
-    def of_dead_letter(self, letter: DeadLetter) -> Output:
+    def of_dead_letter(self, letter: DeadLetter) -> OutputRecord:
         """Return the record that keeps what could not be read."""
         headers = joined(dead_letter_headers(letter))
-        return Output(self._topics.dead_letters, letter.key, encode(letter), headers, True)
+        return OutputRecord(self._topics.dead_letters, letter.key, encode(letter), headers, True)
 
-    def of_failed(self, letter: DeadLetter, attempt: int) -> Output:
+    def of_failed(self, letter: DeadLetter, attempt: int) -> OutputRecord:
         """Return the record that keeps a command which met a bug, and is to come back."""
         headers = joined(dead_letter_headers(letter, attempt))
-        return Output(self._topics.dead_letters, letter.key, encode(letter), headers, False)
+        return OutputRecord(self._topics.dead_letters, letter.key, encode(letter), headers, False)
 
     def _of(self, aggregate_type: str) -> "_Places":
         if (found := self._places.get(aggregate_type)) is None:

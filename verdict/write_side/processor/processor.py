@@ -1,8 +1,15 @@
-"""The Spark shell around a shard's batch."""
+"""The Spark shell around a shard's batch.
 
-from collections.abc import Callable, Iterator
+Spark's Kafka source bounds a batch by its records, not by their bytes. So a batch is decided in
+slices of bounded size: one of ordinary commands is one slice, and of the largest commands all
+slices but one wait on the local disk.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pandas as pd
 from pyspark.sql.streaming.stateful_processor import (
@@ -16,45 +23,37 @@ from verdict.adapters.storage.folders import in_store
 from verdict.model.source import Source
 from verdict.streaming.exactly_once.chunk import chunks
 from verdict.streaming.exactly_once.outputs import Handover
-from verdict.streaming.exactly_once.state_moves import StateTransition, packed
+from verdict.streaming.exactly_once.state_moves import packed_move
+from verdict.wire.command_record import INPUT_COLUMNS, CommandRecord
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import Limits
-from verdict.write_side.decide.parse import CommandRecord
 from verdict.write_side.processor.batch import ShardBatch
-from verdict.write_side.processor.latency_sample import LatencySampler
-from verdict.write_side.processor.slices import in_slices
+from verdict.write_side.processor.latency import LatencySampler
 from verdict.write_side.state.seed import pieces
-from verdict.write_side.state.shard_state import MapShardState, ShardStore
+from verdict.write_side.state.shard_state import ShardStore
 
-INPUT_COLUMNS = (
-    "topic", "partition", "offset", "timestamp", "key", "value", "length", "sha256",
-    "attempt", "key_length", "key_sha256", "reply_to",
-)  # fmt: skip
+SLICE_BYTES = 16 * 2**20  # of values: in memory while rows arrive, and then in each slice
+
+OnDisk = dict[tuple[str, int, int], tuple[int, int]]  # place → where in the file, how many bytes
 
 
 def unknown() -> int:
-    """Say that nobody knows when the batch was planned: then nothing is ever forgotten."""
+    """Return 0 for the time when the batch was planned: then nothing is ever forgotten."""
     return 0
 
 
 class CommandProcessor(StatefulProcessor):
     """Decides the commands of a shard; Spark calls it once per shard and micro-batch.
 
-    Args:
-        topics: Of the deployment.
-        limits: What bounds a decision.
-        state: Makes the shard's state from Spark's handle.
-        folder: On the local disk, for what is too many bytes for memory; `Handover` says what
-            stays there.
-        planned_at: Says, in a worker, when the batch under way was planned, as
-            `ShardStore.commit` takes it.
+    `folder` is on the local disk, for outputs that are too large for memory. `planned_at` says in a
+    worker when the batch was planned, as `ShardStore.commit` takes it.
     """
 
     def __init__(
         self,
         topics: Topics,
         limits: Limits,
-        state: Callable[[StatefulProcessorHandle], ShardStore] = MapShardState,
+        state: Callable[[StatefulProcessorHandle], ShardStore],
         folder: Path | None = None,
         planned_at: Callable[[], int] = unknown,
     ) -> None:
@@ -72,11 +71,10 @@ class CommandProcessor(StatefulProcessor):
     def handleInputRows(  # type: ignore[override]  # transformWithStateInPandas passes frames
         self, key: Any, rows: Iterator[pd.DataFrame], timerValues: TimerValues
     ) -> Iterator[pd.DataFrame]:
-        """Decide all rows of one shard, and tell from where to where its state moved.
+        """Decide all rows of one shard, and say from where to where its state moved.
 
-        Spark hands a group over as several frames without any order between rows: they are all
-        taken together and sorted before the first decision. What is more than a slice is decided
-        as if it were several batches.
+        Spark hands a group over as several frames without any order between rows, so all are taken
+        and sorted before the first decision.
         """
         sampling = LatencySampler()
         arrived = sampling.watch(record for frame in rows for record in _records(frame))
@@ -87,8 +85,9 @@ class CommandProcessor(StatefulProcessor):
         with collector_paused():  # until all that was made has died
             yield from self._decided(key[0], arrived)
         after = self._state.stamp()
-        moved = StateTransition(key[0], before, after) if before and after else None
-        yield _told(moved, sampling.packed())
+        moved = packed_move(key[0], before, after) if before and after else None
+        facts = {"moved": [moved], "arrived": [sampling.packed()]}
+        yield pd.DataFrame({"outputs": [None], "file": [None], **facts})
 
     def _decided(self, shard: int, arrived: Iterator[CommandRecord]) -> Iterator[pd.DataFrame]:
         handover, now = Handover(self._folder), self._planned_at()
@@ -111,15 +110,60 @@ class CommandProcessor(StatefulProcessor):
                 self._state.commit(piece, 0)
 
 
-def _told(moved: StateTransition | None, arrived: bytes | None) -> pd.DataFrame:
-    """Return the row of `DECIDED_SCHEMA` that tells of a shard."""
-    stands = None if moved is None else packed(moved)
-    return pd.DataFrame(
-        {"outputs": [None], "file": [None], "moved": [stands], "arrived": [arrived]}
-    )
-
-
 def _records(frame: pd.DataFrame) -> Iterator[CommandRecord]:
     columns = (frame[name].tolist() for name in INPUT_COLUMNS)
     for topic, partition, offset, *rest in zip(*columns, strict=True):
         yield CommandRecord(Source(topic, partition, offset), *rest)
+
+
+def in_slices(
+    records: Iterable[CommandRecord], folder: Path | None, slice_bytes: int = SLICE_BYTES
+) -> Iterator[list[CommandRecord]]:
+    """Yield the records in the order of (topic, partition, offset), a slice at a time."""
+    place = None if folder is None else str(folder)
+    with tempfile.SpooledTemporaryFile(max_size=1, dir=place) as file:  # made at the first write
+        on_disk: OnDisk = {}
+        waiting = sorted(_spilled(records, file, slice_bytes, on_disk), key=attrgetter("place"))
+        if on_disk:
+            yield from _parts(waiting, file, slice_bytes, on_disk)
+        elif waiting:
+            yield waiting
+
+
+def _spilled(
+    records: Iterable[CommandRecord], file: IO[bytes], room: int, on_disk: OnDisk
+) -> Iterator[CommandRecord]:
+    """Yield the records; once their values have filled the room, without them."""
+    end = 0
+    for record in records:
+        value = record.value
+        if value is None:
+            yield record
+        elif len(value) <= room:
+            room -= len(value)
+            yield record
+        else:
+            file.write(value)
+            on_disk[record.place] = end, len(value)
+            end += len(value)
+            yield record._replace(value=None)
+
+
+def _parts(
+    waiting: Iterable[CommandRecord], file: IO[bytes], slice_bytes: int, on_disk: OnDisk
+) -> Iterator[list[CommandRecord]]:
+    part: list[CommandRecord] = []
+    size = 0
+    for record in waiting:
+        whole = record
+        if (found := on_disk.get(record.place)) is not None:
+            at, length = found
+            file.seek(at)
+            whole = record._replace(value=file.read(length))
+        part.append(whole)
+        size += len(whole.value or b"")
+        if size >= slice_bytes:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part

@@ -1,16 +1,21 @@
 """Commands in, decisions out: a pure function from DataFrame to DataFrame."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
+from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from verdict.model.message import END_OF_TIME
+from verdict.streaming.exactly_once.checkpoint import planned_ms
 from verdict.wire.dead_letter_record import RETRY_ATTEMPT
 from verdict.wire.headers import REPLY_TO, REPLY_TO_BYTES
 from verdict.wire.topics import KEY_BYTES
 from verdict.write_side.processor.outputs import DECIDED_SCHEMA
 from verdict.write_side.processor.processor import CommandProcessor
+
+BATCH = "streaming.sql.batchId"  # Spark's own, among the local properties of a batch's jobs
 
 
 def decisions(
@@ -51,13 +56,13 @@ def shard_keys(spark: SparkSession, shards: int) -> list[int]:
 
 
 def shard_of(key: str, keys: Sequence[int]) -> Column:
-    """Choose the shard by the record's key: correctness must not hang on who partitioned it."""
+    """Choose the shard by the record's key: correctness must not depend on the partitioner."""
     number = F.pmod(F.xxhash64(key), F.lit(len(keys))).cast("int")
     return F.element_at(F.array(*map(F.lit, keys)), number + 1)
 
 
 def bounded(records: DataFrame, limit: int | Column, *more: Column) -> DataFrame:
-    """Return Kafka's records as `INPUT_COLUMNS`, and `more` behind them; what is longer is cut.
+    """Return Kafka's records as `INPUT_COLUMNS` and `more`; what is longer is cut.
 
     Keys are cut as well: one of megabytes, which may arrive in a few kilobytes, would fit neither
     the workers' memory nor, twice, a dead letter.
@@ -103,7 +108,20 @@ def _attempt() -> Column:
 
 
 def _reply_to(given: bool) -> Column:
-    """Read who is to be answered besides; too long a name is left too long, so that it is none."""
+    """Read who gets a copy of the answer; a name that is too long stays so, and counts as none."""
     if not given:
         return F.lit(None).cast("binary")
     return F.substring(header(REPLY_TO), 1, REPLY_TO_BYTES + 1)
+
+
+def planned_at(checkpoint: Path) -> int:
+    """Return when the batch of this task was planned, in epoch milliseconds; a replay keeps it.
+
+    It is not the batch that was planned last: a worker that was paused may wake up after later ones
+    and must write what it would have written.
+    """
+    task = TaskContext.get()
+    batch = None if task is None else task.getLocalProperty(BATCH)
+    if batch is None:
+        raise LookupError(f"{BATCH} is not known here: this is no task of a streaming query")
+    return planned_ms(checkpoint, int(batch))

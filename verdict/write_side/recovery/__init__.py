@@ -1,1 +1,1 @@
-"""Rebuilding the decider's state from the events and responses in Kafka."""
+"""Rebuilds the decider's state from the events and responses in Kafka and the archive."""

@@ -6,9 +6,11 @@ decoded on the executors, once each.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import astuple, dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from verdict.adapters.kafka import offsets
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.spark.location import local_path
 from verdict.streaming.exactly_once.checkpoint import starting_offsets
 from verdict.streaming.queries.source import StreamContext, stored
@@ -26,14 +30,15 @@ from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import Limits
 from verdict.write_side.processor.batch import outcome_entry
 from verdict.write_side.processor.stream import shard_keys, shard_of
-from verdict.write_side.recovery.bounds import HOUR_MS, remembered_since
 from verdict.write_side.recovery.histories import DECISION, EVENT, RESPONSE, Stored
 from verdict.write_side.recovery.outcomes import Memory, Unanswered
 from verdict.write_side.recovery.tasks import FOLDED_SCHEMA, ROWS, Taken, folded
+from verdict.write_side.state.log_head import LONGEST_STEP_MS
 from verdict.write_side.state.seed import SEED_SCHEMA
 from verdict.write_side.state.shard_state import FOR_EVER
 
 LOG = logging.getLogger("verdict.recovery")
+HOUR_MS = 60 * 60 * 1000
 ROW_GROUP_BYTES = 8 * 2**20  # what a reader of the seed has in memory
 TASKS = 8  # at least, of a log that is not small: so that progress can be seen, and a sort is small
 TASK_RECORDS = 10_000  # fewer take a task less long than to begin it
@@ -60,38 +65,20 @@ class SeededState(NamedTuple):
     faults: tuple[int, list[str]] = (0, [])
 
 
+@dataclass(frozen=True, kw_only=True)
 class HistoryFold:
-    """Reads topics up to fixed ends and folds them.
+    """Reads topics between `bounds` and folds them; commands are decided up to `decided`."""
 
-    Args:
-        ground: Reads Kafka.
-        topics: Of the deployment.
-        limits: How long outcomes are remembered.
-        taken: Takes in how far the workers have come.
-        decided: How far commands are decided.
-        skipped: Places that operators decided to skip.
-    """
-
-    def __init__(
-        self,
-        ground: StreamContext,
-        topics: Topics,
-        limits: Limits,
-        taken: Taken,
-        decided: offsets.Offsets,
-        skipped: SkippedRanges,
-    ) -> None:
-        self._spark = ground.spark
-        self._source = ground.source
-        self._topics = topics
-        self._limits = limits
-        self._taken = taken
-        self._decided = decided
-        self._skipped = skipped
+    ground: StreamContext
+    topics: Topics
+    limits: Limits
+    taken: Taken
+    decided: offsets.Offsets
+    skipped: SkippedRanges
+    bounds: Spans
 
     def write(
         self,
-        bounds: Spans,
         shards: int,
         folder: Path,
         quarantines: Quarantines,
@@ -99,12 +86,12 @@ class HistoryFold:
         unanswered: Unanswered | None = None,
     ) -> SeededState:
         """Write the seed of every shard as Parquet files into `folder`."""
-        with _small_batches(self._spark):
-            records = self._records(bounds, quarantines, archived)
-            memory = self._memory(bounds, unanswered)
-            keys = shard_keys(self._spark, shards)
+        with _small_batches(self.ground.spark):
+            records = self._records(quarantines, archived)
+            memory = self._memory(unanswered)
+            keys = shard_keys(self.ground.spark, shards)
             (
-                self._folded(records, memory, self._tasks(bounds, archived))
+                self._folded(records, memory, self._tasks(archived))
                 .withColumn("shard", shard_of("of", keys))
                 .repartition(shards, "shard")
                 .groupBy("shard", "key")
@@ -122,55 +109,57 @@ class HistoryFold:
         return (
             records.repartition(tasks, "aggregate_type", "key")
             .sortWithinPartitions("aggregate_type", "key", "rank", "partition", "offset")
-            .mapInArrow(
-                partial(folded, self._topics.application, memory, self._taken), FOLDED_SCHEMA
-            )
+            .mapInArrow(partial(folded, self.topics.application, memory, self.taken), FOLDED_SCHEMA)
         )
 
-    def _records(self, bounds: Spans, quarantines: Quarantines, archived: Path | None) -> DataFrame:
+    def _records(self, quarantines: Quarantines, archived: Path | None) -> DataFrame:
         """Return the columns of `Stored` for all that tells of aggregates."""
-        events = self._stored(bounds, EVENT, archived)
-        records = events.unionByName(self._stored(bounds, RESPONSE))
+        events = self._stored(EVENT, archived)
+        records = events.unionByName(self._stored(RESPONSE))
         rows = [
-            (kind, DECISION, *_place(one), name.encode(), encode(one), 0, False)
+            (kind, DECISION, *astuple(one.source), name.encode(), encode(one), 0, False)
             for (kind, name), one in quarantines.items()
         ]
         if not rows:
             return records
-        return records.unionByName(self._spark.createDataFrame(rows, STORED_SCHEMA))
+        return records.unionByName(self.ground.spark.createDataFrame(rows, STORED_SCHEMA))
 
-    def _memory(self, bounds: Spans, unanswered: Unanswered | None) -> Memory:
+    def _memory(self, unanswered: Unanswered | None) -> Memory:
         responses = self._topic_of(RESPONSE)
         hour = F.floor(F.col("timestamp") / HOUR_MS).alias("hour")
-        hours = self._stored(bounds, RESPONSE).select(hour).distinct().collect()
-        keep_ms = outcome_entry(b"", self._limits).keep_ms
+        hours = self._stored(RESPONSE).select(hour).distinct().collect()
+        keep_ms = outcome_entry(b"", self.limits).keep_ms
         return Memory(
-            limits=self._limits,
+            limits=self.limits,
             since=remembered_since((row.hour for row in hours), keep_ms),
-            decided=self._decided,
+            decided=self.decided,
             unanswered=unanswered,
-            whole=not any(kept.start for place, kept in bounds.items() if place.topic in responses),
+            whole=not any(
+                kept.start for place, kept in self.bounds.items() if place.topic in responses
+            ),
         )
 
-    def _tasks(self, bounds: Spans, archived: Path | None) -> int:
+    def _tasks(self, archived: Path | None) -> int:
         """Return into how many tasks of Python a fold is cut: few records are not worth many."""
-        most = max(TASKS, 2 * self._spark.sparkContext.defaultParallelism)
-        if archived is not None:  # nobody has counted these
+        most = max(TASKS, 2 * self.ground.spark.sparkContext.defaultParallelism)
+        if archived is not None:  # their number is not known
             return most
-        return min(most, 1 + sum(kept.end - kept.start for kept in bounds.values()) // TASK_RECORDS)
+        return min(
+            most, 1 + sum(kept.end - kept.start for kept in self.bounds.values()) // TASK_RECORDS
+        )
 
     def _topic_of(self, rank: int) -> dict[str, str]:
         """Return the aggregate type of each topic of events, or of responses."""
-        topic = self._topics.events if rank == EVENT else self._topics.responses
-        return {topic(name): name for name in self._topics.application.aggregate_types}
+        topic = self.topics.events if rank == EVENT else self.topics.responses
+        return {topic(name): name for name in self.topics.application.aggregate_types}
 
-    def _stored(self, bounds: Spans, rank: int, archived: Path | None = None) -> DataFrame:
+    def _stored(self, rank: int, archived: Path | None = None) -> DataFrame:
         """Return the columns of `Stored` for the committed records of all aggregate types."""
         types = self._topic_of(rank)
-        ends = offsets.ends({p: kept for p, kept in bounds.items() if p.topic in types})
+        ends = offsets.ends({p: kept for p, kept in self.bounds.items() if p.topic in types})
         records = stored(
-            self._spark,
-            self._source,
+            self.ground.spark,
+            self.ground.source,
             subscribe=",".join(types),
             startingOffsets="earliest",
             endingOffsets=starting_offsets(ends, {name: len(end) for name, end in ends.items()}),
@@ -178,7 +167,7 @@ class HistoryFold:
         if archived is not None:
             # after Kafka lost its end, another record may have the place of an archived one
             same = ["topic", "partition", "offset", "value"]
-            others = self._spark.read.parquet(local_path(archived))
+            others = self.ground.spark.read.parquet(local_path(archived))
             others = others.join(records.select(same), same, "left_anti")
             records = records.unionByName(others, allowMissingColumns=True)
         names = F.create_map(*(F.lit(text) for pair in types.items() for text in pair))
@@ -186,12 +175,12 @@ class HistoryFold:
             names[F.col("topic")].alias("aggregate_type"),
             F.lit(rank).alias("rank"),
             *Stored._fields[2:-1],
-            F.expr(self._skipped.condition()).alias(Stored._fields[-1]),
+            F.expr(self.skipped.condition()).alias(Stored._fields[-1]),
         )
 
     def _seeded(self, folder: Path) -> SeededState:
         schema = f"{SEED_SCHEMA}, fault string, decision binary"
-        seed = self._spark.read.schema(schema).parquet(local_path(folder))
+        seed = self.ground.spark.read.schema(schema).parquet(local_path(folder))
         whole = F.col("fault").isNull()
         count = seed.agg(
             F.count_if(whole & (F.col("keep_ms") == FOR_EVER)).alias("aggregates"),
@@ -209,14 +198,9 @@ class HistoryFold:
         )
 
 
-def _place(decision: SkipRecord) -> tuple[str, int, int]:
-    source = decision.source
-    return source.topic, source.partition, source.offset
-
-
 @contextmanager
 def _small_batches(spark: SparkSession) -> Iterator[None]:
-    """Let Spark hand rows to its workers in batches that fit into memory whatever they hold."""
+    """Let Spark hand rows to its workers in batches that fit into memory."""
     setting = "spark.sql.execution.arrow.maxRecordsPerBatch"
     before = spark.conf.get(setting)
     spark.conf.set(setting, str(ROWS))
@@ -224,3 +208,31 @@ def _small_batches(spark: SparkSession) -> Iterator[None]:
         yield
     finally:
         spark.conf.set(setting, str(before))
+
+
+def bounds_of(kafka: KafkaConfig, topics: Sequence[str]) -> Spans:
+    """Return what Kafka has of `topics`, once no transaction is open there.
+
+    Call it as the owner: then nobody writes there any more.
+
+    Raises:
+        VerdictError: A topic does not exist.
+    """
+    with KafkaLog(kafka.settings, 2 * kafka.transaction_timeout_s) as log:
+        places = log.places(topics)
+        log.await_settled(places, "events and responses cannot be folded")
+        return log.bounds(places)
+
+
+def remembered_since(hours: Iterable[int], keep_ms: int) -> int:
+    """Return the time before which no response is remembered, in epoch milliseconds; pure.
+
+    As by the clock of a shard's state, what passes between two responses counts half a day at
+    most: so those that one leap of a clock has stamped cost the others no more than that.
+    """
+    passed, newest_first = 0, sorted(set(hours), reverse=True)
+    for later, earlier in pairwise(newest_first):
+        passed += min((later - earlier) * HOUR_MS, LONGEST_STEP_MS)
+        if passed > keep_ms + HOUR_MS:
+            return later * HOUR_MS
+    return 0

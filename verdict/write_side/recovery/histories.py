@@ -1,7 +1,6 @@
-"""One aggregate's records to its snapshot and remembered outcomes; or what damages them. Pure.
+"""From the records of an aggregate to its snapshot and remembered outcomes. Pure.
 
-Recovery and its tests both come here: what is damaged is decided in this module and in
-`verdict.write_side.decide.fold` alone.
+This module and `verdict.write_side.decide.fold` alone decide what is damaged.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,14 +15,15 @@ from verdict.model.application import Application
 from verdict.model.command_envelope import aggregate_id_rule
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
+from verdict.streaming.event_log.record import event_in
 from verdict.wire.catalog import AggregateContext, catalog_of
 from verdict.wire.codec import DecodeError
 from verdict.wire.error_text import error_text
-from verdict.wire.records import decode, decode_event
+from verdict.wire.records import decode
 from verdict.wire.response import Response
 from verdict.wire.skip_record import DamagedAggregate, Kind, SkipRecord
-from verdict.write_side.decide.fold import InvalidHistoryError, fold
-from verdict.write_side.decide.record import StoredEvent
+from verdict.wire.stored_event import InvalidHistoryError, StoredEvent
+from verdict.write_side.decide.fold import fold
 from verdict.write_side.decide.snapshot import Snapshot, encode_snapshot
 from verdict.write_side.recovery.outcomes import Memory, derived, is_remembered
 from verdict.write_side.state.shard_state import StateEntry, outcome_key, snapshot_key
@@ -35,16 +35,8 @@ ERROR_CHARS = 1000
 class Stored(NamedTuple):
     """A record that tells of an aggregate.
 
-    Args:
-        aggregate_type: Of the aggregate.
-        rank: DECISION (its active quarantine), RESPONSE or EVENT.
-        topic: Of the record.
-        partition: Of the record.
-        offset: Of the record.
-        key: The aggregate's id, or what somebody else wrote.
-        value: None if it was deleted.
-        timestamp: Kafka's, in milliseconds.
-        passed_over: Whether an operator decided to skip it.
+    `rank` is DECISION (its active quarantine), RESPONSE or EVENT. `key` is the aggregate's id, or
+    what somebody else wrote. An operator skipped the record if `passed_over` is set.
     """
 
     aggregate_type: str
@@ -59,23 +51,19 @@ class Stored(NamedTuple):
 
     @property
     def place(self) -> Source:
-        """Where it is."""
+        """Its position in Kafka."""
         return Source(self.topic, self.partition, self.offset)
 
     def __str__(self) -> str:
-        return f"{self.topic}:{self.partition}:{self.offset}, aggregate {self.key!r}"
+        return f"{self.place}, aggregate {self.key!r}"
 
 
 class Folded(NamedTuple):
     """What one aggregate, or one response, gave.
 
-    Args:
-        of: Key of the records.
-        key: Of the entry of the state.
-        entry: The entry; None if there is a fault.
-        offset: Of the response; the later one of two counts.
-        fault: Why a record cannot be used, as which it must be skipped.
-        decision: QUARANTINED of a damaged aggregate, LIFTED of one that is whole again.
+    `key` and `entry` go into the state; of two with one key, that of the greater `offset`. `of` is
+    the key of the records. A `fault` says why a record cannot be used. A `decision` is QUARANTINED
+    of a damaged aggregate, LIFTED of one that is whole again.
     """
 
     of: bytes
@@ -158,7 +146,13 @@ class _History:
             return
         source, end = response.source, offsets_at(self._memory.decided, response.source)
         if source.offset >= end:
-            yield _fault(stored, f"{stored} {_ahead(source, end)}")
+            yield _fault(
+                stored,
+                f"{stored} answers {source}, and the decider's progress record says that its "
+                f"partition is decided up to {end}: it is an older copy of the progress record "
+                "(write a tombstone behind it, then recover: answers tell how far it was), or "
+                "verdict did not write this answer",
+            )
         identity = response.aggregate_type, response.aggregate_id
         if identity == self._identity:
             self._take_versions(response)
@@ -180,7 +174,7 @@ class _History:
 
     def _fold_events(self, events: Iterator[Stored]) -> Snapshot[Any]:
         try:
-            return fold(self._context.aggregate, self._counted(events))
+            return fold(self._context.aggregate, filter(None, map(self._look_at, events)))
         except Exception as error:  # whatever a damaged record makes its reader raise
             place, version = self._place, self._greatest + 1
             for one in events:  # they tell how far the history went
@@ -192,12 +186,6 @@ class _History:
             raise InvalidHistoryError(
                 f"the record at {place} cannot be read: {error_text(error)}", version
             ) from error
-
-    def _counted(self, events: Iterable[Stored]) -> Iterator[StoredEvent]:
-        for one in events:
-            found = self._look_at(one)
-            if found is not None:
-                yield found
 
     def _look_at(self, stored: Stored) -> StoredEvent | None:
         """Return the event that counts; None for one that is skipped."""
@@ -230,20 +218,13 @@ class _History:
         return any(event.version in versions for versions in self._untold)
 
     def _event_in(self, stored: Stored) -> StoredEvent:
-        event = decode_event(self._context, stored.value or b"")
-        if (event.aggregate_type, event.aggregate_id) != self._identity:
-            raise InvalidHistoryError(
-                f"the record at {stored.place} holds an event of {event.aggregate_type} "
-                f"{event.aggregate_id!r}"
-            )
-        return StoredEvent(event, stored.value or b"")
+        found = event_in(self._context, self._identity[1], stored.value or b"")
+        if isinstance(found, str):
+            raise InvalidHistoryError(f"{stored.place}: {found}")
+        return found
 
     def _check(self, snapshot: Snapshot[Any]) -> None:
-        """Hold the folded history against responses, skips and an earlier quarantine.
-
-        Raises:
-            InvalidHistoryError: One of them contradicts it.
-        """
+        """Compare the folded history with responses, skips and an earlier quarantine."""
         found, end = snapshot.version, self._end or FoldEnd(0, None)
         if end.version > found:
             raise InvalidHistoryError(
@@ -261,10 +242,12 @@ class _History:
         if found == end.version and end.last_hash not in (None, snapshot.last_hash):
             raise InvalidHistoryError(f"version {found}, the last one, was altered", found)
         self._check_skipped(snapshot)
-        self._check_lifted(snapshot)
+        known = self._quarantine.aggregate if self._quarantine else None
+        if known is not None and found < known.last_version:  # all that was known must be there
+            raise InvalidHistoryError(known.error, known.version)
 
     def _check_skipped(self, snapshot: Snapshot[Any]) -> None:
-        """Raise Broken if skipped events leave a gap at the end, which no later event shows."""
+        """Check that skipped events leave no gap at the end, where no later event shows it."""
         is_confirmed = self._end == FoldEnd(snapshot.version, snapshot.last_hash)
         for place, version in self._skipped:
             if version is not None and version <= snapshot.version:
@@ -274,16 +257,8 @@ class _History:
             if not (is_confirmed and (version is None or is_far)):
                 raise InvalidHistoryError(f"the event at {place} is skipped", snapshot.version + 1)
 
-    def _check_lifted(self, snapshot: Snapshot[Any]) -> None:
-        """Raise Broken if not all is there again that was known of before the quarantine."""
-        known = self._quarantine.aggregate if self._quarantine else None
-        if known is not None and snapshot.version < known.last_version:
-            raise InvalidHistoryError(known.error, known.version)
-
     def _whole(self, snapshot: Snapshot[Any]) -> Folded:
-        lifted = None
-        if self._quarantine is not None:
-            lifted = replace(self._quarantine, kind=Kind.LIFTED)
+        lifted = self._quarantine and replace(self._quarantine, kind=Kind.LIFTED)
         try:
             return self._folded(snapshot, lifted)
         except (ValueError, TypeError) as error:
@@ -323,7 +298,6 @@ def _of_nobody(records: Iterable[Stored]) -> Iterator[Folded]:
 
 
 def _id_of(key: bytes | None) -> str | None:
-    """Return the id of the aggregate whose records have this key; None: none can have it."""
     try:
         return aggregate_id_rule.validate_python((key or b"").decode(), strict=True)
     except ValueError:
@@ -332,13 +306,3 @@ def _id_of(key: bytes | None) -> str | None:
 
 def _fault(stored: Stored, what: str) -> Folded:
     return Folded(stored.key or b"", f"{stored}".encode(), offset=stored.offset, fault=what)
-
-
-def _ahead(source: Source, end: int) -> str:
-    return (
-        f"answers {source}, and the decider's progress record says that its partition is decided "
-        f"up to "
-        f"{end}: it is an older copy of the progress record (write a tombstone behind it, then "
-        f"recover: "
-        "answers tell how far it was), or verdict did not write this answer"
-    )

@@ -1,9 +1,8 @@
-"""The position of the decider without its progress: what it has answered tells how far it came.
+"""The position of the decider without its progress record, from what it has answered.
 
-Every command has exactly one response or dead letter, published with those of all commands before
-it in its partition; so the last one that is answered is where the progress record was. Anybody may
-put
-letters of their own on `dead-letters`: those with our headers count, about commands that are there.
+Every command has exactly one response or dead letter, published with those of all earlier commands
+of its partition. So the progress record was at the last one that is answered. Anybody may write to
+`dead-letters`: only letters with our headers count, about commands that Kafka has or had.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -48,13 +47,11 @@ def progress_from_responses(
 
     Raises:
         VerdictError: Nothing was ever published, so there is nothing to recover.
-        UnreachableError: Kafka does not answer.
     """
     if not holds_records(ground.kafka, query.outputs):
         raise VerdictError(
             f"there is nothing to recover: {query.progress_topic} has no progress record of "
-            f"{query.name}, and "
-            f"{', '.join(query.outputs)} are empty; start with `verdict up`"
+            f"{query.name}, and {', '.join(query.outputs)} are empty; start with `verdict up`"
         )
     offsets = answered_offsets(ground, topics, query.inputs)
     lost = genesis(query, None, offsets, query.first_shards)
@@ -62,27 +59,18 @@ def progress_from_responses(
 
 
 def answered_offsets(ground: StreamContext, topics: Topics, commands: Iterable[str]) -> Offsets:
-    """Return behind which offsets commands have no answer, by partition, of each of these topics.
-
-    Raises:
-        UnreachableError: Kafka does not answer.
-    """
+    """Return the offsets after which no command has an answer, of each of these topics."""
     with KafkaLog(ground.kafka.settings, ground.kafka.transaction_timeout_s) as log:
         kept = log.bounds(log.places(commands))
     offsets = starts(kept)
-    for topic, partition, last in _answered(ground, topics, kept):
-        offsets[topic][partition] = max(offsets[topic][partition], last + 1)
+    last = _answers(ground, topics, kept).groupBy("topic", "partition").agg(F.max("offset"))
+    for topic, partition, offset in last.collect():
+        offsets[topic][partition] = max(offsets[topic][partition], offset + 1)
     return offsets
 
 
 def unanswered(ground: StreamContext, topics: Topics, decided: Offsets) -> Unanswered:
-    """Return which decided commands have no answer any more, in order, by partition.
-
-    Among them are offsets that Kafka uses itself.
-
-    Raises:
-        UnreachableError: Kafka does not answer.
-    """
+    """Return the decided commands whose answer is lost, and offsets that Kafka uses itself."""
     commands = topics.every_commands()
     ends = {
         TopicPartition(topic, number): end
@@ -95,26 +83,14 @@ def unanswered(ground: StreamContext, topics: Topics, decided: Offsets) -> Unans
 
 def gaps(found: DataFrame, ends: Mapping[TopicPartition, int]) -> Unanswered:
     """Return the offsets before `ends` that are not among those found, by partition."""
+    limits = found.sparkSession.createDataFrame([(*at, end) for at, end in ends.items()], ANSWERED)
     order = Window.partitionBy("topic", "partition").orderBy("offset")
-    before = F.lag("offset", 1, -1).over(order)
-    after_gaps = found.withColumn("before", before).where("offset > before + 1")
+    every = found.union(limits).withColumn("before", F.lag("offset", 1, -1).over(order))
     lacking: dict[TopicPartition, list[OffsetRange]] = {place: [] for place in ends}
-    for row in after_gaps.sort("topic", "partition", "offset").collect():
-        lacking[TopicPartition(row.topic, row.partition)].append(
-            OffsetRange(row.before + 1, row.offset)
-        )
-    last = found.groupBy("topic", "partition").agg(F.max("offset")).collect()
-    reached = {TopicPartition(topic, partition): offset + 1 for topic, partition, offset in last}
-    for place, end in ends.items():
-        if (start := reached.get(place, 0)) < end:
-            lacking[place].append(OffsetRange(start, end))
+    for row in every.where("offset > before + 1").sort("topic", "partition", "offset").collect():
+        place = TopicPartition(row.topic, row.partition)
+        lacking[place].append(OffsetRange(row.before + 1, row.offset))
     return lacking
-
-
-def _answered(ground: StreamContext, topics: Topics, kept: Spans) -> list[tuple[str, int, int]]:
-    """Return (topic, partition, last offset) of the commands that have an answer."""
-    last = _answers(ground, topics, kept).groupBy("topic", "partition").agg(F.max("offset"))
-    return [tuple(row) for row in last.collect()]
 
 
 def _answers(ground: StreamContext, topics: Topics, kept: Spans) -> DataFrame:
@@ -134,7 +110,13 @@ def sources(
     for batch in batches:
         answers = zip(*(batch.column(name).to_pylist() for name in ANSWER), strict=True)
         read = (_source(topics, *answer) for answer in answers)
-        found = [source for source in read if source is not None and _is_there(source, kept)]
+        found = [
+            source
+            for source in read
+            if source is not None
+            and (span := kept.get(TopicPartition.of(source))) is not None
+            and source.offset < span.end
+        ]
         yield pa.RecordBatch.from_pydict(
             {
                 "topic": pa.array([source.topic for source in found], pa.string()),
@@ -145,16 +127,13 @@ def sources(
 
 
 def _source(topics: Topics, topic: str, value: bytes | None, kind: bytes | None) -> Source | None:
-    """Return which record was answered, None for a letter of somebody else's or a response that
-    cannot be read: the fold names that one."""
+    """Return which record was answered; None for another's letter, or an unreadable response.
+
+    The fold names that response.
+    """
     try:
         if topic != topics.dead_letters:
             return decode(Response, value or b"").source
         return decode(DeadLetter, value or b"").source if kind == DEAD_LETTER.encode() else None
     except DecodeError:
         return None
-
-
-def _is_there(source: Source, kept: Spans) -> bool:
-    span = kept.get(TopicPartition.of(source))
-    return span is not None and source.offset < span.end

@@ -13,8 +13,8 @@ from verdict.model.source import Source
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.records import encode
 from verdict.wire.response import Response, Status
+from verdict.wire.stored_event import StoredEvent
 from verdict.write_side.decide.handle import Limits
-from verdict.write_side.decide.record import StoredEvent
 from verdict.write_side.processor.batch import outcome_entry
 from verdict.write_side.state.shard_state import StateEntry
 
@@ -24,12 +24,9 @@ Unanswered = Mapping[TopicPartition, Sequence[OffsetRange]]
 class Memory(NamedTuple):
     """What a recovery knows of all responses together.
 
-    Args:
-        limits: How long an outcome is remembered.
-        since: A time of Kafka's, in milliseconds; older outcomes are not remembered.
-        decided: How far commands are decided, by the progress record.
-        unanswered: Decided commands without an answer, in order; None if nobody looked.
-        whole: Whether Kafka dropped no response, so that each aggregate must have one.
+    Outcomes from before `since` are not remembered. Commands are decided up to `decided`. The
+    answers to `unanswered` commands are lost; None means that nobody looked. If Kafka dropped no
+    response, the log is `whole`, and each aggregate must have one.
     """
 
     limits: Limits
@@ -52,8 +49,8 @@ class Memory(NamedTuple):
 def is_remembered(response: Response) -> bool:
     """Tell whether this response answers its command id from now on.
 
-    A duplicate repeats another response; a reused id belongs to another command; what nobody could
-    accept has no digest; and a retriable command may be sent again.
+    A duplicate repeats another response. A reused id belongs to another command. An invalid
+    command has no digest. A retriable command may be sent again.
     """
     return not (
         response.duplicate

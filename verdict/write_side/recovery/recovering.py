@@ -1,27 +1,27 @@
 """Recovery: the decider's state, rebuilt from what it has published.
 
-Spark's checkpoint is disposable: every snapshot follows from the aggregate's events, every
-remembered command id from its response. The order of steps makes a recovery that was interrupted
-harmless, at any point; run it again.
+Spark's checkpoint is disposable: every snapshot follows from the aggregate's events, and every
+remembered command id from its response. The order of steps makes an interrupted recovery harmless
+at any point; run it again.
 
 1. Fence whoever decides, and commit a claim, so that it finds out and stops.
 2. Fix the ends of the topics, and write the folded state into the directory of the next
-   generation. The current one stays as it is, and is used by the next start if nothing follows.
-3. Commit the genesis progress record of the next generation. From here on every start uses its
-directory:
-   the decider begins with an empty checkpoint at the offsets of the progress record before, and
+   generation. The current one stays as it is, and the next start uses it if nothing follows.
+3. Commit the first progress of the next generation. From here on every start uses its directory:
+   the decider begins with an empty checkpoint at the offsets of the former progress record, and
    its batch 0 takes in the state together with the first commands, committed by Spark as one.
 """
 
 import logging
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum, auto
 
 from verdict.adapters.sql.time_text import wall_clock
-from verdict.service.bootstrap import Runtime
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.skip_log import read_skips
 from verdict.streaming.event_log.skips import (
@@ -41,6 +41,7 @@ from verdict.streaming.exactly_once.log_identity import log_identity
 from verdict.streaming.exactly_once.query import Query, decider_query
 from verdict.streaming.exactly_once.read_progress import readable_progress
 from verdict.streaming.exactly_once.transactions import Transactions
+from verdict.streaming.queries.source import StreamContext
 from verdict.wire.headers import joined
 from verdict.wire.progress_record import ProgressRecord, ShardState
 from verdict.wire.records import encode
@@ -54,11 +55,14 @@ from verdict.write_side.decider.known_aggregates import (
 )
 from verdict.write_side.processor.stream import shard_keys
 from verdict.write_side.recovery.missing import answered_offsets, progress_from_responses
-from verdict.write_side.recovery.progress import RecoveredState, RecoveryCounts, Tell, progress_text
 from verdict.write_side.recovery.seeding import SeedWriter
+from verdict.write_side.recovery.tasks import RecoveryCounts
 from verdict.write_side.state.seed import stamp_of
 
 LOG = logging.getLogger("verdict.recovery")
+REPORT_S = 0.5
+
+Tell = Callable[[str], None]
 
 
 class RecoveryStep(StrEnum):
@@ -73,8 +77,38 @@ class RecoveryStep(StrEnum):
 OnRecoveryStep = Callable[[RecoveryStep], None]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveredState:
+    """What a recovery found, and what it made of it."""
+
+    generation: int
+    shards: int
+    events: int
+    aggregates: int
+    remembered: int
+    seconds: float
+    quarantined: int = 0
+    lifted: int = 0
+
+    def facts(self) -> dict[str, int | float]:
+        """Return all of it for programs."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        quarantines = ""
+        if self.quarantined or self.lifted:
+            quarantines = (
+                f"{self.quarantined:,} quarantined and {self.lifted:,} quarantines lifted, "
+            )
+        return (
+            f"generation {self.generation} with {self.shards} shards: {self.events:,} events of "
+            f"{self.aggregates:,} aggregates, {self.remembered:,} remembered command ids, "
+            f"{quarantines}in {self.seconds:.1f} s"
+        )
+
+
 def recover(
-    ground: Runtime,
+    ground: StreamContext,
     settings: Settings,
     shards: int | None = None,
     tell: Tell = ignore_step,
@@ -101,14 +135,13 @@ def recover(
     try:
         progress, transactions = _claimed(ground, settings, query, transactions)
         on_step(RecoveryStep.FENCED)
-        plan, decisions = _decided(ground, settings, progress, wish)
+        plan, decisions = _skips(ground, settings, progress, wish)
         new = genesis(query, progress, query.of_inputs(plan.offsets), shards or progress.shards)
         new = log_identity(new, query, ground.kafka)
         recovered, made = _seeded(ground, settings, new, (decisions, wish), (tell, on_step))
         new = replace(new, shard_states=_seeded_states(ground, settings, new))
         # with the progress record, as until then the decider goes on with the former state
-        made = [*plan.decisions, *made]
-        beside = [*_letters(ground, settings, plan), *_on_record(settings, made)]
+        beside = _records(ground, settings, plan, made)
         transactions = write_progress(transactions, query, ground.kafka, new, beside=beside)
         on_step(RecoveryStep.COMMITTED)
     finally:
@@ -116,23 +149,18 @@ def recover(
     return replace(recovered, seconds=time.monotonic() - began)
 
 
-def recover_outdated(ground: Runtime, settings: Settings, tell: Tell) -> None:
-    """Rebuild the state if it is not, or not in the form, that of the application's aggregates.
-
-    Raises:
-        VerdictError: As `recover` does.
-    """
+def recover_outdated(ground: StreamContext, settings: Settings, tell: Tell) -> None:
+    """Rebuild the state if it is not, or not in the form, that of the application's aggregates."""
     if why := _why_outdated(ground, settings):
         LOG.warning("%s: recovering", why)
         LOG.warning("recovered %s", recover(ground, settings, tell=tell))
 
 
-def _why_outdated(ground: Runtime, settings: Settings) -> str | None:
+def _why_outdated(ground: StreamContext, settings: Settings) -> str | None:
     progress, topics = ground.progress, settings.topics
     known = set[str]() if progress is None else decided_aggregates(progress, topics)
-    if outdated := generation_of(settings.durable_dir, progress).outdated(
-        settings.application, known
-    ):
+    generation = generation_of(settings.durable_dir, progress)
+    if outdated := generation.outdated(settings.application, known):
         return f"the rules store {', '.join(outdated)} in another format, or it is not stored"
     if progress is None:
         return None
@@ -144,46 +172,31 @@ def _why_outdated(ground: Runtime, settings: Settings) -> str | None:
 
 
 def _claimed(
-    ground: Runtime, settings: Settings, query: Query, transactions: Transactions
+    ground: StreamContext, settings: Settings, query: Query, transactions: Transactions
 ) -> tuple[ProgressRecord, Transactions]:
     """Return the progress to go on from, after whoever decided can read that it must stop."""
     progress = readable_progress(ground.kafka, query, wait=True)
     if progress is None:
         lost = progress_from_responses(ground, query, settings.topics, settings.durable_dir)
         return lost, transactions
-    require_known_aggregates(
-        progress, settings.topics
-    )  # a later one than that from before the start
+    require_known_aggregates(progress, settings.topics)  # it may be newer than that of the start
     progress = log_identity(progress, query, ground.kafka)
     claim = replace(progress, owner=f"`verdict recover` {new_owner()}")
     transactions = write_progress(transactions, query, ground.kafka, claim)
-    return _knowing(progress, ground, settings, query), transactions
+    if unknown := [topic for topic in query.inputs if topic not in progress.offsets]:
+        answered = answered_offsets(ground, settings.topics, unknown)
+        progress = replace(progress, offsets=progress.offsets | answered)
+    return progress, transactions
 
 
-def _knowing(
-    progress: ProgressRecord, ground: Runtime, settings: Settings, query: Query
-) -> ProgressRecord:
-    """Return a progress that also tells of inputs that it does not know, by what was answered."""
-    unknown = [topic for topic in query.inputs if topic not in progress.offsets]
-    if not unknown:
-        return progress
-    return replace(
-        progress, offsets=progress.offsets | answered_offsets(ground, settings.topics, unknown)
-    )
-
-
-def _decided(
-    ground: Runtime, settings: Settings, progress: ProgressRecord, wish: SkipRequest
+def _skips(
+    ground: StreamContext, settings: Settings, progress: ProgressRecord, wish: SkipRequest
 ) -> tuple[SkipPlan, list[SkipRecord]]:
-    """Return what is to be done, and all that was ever decided, or is with this run.
-
-    Raises:
-        VerdictError: What is asked for cannot be skipped, or Kafka dropped undecided commands.
-    """
+    """Return what this run skips, and all decisions so far with those of this run."""
     topics, kafka = settings.topics, ground.kafka
     names = topics.application.aggregate_types
     folded = [*map(topics.events, names), *map(topics.responses, names)]
-    # no recovery needs these: the reactions pass over what others sent, the audit what is rejected
+    # no recovery needs these: the policies skip what others sent, the audit what is rejected
     others = [*topics.inbound, topics.retry, *map(topics.rejected, names)]
     log = read_log(kafka, topics.every_commands(), [*folded, *others])
     before = read_skips(kafka.settings, topics)
@@ -194,19 +207,20 @@ def _decided(
     return plan, [*before, *plan.decisions]
 
 
-def _letters(ground: Runtime, settings: Settings, plan: SkipPlan) -> Iterator[OutputRecord]:
+def _records(
+    ground: StreamContext, settings: Settings, plan: SkipPlan, made: list[SkipRecord]
+) -> Iterator[OutputRecord]:
+    """Yield what goes on record: dead letters of skipped commands, and decisions."""
+    topics = settings.topics
     for one in dead_letters_of(ground.kafka, plan, settings.max_command_bytes):
         value, headers = encode(one.letter), joined(one.headers)
-        yield OutputRecord(settings.topics.dead_letters, one.letter.key, value, headers)
-
-
-def _on_record(settings: Settings, decisions: Iterable[SkipRecord]) -> Iterator[OutputRecord]:
-    for one in decisions:
-        yield OutputRecord(settings.topics.skips, str(one.source).encode(), encode(one))
+        yield OutputRecord(topics.dead_letters, one.letter.key, value, headers)
+    for decision in (*plan.decisions, *made):
+        yield OutputRecord(topics.skips, str(decision.source).encode(), encode(decision))
 
 
 def _seeded(
-    ground: Runtime,
+    ground: StreamContext,
     settings: Settings,
     new: ProgressRecord,
     asked: tuple[list[SkipRecord], SkipRequest],
@@ -217,9 +231,9 @@ def _seeded(
     generation = Generation(settings.durable_dir, new.generation)
     generation.clear()
     counts = RecoveryCounts(ground.spark.sparkContext)
-    seeding = SeedWriter(ground, settings, new, counts)
-    with progress_text(tell, "recovering", counts):
-        seeded = seeding.write(*asked)
+    writer = SeedWriter(ground, settings, new, counts)
+    with _reporting(tell, counts):
+        seeded = writer.write(*asked)
     on_step(RecoveryStep.FOLDED)
     generation.complete(
         settings.application, aggregates=seeded.aggregates, remembered=seeded.remembered
@@ -239,8 +253,30 @@ def _seeded(
     return recovered, seeded.decisions
 
 
-def _seeded_states(ground: Runtime, settings: Settings, new: ProgressRecord) -> list[ShardState]:
-    """Return where each shard will stand once it has taken in its seed, read back from the disk."""
+def _seeded_states(
+    ground: StreamContext, settings: Settings, new: ProgressRecord
+) -> list[ShardState]:
+    """Return the state of each shard once it has taken in its seed, read back from the disk."""
     seeds = Generation(settings.durable_dir, new.generation).seeds(FRESH)
     keys = shard_keys(ground.spark, new.shards)
     return [ShardState(*stamp_of(file for key, file in seeds if key == one)) for one in keys]
+
+
+@contextmanager
+def _reporting(tell: Tell, counts: RecoveryCounts) -> Iterator[None]:
+    """Report again and again how far the recovery is, and how long it has taken."""
+    done, began = threading.Event(), time.monotonic()
+
+    def report() -> None:
+        while True:
+            tell(f"recovering: {counts}, {time.monotonic() - began:.0f} s")
+            if done.wait(REPORT_S):
+                return
+
+    reporter = threading.Thread(target=report, daemon=True)
+    reporter.start()
+    try:
+        yield
+    finally:
+        done.set()
+        reporter.join()

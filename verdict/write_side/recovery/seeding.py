@@ -1,16 +1,20 @@
-"""From topics to a seed: what Kafka has; if histories are damaged, also all that the archive has.
+"""From topics to a seed: what Kafka has, and if histories are damaged, all that the archive has.
 
-Compaction takes events out of the middle, which shows only when histories are folded; so the whole
-archive is read only then. Who is still damaged is quarantined, if an operator said so.
+Compaction takes events out of the middle, which shows only when histories are folded. So the whole
+archive is read only then. What is still damaged is quarantined, if an operator said so. The hash of
+each archived row is checked, and the fold checks the chain, so the archive of another log is found.
 """
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 
+from verdict.adapters.sql.readers.reader import open_reader
 from verdict.errors import UnreachableError, VerdictError
 from verdict.settings.settings import Settings
+from verdict.streaming.event_log.archive import Archive
+from verdict.streaming.event_log.record import write_parquet
 from verdict.streaming.event_log.skip_log import skipped_ranges
 from verdict.streaming.event_log.skips import SkipRequest
 from verdict.streaming.queries.source import StreamContext
@@ -19,12 +23,10 @@ from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.skip_record import Kind, SkipRecord, active_quarantines
 from verdict.write_side.decider.generation import Generation
 from verdict.write_side.decider.running import limits_of
-from verdict.write_side.recovery.archived import require_archived, write_archived
-from verdict.write_side.recovery.bounds import bounds_of
-from verdict.write_side.recovery.folding import HistoryFold, SeededState
+from verdict.write_side.recovery.folding import HistoryFold, SeededState, bounds_of
 from verdict.write_side.recovery.missing import unanswered
 from verdict.write_side.recovery.outcomes import Unanswered
-from verdict.write_side.recovery.progress import RecoveryCounts
+from verdict.write_side.recovery.tasks import RecoveryCounts
 
 LOG = logging.getLogger("verdict.recovery")
 NAMED = 12  # aggregates in a message
@@ -46,7 +48,11 @@ class DamagedHistoriesError(VerdictError):
     """The events of aggregates are missing, altered or cannot be folded."""
 
     def __init__(self, damaged: Sequence[SkipRecord], without_archive: str = "") -> None:
-        shown = "; ".join(_in_words(one) for one in damaged[:NAMED])
+        shown = "; ".join(
+            f"{one.aggregate} (at {one.source}): {one.aggregate.error}"
+            for one in damaged[:NAMED]
+            if one.aggregate is not None
+        )
         more = f"; and {len(damaged) - NAMED} more" if len(damaged) > NAMED else ""
         archive = f" (without the archive: {without_archive})" if without_archive else ""
         super().__init__(
@@ -59,14 +65,7 @@ class DamagedHistoriesError(VerdictError):
 
 
 class SeedWriter:
-    """Writes the state with which a generation begins; what is read ends where it is made.
-
-    Args:
-        ground: Reads Kafka.
-        settings: Of the deployment.
-        new: The progress record of the generation.
-        counts: Take in how far the workers have come.
-    """
+    """Writes the state with which a generation begins, from what Kafka has when it is made."""
 
     def __init__(
         self, ground: StreamContext, settings: Settings, new: ProgressRecord, counts: RecoveryCounts
@@ -89,16 +88,15 @@ class SeedWriter:
             UnusableRecordsError: A record belongs to no history; names the first.
             DamagedHistoriesError: Histories are damaged, and nobody said to go on without them.
             VerdictError: Nobody can tell which histories are damaged.
-            UnreachableError: Kafka does not answer.
         """
         dropped = {place: OffsetRange(0, kept.start) for place, kept in self._events.items()}
-        if self._has_dropped_responses:
-            require_archived(self._settings, dropped)
+        if any(kept.start for place, kept in self._bounds.items() if place not in self._events):
+            _require_archived(self._settings, dropped)
         seeded = self._folded(decisions, dropped)
         quarantines = active_quarantines(decisions)
-        if quarantines or _damaged(seeded):
+        if quarantines or any(one.kind is Kind.QUARANTINED for one in seeded.decisions):
             LOG.warning("histories are damaged: folding again, with all that the archive has")
-            self._counts.begin_anew()
+            self._counts.reset()
             whole = {place: OffsetRange(0, kept.end) for place, kept in self._events.items()}
             lacking = unanswered(self._ground, self._settings.topics, self._new.offsets)
             seeded = self._folded(decisions, whole, lacking)
@@ -109,16 +107,12 @@ class SeedWriter:
             LOG.warning("%s %s", one.kind.lower(), one.aggregate)
         return seeded._replace(decisions=made)
 
-    @property
-    def _has_dropped_responses(self) -> bool:
-        return any(kept.start for place, kept in self._bounds.items() if place not in self._events)
-
     def _completed(
         self, made: SkipRecord, decisions: Sequence[SkipRecord], wish: SkipRequest
     ) -> SkipRecord:
         """Return a decision with the operator who makes it; without one if there is none.
 
-        Who skipped an event has quarantined its aggregate. Nobody needs to lift a quarantine.
+        A skip of an event quarantines its aggregate. A quarantine is lifted without an operator.
         """
         assert made.aggregate is not None
         if made.kind is Kind.LIFTED:
@@ -126,7 +120,7 @@ class SeedWriter:
                 made, operator=wish.operator or "verdict", reason=BY_ITSELF, decided_at=wish.at
             )
         known = active_quarantines(decisions).get(made.aggregate.key)
-        skips = (one for one in decisions if skipped_ranges([one]).holds(*_place(made)))
+        skips = (one for one in decisions if skipped_ranges([one]).holds(*astuple(made.source)))
         if wish.quarantine:
             return replace(made, operator=wish.operator, reason=wish.reason, decided_at=wish.at)
         if by := known or next(skips, None):
@@ -137,45 +131,61 @@ class SeedWriter:
         self, decisions: Sequence[SkipRecord], archived: Spans, lacking: Unanswered | None = None
     ) -> SeededState:
         file = self._generation.folder / "archived.parquet"
-        folding = HistoryFold(
-            self._ground,
-            self._settings.topics,
-            limits_of(self._settings),
-            self._counts.taken,
-            self._new.offsets,
-            skipped_ranges(decisions),
+        fold = HistoryFold(
+            ground=self._ground,
+            topics=self._settings.topics,
+            limits=limits_of(self._settings),
+            taken=self._counts.taken,
+            decided=self._new.offsets,
+            skipped=skipped_ranges(decisions),
+            bounds=self._bounds,
         )
         shards, folder = self._new.shards, self._generation.seed
+        quarantines = active_quarantines(decisions)
         try:
-            laid = self._laid(archived, file)
-            seeded = folding.write(
-                self._bounds, shards, folder, active_quarantines(decisions), laid, lacking
-            )
+            has_archive = self._write_archived(archived, file)
+            seeded = fold.write(shards, folder, quarantines, file if has_archive else None, lacking)
         finally:
             file.unlink(missing_ok=True)
         if seeded.faults[0]:
             raise UnusableRecordsError(*seeded.faults)
         return seeded
 
-    def _laid(self, spans: Spans, file: Path) -> Path | None:
+    def _write_archived(self, spans: Spans, file: Path) -> bool:
+        """Write the archived events in `spans` into `file`; False: there are none."""
+        if not any(span.end > span.start for span in spans.values()):
+            return False
         try:
-            return write_archived(self._settings, spans, file)
+            with open_reader(self._settings) as reader:
+                archive = Archive(reader)
+                rows = (
+                    row
+                    for place, span in spans.items()
+                    for row in archive.rows(*place, span.start, span.end)
+                )
+                write_parquet((row.record() for row in rows), file)
         except UnreachableError as error:
             LOG.warning("there is no archive: %s", error)
             self._without_archive = str(error)
-            return None
+            return False
+        return True
 
 
-def _damaged(seeded: SeededState) -> bool:
-    return any(one.kind is Kind.QUARANTINED for one in seeded.decisions)
+def _require_archived(settings: Settings, dropped: Spans) -> None:
+    """Return if the archive has all events in these spans, which Kafka has dropped.
 
-
-def _place(decision: SkipRecord) -> tuple[str, int, int]:
-    source = decision.source
-    return source.topic, source.partition, source.offset
-
-
-def _in_words(decision: SkipRecord) -> str:
-    of = decision.aggregate
-    assert of is not None
-    return f"{of} (at {decision.source}): {of.error}"
+    Otherwise nothing says whose events are missing, as Kafka has dropped responses, too, and an
+    aggregate might begin again at version 0.
+    """
+    needed = {place: span.end for place, span in dropped.items() if span.end > span.start}
+    if not needed:
+        return
+    with open_reader(settings) as reader:
+        reached = Archive(reader).standing().reached
+    if lacking := [f"{p} up to {end}" for p, end in needed.items() if reached.get(p, 0) < end]:
+        raise VerdictError(
+            f"Kafka dropped events that the archive does not have ({', '.join(lacking)}), and "
+            "responses, which would tell to whom they belong. The state was not changed: bring "
+            "back the topics of events or of responses from a backup, or name the database that "
+            "has archived the events with --database-url"
+        )

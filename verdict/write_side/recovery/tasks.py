@@ -1,14 +1,14 @@
-"""What a recovery does on the executors: the fold between two streams of Arrow batches."""
+"""The executors' part of a recovery: the fold between two streams of Arrow batches."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import pyarrow as pa
-from pyspark import Accumulator
+from pyspark import Accumulator, SparkContext
 
 from verdict.model.application import Application
 from verdict.wire.records import encode
-from verdict.write_side.recovery.histories import EVENT, RESPONSE, Folded, Stored, fold_histories
+from verdict.write_side.recovery.histories import EVENT, RESPONSE, Stored, fold_histories
 from verdict.write_side.recovery.outcomes import Memory
 from verdict.write_side.state.shard_state import FOR_EVER
 
@@ -40,26 +40,37 @@ class Taken(NamedTuple):
     responses: Count
 
 
+class RecoveryCounts:
+    """How far the workers have come; they add to it whenever a task ends."""
+
+    def __init__(self, context: SparkContext) -> None:
+        self.taken = Taken(*(context.accumulator(0) for _ in Taken._fields))
+
+    def reset(self) -> None:
+        """Begin to count again."""
+        for count in self.taken:
+            count.value = 0
+
+    def __str__(self) -> str:
+        events, aggregates, responses = (count.value for count in self.taken)
+        return f"{events:,} events of {aggregates:,} aggregates, {responses:,} responses read"
+
+
 def folded(
     application: Application, memory: Memory, taken: Taken, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Fold the records of one task, holding a batch of them at a time."""
     gathered: list[tuple[object, ...]] = []
     for one in fold_histories(application, _records(batches, taken), memory):
-        gathered.append(row_of(one))
+        of, key, entry, offset, fault, decision = one
+        value, keep_ms = entry or (None, None)
+        gathered.append((of, key, value, keep_ms, offset, fault, decision and encode(decision)))
         if one.entry is not None and one.entry.keep_ms == FOR_EVER:
             taken.aggregates.add(1)
         if len(gathered) == ROWS:
             yield _batch(gathered)
             gathered = []
     yield _batch(gathered)
-
-
-def row_of(folded: Folded) -> tuple[object, ...]:
-    """Return the row of `FOLDED_SCHEMA`."""
-    of, key, entry, offset, fault, decision = folded
-    value, keep_ms = entry or (None, None)
-    return of, key, value, keep_ms, offset, fault, decision and encode(decision)
 
 
 def _records(batches: Iterable[pa.RecordBatch], taken: Taken) -> Iterator[Stored]:

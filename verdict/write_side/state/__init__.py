@@ -1,1 +1,1 @@
-"""The state of a shard: a log in Spark's store, with a copy in LMDB."""
+"""The state of a shard: a log and pages in Spark's state store, and a local copy for reads."""

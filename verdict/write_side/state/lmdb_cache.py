@@ -1,11 +1,11 @@
 """A shard's entries on the local disk: an LMDB file that follows the committed log.
 
 It is a cache. It may be lost, old, ahead, or of another history, and any process of this host may
-use it: it is trusted only when its stamp (sequence number and digest) lies on the committed log,
-and it is advanced by committed log entries alone.
+use it. It is trusted only if its stamp (sequence number and digest) is on the committed log, and
+only committed log entries advance it.
 
-Beside it lies the entry that was appended last, committed or not. Its digest tells which, and then
-nobody has to ask Spark for it, whose JVM answers with a text of all its bytes.
+The entry that was appended last, committed or not, is kept in a file next to it. Its digest says
+which it is. So Spark need not be asked for it, whose JVM answers with a text of all its bytes.
 """
 
 import os
@@ -23,8 +23,8 @@ from typing import cast
 import lmdb
 import psutil
 
+from verdict.streaming.exactly_once.state_moves import Stamp
 from verdict.write_side.state.entries import Kept, KeyHash, unpack
-from verdict.write_side.state.shard_state import Stamp
 
 APPENDED = "appended"
 STAMP = b"stamp"
@@ -38,10 +38,8 @@ LOAD_BYTES = 256 * 1024  # of a rebuild's transaction, which holds 4 KiB for eve
 class LmdbCache:
     """The local copy of one shard.
 
-    Args:
-        folder: Where copies lie; they are made under the name of this boot of the machine, because
-            nothing is flushed, and what a power failure left behind must never be opened.
-        shard: Its number.
+    Copies are made under the name of this boot of the machine: nothing is flushed, and what a power
+    failure left must never be opened.
     """
 
     def __init__(self, folder: Path, shard: int) -> None:
@@ -51,10 +49,7 @@ class LmdbCache:
         self._reading: lmdb.Transaction | None = None
 
     def begin(self) -> Stamp | None:
-        """Start to read; return where this copy stands, None for nowhere.
-
-        The stamp belongs to what is read from now on, whatever another process does meanwhile.
-        """
+        """Start to read; return the stamp of what is read from now on, None for an empty copy."""
         self.end()
         self._reading = self._env.begin(db=self._entries)
         stamp = self._reading.get(STAMP, db=self._about)
@@ -85,7 +80,7 @@ class LmdbCache:
                 yield from some
 
     def advance(self, blob: bytes, stamp: Stamp, expected: Stamp) -> bool:
-        """Apply one log entry, if the copy still stands where the caller saw it."""
+        """Apply one log entry, if the copy still has the stamp that the caller saw."""
         self.end()
         with self._env.begin(write=True) as writing:
             found = writing.get(STAMP, db=self._about)
@@ -95,15 +90,15 @@ class LmdbCache:
             writing.put(STAMP, STAMP_LAYOUT.pack(*stamp), db=self._about)
         return True
 
-    def lay_beside(self, entry: bytes) -> None:
-        """Keep the log entry that the batch under way appends, in place of the one before."""
+    def save_last_entry(self, entry: bytes) -> None:
+        """Keep the log entry that this batch appends, instead of the former one."""
         part = self._appended.with_name(f"{APPENDED}.{os.getpid()}")
         with suppress(OSError):  # the folder may be lost at any time
             part.write_bytes(entry)
             part.replace(self._appended)
 
-    def beside(self) -> bytes | None:
-        """Return the log entry that some batch appended last, None if none is kept."""
+    def last_entry(self) -> bytes | None:
+        """Return the log entry that a batch appended last, None if none is kept."""
         try:
             return self._appended.read_bytes()
         except OSError:
@@ -112,8 +107,8 @@ class LmdbCache:
     def rebuild(self, blobs: Iterable[bytes], stamp: Stamp) -> None:
         """Replace everything by pages and then log entries, in their order.
 
-        There is no stamp until it is complete, so an interrupted rebuild is never trusted. When
-        another process begins a rebuild too, the earlier one gives up.
+        There is no stamp until it is complete, so an interrupted rebuild is never trusted. If
+        another process begins a rebuild, too, the earlier one gives up.
         """
         self.end()
         ticket = f"{os.getpid()} {time.monotonic_ns()}".encode()

@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from struct import Struct
 
+from verdict.streaming.exactly_once.state_moves import NO_DIGEST
 from verdict.write_side.state.entries import HASH_BYTES
 
 LAYOUT = Struct(">qqqqBBqqqq32sq")
-LAYOUT_WITHOUT_SEEN = Struct(">qqqqBBqqqq32s")  # as it was written before `seen` was known
 PAGE_BYTES = 256 * 1024  # mean size at which a round of folding also splits every page ...
 SPLIT_TO = 4  # ... into pages of at most a quarter, as a growing state triples in a round
 CREDIT_PER_BATCH = 4096  # so that a round ends, and the log is cut, under tiny batches too
@@ -16,8 +16,6 @@ DROPS_PER_BATCH = 64  # a long log is cut little by little, never in one batch
 # What passes between two batches counts so far: a quiet night does, a clock that leaps by years
 # costs no more of the memory than this.
 LONGEST_STEP_MS = 12 * 60 * 60 * 1000
-
-NO_DIGEST = bytes(32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +57,7 @@ class LogHead:
     @classmethod
     def decode(cls, stored: bytes) -> "LogHead":
         """Return the head in `stored`."""
-        known = len(stored) == LAYOUT.size
-        return cls(*(LAYOUT if known else LAYOUT_WITHOUT_SEEN).unpack(stored))
+        return cls(*LAYOUT.unpack(stored))
 
     def encode(self) -> bytes:
         """Return the head as it is stored."""

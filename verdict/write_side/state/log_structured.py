@@ -13,11 +13,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from verdict.streaming.exactly_once.state_moves import Stamp
 from verdict.write_side.state.entries import Kept, KeyHash, expired, kept, key_hash, pack, value_of
 from verdict.write_side.state.lmdb_cache import LmdbCache
 from verdict.write_side.state.log_head import CREDIT_PER_BATCH, DROPS_PER_BATCH, LogHead, chained
-from verdict.write_side.state.shard_state import Stamp, StateEntry
-from verdict.write_side.state.stored import StoredState
+from verdict.write_side.state.shard_state import StateEntry
+
+# One state variable for all parts: to initialise one costs Spark's JVM about 8 ms in every task,
+# which is more than all other requests of a small batch together.
+KEY = "part string, number bigint"
+VALUE = "previous binary, content binary"
+HEAD = ("head", 0)
 
 
 class DamagedStateError(RuntimeError):
@@ -30,12 +36,7 @@ class DamagedStateError(RuntimeError):
 
 
 class LogStructuredState:
-    """The state of one shard as log, pages and head.
-
-    Args:
-        handle: Spark's, of the operator.
-        folder: Local folder for the copies that serve reads; may be lost at any time.
-    """
+    """The state of one shard as log, pages and head."""
 
     def __init__(self, handle: Any, folder: Path) -> None:
         self._stored = StoredState(handle)
@@ -73,7 +74,7 @@ class LogStructuredState:
         entry = pack(entries.items(), gone)
         appended = self._head.appended(entry)
         self._stored.append(appended.seq, self._head.digest, entry)
-        self._copy.lay_beside(entry)
+        self._copy.save_last_entry(entry)
         self._head = self._dropped(appended)
         self._stored.set_head(self._head)
         self._copy.end()
@@ -85,25 +86,22 @@ class LogStructuredState:
         return found
 
     def _continued(self, stamp: Stamp) -> bool:
-        """Advance a copy by the entry beside it; return False if that is not all that it lacks."""
+        """Advance a copy by the entry next to it; return False if it lacks more than that."""
         seq, digest = stamp
-        entry = self._copy.beside() if seq + 1 == self._head.seq else None
+        entry = self._copy.last_entry() if seq + 1 == self._head.seq else None
         if entry is None or chained(digest, entry) != self._head.digest:
             return False
         self._copy.advance(entry, self.stamp(), expected=stamp)
         return True  # else another process has moved it: look again
 
     def _followed(self, stamp: Stamp) -> bool:
-        """Advance a copy that lies on the log; return False when it does not.
-
-        One log entry at a time, for memory's sake: the log may be as large as the state.
-        """
+        """Advance a copy that is on the log, an entry at a time; return False if it is not."""
         seq, digest = stamp
         if not self._head.oldest - 1 <= seq < self._head.seq:
             return False
         for previous, entry in self._logged(seq + 1):
             if previous != digest:
-                return False  # a copy of another history, from before a recovery for example
+                return False  # a copy of another history, as from before a recovery
             seq, digest = seq + 1, chained(previous, entry)
             following = (seq, digest)
             if not self._copy.advance(entry, following, expected=stamp):
@@ -112,7 +110,7 @@ class LogStructuredState:
         return True
 
     def _everything(self) -> Iterator[bytes]:
-        """Yield all pages, then all log entries; a page at a time, for memory's sake."""
+        """Yield all pages, then all log entries, one at a time."""
         for number in self._head.written_pages():
             page = self._stored.page(number)
             if page is not None:
@@ -121,11 +119,7 @@ class LogStructuredState:
             yield entry
 
     def _logged(self, first: int) -> Iterator[tuple[bytes, bytes]]:
-        """Yield (digest before it, entry) from `first` to the head, and check that they chain.
-
-        Raises:
-            DamagedStateError: An entry is missing or altered.
-        """
+        """Yield (digest before it, entry) from `first` to the head, and check that they chain."""
         digest = None
         for seq in range(first, self._head.seq + 1):
             found = self._stored.entry(seq)
@@ -188,3 +182,51 @@ class LogStructuredState:
         for seq in range(head.oldest, end):
             self._stored.drop(seq)
         return replace(head, oldest=max(head.oldest, end))
+
+
+class StoredState:
+    """Head, log and pages of one shard, as they were committed and as this batch changes them."""
+
+    def __init__(self, handle: Any) -> None:
+        self._parts = handle.getMapState("shard", KEY, VALUE)
+
+    def head(self) -> LogHead:
+        """Return the head; that of an empty state is new."""
+        found = self._content(HEAD)
+        return LogHead() if found is None else LogHead.decode(found)
+
+    def set_head(self, head: LogHead) -> None:
+        """Replace the head."""
+        self._put(HEAD, head.encode())
+
+    def entry(self, seq: int) -> tuple[bytes, bytes] | None:
+        """Return the digest before a log entry, and the entry."""
+        found = self._parts.getValue(("log", seq))
+        return None if found is None else (bytes(found[0]), bytes(found[1]))
+
+    def append(self, seq: int, previous: bytes, entry: bytes) -> None:
+        """Write a log entry behind the digest of those before it."""
+        self._put(("log", seq), entry, previous)
+
+    def drop(self, seq: int) -> None:
+        """Remove a log entry."""
+        self._parts.removeKey(("log", seq))
+
+    def page(self, number: int) -> bytes | None:
+        """Return a page."""
+        return self._content(("page", number))
+
+    def set_page(self, number: int, packed: bytes) -> None:
+        """Write or replace a page."""
+        self._put(("page", number), packed)
+
+    def drop_page(self, number: int) -> None:
+        """Remove a page."""
+        self._parts.removeKey(("page", number))
+
+    def _content(self, key: tuple[str, int]) -> bytes | None:
+        found = self._parts.getValue(key)
+        return None if found is None else bytes(found[1])
+
+    def _put(self, key: tuple[str, int], content: bytes, previous: bytes = b"") -> None:
+        self._parts.updateValue(key, (previous, content))

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 import pyarrow.parquet as pq
 
 from verdict.adapters.storage.folders import located
+from verdict.streaming.exactly_once.state_moves import Stamp
 from verdict.write_side.state.entries import kept, key_hash, pack
 from verdict.write_side.state.log_head import LogHead
-from verdict.write_side.state.shard_state import Stamp, StateEntry
+from verdict.write_side.state.shard_state import StateEntry
 
 SEED_SCHEMA = "key binary, entry binary, keep_ms bigint"
 SEEDS_SCHEMA = "shard int, file string"

@@ -1,12 +1,12 @@
-"""What one shard remembers between batches: snapshots, and the outcomes of command ids."""
+"""What a shard remembers between batches: snapshots, and outcomes by command id."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
+
+from verdict.streaming.exactly_once.state_moves import Stamp
 
 SEPARATOR = b"\0"  # no id may hold it
 FOR_EVER = 0
-
-Stamp = tuple[int, bytes]
 
 
 class StateEntry(NamedTuple):
@@ -23,7 +23,7 @@ class ShardStore(Protocol):
         """Begin a batch of `shard` with everything that committed batches wrote."""
 
     def stamp(self) -> Stamp | None:
-        """Return (number of commits, digest of all they wrote); None: it keeps no such account."""
+        """Return (number of commits, digest of all they wrote); None: it does not count."""
 
     def get(self, key: bytes) -> bytes | None:
         """Return the value as of the last committed batch, None if there is none.
@@ -38,35 +38,8 @@ class ShardStore(Protocol):
         """
 
 
-class MapShardState:
-    """The plain way: one Spark state request for every entry that is read or written.
-
-    Slow, it forgets nothing, and it is obviously right: the reference for the faster way.
-    """
-
-    def __init__(self, handle: Any) -> None:
-        self._entries = handle.getMapState("entries", "key binary", "entry binary")
-
-    def open(self, shard: int) -> None:
-        """Nothing to prepare: Spark has opened the state of this shard."""
-
-    def stamp(self) -> Stamp | None:
-        """Return None: nobody counted."""
-        return None
-
-    def get(self, key: bytes) -> bytes | None:
-        """Ask Spark's state store for one entry."""
-        found = self._entries.getValue((key,))
-        return None if found is None else bytes(found[0])
-
-    def commit(self, changed: Mapping[bytes, StateEntry], now: int) -> None:
-        """Write entry by entry into Spark's state store."""
-        for key, entry in changed.items():
-            self._entries.updateValue((key,), (entry.value,))
-
-
 class DictState:
-    """A shard's state in memory, which forgets nothing; for one batch after the other."""
+    """A shard's state in memory, which forgets nothing."""
 
     def __init__(self) -> None:
         self.entries: dict[bytes, StateEntry] = {}
@@ -75,11 +48,11 @@ class DictState:
         """Nothing to prepare."""
 
     def stamp(self) -> Stamp | None:
-        """Return None: nobody counted."""
+        """Return None."""
         return None
 
     def get(self, key: bytes) -> bytes | None:
-        """Look it up."""
+        """Return a value."""
         found = self.entries.get(key)
         return None if found is None else found.value
 
@@ -94,7 +67,7 @@ def snapshot_key(aggregate_type: str, aggregate_id: str) -> bytes:
 
 
 def named(key: bytes) -> tuple[str, str]:
-    """Return whose snapshot a key is of: aggregate type and id."""
+    """Return the aggregate type and id of a snapshot's key."""
     _, aggregate_type, aggregate_id = key.split(SEPARATOR, 2)
     return aggregate_type.decode(), aggregate_id.decode()
 

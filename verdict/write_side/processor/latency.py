@@ -1,30 +1,76 @@
 """How long commands waited for their answers: from Kafka's time of each to the commit of its batch.
 
-Kept in memory, from a sample of each batch; a service that starts begins anew. Two clocks are
-compared, the broker's and this one's, so what they differ by is in it.
+A worker samples when the commands of a batch arrived. The driver knows when they are answered, and
+keeps the times in memory. The clocks of broker and driver are compared, with their difference.
 """
 
+from array import array
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from threading import Lock
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from verdict.settings.discovery import Latency
-from verdict.write_side.processor.latency_sample import BatchArrival
+from verdict.wire.command_record import CommandRecord
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST = 128  # times of a shard and batch
 MINUTE_MS = 60_000
 HOURS = 3
 
 
+class BatchArrival(NamedTuple):
+    """How many commands arrived, and a sample of their times in epoch milliseconds."""
+
+    commands: int
+    millis: Sequence[int]
+
+
+class LatencySampler:
+    """Takes every command's time, then every second one's, and so on: never more than `MOST`."""
+
+    def __init__(self) -> None:
+        self._commands = 0
+        self._stride = 1
+        self._millis = array("q")
+
+    def watch(self, records: Iterable[CommandRecord]) -> Iterator[CommandRecord]:
+        """Yield the records."""
+        for number, record in enumerate(records):
+            if number % self._stride == 0:
+                self._take(record.timestamp)
+            self._commands = number + 1
+            yield record
+
+    def _take(self, millis: int) -> None:
+        if len(self._millis) == MOST:
+            self._millis = self._millis[::2]
+            self._stride *= 2
+        self._millis.append(millis)
+
+    def packed(self) -> bytes | None:
+        """Return all of it; None without a command."""
+        return array("q", [self._commands, *self._millis]).tobytes() if self._commands else None
+
+
+def arrivals_of(table: "pa.Table") -> Iterator[BatchArrival]:
+    """Yield the arrivals in a table of `DECIDED_SCHEMA`; both ends have one byte order."""
+    for packed in table["arrived"].drop_null().to_pylist():
+        commands, *millis = array("q", packed)
+        yield BatchArrival(commands, array("q", millis))
+
+
 class WaitedTimes(NamedTuple):
-    """For how many milliseconds a command waited, which stands for `weight` commands."""
+    """How long a command of the sample waited; it stands for `weight` commands."""
 
     millis: int
     weight: float
 
 
 class Latencies:
-    """Takes in what was published, on Spark's thread, and tells of it on another one's."""
+    """Takes in what was published on Spark's thread, and is read on another one."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -45,12 +91,12 @@ class Latencies:
                 self._recent.append((now, commands, waited))
 
     def of_last_minute(self, now: int) -> Latency | None:
-        """Return how long those waited that were answered in the last 60 s; None: nobody was."""
+        """Return the latency of the last 60 s; None: no command was answered."""
         with self._lock:
             return _summed(now, [one for one in self._recent if one[0] > now - MINUTE_MS])
 
     def minutes(self, now: int) -> tuple[Latency, ...]:
-        """Return the same of each whole minute of the last hours in which anybody was answered."""
+        """Return the latency of each whole minute of the last hours with answers."""
         with self._lock:
             self._close(now)
             return tuple(self._minutes)
