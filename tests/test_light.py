@@ -172,7 +172,7 @@ def test_a_verb_that_needs_a_service_says_what_to_install() -> None:
 
 @pytest.mark.process
 def test_a_page_says_what_to_install() -> None:
-    ran = run("from verdict.cli.main import main; sys.argv = ['verdict', 'page']; main()")
+    ran = run("from verdict.cli.main import main; sys.argv = ['verdict', 'serve']; main()")
 
     assert ran.returncode == 6
     assert "which is not installed: pip install 'verdict-cqrs[page]'\n" in ran.stderr

@@ -32,7 +32,7 @@ def test_what_users_are_shown_passes_a_strict_type_checker(tmp_path: Path) -> No
     names = [f"block_{number}.py" for number in range(len(shown))]
     for name, block in zip(names, shown, strict=True):
         (tmp_path / name).write_text(GIVEN + block)
-    assert any("Client(APPLICATION, " in block for block in shown)
+    assert any("Client(app, " in block for block in shown)
 
     checked = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--python-executable", sys.executable, *names],

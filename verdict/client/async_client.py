@@ -4,11 +4,11 @@ import asyncio
 from functools import cached_property, partial
 from typing import Unpack
 
-from verdict.client.connection import CommandInfo, Connection, Outgoing
+from verdict.client.connection import Connection, Outgoing
 from verdict.client.errors import NotDeliveredError
 from verdict.client.pending import Pending
 from verdict.model.command import Command
-from verdict.model.command_envelope import Expected
+from verdict.model.command_envelope import CommandInfo, Expected
 from verdict.wire.response import Response
 
 OUTCOME_S = 30.0

@@ -2,11 +2,11 @@
 
 from typing import Unpack
 
-from verdict.client.connection import CommandInfo, Connection, Outgoing
+from verdict.client.connection import Connection, Outgoing
 from verdict.client.errors import NotDeliveredError
 from verdict.client.pending import Pending
 from verdict.model.command import Command
-from verdict.model.command_envelope import Expected
+from verdict.model.command_envelope import CommandInfo, Expected
 
 FULL_S = 0.1
 

@@ -3,8 +3,7 @@
 import os
 import time
 from collections.abc import Mapping
-from datetime import datetime
-from typing import NamedTuple, TypedDict, Unpack
+from typing import NamedTuple, Unpack
 
 from uuid_utils import uuid7
 
@@ -16,35 +15,15 @@ from verdict.client.responses import Responses
 from verdict.model.application import Application
 from verdict.model.command import Command
 from verdict.model.command_envelope import (
-    CommandEnvelope,
+    CommandInfo,
     Expected,
     aggregate_id_rule,
     command_id_rule,
+    envelope_of,
 )
 from verdict.wire.catalog import catalog_of
 from verdict.wire.commands import encode_command
-from verdict.wire.topics import Topics
-
-COMMAND_BYTES = 64 * 1024
-
-Deadline = datetime | int  # with a time zone, or epoch milliseconds
-
-
-class CommandInfo(TypedDict, total=False):
-    """What may accompany a command.
-
-    A `command_id` (1 to 128 characters; default: a new UUIDv7) is decided once. The command is
-    rejected if it reaches Kafka after `deadline`. `correlation_id` (1 to 256 characters; default:
-    the command id) names the flow, `causation_id` the cause, `actor` the person or service behind
-    the command. `traceparent` is W3C trace context, which events copy.
-    """
-
-    command_id: str | None
-    deadline: Deadline | None
-    correlation_id: str | None
-    causation_id: str | None
-    actor: str | None
-    traceparent: str | None
+from verdict.wire.topics import COMMAND_BYTES, Topics
 
 
 class Outgoing(NamedTuple):
@@ -52,27 +31,6 @@ class Outgoing(NamedTuple):
 
     pending: Pending
     value: bytes
-
-
-def envelope_of(
-    aggregate_id: str, expected_version: Expected, issued_at: int, about: CommandInfo
-) -> CommandEnvelope:
-    """Return the envelope of a command, without its payload.
-
-    Raises:
-        ValidationError: A field does not fit.
-    """
-    command_id = about.get("command_id")
-    fields = {
-        **about,
-        "command_id": str(uuid7()) if command_id is None else command_id,
-        "aggregate_id": aggregate_id,
-        "expected_version": expected_version,
-        "deadline": _millis(about.get("deadline")),
-        "issued_at": issued_at,
-        "payload": {},
-    }
-    return CommandEnvelope.model_validate(fields)
 
 
 class Connection:
@@ -176,11 +134,3 @@ class Connection:
     def _require_open(self, pending: Pending) -> None:
         if self._closing:
             raise ValueError(f"{pending} was sent through a client that is closed")
-
-
-def _millis(moment: Deadline | None) -> int | None:
-    if not isinstance(moment, datetime):
-        return moment
-    if moment.tzinfo is None:
-        raise ValueError(f"deadline {moment} needs a time zone")
-    return round(moment.timestamp() * 1000)

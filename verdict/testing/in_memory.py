@@ -13,11 +13,10 @@ from typing import Unpack
 
 from verdict.adapters.sql.readers.selected import Parameters
 from verdict.adapters.sql.time_text import wall_clock
-from verdict.client.connection import COMMAND_BYTES, CommandInfo, envelope_of
 from verdict.client.errors import CommandTooLargeError
 from verdict.model.application import Application
 from verdict.model.command import Command
-from verdict.model.command_envelope import Expected
+from verdict.model.command_envelope import CommandInfo, Expected, envelope_of
 from verdict.model.source import Source
 from verdict.reactions.policies.query import reactions_added
 from verdict.read_side.catalog import projections
@@ -30,7 +29,7 @@ from verdict.wire.catalog import catalog_of
 from verdict.wire.commands import encode_command
 from verdict.wire.records import decode
 from verdict.wire.response import Response
-from verdict.wire.topics import Topics
+from verdict.wire.topics import COMMAND_BYTES, Topics
 from verdict.write_side.decide.handle import Limits
 
 

@@ -11,6 +11,7 @@ OUTPUT_BYTES = 4 * 2**20  # an output may carry a whole command and more: twice 
 # of a command, of its events, and of the value in a dead letter: an output may contain a command
 # twice, as a value and in a header, and needs room for the rest
 LARGEST_BYTES = 3 * 2**19
+COMMAND_BYTES = 64 * 1024  # the largest command, by default
 KEY_BYTES = 4 * 256  # the longest aggregate id in UTF-8
 COMMAND_TOPIC_BYTES = 1_000_000  # Kafka's default, which commands topics keep
 COMMAND_RETENTION = timedelta(days=30)
