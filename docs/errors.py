@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from verdict import errors
 from verdict.errors import VerdictError
+from verdict.http.application import FAILED, OTHER_ERROR
 from verdict.http.commands import STATUS, UNPROCESSABLE
-from verdict.http.failures import FAILED, MISASKED
 from verdict.model.reason import Reason
 
 ROOT = Path(__file__).parents[1]
@@ -71,7 +71,7 @@ def catalogue() -> Iterator[str]:
     yield from ("", "## Of verdict", "")
     yield "The message says what happened, to what, and what to do next. The words by which"
     yield "[operating](../operating.md) tells more of an error lead there. Exit code"
-    yield f"{VerdictError.exit_code} and HTTP {MISASKED}, unless it says otherwise."
+    yield f"{VerdictError.exit_code} and HTTP {OTHER_ERROR}, unless it says otherwise."
     yield from _entries(faults(VerdictError.__name__))
 
 

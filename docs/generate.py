@@ -14,10 +14,10 @@ from pydantic.fields import FieldInfo
 from compose.application import app
 from compose.settings import BusinessSettings
 from docs.errors import catalogue
-from verdict.cli.commands import VERBS, loaded
-from verdict.cli.connection import PANEL
+from verdict.cli.application import PANEL
 from verdict.cli.describe import type_of
 from verdict.cli.send import REJECTED
+from verdict.cli.verbs import VERBS, loaded
 from verdict.errors import EnvironmentIncompleteError, TimedOutError, UnreachableError, VerdictError
 from verdict.http.application import page_of
 from verdict.http.commands import ANSWERS

@@ -114,7 +114,7 @@ def test_who_reads_a_file_loads_nothing_that_writes_databases(tmp_path: Path) ->
 from pydantic import SecretStr
 from compose.application import app
 from verdict import load_settings
-from verdict.cli.commands import VERBS, loaded
+from verdict.cli.verbs import VERBS, loaded
 from verdict.adapters.sql.readers.reader import open_reader
 from verdict.operations.status.read_side import read_side_beside
 for verb in VERBS:
@@ -151,7 +151,7 @@ print(sorted({"pyspark", "pandas", "confluent_kafka"} & set(sys.modules)))
 @pytest.mark.process
 def test_verbs_that_ask_and_send_need_nothing_of_a_service() -> None:
     loading = f"""
-from verdict.cli.commands import VERBS, application_verbs, loaded
+from verdict.cli.verbs import VERBS, application_verbs, loaded
 verbs = {{verb.name: verb for verb in (*VERBS, *application_verbs())}}
 for name in {LIGHT_VERBS!r}: loaded(verbs[name])
 """

@@ -24,9 +24,9 @@ from compose.application import app
 from compose.settings import BusinessSettings
 from tests.documents import PAGES, README, ROOT, Document, Shell, commands, shape
 from tests.e2e.deployment import VERDICT, await_ready, stop
-from verdict.cli import blocked, dead_letters, projection
+from verdict.cli import projection, repair
 from verdict.cli.application import IN_A_CHECKOUT
-from verdict.cli.commands import VERBS
+from verdict.cli.verbs import VERBS
 from verdict.model.reason import Reason
 from verdict.wire.response import Response
 
@@ -53,9 +53,13 @@ LONGEST = {
 CODE_BEFORE = 60
 FOLLOWS_S = 60
 TOKEN = "a token of sixteen"
-SAID = ["starting Kafka and Spark", "stopping on SIGINT: the batch under way is finished first"]
+SAID = ["starting Kafka and Spark", "stopping on SIGINT: the current batch is finished first"]
 
-BELOW = (("projection", projection), ("blocked", blocked), ("dead-letters", dead_letters))
+BELOW = (
+    ("projection", projection.app),
+    ("blocked", repair.blocked),
+    ("dead-letters", repair.dead_letters),
+)
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path.name)
 
@@ -75,8 +79,8 @@ def test_every_verb_that_is_used_is_there(page: Document) -> None:
     verbs = {verb.name for verb in (*VERBS, *app.verbs)}
     below = {
         (name, command.name or command.callback.__name__)
-        for name, verb in BELOW
-        for command in verb.app.registered_commands
+        for name, verbs_below in BELOW
+        for command in verbs_below.registered_commands
         if command.callback is not None
     }
 

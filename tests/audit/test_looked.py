@@ -112,15 +112,15 @@ def test_what_could_not_be_looked_at_is_not_clean() -> None:
 
     assert summary(looked, 0)["clean"] is False
     assert [*unavailable_checks(looked)][1:] == [
-        "could not be looked at: outcome: gone", "not looked at: 2 places",
+        "could not be checked: outcome: gone", "not checked: 2 places",
     ]  # fmt: skip
-    with pytest.raises(VerdictError, match="as it was written, and 1 could not be looked at"):
+    with pytest.raises(VerdictError, match="as it was written, and 1 things could not be checked"):
         exit_code_of(looked, Counter())
     with pytest.raises(
-        VerdictError, match=r"3 findings: .* `verdict projection rebuild NAME` makes"
+        VerdictError, match=r"3 findings: .* `verdict projection rebuild NAME` builds"
     ):
         exit_code_of(looked, Counter({Check.CHAIN: 2, Check.PROJECTIONS: 1}))
-    with pytest.raises(VerdictError, match=r"1 findings: .* where the aggregate's `snapshot_for"):
+    with pytest.raises(VerdictError, match=r"1 findings: .* after the aggregate's `snapshot_for"):
         exit_code_of(looked, Counter({Check.STATE: 1}))
 
 
@@ -128,4 +128,4 @@ def test_what_is_passed_over_or_lies_elsewhere_is_clean() -> None:
     most = CheckResult(not_checked=["2 places"])
 
     assert summary(most, 0)["clean"] is True
-    assert exit_code_of(most, Counter()) == "all that was looked at is as it was written"
+    assert exit_code_of(most, Counter()) == "all that was checked is as it was written"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from verdict.cli.commands import VERBS
+from verdict.cli.verbs import VERBS
 
 # each verb in one process that can load no application, as the loading of modules takes long
 SCRIPT = """
@@ -61,7 +61,7 @@ def test_help_says_that_the_verbs_of_a_broken_application_are_not_listed(broken:
 @pytest.mark.process
 def test_who_needs_it_is_told_where_it_is_broken(broken: Path) -> None:
     calls = [
-        *(["describe"], ["up"], ["schemas", "write"], ["new", "read-model", "b"], ["s"]),
+        *(["describe"], ["up"], ["schemas", "write"], ["new", "projection", "b"], ["s"]),
         *(["acls"], ["topics", "check"], ["status"], ["sql"], ["config", "show"]),
     ]
     said = told(broken, *calls)

@@ -3,11 +3,8 @@
 import pytest
 
 from schemas.position import PositionAdjusted
-from tests.application import APPLICATION
 from tests.decision.test_history import OPENED, stored
-from verdict.errors import VerdictError
 from verdict.model.source import Source
-from verdict.operations.inspect.fold import PointInTime, folded
 from verdict.streaming.event_log.record import PositionedEvent
 from verdict.streaming.event_log.skip_log import quarantine_in_words
 from verdict.wire.skip_record import DamagedAggregate, Kind, SkipRecord, active_quarantines
@@ -26,18 +23,6 @@ QUARANTINE = SkipRecord(
     kind=Kind.QUARANTINED,
     aggregate=DamagedAggregate("position", "p-1", 2, 3, "version 3 follows version 1"),
 )
-
-
-@pytest.mark.proves("C-17", "G-07")
-def test_of_a_damaged_history_no_state_is_told_but_those_before_the_damage() -> None:
-    about, rules = "position 'p-1'", APPLICATION.aggregate("position")
-
-    places, snapshot = folded(rules, about, [FIRST, THIRD], PointInTime(version=1))
-
-    assert (snapshot.version, places[1].offset) == (1, 10)
-    with pytest.raises(VerdictError, match="'p-1': version 3 follows version 1; no state"):
-        folded(rules, about, [FIRST, THIRD], PointInTime())
-    assert folded(rules, about, [FIRST, THIRD, SECOND], PointInTime())[1].version == 3
 
 
 @pytest.mark.proves("C-17", "G-07")

@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.text import Text
 
 from tests.cli.conftest import Run
-from verdict.cli.render import add_rows, note, show, show_json, table
-from verdict.cli.up import _Spelled
+from verdict.cli.main import log_messages_only
+from verdict.cli.render import add_rows, note, show, show_json, show_progress, table
+from verdict.cli.up import EscapingFormatter
 from verdict.wire.terminal import escape, escape_json, escape_lines, escape_text
 
 CLEAR = "a\x1b[2Jb"
@@ -66,4 +67,29 @@ def test_an_error_and_a_line_of_the_log_are_spelled_out(run: Run) -> None:
     record = logging.makeLogRecord({"msg": "held %s", "args": (CLEAR,)})
 
     assert "\x1b" not in refused.stderr
-    assert _Spelled("%(message)s").format(record) == r"held a\x1b[2Jb"
+    assert EscapingFormatter("%(message)s").format(record) == r"held a\x1b[2Jb"
+
+
+def test_a_verb_logs_what_rules_raise_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(logging, "lastResort", logging.StreamHandler())
+    log = logging.Logger("a verb")
+    log_messages_only()
+
+    try:
+        raise AssertionError
+    except AssertionError as error:
+        log.error("order_state holds %s", "\x1bo-1", exc_info=error)
+
+    assert capsys.readouterr().err == "order_state holds \\x1bo-1\n"
+
+
+def test_a_name_that_looks_like_markup_is_shown_as_it_is_while_something_is_done(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    with show_progress("projection [/b]") as report:
+        report("a:b:c [/b] [bold] \x1b[2J")
+
+    assert "a:b:c [/b] [bold] \\x1b[2J" in capsys.readouterr().err

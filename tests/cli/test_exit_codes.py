@@ -14,8 +14,8 @@ from compose.application import app as application
 from tests.cli.conftest import Run
 from verdict.adapters.kafka import reader
 from verdict.cli.application import IN_A_CHECKOUT
-from verdict.cli.commands import VERBS, loaded
 from verdict.cli.main import app
+from verdict.cli.verbs import VERBS, loaded
 from verdict.model.verb import Verb
 
 VERDICT = (sys.executable, "-c", "from verdict.cli.main import main; main()")
@@ -50,12 +50,6 @@ def test_help_lists_every_verb_and_loads_none_of_them() -> None:
     assert shown.returncode == 0, shown.stderr
     for verb in (*VERBS, *application.verbs):
         assert verb.summary in shown.stdout
-
-
-def test_every_verb_names_its_data_directory(run: Run) -> None:
-    alone = ("send", "tail", "history", "state", "sql", "status")
-    for verb in (*alone, "topics check", "topics create", "config show"):
-        assert "--data-dir" in run(*verb.split(), "--help").stdout
 
 
 @pytest.mark.parametrize(

@@ -96,8 +96,8 @@ def test_verify_tells_people_and_cron_what_is_right_and_what_is_not(
     dropped = "outcome: of history.order.responses:"  # by Kafka, when it had been read
     assert any(one.startswith(dropped) for one in told["not_checked"])
     said = " ".join(right.stderr.split())
-    told_of = f"as it was written, and {len(unknown)} could not be looked at"
-    assert (told_of if unknown else "all that was looked at is as it was written") in said
+    told_of = f"as it was written, and {len(unknown)} things could not be checked"
+    assert (told_of if unknown else "all that was checked is as it was written") in said
     *found, summary = wrong.lines
     place = f"history.order.events:{books.partition('torn')}:"
     assert wrong.exit_code == for_people.exit_code == 1

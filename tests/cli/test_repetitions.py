@@ -9,7 +9,7 @@ from compose.application import app
 from tests.cli.conftest import Run
 from tests.page.filled import keep
 from verdict.cli.application import IN_A_CHECKOUT
-from verdict.cli.repetitions import SHOWN, fold_repetitions, is_repetition
+from verdict.cli.trace import SHOWN, fold_repetitions, repetitions_text
 from verdict.operations.inspect.history import Fields
 from verdict.settings.discovery import DATABASE
 from verdict.testing import InMemory
@@ -64,7 +64,7 @@ def test_repetitions_belong_to_what_they_repeat_wherever_they_are() -> None:
     ]
 
     shown = [
-        (one["response"] and one["response"]["source"]["offset"], is_repetition(repeated))
+        (one["response"] and one["response"]["source"]["offset"], repetitions_text(repeated))
         for one, repeated in fold_repetitions(found)
     ]
 
@@ -79,4 +79,4 @@ def test_repetitions_belong_to_what_they_repeat_wherever_they_are() -> None:
 def test_of_many_repetitions_the_first_are_named() -> None:
     many = [response(offset)["response"] for offset in range(SHOWN + 1_000)]
 
-    assert is_repetition(many).endswith(f"order.commands:0:{SHOWN - 1}, and 1,000 more")
+    assert repetitions_text(many).endswith(f"order.commands:0:{SHOWN - 1}, and 1,000 more")

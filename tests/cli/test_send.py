@@ -31,29 +31,16 @@ def envelope(aggregate_id: str, number: int, **more: object) -> str:
     return json.dumps(fields | more)
 
 
-def test_an_accepted_command_shows_its_versions(verdict: Run) -> None:
-    sent = verdict(*PLACE, "--id", "sent-1")
+def test_an_outcome_is_shown_and_has_its_exit_code(verdict: Run) -> None:
+    first = verdict(*PLACE, "--id", "sent-1", "--command-id", "once")
+    again = verdict(*PLACE, "--id", "sent-1", "--command-id", "once")
+    rejected = verdict(*PLACE, "--id", "sent-1", "--json")
 
-    assert sent.exit_code == 0
-    assert sent.stdout == "ACCEPTED order 'sent-1' version 0 → 1\n"
-
-
-def test_a_rejected_command_ends_with_3_and_the_reason(verdict: Run) -> None:
-    verdict(*PLACE, "--id", "sent-2")
-
-    again = verdict(*PLACE, "--id", "sent-2", "--json")
-
-    assert again.exit_code == 3
-    [response] = again.lines
+    assert (first.exit_code, first.stdout) == (0, "ACCEPTED order 'sent-1' version 0 → 1\n")
+    assert (again.exit_code, again.stdout) == (0, f"{first.stdout[:-1]} (duplicate)\n")
+    [response] = rejected.lines
+    assert rejected.exit_code == 3
     assert (response["reason"], response["actual_version"]) == ("VERSION_CONFLICT", 1)
-
-
-def test_the_same_command_id_is_a_duplicate(verdict: Run) -> None:
-    first = verdict(*PLACE, "--id", "sent-3", "--command-id", "once")
-    again = verdict(*PLACE, "--id", "sent-3", "--command-id", "once")
-
-    assert (first.exit_code, again.exit_code) == (0, 0)
-    assert again.stdout == "ACCEPTED order 'sent-3' version 0 → 1 (duplicate)\n"
 
 
 def test_without_wait_it_says_where_the_command_lies(verdict: Run) -> None:
@@ -191,4 +178,4 @@ def test_a_schema_that_wrote_records_is_not_replaced(verdict: Run) -> None:
     refused = verdict("schemas", "write", "--unpublished", "order_command")
 
     assert refused.exit_code == 1
-    assert "order_command wrote records already" in " ".join(refused.stderr.split())
+    assert "order_command has" in " ".join(refused.stderr.split())

@@ -10,7 +10,7 @@ import pytest
 from projections.outbound.weekly_mail.week import parse_week
 from tests.cli.conftest import Run
 from verdict.cli.scaffold.names import require_valid_name
-from verdict.cli.start_positions import parse_from
+from verdict.cli.tail import parse_from
 from verdict.model.message import epoch_millis
 from verdict.operations.repair.blocking_records import range_of
 from verdict.read_side.as_of.moment import parse_as_of

@@ -74,7 +74,7 @@ def test_the_whole_story_is_as_it_must_be_and_leaves_nothing(temporary: Path) ->
         "✓ the first came back when it was due, not before: as it was, with one attempt more",
         "✓ the carrier delivers it on this second try, so no letter waits any more",
         "✓ the other is kept for a person: `verdict dead-letters list`",
-        "all that was looked at is as it was written",
+        "all that was checked is as it was written",
         "✓ the audit has looked at all of it and finds nothing",
         "checks, and everything is what it must be.",
     ):

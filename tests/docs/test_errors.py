@@ -5,7 +5,7 @@ import pytest
 from docs.errors import Fault, catalogue, faults
 from verdict import errors
 from verdict.errors import SendFailedError, VerdictError
-from verdict.http.failures import FAILED
+from verdict.http.application import FAILED
 from verdict.model.reason import Reason
 
 

@@ -136,10 +136,10 @@ def opened(tmp_path: Path) -> Iterator[Opened]:
     """Open pages of a data directory."""
     browsers: list[TestClient] = []
 
-    def open_page(beside: bool = False, **settings: object) -> Page:
+    def open_page(with_service: bool = False, **settings: object) -> Page:
         looked = Looked()
         page = page_of(
-            settings_alone(APPLICATION, **({"data_dir": tmp_path} | settings)), looked, beside
+            settings_alone(APPLICATION, **({"data_dir": tmp_path} | settings)), looked, with_service
         )
         browser = TestClient(page, "http://127.0.0.1:8300", raise_server_exceptions=False)
         browsers.append(browser.__enter__())

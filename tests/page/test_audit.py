@@ -28,7 +28,7 @@ def test_a_run_of_verify_is_shown_and_what_it_quotes_needs_the_token(
     masked = text(browser.get("/audit").text)
     whole = text(browser.get("/audit", headers=BEARER).text)
     assert masked.index("everything clean") < masked.index("order 1 findings 7 events")
-    assert "not shown without the token" in masked
+    assert "hidden without the token" in masked
     assert "secret-ada" not in masked
     assert "read models: order o-1 cashier is 'secret-ada' one partition" in whole
     assert "the state" in whole
@@ -42,7 +42,7 @@ def test_all_interventions_are_in_one_list_as_far_as_one_may_see_them(
     masked = text(browser.get("/audit").text)
     whole = text(browser.get("/audit", headers=BEARER).text)
     assert "ada skip order.events:0:5-6 torn" in masked
-    assert "Only with the token: dead_letter_intervention, projection_intervention." in masked
+    assert "Needs the token: dead_letter_intervention, projection_intervention." in masked
     assert "bob" not in masked
     assert "bob edit dead letter a-parked-letter typo" in whole
     assert "cleo replay us_holder v1: position p-7 version 2" in whole
@@ -52,4 +52,4 @@ def test_all_interventions_are_in_one_list_as_far_as_one_may_see_them(
 def test_who_never_verified_is_told_how(opened: Opened, filled: Path) -> None:
     said = text(opened(data_dir=filled).browser.get("/audit").text)
 
-    assert "Never: verdict verify checks log, archive, state and projections" in said
+    assert "Never. verdict verify checks log, archive, state and projections" in said

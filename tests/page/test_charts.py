@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.page.conftest import standing
-from verdict.http.chart_samples import KEPT_MS, Samples
 from verdict.http.charts import COUNTED, MINUTES, Chart, Window, charts_of
+from verdict.http.samples import KEPT_MS, Samples
 from verdict.model.message import epoch_millis
 from verdict.operations.status.sampler import StatusSampler
 from verdict.operations.status.status import StatusReport

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from tests.application import APPLICATION
-from verdict.http import connections
+from verdict.http import serving as module
 from verdict.http.serving import Serving
 from verdict.settings.load import settings_alone
 
@@ -26,7 +26,7 @@ LONG_S = 60  # nothing here takes so long unless it hangs
 @pytest.fixture
 def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A page that is served."""
-    monkeypatch.setattr(connections, "MOST", MOST)
+    monkeypatch.setattr(module, "MOST", MOST)
     with Serving(settings_alone(APPLICATION, data_dir=tmp_path)) as serving:
         yield serving.url
 
@@ -89,7 +89,7 @@ def test_a_request_that_does_not_arrive_in_time_ends_its_connection(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(connections, "REQUEST_S", 0.01)
+    monkeypatch.setattr(module, "REQUEST_S", 0.01)
     slow = connect(url, opened)
     slow.sendall(sent)
 
@@ -106,7 +106,7 @@ def test_a_second_request_has_no_more_time_than_the_first(
     slow.sendall(LIVEZ)
     while b'"live"' not in slow.recv(10_000):
         pass
-    monkeypatch.setattr(connections, "REQUEST_S", 0.01)
+    monkeypatch.setattr(module, "REQUEST_S", 0.01)
 
     slow.sendall(b"GET /livez HT")
 
@@ -119,6 +119,6 @@ def test_a_share_of_the_files_of_a_process_is_for_connections(
     found = []
     for allowed in (1024, 65_536, resource.RLIM_INFINITY):
         monkeypatch.setattr(resource, "getrlimit", lambda _, n=allowed: (n, n))
-        found.append(connections.most_connections())
+        found.append(module.most_connections())
 
     assert found == [128, 256, 256]

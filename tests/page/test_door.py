@@ -17,6 +17,26 @@ INVOICE = "/aggregate?aggregate=invoice&id=inv-1"
 
 
 @pytest.mark.proves("S-05")
+def test_only_the_names_of_the_page_are_served(opened: Opened) -> None:
+    """Another name could be that of a foreign page, made to point here."""
+    browser = opened(allowed_hosts=("v.example",)).browser
+    ours = ("127.0.0.1:8300", "localhost", "[::1]:80", "10.0.0.7", "v.example")
+    foreign = ("evil.example", "evil.example:8300", "127.0.0.1.evil.example", "")
+
+    assert {browser.get("/livez", headers={"host": one}).status_code for one in ours} == {200}
+    for one in foreign:
+        answer = browser.get("/status", headers={"host": one})
+        assert (answer.status_code, "allowed_hosts" in answer.text) == (421, True)
+
+
+def test_no_page_of_another_site_embeds_or_reads_a_response(page: Page) -> None:
+    for path in ("/livez", "/metrics", "/nowhere"):
+        headers = page.browser.get(path, headers={"origin": "https://evil.example"}).headers
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+        assert "access-control-allow-origin" not in headers
+
+
+@pytest.mark.proves("S-05")
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_a_page_of_somebody_else_may_link_to_us_and_no_more(shown: TestClient, site: str) -> None:
     there = {"sec-fetch-site": site, "sec-fetch-mode": "no-cors"}

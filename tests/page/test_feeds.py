@@ -87,10 +87,10 @@ def test_no_more_follow_than_it_can_bear(held: Path) -> None:
         for one in streams:
             await anext(one)
         with pytest.raises(TooManyFeedsError, match="32 feeds are open"):
-            await feeds._told(list, "seq", 0, once=False)
+            await feeds._stream(list, "seq", 0, once=False)
         for one in streams:
             await one.aclose()  # type: ignore[attr-defined]
-        return (await feeds._told(list, "seq", 0, once=False)).status_code
+        return (await feeds._stream(list, "seq", 0, once=False)).status_code
 
     assert asyncio.run(follow()) == 200
 

@@ -25,7 +25,7 @@ def test_filters_are_kept_and_narrow_a_list(shown: TestClient) -> None:
     assert "BUSINESS_RULE OVERFILL FillOrder order o-1 ada cannot fill 99" in text(page)
     assert page.count('href="/explain') == 1
     assert 'name="outcome" value="BUSINESS_RULE"' in page
-    assert "No event is like this." in nothing
+    assert "No event matches." in nothing
 
 
 @pytest.mark.parametrize("path", ["/commands?since=soon", "/events?start=x", "/commands?start=a/b"])
@@ -85,6 +85,6 @@ def test_aggregates_have_their_life_cycle_where_a_view_has_it(shown: TestClient)
 
     assert "gone 2 DELETED" in orders
     assert "o-1 2 ACTIVE" in orders
-    assert "There is none from this id on." in text(
+    assert "No aggregate has this id or a later one." in text(
         shown.get("/aggregates?type=order&start=z").text
     )

@@ -16,7 +16,7 @@ from commands.order import DeleteOrder, FillOrder, ModifyOrder
 from compose.application import app
 from tests.application import decode_command
 from tests.page.conftest import BEARER, TOKEN, Opened
-from tests.page.filled import FLOW, LATE, ODD, PERSONAL, PLACE, fill, keep
+from tests.page.filled import ODD, PLACE, fill, keep
 from verdict.http.commands import sendable, status_of
 from verdict.model.message import LARGEST
 from verdict.model.reason import Reason
@@ -156,26 +156,6 @@ def test_as_much_of_a_flow_as_is_asked_for_and_what_was_left_out_is_no_secret(
     assert asked(shown, f"{odd}?_limit=10001", 422)
 
 
-def test_a_flow_and_why_are_as_the_verbs_tell_them(shown: TestClient) -> None:
-    [event] = asked(shown, f"/trace/{FLOW}")["commands"][0]["events"]
-    [record] = asked(shown, f"/explain/{LATE}")["records"]
-
-    assert event["asked"][0]["policy"] == "award_points"
-    assert record["winners"][0]["command_id"] == "first"
-    assert record["response"]["expected_version"] == 1, "the number that was sent"
-
-
-@pytest.mark.parametrize(
-    "path", ["/history/invoice/inv-1", f"/trace/{FLOW}", "/read/event_archive"]
-)
-def test_what_is_personal_is_told_with_the_token_alone(shown: TestClient, path: str) -> None:
-    def told(**headers: str) -> list[str]:
-        return [one for one in PERSONAL if one in shown.get(path, headers=headers).text]
-
-    assert told() == told(authorization="Bearer wrong") == told(authorization=TOKEN) == []
-    assert told(**BEARER) == [*PERSONAL]
-
-
 @pytest.mark.proves("U-04")
 def test_a_view_is_read_page_by_page(shown: TestClient) -> None:
     found, path = [], "/read/outcome?aggregate_type=order&_limit=4"
@@ -205,12 +185,6 @@ def test_nothing_but_the_views_of_a_reader_is_read(shown: TestClient, view: str)
     asked(shown, f"/read/{quote(view)}", 404)
 
 
-def test_who_has_the_token_reads_letters(shown: TestClient) -> None:
-    refused = shown.get("/read/dead_letter")
-    assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
-    assert asked(shown, "/read/dead_letter", headers=BEARER) == {"rows": [], "next": None}
-
-
 @pytest.mark.proves("S-05")
 def test_who_gives_no_token_sends_nothing(shown: TestClient, opened: Opened) -> None:
     """Nor does a browser that has it: its cookie is for reading."""
@@ -222,7 +196,8 @@ def test_who_gives_no_token_sends_nothing(shown: TestClient, opened: Opened) -> 
     ]
 
     assert [one.status_code for one in said] == [401, 401, 401]
-    assert "send the setting page_token along" in said[0].json()["detail"]
+    assert said[0].headers["www-authenticate"] == "Bearer"
+    assert "send the setting page_token as" in said[0].json()["detail"]
     assert "without the setting page_token" in said[2].json()["detail"]
 
 
@@ -254,25 +229,17 @@ def test_what_has_no_command_s_shape_is_not_sent(shown: TestClient, body: bytes)
     ("body", "problem"),
     [
         (b"\xef\xbb\xbf" + COMMAND, "a byte order mark"),
-        (COMMAND.decode().encode("utf-16"), "text in UTF-16"),
         (COMMAND.decode().encode("utf-16-le"), "text in UTF-16"),
-        (COMMAND.replace(b"c-1", b"\\ud800"), "half of a surrogate pair"),
         (COMMAND.replace(b"c-1", b"\\udc00"), "surrogate"),
-        (COMMAND.replace(b"c-1", b"\xff"), "not JSON"),
-        (COMMAND.replace(b"5", b"[" * 300 + b"]" * 300), "recursion limit"),
-        (COMMAND.replace(b"5", b"1e400"), "the number 1e400 is too large"),
         (COMMAND.replace(b"5", b"-1e400"), "the number -1e400 is too large"),
         (COMMAND.replace(b"5", b"9" * 5_000), "number out of range"),
-        (COMMAND.replace(b"5", b"NaN"), "not JSON"),
         (COMMAND.replace(b"5", b"-Infinity"), "not JSON"),
-        (COMMAND.replace(b"5", b'5, "quantity": 6'), "the field 'quantity' is given twice"),
-        (json.dumps(COMMAND.decode()).encode(), "JSON string that contains JSON"),
-        (b"[%s]" % COMMAND, "JSON array"),
     ],
 )
 def test_what_the_decider_cannot_read_is_not_sent(
     shown: TestClient, body: bytes, problem: str
 ) -> None:
+    """As for lines of `verdict send --file`, which has more cases."""
     without_id = body.replace(b'"command_id": "c-1", ', b"")
     for sent in (body, without_id):
         answer = shown.post("/commands/order", content=sent, headers=BEARER)
@@ -297,7 +264,7 @@ def test_what_is_too_long_is_not_read_to_its_end(opened: Opened) -> None:
     answer = browser.post("/commands/order", content=b"x" * 1001, headers=BEARER)
     assert (answer.status_code, answer.json()["detail"]) == (
         413,
-        "a command has 1000 bytes at most",
+        "a command has at most 1000 bytes",
     )
 
 
@@ -330,17 +297,14 @@ def test_bytes_go_on_as_they_came_unless_the_id_is_missing() -> None:
         (Reason.INVALID_COMMAND, 422), (Reason.EXPIRED, 422), (Reason.HANDLER_ERROR, 500),
     ],
 )  # fmt: skip
-def test_a_refusal_has_its_status(reason: Reason, status: int) -> None:
+def test_an_outcome_has_its_status(reason: Reason, status: int) -> None:
     fields = dict.fromkeys(Response.model_fields)
+    accepted = fields | {"status": Status.ACCEPTED}
+
     assert status_of(Response.trusted(fields | {"reason": reason})) == status
-
-
-def test_what_came_to_be_is_created_and_what_changed_is_ok() -> None:
-    fields = dict.fromkeys(Response.model_fields) | {"status": Status.ACCEPTED}
-
-    assert status_of(Response.trusted(fields | {"from_version": 0, "to_version": 1})) == 201
-    assert status_of(Response.trusted(fields | {"from_version": 1, "to_version": 2})) == 200
-    assert status_of(Response.trusted(fields | {"from_version": 0, "to_version": 0})) == 200
+    for versions, expected in (((0, 1), 201), ((1, 2), 200), ((0, 0), 200)):
+        named = dict(zip(("from_version", "to_version"), versions, strict=True))
+        assert status_of(Response.trusted(accepted | named)) == expected
 
 
 @pytest.mark.proves("G-07")

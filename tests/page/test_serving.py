@@ -23,7 +23,7 @@ def port_of(serving: Serving) -> int | None:
 def first(tmp_path: Path) -> int | None:
     """Return the port of a start that has come to its end."""
     with Serving(settings_alone(APPLICATION, data_dir=tmp_path)) as serving:
-        serving.stay()
+        serving.keep_port()
         return port_of(serving)
 
 
@@ -57,7 +57,7 @@ def test_a_request_that_is_under_way_at_the_end_is_counted_without_a_traceback(
         asked.set()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(module, "page_of", lambda settings, beside: page)
+    monkeypatch.setattr(module, "page_of", lambda settings, with_service: page)
     monkeypatch.setattr(module, "STOP_S", 1.0)
     with (
         Serving(settings_alone(APPLICATION, data_dir=tmp_path)) as serving,

@@ -14,7 +14,7 @@ def test_topics_and_their_schemas_are_shown_though_kafka_is_away(opened: Opened)
 
     assert "order.commands" in shown
     assert "order_event v" in shown
-    assert "what Kafka has is not known" in shown
+    assert "the topics of Kafka are unknown" in shown
 
 
 def test_a_topic_that_is_missing_is_named(opened: Opened, broker: EmbeddedBroker) -> None:
@@ -28,4 +28,6 @@ def test_all_is_well_where_kafka_has_what_it_must(opened: Opened, broker: Embedd
     options = {"bootstrap.servers": broker.bootstrap_servers}
     TopicAdmin(options, Topics(APPLICATION, prefix="whole-page.")).create_missing()
 
-    assert "All is as it must be" in page.browser.get("/topics", headers=HTML).text
+    assert (
+        "Topics and schemas are as they must be" in page.browser.get("/topics", headers=HTML).text
+    )

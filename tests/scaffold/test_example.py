@@ -1,4 +1,4 @@
-"""A first test of a read model needs an event of a class that is not known before."""
+"""A first test of a projection needs an event of a class that is not known before."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 from compose.application import app
 from schemas.position import PositionOpened
 from verdict import Cents, Event, Instant, LifeCycle, Name, Positive
-from verdict.cli.scaffold.example import example
+from verdict.cli.scaffold.projection import example
 
 
 class Plain(Event):

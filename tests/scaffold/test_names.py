@@ -20,14 +20,13 @@ from verdict.cli.scaffold.names import (
         ("Parcel", "take a letter, then at most 29 more letters, digits and _, all in lower case"),
         ("gift-card", "take a letter"),
         ("1st", "take a letter"),
-        ("../parcel", "take a letter"),
         ("", "take a letter"),
         ("parcel\n", "take a letter"),
         ("straße", "take a letter"),
         ("a" * 31, "take a letter"),
-        ("class", "it is a word of Python"),
-        ("list", "it is a word of Python"),
-        ("event", "it has a meaning in the files that are written"),
+        ("class", "Python uses it"),
+        ("list", "Python uses it"),
+        ("event", "the files that are written use it"),
     ],
 )
 def test_what_cannot_be_a_name_is_said(name: str, problem: str) -> None:
@@ -35,11 +34,6 @@ def test_what_cannot_be_a_name_is_said(name: str, problem: str) -> None:
         require_valid_name("aggregate", name)
 
     assert str(refused.value).startswith(f"aggregate {name!r} cannot have this name: {problem}")
-
-
-@pytest.mark.parametrize("name", ["a", "parcel", "gift_card", "match", "type_2", "a" * 30])
-def test_other_names_can_be(name: str) -> None:
-    require_valid_name("aggregate", name)
 
 
 @pytest.mark.parametrize("name", ["calendar", "verdict", "pydantic", "pytest"])
@@ -64,9 +58,9 @@ def test_a_folder_that_is_there_already_hides_nothing(
 
 
 def test_classes_and_sentences_are_made_of_names() -> None:
-    assert [class_name(one) for one in ("parcel", "gift_card", "b2b_")] == [
-        "Parcel",
-        "GiftCard",
-        "B2b",
-    ]
+    names = {"parcel": "Parcel", "gift_card": "GiftCard", "b2b_": "B2b", "a" * 30: f"A{'a' * 29}"}
+
+    for name, kind in names.items():
+        require_valid_name("aggregate", name)
+        assert class_name(name) == kind
     assert words_of("gift_card") == "gift card"

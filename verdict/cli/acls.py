@@ -1,4 +1,4 @@
-"""`verdict acls`: what an administrator has to allow on Kafka, role by role."""
+"""`verdict acls`: the ACLs that each role needs on Kafka."""
 
 import shlex
 from itertools import groupby
@@ -17,17 +17,17 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def acls(
     role: Annotated[
-        KafkaPrincipal | None, typer.Argument(help="Only of this one.", show_default="all")
+        KafkaPrincipal | None, typer.Argument(help="Only this role.", show_default="all")
     ] = (None),
     principal: Annotated[
-        str | None, typer.Option(help="Who has the role.", show_default="User:ROLE")
+        str | None, typer.Option(help="The principal with the role.", show_default="User:ROLE")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Print the least ACLs of each role, as calls of Kafka's own tool.
+    """Print the ACLs that each role needs, as arguments of Kafka's own tool.
 
-    The decider is the service, `verdict up` and `recover`; a sender sends commands and waits; a
-    subscriber follows events; a reader is who calls the verbs that show. Put
+    The decider is the service, `verdict up` and `recover`. A sender sends commands and waits, a
+    subscriber follows events, and a reader calls the reading verbs. Put
     `kafka-acls.sh --bootstrap-server … --command-config …` before each line.
     """
     settings = settings_of()

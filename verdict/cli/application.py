@@ -1,18 +1,30 @@
-"""The application that a verb works on: named by an option, by the surroundings, or found here."""
+"""Options of every verb: which application, and where its deployment is."""
 
 import os
+from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any
 
-from verdict.cli.connection import given
+import typer
 
 if TYPE_CHECKING:
     from verdict.model.application import Application
 
+PANEL = "Where"
 VARIABLE = "VERDICT_APP"
 TOML = "verdict.toml"
 DOTENV = ".env"
 IN_A_CHECKOUT = "compose.application:app"
+
+_given: ContextVar[MappingProxyType[str, object]] = ContextVar(
+    "given", default=MappingProxyType({})
+)
+
+
+def given() -> dict[str, object]:
+    """Return the settings that the options of this call name; None is: not given."""
+    return dict(_given.get())
 
 
 def load() -> "Application":
@@ -20,9 +32,9 @@ def load() -> "Application":
 
     Raises:
         ApplicationNotFoundError: There is none, or it cannot be loaded.
-        InvalidApplicationError: It cannot be as it is declared.
+        InvalidApplicationError: Its declaration is wrong.
     """
-    from verdict.settings.application_loader import load_application  # not for who asks for help
+    from verdict.settings.application_loader import load_application  # not needed for --help
 
     return load_application(application_path())
 
@@ -41,30 +53,25 @@ def application_path() -> str:
     """Return which application is wanted, as `MODULE:NAME`.
 
     Raises:
-        NoApplicationHereError: None is set, and this is no checkout of one.
+        NoApplicationHereError: None is set, and the working directory has none.
     """
     from verdict.settings.application_loader import (
         NoApplicationHereError,
         is_in_the_working_directory,
     )
 
-    if wanted := named():
-        return wanted
+    option = given().get("app")
+    if named := str(option or "") or os.environ.get(VARIABLE) or _in_dotenv() or _in_toml():
+        return named
     if is_in_the_working_directory(IN_A_CHECKOUT.partition(":")[0]):
         return IN_A_CHECKOUT
     raise NoApplicationHereError
 
 
-def named() -> str | None:
-    """Return what names the application: an option, the environment, `.env` or TOML."""
-    option: str | None = given().get("app")
-    return option or os.environ.get(VARIABLE) or _in_dotenv() or _in_toml()
-
-
 def _in_dotenv() -> str | None:
     if not Path(DOTENV).exists():
         return None
-    from dotenv import dotenv_values  # which takes longer to load than all of this
+    from dotenv import dotenv_values  # it takes longer to load than all of this
 
     return dotenv_values(DOTENV).get(VARIABLE)
 
@@ -74,6 +81,70 @@ def _in_toml() -> str | None:
 
     try:
         found = loads(Path(TOML).read_text()).get("app")
-    except (OSError, ValueError):  # who reads the settings says what is wrong with it
+    except (OSError, ValueError):  # reading the settings reports what is wrong with the file
         return None
     return found if isinstance(found, str) else None
+
+
+def add_connection(command: Any) -> None:
+    """Add the options to a command, or to each command of a group."""
+    for leaf in getattr(command, "commands", {}).values():
+        add_connection(leaf)
+    if not hasattr(command, "commands"):
+        declared = typer.Typer(add_completion=False)
+        declared.command()(_declared)
+        options = typer.main.get_command(declared).params
+        command.params += [one for one in options if one.name != "help"]
+
+
+def app_option(panel: str | None = None) -> Any:
+    """Return the option that names the application; `verdict` itself takes it, too."""
+    return typer.Option(
+        "--app",
+        metavar="MODULE:NAME",
+        help="The application.",
+        show_default="VERDICT_APP, verdict.toml, else compose/application.py",
+        callback=_name_the_application,
+        expose_value=False,
+        is_eager=True,
+        rich_help_panel=panel,
+    )
+
+
+def _name_the_application(
+    context: typer.Context, param: typer.CallbackParam, path: str | None
+) -> str | None:
+    if path is not None or context.parent is None:  # a verb without it has that of `verdict`
+        _note(param, path)
+    return path
+
+
+def _note(param: typer.CallbackParam, value: Any) -> None:
+    # click calls this for every option of every call, so no value of an earlier call stays
+    _given.set(MappingProxyType({**_given.get(), str(param.name): value}))
+
+
+def _option(help: str, default: str) -> Any:
+    return typer.Option(
+        help=help,
+        show_default=default,
+        callback=_note,
+        expose_value=False,
+        rich_help_panel=PANEL,
+    )
+
+
+def _declared(
+    app: Annotated[str | None, app_option(PANEL)] = None,
+    data_dir: Annotated[
+        Path | None, _option("Data directory of the service.", "VERDICT_DATA_DIR or per user")
+    ] = None,
+    deployment: Annotated[str | None, _option("Its name.", "as set, else verdict")] = None,
+    bootstrap_servers: Annotated[
+        str | None, _option("Kafka.", "that of the running service")
+    ] = None,
+    database_url: Annotated[
+        str | None, _option("Read side.", "that of the running service")
+    ] = None,
+) -> None:
+    """Declare the options; nothing calls this."""

@@ -1,11 +1,9 @@
-"""`verdict config show`: every setting, its value, and where that comes from."""
-
-from typing import Any
+"""`verdict config show`: every setting, its value, and the source of that."""
 
 import typer
 from pydantic import SecretStr
 
-from verdict.cli.connection import given
+from verdict.cli.application import given
 from verdict.cli.options import Json, settings_of
 from verdict.cli.render import add_rows, show, show_json, table
 from verdict.settings.database_address import masked_url as shown_url
@@ -27,10 +25,10 @@ def config() -> None:
 def show_config(
     json: Json = False,
 ) -> None:
-    """Show every setting with its value and its origin; secrets are masked.
+    """Show every setting with its value and its source; secrets are masked.
 
-    A setting `name` is given as `name = …` in verdict.toml, or as VERDICT_NAME in .env or in the
-    environment, which wins over the files; a flag wins over everything.
+    Write a setting as `name = …` in verdict.toml, or as VERDICT_NAME in .env or the environment.
+    The environment overrides the files, and a flag overrides both.
     """
     shown = _settings(settings_of())
     if json:
@@ -40,7 +38,7 @@ def show_config(
     show(add_rows(table("setting", "value", "from"), rows))
 
 
-def _settings(settings: Settings) -> dict[str, dict[str, Any]]:
+def _settings(settings: Settings) -> dict[str, dict[str, object]]:
     places = origins(settings.application_or_none, **given())
     return {
         name: {
@@ -52,19 +50,19 @@ def _settings(settings: Settings) -> dict[str, dict[str, Any]]:
     }
 
 
-def _shown(name: str, value: Any) -> Any:
+def _shown(name: str, value: object) -> object:
     if name == "database_url" and isinstance(value, SecretStr):
         return shown_url(parse(value.get_secret_value()))
     if isinstance(value, SecretStr):
         return MASK
-    if isinstance(value, dict):  # passed through: any of them may be a secret
+    if isinstance(value, dict):  # settings of Kafka: any of them may be a secret
         return dict.fromkeys(value, MASK)
     if isinstance(value, tuple):
         return list(value)
     return value if isinstance(value, int | str | None) else str(value)
 
 
-def _text(value: Any) -> Any:
+def _text(value: object) -> object:
     if isinstance(value, list):
         return ", ".join(value)
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""`verdict describe`: what the application is made of, by the application itself."""
+"""`verdict describe`: the parts of the application, as it declares them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypedDict
 
 import typer
 from rich.table import Table
@@ -14,7 +14,7 @@ from verdict.model.command import Command, LifeCycle
 from verdict.model.message import LARGEST, Message
 from verdict.model.personal import personal_paths
 from verdict.read_side.catalog import of_every_application, projections
-from verdict.read_side.projections.described import View, ViewColumn, about_view, columns_of
+from verdict.read_side.projections.described import ViewColumn, about_view, columns_of
 from verdict.settings.settings import Settings
 from verdict.wire.topics import Topics
 
@@ -22,7 +22,7 @@ app = typer.Typer(add_completion=False)
 
 STARTS = {
     LifeCycle.NONE: "one that never existed",
-    LifeCycle.ACTIVE: "one that is there",
+    LifeCycle.ACTIVE: "one that exists",
     LifeCycle.DELETED: "one that was deleted",
 }
 
@@ -30,7 +30,7 @@ BOUNDS = (
     "exclusiveMinimum", "minimum", "exclusiveMaximum", "maximum", "minLength", "maxLength",
     "minItems", "maxItems", "pattern",
 )  # fmt: skip
-OF_ALL = (LARGEST, r"^[^\x00]+$")  # each integer and text of a message has this bound
+OF_ALL = (LARGEST, r"^[^\x00]+$")  # bounds of each integer and each text
 Schema = Mapping[str, Any]
 
 Parts = Iterator[Table | Text | str]
@@ -47,12 +47,20 @@ class Field(NamedTuple):
     about: str
 
 
-class Description(NamedTuple):
-    """A view of a read model, and the topics that this follows."""
+class ViewFacts(TypedDict):
+    """A view of a projection, and the topics that the projection follows."""
 
-    name: str
-    view: View
+    about: str
     follows: Sequence[str]
+    columns: list[dict[str, str]]
+
+
+class PartFacts(TypedDict):
+    """A part of an application that is neither an aggregate nor a projection."""
+
+    kind: str
+    name: str
+    about: str
 
 
 @app.command()
@@ -71,24 +79,42 @@ def describe(
 ) -> None:
     """Show aggregates, commands, events, topics and views, as the application declares them.
 
-    Of one aggregate with all fields: types, bounds, defaults, and what is personal. With --json
-    commands and events are JSON Schemas. No service and no database is asked.
+    One aggregate is shown with all fields: types, bounds, defaults, and which are personal. With
+    --json commands and events are JSON Schemas. The verb needs no service and no database.
     """
     settings = settings_of()
-    one = None if aggregate is None else settings.application.aggregate(aggregate)
-    if one is None:
-        facts, parts = _application_facts(settings), _application(settings)
-    elif message is None:
-        facts, parts = _aggregate_facts(one, settings), _aggregate(one, settings)
-    else:
+    if aggregate is None:
+        _describe_application(settings, json)
+        return
+    one = settings.application.aggregate(aggregate)
+    facts, parts = _aggregate_facts(one, settings), _aggregate(one, settings)
+    if message is not None:
         kind = _message(one, message)
-        facts, parts = kind.model_json_schema(), _told(kind)
+        facts, parts = kind.model_json_schema(), _message_parts(kind)
     if json:
         show_json(facts)
+    else:
+        show(*parts)
+
+
+def _describe_application(settings: Settings, json: bool) -> None:
+    application, views = settings.application, _views(settings)
+    others = [*_others(settings.topics)]
+    if json:
+        aggregates = {one.name: _aggregate_facts(one, settings) for one in application.aggregates}
+        about = {"application": application.name, "aggregates": aggregates}
+        show_json(about | {"views": views, "also": others})
         return
-    show(*parts)
-    if one is None:
-        note("`verdict describe AGGREGATE` shows fields and columns, `verdict sql` every view")
+    every = map(application.aggregate, application.aggregate_types)
+    rows = ((one.name, ", ".join(one.command_types), ", ".join(one.event_types)) for one in every)
+    show(Text(f"{application.name}\n", "bold"))
+    show(add_rows(table("aggregate", "commands", "events"), rows))
+    shown = ((name, ", ".join(one["follows"]), one["about"]) for name, one in views.items())
+    show("", add_rows(table("view", "follows", "about"), shown))
+    if others:
+        rest = ((one["kind"], one["name"], one["about"]) for one in others)
+        show("", add_rows(table("also", "name", "about"), rest))
+    note("`verdict describe AGGREGATE` shows fields and columns, `verdict sql` every view")
 
 
 def _message(aggregate: Of, name: str) -> type[Message]:
@@ -100,43 +126,23 @@ def _message(aggregate: Of, name: str) -> type[Message]:
     return known[name]
 
 
-def _application(settings: Settings) -> Parts:
-    application = settings.application
-    yield Text(f"{application.name}\n", "bold")
-    yield add_rows(
-        table("aggregate", "commands", "events"),
-        (
-            (one.name, ", ".join(one.command_types), ", ".join(one.event_types))
-            for one in map(application.aggregate, application.aggregate_types)
-        ),
-    )
-    yield ""
-    yield add_rows(
-        table("view", "follows", "about"),
-        ((one.name, ", ".join(one.follows), about_view(one.view)) for one in _views(settings)),
-    )
-    if others := [*_others(settings.topics)]:
-        yield ""
-        yield add_rows(table("also", "name", "about"), others)
-
-
-def _others(topics: Topics) -> Iterator[tuple[str, str, str]]:
-    """Yield what an application has besides aggregates and read models."""
+def _others(topics: Topics) -> Iterator[PartFacts]:
     application = topics.application
     for policy in application.policies:
         expected = ", ".join(sorted(policy.expected_rejections)) or "none"
         about = f"follows {', '.join(policy.follows)}, expects the rejections: {expected}"
-        yield "policy", policy.name, about
+        yield PartFacts(kind="policy", name=policy.name, about=about)
     for one in application.notifications:
-        topic = topics.named(one.topic)
-        yield "notification", one.name, f"follows {', '.join(one.follows)}, writes to {topic}"
+        about = f"follows {', '.join(one.follows)}, writes to {topics.named(one.topic)}"
+        yield PartFacts(kind="notification", name=one.name, about=about)
     for inbound in application.inbound:
-        topic = topics.named(inbound.topic)
-        yield "inbound", inbound.name, f"reads {topic}, asks {inbound.aggregate_type}"
+        about = f"reads {topics.named(inbound.topic)}, sends commands to {inbound.aggregate_type}"
+        yield PartFacts(kind="inbound", name=inbound.name, about=about)
     for state in application.state_topics:
-        yield "state of others", state.state.__name__, f"on {topics.named(state.topic)}"
+        about = f"on {topics.named(state.topic)}"
+        yield PartFacts(kind="state of others", name=state.state.__name__, about=about)
     for verb in application.verbs:
-        yield "verb", verb.name, verb.summary
+        yield PartFacts(kind="verb", name=verb.name, about=verb.summary)
 
 
 def _aggregate(aggregate: Of, settings: Settings) -> Parts:
@@ -144,25 +150,28 @@ def _aggregate(aggregate: Of, settings: Settings) -> Parts:
     yield f"topics: {', '.join(_topics(aggregate, settings))}"
     for kind in (*aggregate.command_types.values(), *aggregate.event_types.values()):
         yield ""
-        yield from _told(kind)
-    for shown in _views(settings, settings.topics.events(aggregate.name)):
+        yield from _message_parts(kind)
+    for name, view in _views(settings, settings.topics.events(aggregate.name)).items():
         yield ""
-        yield Text.assemble(("view ", "dim"), (shown.name, "bold"), f"  {about_view(shown.view)}")
-        yield add_rows(table(*ViewColumn._fields), columns_of(shown.view))
+        yield Text.assemble(("view ", "dim"), (name, "bold"), f"  {view['about']}")
+        yield add_rows(table(*ViewColumn._fields), ([*one.values()] for one in view["columns"]))
 
 
-def _told(kind: type[Message]) -> Parts:
-    """Tell of a command or an event with its fields."""
-    said = [f"to {_starts_from(kind)}"] if issubclass(kind, Command) else []
-    said += [about] if (about := (kind.__doc__ or "").partition("\n")[0]) else []
-    what = "command " if issubclass(kind, Command) else "event "
-    yield Text.assemble((what, "dim"), (kind.__name__, "bold"), *(f"  {one}" for one in said))
+def _message_parts(kind: type[Message]) -> Parts:
+    """Yield a command or an event, and its fields."""
+    what, about = "event ", (kind.__doc__ or "").partition("\n")[0]
+    starts = ""
+    if issubclass(kind, Command):
+        what = "command "
+        starts = "to " + " or ".join(STARTS[one] for one in STARTS if one in kind.starts_from)
+    texts = (f"  {one}" for one in (starts, about) if one)
+    yield Text.assemble((what, "dim"), (kind.__name__, "bold"), *texts)
     if fields := [*fields_of(kind)]:
         yield add_rows(table(*Field._fields), fields)
 
 
 def fields_of(kind: type[Message]) -> Iterator[Field]:
-    """Yield what a message takes; with --json it has the fields of messages inside it, too."""
+    """Yield the fields of a message, without those of messages inside it."""
     schema = kind.model_json_schema()
     personal = {path[0] for path in personal_paths(kind)}
     for name, one in schema.get("properties", {}).items():
@@ -180,7 +189,7 @@ def fields_of(kind: type[Message]) -> Iterator[Field]:
 
 
 def type_of(schema: Schema) -> str:
-    """Return which values a JSON Schema takes."""
+    """Return which values a JSON Schema allows."""
     if others := schema.get("anyOf"):
         named = (type_of(one) for one in others if one.get("type") != "null")
         return " or ".join(dict.fromkeys(named))
@@ -193,56 +202,30 @@ def type_of(schema: Schema) -> str:
     return str(schema.get("format") or schema.get("type", ""))
 
 
-def _starts_from(kind: type[Command]) -> str:
-    return " or ".join(said for state, said in STARTS.items() if state in kind.starts_from)
-
-
-def _views(settings: Settings, followed: str | None = None) -> Iterator[Description]:
-    """Yield the views of the application, those of who follows a topic if one is given."""
+def _views(settings: Settings, followed: str | None = None) -> dict[str, ViewFacts]:
+    """Return the views of the application, or of the projections that follow one topic."""
     engine = {one.name for one in of_every_application(settings.application)}
+    found = {}
     for projection in projections(settings.application, settings.chosen):
         topics = projection.topics(settings.topics)
         if projection.name in engine or followed not in (None, *topics):
             continue
         for name, view in projection.views.items():
-            if name != f"{projection.name}_version":  # each has one, and all are alike
-                yield Description(name, view, topics)
+            if name != f"{projection.name}_version":  # each has one, and they are alike
+                columns = [column._asdict() for column in columns_of(view)]
+                found[name] = ViewFacts(about=about_view(view), follows=topics, columns=columns)
+    return found
 
 
 def _topics(aggregate: Of, settings: Settings) -> list[str]:
     return settings.topics.beside(settings.topics.events(aggregate.name))
 
 
-def _application_facts(settings: Settings) -> dict[str, Any]:
-    application = settings.application
-    return {
-        "application": application.name,
-        "aggregates": {one.name: _aggregate_facts(one, settings) for one in application.aggregates},
-        "views": _view_facts(settings),
-        "also": [
-            {"kind": kind, "name": name, "about": about}
-            for kind, name, about in _others(settings.topics)
-        ],
-    }
-
-
-def _aggregate_facts(aggregate: Of, settings: Settings) -> dict[str, Any]:
+def _aggregate_facts(aggregate: Of, settings: Settings) -> Schema:
+    commands, events = aggregate.command_types, aggregate.event_types
     return {
         "topics": _topics(aggregate, settings),
-        "commands": {
-            name: kind.model_json_schema() for name, kind in aggregate.command_types.items()
-        },
-        "events": {name: kind.model_json_schema() for name, kind in aggregate.event_types.items()},
-        "views": _view_facts(settings, settings.topics.events(aggregate.name)),
-    }
-
-
-def _view_facts(settings: Settings, followed: str | None = None) -> dict[str, Any]:
-    return {
-        one.name: {
-            "about": about_view(one.view),
-            "follows": one.follows,
-            "columns": [column._asdict() for column in columns_of(one.view)],
-        }
-        for one in _views(settings, followed)
+        "commands": {name: kind.model_json_schema() for name, kind in commands.items()},
+        "events": {name: kind.model_json_schema() for name, kind in events.items()},
+        "views": _views(settings, settings.topics.events(aggregate.name)),
     }

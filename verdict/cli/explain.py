@@ -1,4 +1,4 @@
-"""`verdict explain`: what a command met, who was before it, what would have been let in."""
+"""`verdict explain`: what a command met, which events its sender had not seen, and what to send."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -10,33 +10,39 @@ from rich.text import Text
 from verdict.adapters.sql.readers.reader import Access, open_reader
 from verdict.cli.options import Json, settings_of
 from verdict.cli.render import add_rows, note, show, show_json, table
-from verdict.cli.repetitions import fold_repetitions, is_repetition
-from verdict.cli.trace import FROM_COLUMNS, Role, listed, outcome_text
+from verdict.cli.trace import (
+    FROM_COLUMNS,
+    Role,
+    fields_text,
+    fold_repetitions,
+    outcome_text,
+    repetitions_text,
+)
 from verdict.errors import VerdictError
 from verdict.operations.inspect.history import Fields
-from verdict.operations.inspect.why import why as told
+from verdict.operations.inspect.why import why
 
 app = typer.Typer(add_completion=False)
 
 
 @app.command()
-def why(
+def explain(
     command_id: Annotated[str, typer.Argument(help="Of the command.")],
     role: Role = Access.READER,
     json: Json = False,
 ) -> None:
-    """Show why a command ended as it did: what it met, who was before it, what to send instead.
+    """Show why a command ended as it did: what it met, and what to send instead.
 
-    One that was sent again is shown once, with the places of its repetitions; with --json it has an
-    object for each record. It tells what the read side has come to; exit code 1 for a command that
-    it does not know; `checked` is as in `verdict trace`. `verdict state … --at-version` shows what
-    the aggregate was then.
+    A command that was sent again is shown once, with the positions of its repetitions; with --json
+    there is an object for each record. The data comes from the read side; the exit code is 1 if it
+    does not know the command. `checked` is as in `verdict trace`. `verdict state … --at-version`
+    shows the aggregate at that version.
     """
     settings = settings_of()
     with open_reader(settings, role) as reader:
-        found = told(settings.application, reader, command_id)
+        found = why(settings.application, reader, command_id)
     if not found:
-        raise VerdictError(f"no command {command_id!r} is known to be answered")
+        raise VerdictError(f"the read side knows no outcome of a command {command_id!r}")
     if json:
         for one in found:
             show_json(one)
@@ -57,11 +63,13 @@ def _page(one: Fields, repeated: list[Fields]) -> Iterator[Table | Text]:
     facts = [(name, response[name]) for name in names]
     facts += [("cause", _cause(one["cause"])), ("met_version", one["met_version"])]
     facts += [("instead", one["instead"])]
-    facts += [("sent again", is_repetition(repeated) or None)]
+    facts += [("sent again", repetitions_text(repeated) or None)]
     yield add_rows(table("", ""), (fact for fact in facts if fact[1] is not None))
     for title, events in (("had not seen", one["winners"]), ("caused", one["events"])):
         if events:
-            rows = ([e["version"], e["event_type"], e["command_id"], _told(e)] for e in events)
+            rows = (
+                [e["version"], e["event_type"], e["command_id"], fields_text(e)] for e in events
+            )
             yield add_rows(table(title, "event", "by command", "", numbers=(title,)), rows)
 
 
@@ -70,7 +78,3 @@ def _cause(event: Fields | None) -> str | None:
         return None
     about = f"{event['event_type']}, version {event['version']} of {event['aggregate_type']}"
     return f"{about} {event['aggregate_id']!r}, by command {event['command_id']}"
-
-
-def _told(event: Fields) -> str:
-    return listed(event).removeprefix(", ")

@@ -1,12 +1,11 @@
-"""`verdict export`: a read model as it was, for those who load files or follow topics."""
+"""`verdict export`: a projection at some position, as a file or on a topic."""
 
 from typing import Annotated
 
 import typer
 
 from verdict.cli.options import settings_of
-from verdict.cli.progress import show_progress
-from verdict.cli.render import note
+from verdict.cli.render import note, show_progress
 from verdict.model.message import A_TIME
 from verdict.read_side.as_of.materialiser import Materialiser
 from verdict.read_side.as_of.moment import AsOf, parse_as_of
@@ -19,8 +18,8 @@ AsOfText = Annotated[
     typer.Option(
         "--as-of",
         metavar="now|TIME|N",
-        help="What Kafka has now; what was decided at that time or before (ISO 8601 with a zone); "
-        "or the first N events, by the archive's global position.",
+        help="All that Kafka has now; all that was decided up to a time (ISO 8601 with a zone); or "
+        "the first N events, by the archive's global position.",
     ),
 ]
 To = Annotated[
@@ -28,8 +27,8 @@ To = Annotated[
     typer.Option(
         "--to",
         metavar="FILE|topic:NAME|-",
-        help="A file of lines, which is replaced as a whole; a topic that exists, in one "
-        "transaction; or stdout.",
+        help="A file, which is replaced as a whole; an existing topic, in one transaction; or "
+        "stdout.",
     ),
 ]
 
@@ -40,14 +39,12 @@ def export(
     as_of: AsOfText,
     to: To,
 ) -> None:
-    """Write a read model as of some position: a JSON record per row, in the order of the keys.
+    """Write a projection as of some position: a JSON record per row, in key order.
 
-    The last record is the completion progress record: `as_of` (what was asked, and the position
-    that it came
-    to), `count`, and `checksum`, SHA-256 over the lines before it. The same time or position gives
-    the same bytes again, whatever happened since. On a topic a row's key is its record's key, a
-    JSON array where it is of several columns, and that of the progress record is
-    `verdict:materialised`.
+    The last record is the completion record: `as_of` (the option and the position that it means),
+    `count`, and `checksum`, SHA-256 over the lines before it. The same time or position always
+    gives the same bytes. On a topic the key of a record is that of its row, a JSON array for
+    several columns, and the key of the completion record is `verdict:materialised`.
     """
     asked = _parsed(as_of)
     settings = settings_of()

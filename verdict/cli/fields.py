@@ -1,8 +1,7 @@
-"""`--field name=value` as a command: each value is read as its field's type."""
+"""A command from `--field name=value`, each value read as its field's type."""
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import typer
 from pydantic import ValidationError
@@ -19,8 +18,7 @@ def command_from(
     """Return the command `name` of an aggregate with the given fields.
 
     Raises:
-        BadParameter: There is no such command, or a field is unknown, missing, wrong or given
-            twice.
+        BadParameter: There is no such command, or a field is unknown, missing, wrong or repeated.
     """
     known = application.aggregate(aggregate_type).command_types
     if name not in known:
@@ -38,7 +36,7 @@ JSON = re.compile(r"[\[{]|null$|\d+$")  # what begins a list or a message; null;
 
 
 def _read(kind: type[Command], texts: dict[str, str]) -> Command:
-    """Return the command; a list, message, number or null is JSON, unless its field takes text."""
+    """Return the command; a list, message, number or null is JSON if its field takes no text."""
     try:
         return kind.model_validate_strings(texts)
     except ValidationError as error:
@@ -53,7 +51,7 @@ def _read(kind: type[Command], texts: dict[str, str]) -> Command:
         return kind.model_validate_json(to_json(texts | parsed), strict=False)
 
 
-def _json(name: str, text: str) -> Any:
+def _json(name: str, text: str) -> object:
     try:
         return from_json(text)
     except ValueError as error:
@@ -62,18 +60,14 @@ def _json(name: str, text: str) -> Any:
 
 def _values(fields: Sequence[str]) -> dict[str, str]:
     values: dict[str, str] = {}
-    for name, value in map(_split, fields):
+    for field in fields:
+        name, equals, value = field.partition("=")
+        if not equals:
+            raise typer.BadParameter(f"{field!r} is no name=value")
         if name in values:
             raise typer.BadParameter(f"the field {name!r} is given twice")
         values[name] = value
     return values
-
-
-def _split(field: str) -> tuple[str, str]:
-    name, equals, value = field.partition("=")
-    if not equals:
-        raise typer.BadParameter(f"{field!r} is no name=value")
-    return name, value
 
 
 def _signature(kind: type[Command]) -> str:

@@ -9,11 +9,10 @@ from rich.text import Text
 from verdict.adapters.sql.readers.reader import Reader, open_reader
 from verdict.cli.options import AggregateType, Id, Json, settings_of
 from verdict.cli.render import add_rows, note, show, show_json, table
-from verdict.cli.repetitions import fold_repetitions, is_repetition
-from verdict.cli.trace import listed, outcome_text
+from verdict.cli.trace import fields_text, fold_repetitions, outcome_text, repetitions_text
 from verdict.errors import VerdictError
 from verdict.model.message import LARGEST
-from verdict.operations.inspect.aggregate import history as told
+from verdict.operations.inspect.aggregate import history as read_history
 from verdict.operations.inspect.history import Fields
 
 app = typer.Typer(add_completion=False)
@@ -30,18 +29,18 @@ def history(aggregate: AggregateType, id: Id, json: Json = False) -> None:
     """Show each command to one aggregate with its outcome and its events, the oldest first.
 
     Events come from the archive, each checked with its hash, and outcomes from the view `outcome`.
-    Up to which offsets the two have read Kafka is said on stderr. So is what is missing or was
+    On stderr are the offsets up to which the two have read Kafka, and what is missing or was
     altered, with exit code 1. A command that was sent again is shown once, with the positions of
-    its repetitions. With --json it is one object per record of a command: `response` (null when it
-    is missing) and `events`. `verdict tail commands` and `verdict tail dead-letters` show records
-    without an outcome.
+    its repetitions. With --json there is one object per record of a command: `response` (null when
+    it is missing) and `events`. `verdict tail commands` and `verdict tail dead-letters` show
+    records without an outcome.
     """
     settings = settings_of()
     with open_reader(settings) as reader:
         read = _read(
             reader, settings.topics.events(aggregate), settings.topics.responses(aggregate)
         )
-        found = told(settings.application, reader, aggregate, id, LARGEST - 1)
+        found = read_history(settings.application, reader, aggregate, id, LARGEST - 1)
     if json:
         for command in found.commands:
             show_json(command)
@@ -61,8 +60,8 @@ def history(aggregate: AggregateType, id: Id, json: Json = False) -> None:
 def _read(reader: Reader, events: str, responses: str) -> str:
     """Return up to which offsets archive and outcomes have read the topics of an aggregate type."""
     found = reader.select(READ, {"events": events, "responses": responses}).rows
-    places = [f"{topic}:{partition} up to offset {end}" for topic, partition, end in found]
-    return f"read so far: {', '.join(places) or f'nothing of {events} and {responses}'}"
+    positions = [f"{topic}:{partition} up to offset {end}" for topic, partition, end in found]
+    return f"read so far: {', '.join(positions) or f'nothing of {events} and {responses}'}"
 
 
 def _rows(command: Fields, repeated: list[Fields]) -> Iterator[tuple[Any, ...]]:
@@ -73,9 +72,14 @@ def _rows(command: Fields, repeated: list[Fields]) -> Iterator[tuple[Any, ...]]:
         about = outcome_text(response).append(f" {response['command_id']}", "dim")
         yield _time(response["decided_at"]), "", response["command_type"], about
     for event in command["events"]:
-        yield "", event["version"], f"  {event['event_type']}", listed(event).removeprefix(", ")
+        yield (
+            "",
+            event["version"],
+            f"  {event['event_type']}",
+            fields_text(event),
+        )
     if repeated:
-        yield "", "", "  sent again", Text(is_repetition(repeated), "dim")
+        yield "", "", "  sent again", Text(repetitions_text(repeated), "dim")
 
 
 def _time(text: str) -> str:

@@ -1,4 +1,4 @@
-"""`verdict new`: the files of an application, an aggregate or a read model, ready to be changed."""
+"""`verdict new`: the files of an application, an aggregate or a projection, for users to change."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,17 +7,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from verdict.cli.scaffold.part import ScaffoldPart
-    from verdict.cli.scaffold.place import Target
+    from verdict.cli.scaffold.files import ScaffoldPart, Target
 
 app = typer.Typer(add_completion=False)
+
+REPLACED = (
+    "if you replace these messages with your own before the first record is sent: "
+    "`verdict schemas write --unpublished {name}_event --unpublished {name}_command`"
+)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="In lower case, such as gift_card.")]
 
 
 @app.callback()
 def new() -> None:
-    """Write files to begin with, and tests that pass; no file is ever written over."""
+    """Write files to begin with, and tests that pass; no file is ever replaced."""
 
 
 @app.command()
@@ -27,30 +31,33 @@ def application(
 ) -> None:
     """Write an application into this folder: a package with one aggregate, and verdict.toml.
 
-    The package has the folders that every application on verdict has: schemas, commands,
+    The package has the folders of every application on verdict: schemas, commands,
     aggregates, projections, compose, and tests.
     """
     from verdict.cli.scaffold.application import application as write
 
-    _tell(write(name, aggregate))
-    _say("next: `verdict schemas write`, `python -m pytest`, `verdict up`")
+    _report(write(name, aggregate))
+    _note("next: `verdict schemas write`, `python -m pytest`, `verdict up`")
+    _note(REPLACED.format(name=aggregate))
 
 
 @app.command()
 def aggregate(name: Name) -> None:
-    """Write an aggregate: something with a title that is opened, renamed and closed.
+    """Write an aggregate that has a title, and is opened, renamed and closed.
 
-    Its events, commands, rules and tests. It prints the two lines that add it to the application.
+    The files are its events, commands, rules and tests. The verb prints the two lines that you add
+    to the application.
     """
-    from verdict.cli.scaffold.aggregate import aggregate as part_of
+    from verdict.cli.scaffold.application import aggregate as part_of
 
-    place = _place()
-    _add(part_of(place, name), place)
-    _say("then: `verdict schemas write`, `python -m pytest`")
+    target = _target()
+    _write(part_of(target, name), target)
+    _note("then: `verdict schemas write`, `python -m pytest`")
+    _note(REPLACED.format(name=name))
 
 
-@app.command("read-model")
-def read_model(
+@app.command()
+def projection(
     name: Name,
     of: Annotated[
         str | None,
@@ -61,42 +68,42 @@ def read_model(
         ),
     ] = None,
 ) -> None:
-    """Write a read model: a row for each aggregate, and a view; with tests.
+    """Write a projection with tests: a view with a row for each aggregate.
 
-    It counts events and names the last one, until you write what readers ask. It prints the two
-    lines that add it to the application.
+    It counts events and names the last one, until you write what readers need. The verb prints the
+    two lines that you add to the application.
     """
     from verdict.cli.application import load
-    from verdict.cli.scaffold.projection import read_model as part_of
+    from verdict.cli.scaffold.projection import projection as part_of
 
-    application = load()  # what is wrong with it is said before anything else
-    place = _place()
-    _add(part_of(application, place, name, of), place)
-    _say("then: `python -m pytest`")
+    application = load()  # an error in it is reported before anything else
+    target = _target()
+    _write(part_of(application, target, name, of), target)
+    _note("then: `python -m pytest`")
 
 
-def _place() -> "Target":
+def _target() -> "Target":
     from verdict.cli.application import application_path
-    from verdict.cli.scaffold.place import target_of
+    from verdict.cli.scaffold.files import target_of
 
     return target_of(application_path())
 
 
-def _add(part: "ScaffoldPart", place: "Target") -> None:
+def _write(part: "ScaffoldPart", target: "Target") -> None:
     from verdict.cli.scaffold.files import write
 
     write(part.files)
-    _tell(part.files)
+    _report(part.files)
     imported, listed = part.lines
-    _say(f"add to {place.file.relative_to(place.folder)}:\n    {imported}\n    {listed}")
+    _note(f"add to {target.file.relative_to(target.folder)}:\n    {imported}\n    {listed}")
 
 
-def _tell(files: Iterable[Path]) -> None:
+def _report(files: Iterable[Path]) -> None:
     for file in sorted(files):
-        _say(f"wrote {file.relative_to(Path.cwd())}")
+        _note(f"wrote {file.relative_to(Path.cwd())}")
 
 
-def _say(text: str) -> None:
+def _note(text: str) -> None:
     from verdict.cli.render import note
 
     note(text)

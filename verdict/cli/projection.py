@@ -1,17 +1,17 @@
-"""`verdict projection`: read models built again, compared, put in place, and taken back."""
+"""`verdict projection`: rebuild a projection, compare the versions, promote or roll back."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.text import Text
 
 from verdict.cli.options import Json, settings_of
-from verdict.cli.progress import show_progress
-from verdict.cli.render import add_rows, note, show, show_json, table
+from verdict.cli.render import add_rows, note, show, show_json, show_progress, table
 from verdict.errors import VerdictError
+from verdict.operations.inspect.history import Fields
 from verdict.operations.status.read_side import read_side
 from verdict.operations.status.status import ProjectionStatus, as_json
 from verdict.read_side.query.by_name import UnknownProjectionError
@@ -24,27 +24,27 @@ app = typer.Typer(add_completion=False)
 
 Name = Annotated[str, typer.Argument(help="Of the projection, such as us_holder.")]
 Accept = Annotated[
-    bool, typer.Option("--accept-differences", help="Swap without comparing the two versions.")
+    bool, typer.Option("--accept-differences", help="Do not compare the two versions.")
 ]
 
 
 @app.callback()
 def projection() -> None:
-    """Read models: which there are; build one again beside the live one, compare, put in place."""
+    """List projections; rebuild one next to the live version, compare the two, promote it."""
 
 
 @app.command("list")
 def list_projections(
     json: Json = False,
 ) -> None:
-    """List every version of every projection: what it is for, and how far it has come."""
+    """List every version of every projection: its role, and how far behind it is."""
     found = read_side(settings_of()).projections
     if json:
         for one in found:
             show_json(as_json(one))
         return
-    numbers = ("version", "lag", "held")
-    shown = table("projection", "version", "state", "lag", "held", "stopped", numbers=numbers)
+    numbers = ("version", "lag", "blocked")
+    shown = table("projection", "version", "state", "lag", "blocked", "stopped", numbers=numbers)
     rows = (
         [one.projection, one.version, one.state, one.lag, len(one.held), one.stopped_by]
         for one in found
@@ -54,7 +54,7 @@ def list_projections(
 
 @app.command()
 def status(name: Name, json: Json = False) -> None:
-    """Show each version of one: how far in every partition, what it holds, why it is stopped."""
+    """Show each version of one: its positions, blocked aggregates, and why it is stopped."""
     every = read_side(settings_of()).projections
     found = [one for one in every if one.projection == name]
     if not found:
@@ -79,18 +79,18 @@ def _show_status(found: ProjectionStatus) -> None:
             [one.aggregate_type, one.aggregate_id, one.version_needed, one.error]
             for one in found.held
         )
-        show("", add_rows(table("held", *columns, numbers=columns[1:2]), rows))
+        show("", add_rows(table("blocked", *columns, numbers=columns[1:2]), rows))
 
 
 @app.command()
 def rebuild(
     name: Name,
 ) -> None:
-    """Build the next version from the beginning of the log, with the same functions.
+    """Build the next version from the start of the log, with the same functions.
 
-    What Kafka has dropped comes from the archive of events. Readers see the live version all the
-    while, and the service goes on. Interrupted, it begins anew. Then: `verdict projection verify`,
-    `verdict projection promote`.
+    Events that Kafka has dropped come from the archive. Readers see the live version meanwhile, and
+    the service continues. After an interruption the build starts again. Next: `verdict projection
+    verify`, then `verdict projection promote`.
     """
     with _rebuilder(name) as rebuilder:
         made = rebuilder.rebuild()
@@ -105,7 +105,7 @@ def verify(
     name: Name,
     json: Json = False,
 ) -> None:
-    """Compare live and built version at one position; exit code 1 when a row differs."""
+    """Compare the live version and the new one at one position; exit code 1 if a row differs."""
     with _rebuilder(name) as rebuilder:
         verified = rebuilder.verify()
     if json:
@@ -121,10 +121,10 @@ def promote(
     name: Name,
     accept_differences: Accept = False,
 ) -> None:
-    """Let readers see the built version, in one transaction, after comparing it with the live one.
+    """Compare the new version with the live one, then show it to readers, in one transaction.
 
-    The version that they saw is kept for `verdict projection rollback`; one before that is dropped.
-    With --accept-differences nothing is compared.
+    The former version is kept for `verdict projection rollback`; an older one is dropped. With
+    --accept-differences the versions are not compared.
     """
     with _rebuilder(name) as rebuilder:
         put = rebuilder.promote(accept_differences)
@@ -135,7 +135,7 @@ def promote(
 def rollback(
     name: Name,
 ) -> None:
-    """Let readers see the version before the last promotion again, brought up to date first.
+    """Bring the former version up to date, and show it to readers again.
 
     Only one is kept, so a second rollback is refused; `promote` shows the later version again.
     """
@@ -147,11 +147,11 @@ def rollback(
 @contextmanager
 def _rebuilder(name: str) -> Iterator[Rebuilder]:
     settings = settings_of()
-    with show_progress(f"projection {name}") as tell:
-        yield Rebuilder(settings, name, tell)
+    with show_progress(f"projection {name}") as report:
+        yield Rebuilder(settings, name, report)
 
 
-def _facts(verified: ComparedVersions) -> dict[str, Any]:
+def _facts(verified: ComparedVersions) -> Fields:
     facts = asdict(verified)
     for found, compared in zip(facts["tables"], verified.tables, strict=True):
         found["live"] = compared.live._asdict()

@@ -1,25 +1,36 @@
-"""`verdict recover`: the decider's state, rebuilt from Kafka; the service must be stopped."""
+"""`verdict recover`, `skip` and `reset-progress`: repairs while the service is stopped."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from enum import StrEnum
 from functools import partial
 from typing import Annotated
 
 import typer
 
 from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.offsets import offsets_text
 from verdict.adapters.sql.time_text import wall_clock
-from verdict.cli.operator_identity import Who, WhyIfAny, operator_identity
-from verdict.cli.options import Json, settings_of
-from verdict.cli.progress import show_progress
-from verdict.cli.render import note, show_json
+from verdict.cli.options import Json, Who, Why, WhyIfAny, operator_identity, settings_of
+from verdict.cli.render import note, show_json, show_progress
+from verdict.errors import VerdictError
+from verdict.model.source import Source
+from verdict.operations.repair.blocking_records import range_of
+from verdict.operations.repair.operator_identity import OperatorIdentity
+from verdict.operations.repair.read_side import repair
 from verdict.operations.repair.recreated_topics import recreate_topics
+from verdict.operations.repair.reset_progress import begin_as_owner, begin_without_progress
 from verdict.operations.repair.restored_events import restore_events
-from verdict.service.bootstrap import leave, start_runtime
+from verdict.reactions.policies.query import reactions_of, reactions_query
+from verdict.service.bootstrap import leave, start_kafka_runtime, start_runtime
+from verdict.service.directories import require_whole_directory
+from verdict.service.known_progress import require_same_log
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.skips import NO_WISH, SkipRequest
 from verdict.streaming.exactly_once.failpoints import ignore_step
+from verdict.streaming.exactly_once.query import lake_query
+from verdict.wire.progress_record import ProgressRecord
 from verdict.write_side.recovery.recovering import OnRecoveryStep, RecoveredState, recover
 
 app = typer.Typer()
@@ -27,10 +38,11 @@ app = typer.Typer()
 
 Shards = Annotated[
     int | None,
-    typer.Option(min=1, help="How many states there will be.", show_default="as many as now"),
+    typer.Option(min=1, help="The new number of shards.", show_default="as many as now"),
 ]
 Quarantine = Annotated[
-    bool, typer.Option("--quarantine", help="Go on without aggregates with a damaged history.")
+    bool,
+    typer.Option("--quarantine", help="Continue without aggregates that have a damaged history."),
 ]
 
 
@@ -38,6 +50,24 @@ RestoreEvents = Annotated[
     bool,
     typer.Option("--restore-events", help="Append archived events again that Kafka has lost."),
 ]
+
+
+Range = tuple[Source, int | None]
+Ranges = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="TOPIC:PARTITION:OFFSET[-UNTIL]...",
+        help="The record to skip, or all from OFFSET up to UNTIL, which is not skipped.",
+    ),
+]
+
+
+class ResetTarget(StrEnum):
+    """The owner of a lost record: a query, or the deployment, whose record claims its topics."""
+
+    POLICIES = "policies"
+    LAKE = "lake"
+    OWNER = "owner"
 
 
 @app.command("recover")
@@ -51,31 +81,30 @@ def recover_command(
 ) -> None:
     """Rebuild the decider's state from the events and responses in Kafka.
 
-    Events that Kafka has dropped are taken from the archive, which the read side keeps. For a
-    checkpoint that was lost, damaged or restored, and to change the number of shards. The
-    next `verdict up` goes on where the decider had published; versions continue, and command ids
-    are remembered. Interrupted, it can be run again.
+    Use it when a checkpoint was lost, damaged or restored, and to change the number of shards.
+    Events that Kafka has dropped come from the archive of the read side. The next `verdict up`
+    continues after the last published batch; versions continue, and command ids are remembered.
+    After an interruption, run it again.
 
     It stops when the history of an aggregate is damaged: a version is missing or has two events,
-    the chain of hashes is broken, or an event cannot be folded. With --quarantine it goes on
+    the chain of hashes is broken, or an event cannot be folded. With --quarantine it continues
     without these aggregates: their commands are rejected as QUARANTINED, and projections keep their
-    rows. When the events are back, the next recovery lifts the quarantine by itself.
+    rows. When the events are back, the next recovery lifts the quarantine.
 
     A record that belongs to no history stops it, too: `verdict skip` leaves it out.
 
-    A Kafka that does not flush may lose the end of its topics in a power failure. With
-    `--restore-events` the events that the archive has are first appended to their topics again,
-    with the same bytes, and all positions are corrected; that is on record. A rejection that is
-    lost stays lost.
+    In a power failure Kafka may lose the end of its topics, if it does not flush. With
+    --restore-events the archived events are first appended to their topics again, with the same
+    bytes, and all positions are corrected, on record. A lost rejection is not restored.
 
-    A topic of commands, dead letters, rejections, retries or notifications that was deleted is
-    created again, on record; what only it held is lost. A deleted topic of events or responses is
-    refused: restore it from a backup.
+    A deleted topic of commands, dead letters, rejections, retries or notifications is created
+    again, on record; its records are lost. A deleted topic of events or responses is an error:
+    restore it from a backup.
     """
     settings = settings_of()
     if (quarantine or restore) and reason is None:
         raise typer.BadParameter("give the reason", param_hint="--reason")
-    asked = skip_request(by, reason or "needed by `verdict recover`")
+    asked = _request(by, reason or "needed by `verdict recover`")
     wish = replace(asked, quarantine=True) if quarantine else NO_WISH
     mend = partial(_mend, by=asked, restore=restore)
     recovered = recover_alone(settings, shards, wish=wish, mend=mend)
@@ -84,16 +113,16 @@ def recover_command(
     note(f"recovered {recovered}; start the service again with `verdict up`")
 
 
-def skip_request(by: str | None, reason: str) -> SkipRequest:
-    """Return the request of a person, for nothing yet."""
-    person = operator_identity(by, reason)
-    return SkipRequest(operator=person.operator, reason=person.reason or "", at=wall_clock())
+def _request(by: str | None, reason: str) -> SkipRequest:
+    """Return the request of an operator, without records to skip."""
+    identity = operator_identity(by, reason)
+    return SkipRequest(operator=identity.operator, reason=identity.reason or "", at=wall_clock())
 
 
 def _mend(settings: Settings, kafka: KafkaConfig, by: SkipRequest, restore: bool) -> None:
-    """Bring back what the log lacks, before it is compared with what is known of it."""
+    """Restore what the log lacks, before it is checked."""
     for name in recreate_topics(settings, kafka, by):
-        note(f"{name} was deleted and is created again; what only it held is lost")
+        note(f"{name} was deleted and is created again; its records are lost")
     if restore:
         note(str(restore_events(settings, kafka, by)))
 
@@ -111,6 +140,99 @@ def recover_alone(
         VerdictError: Something is missing or does not fit.
     """
     with ExitStack() as parts:
-        tell = parts.enter_context(show_progress("starting Kafka and Spark"))
+        report = parts.enter_context(show_progress("starting Kafka and Spark"))
         ground = start_runtime(settings, parts, mend=mend)
-        return recover(ground, settings, shards, tell, on_step, wish)
+        return recover(ground, settings, shards, report, on_step, wish)
+
+
+@app.command()
+def skip(records: Ranges, reason: Why, by: Who = None, json: Json = False) -> None:
+    """Skip records that cannot be used, for all readers of their topics, on record.
+
+    A record at which a projection stopped is skipped while the service runs. The view
+    `projection_stopped` names it. If Kafka dropped records that a projection needs, they are
+    skipped up to the first one that Kafka has.
+
+    Any other record is skipped by a recovery of the decider's state: stop the service first. A
+    skipped command becomes a dead letter, and undecided commands before it are sent again. A
+    skipped event quarantines its aggregate. The view `skipped_record` has each skip.
+    """
+    ranges, settings = [*map(_range, records)], settings_of()
+    others = _skip_where_stopped(settings, ranges, operator_identity(by, reason))
+    if not others:
+        return
+    places = [(at, at.offset + 1 if until is None else until) for at, until in others]
+    wish = replace(_request(by, reason), places=places)
+    recovered = recover_alone(settings, None, wish=wish)
+    if json:
+        show_json(recovered.facts())
+    note(f"skipped, and recovered {recovered}; start the service again with `verdict up`")
+
+
+def _skip_where_stopped(
+    settings: Settings, ranges: Sequence[Range], by: OperatorIdentity
+) -> list[Range]:
+    """Skip the records at which a projection stopped; return the other ranges."""
+    commands = {*settings.topics.every_commands()}  # no projection reads them
+    if all(place.topic in commands for place, _ in ranges):
+        return [*ranges]
+    with repair(settings) as on:
+        stopped = {one["id"] for one in on.records.listed()}
+        for place, until in ranges:
+            if str(place) in stopped:
+                note(on.records.skip(place, until, by))
+    return [one for one in ranges if str(one[0]) not in stopped]
+
+
+def _range(text: str) -> Range:
+    found = range_of(text)
+    if found is None or (found[1] is not None and found[1] <= found[0].offset):
+        raise typer.BadParameter(
+            f"{text!r} is no range of records: write it such as order.commands:2:17, or "
+            "order.commands:2:17-20 for the offsets 17, 18 and 19"
+        )
+    return found
+
+
+@app.command()
+def reset_progress(
+    target: Annotated[ResetTarget, typer.Argument(metavar="policies|lake|owner")],
+    reason: Why,
+    by: Who = None,
+    json: Json = False,
+) -> None:
+    """Write a new record for policies, the lake or the owner of the topics that lost its own.
+
+    Stop the service first. Policies then start at the ends of their topics: an event that had no
+    consequence yet gets none. The lake starts at the first events that Kafka has: remove its folder
+    first. `owner` claims the topics for this deployment. The state of the decider does not change:
+    `verdict recover` rebuilds it.
+    """
+    settings, wish = settings_of(), _request(by, reason)
+    if target is ResetTarget.OWNER:
+        _claim_topics(settings, wish)
+        note("this deployment owns the topics; start the service with `verdict up`")
+        return
+    new = _reset(settings, target, wish)
+    if json:
+        show_json({"query": target, "offsets": new.offsets})
+    note(f"{target} will start at {offsets_text(new.offsets)}; start the service with `verdict up`")
+
+
+def _claim_topics(settings: Settings, wish: SkipRequest) -> None:
+    with ExitStack() as parts:
+        place = require_whole_directory(settings.data_dir, (ResetTarget.OWNER,))
+        ground = start_kafka_runtime(settings, parts, place, owned=False)
+        require_same_log(settings, ground.kafka)  # else the next start would be refused
+        begin_as_owner(ground.kafka, settings.topics, wish)
+
+
+def _reset(settings: Settings, target: ResetTarget, wish: SkipRequest) -> ProgressRecord:
+    is_lake = target is ResetTarget.LAKE
+    if is_lake and settings.application.lake is None:
+        raise VerdictError(f"{settings.application.name} has no lake: there is nothing to reset")
+    query = lake_query(settings.topics) if is_lake else reactions_query(reactions_of(settings))
+    with ExitStack() as parts:
+        place = require_whole_directory(settings.data_dir, (target,))
+        kafka = start_kafka_runtime(settings, parts, place).kafka
+        return begin_without_progress(query, kafka, settings.topics, wish, at_the_ends=not is_lake)

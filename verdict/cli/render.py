@@ -1,9 +1,10 @@
-"""What people and programs see: tables or JSON on stdout, everything else on stderr."""
+"""Output: tables or JSON on stdout, everything else on stderr."""
 
 import csv
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -16,14 +17,24 @@ from rich.text import Text
 from verdict.wire.json_lines import json_line
 from verdict.wire.terminal import escape, escape_json, escape_lines, escape_text
 
-WIDEST = 1 << 16  # columns of a terminal that there is none of
-LEAST = 16  # columns that a text needs to be read
+WIDEST = 1 << 16  # columns, where there is no terminal
+LEAST = 16  # columns that a readable text needs
 INDENT = 2
 
 
 def note(text: str) -> None:
-    """Say something besides the data."""
+    """Print a text on stderr."""
     Console(stderr=True).print(Text(escape_lines(text)), soft_wrap=True)
+
+
+@contextmanager
+def show_progress(text: str) -> Iterator[Callable[[str], None]]:
+    """Show on a terminal what is being done; give a function that shows another text.
+
+    Nothing in a text is taken for markup: names that others chose are in them.
+    """
+    with Console(stderr=True).status(Text(escape(text))) as status:
+        yield lambda text: status.update(Text(escape(text)))
 
 
 def show_json(value: Any, flush: bool = False) -> None:
@@ -34,9 +45,9 @@ def show_json(value: Any, flush: bool = False) -> None:
 
 
 def show_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Print rows as CSV (RFC 4180, but for lines that end as everywhere) with a header.
+    """Print rows as CSV with a header; lines end with a line feed.
 
-    NULL is empty, bytes are hexadecimal, JSON is its text. Off a terminal a text is as it is.
+    NULL is empty, bytes are hexadecimal, JSON is its text. Only a terminal gets escaped texts.
     """
     write = csv.writer(sys.stdout, lineterminator="\n").writerow
     write(map(_field, columns))
@@ -44,7 +55,7 @@ def show_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         write(map(_field, row))
 
 
-def _field(value: Any) -> Any:
+def _field(value: Any) -> object:
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, list | dict):
@@ -53,23 +64,22 @@ def _field(value: Any) -> Any:
 
 
 def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
-    """Return an empty table; the columns in `numbers` are set to the right."""
+    """Return an empty table; the columns in `numbers` are aligned to the right."""
     made = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, show_header=any(columns))
     for column in columns:
-        header = Text(escape(column))  # a text would be taken for markup
+        header = Text(escape(column))  # rich reads markup in a string
         made.add_column(header, justify="right" if column in numbers else "left", overflow="fold")
     return made
 
 
 def add_rows(made: Table, rows: Iterable[Sequence[Any]]) -> Table:
-    """Put rows into a table, each value as its text; nothing in it is taken for markup."""
+    """Add rows to a table, each value as its text; nothing in it is taken for markup."""
     for row in rows:
-        made.add_row(*(cell(value) for value in row))
+        made.add_row(*map(_cell, row))
     return made
 
 
-def cell(value: Any) -> Text:
-    """Return a value as it stands in a table."""
+def _cell(value: object) -> Text:
     if isinstance(value, Text):
         return escape_text(value)
     if isinstance(value, bytes):
@@ -78,7 +88,7 @@ def cell(value: Any) -> Text:
 
 
 def in_json(value: Any) -> str:
-    """Return a value as text for people; objects and lists as JSON."""
+    """Return a value as text; objects and lists as JSON."""
     if isinstance(value, dict | list):
         return escape_json(json_line(value).decode())
     return escape(str(value))
@@ -93,23 +103,23 @@ def show_fields(facts: Mapping[str, Any], json: bool) -> None:
 
 
 def show_items(items: Iterable[Mapping[str, Any]], columns: Sequence[str], json: bool) -> None:
-    """Print things, as JSON with all fields or as a table with some; the first names them."""
+    """Print things, as JSON with all fields or as a table of some; the first column is the id."""
     found = [*items]
     if json:
         for item in found:
             show_json(item)
     elif found:
         made = table(*columns, numbers=("behind",))
-        made.columns[0].no_wrap = True  # people copy it
+        made.columns[0].no_wrap = True  # it is copied
         show(add_rows(made, ([item[column] for column in columns] for item in found)))
     else:
         note("none")
 
 
 def show(*parts: Table | Text | str) -> None:
-    """Print tables and texts for people; no word in them is ever broken.
+    """Print tables and texts; no word in them is ever broken.
 
-    Off a terminal everything is as wide as it is. See `fit_to_width` for what is too wide for one.
+    Only on a terminal they are made to fit, as by `fit_to_width`.
     """
     console = Console(emoji=False)  # an id `acct:b:9` is no picture
     for part in parts:
@@ -124,18 +134,18 @@ def show(*parts: Table | Text | str) -> None:
         console.print(shown, soft_wrap=isinstance(shown, Text), markup=False, highlight=False)
 
 
-def show_records(made: Table, console: Console | None = None) -> None:
+def show_records(made: Table) -> None:
     """Print a table record by record, one value a line, however long it is."""
-    console = console or Console(emoji=False)
+    console = Console(emoji=False)
     for line in _records(made):
         console.print(line, soft_wrap=True)
 
 
 def fit_to_width(console: Console, made: Table | Text) -> Table | Text:
-    """Return a part of a page so that it fits the terminal, with no word broken.
+    """Return a table or a text so that it fits the terminal, with no word broken.
 
-    The lines of a text are broken between words, and of a table that is too wide the widest column
-    is. A table that is too wide all the same is shown record by record, one value a line.
+    Lines are broken between words: those of a text, and those of the widest column of a table. A
+    table that is still too wide is shown record by record, one value a line.
     """
     if isinstance(made, Text):
         return Text("\n").join(
@@ -149,7 +159,7 @@ def fit_to_width(console: Console, made: Table | Text) -> Table | Text:
 
 
 def _narrowed(console: Console, made: Table) -> Table | None:
-    """Return a table with its widest column broken between words, if enough is left of it."""
+    """Return a table with its widest column broken between words, if enough room is left for it."""
     options = console.options.update(max_width=WIDEST)
     sizes = [
         max(Measurement.get(console, options, cell).maximum for cell in (one.header, *one.cells))
@@ -172,7 +182,6 @@ def _width(console: Console, made: Table) -> int:
 
 
 def _broken(console: Console, line: Text, begin: int | None = None) -> Text:
-    """Return a line broken between words where the terminal ends."""
     if begin is None:
         begin = len(line.plain) - len(line.plain.lstrip()) + INDENT
     if not console.is_terminal or console.width - begin < LEAST or line.cell_len <= console.width:
@@ -190,10 +199,8 @@ def _broken(console: Console, line: Text, begin: int | None = None) -> Text:
 
 def _records(made: Table, console: Console | None = None) -> Iterator[Text]:
     """Yield a table record by record; one without headers is a record already."""
-    rows = [
-        tuple(map(_text, row))
-        for row in zip(*(column.cells for column in made.columns), strict=True)
-    ]
+    cells = zip(*(column.cells for column in made.columns), strict=True)
+    rows = [tuple(one if isinstance(one, Text) else Text(str(one)) for one in row) for row in cells]
     if not made.show_header:
         yield from _aligned(rows, console)
         return
@@ -208,7 +215,3 @@ def _aligned(rows: Sequence[tuple[Text, ...]], console: Console | None) -> Itera
     for name, *values in rows:
         line = Text("  ").join((Text(name.plain.ljust(broad)), *values))
         yield line if console is None else _broken(console, line, broad + INDENT)
-
-
-def _text(value: Any) -> Text:
-    return value if isinstance(value, Text) else Text(str(value))

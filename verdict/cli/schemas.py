@@ -1,4 +1,4 @@
-"""`verdict schemas check|publish`: Avro schemas, their files, and a registry for others."""
+"""`verdict schemas`: Avro schemas, their files, and a registry for other tools."""
 
 from collections.abc import Iterable
 from typing import Annotated
@@ -31,19 +31,23 @@ Registry = Annotated[
 
 @app.callback()
 def schemas() -> None:
-    """Avro schemas: whether the files say what the classes say; put them in a registry."""
+    """Compare Avro schemas with the classes, write their files, publish them to a registry."""
 
 
 @app.command()
 def check(registry: Registry = None, json: Json = False) -> None:
-    """Compare the classes with the schema files and, where one is set, with the registry.
+    """Compare the classes with the schema files and, if one is set, with the registry.
 
-    Exit code 1 when a class has no file that says what it says, or the registry lacks a schema.
+    Exit code 1 when a class differs from its newest file, or the registry lacks a schema.
     """
     settings = settings_of(schema_registry_url=registry)
     application = settings.application
     changed = sorted(subject for subject, _ in missing(application))
-    lacking = _registry(settings).missing(_wanted(settings)) if settings.schema_registry_url else []
+    lacking = (
+        _registry(settings).missing(every_subject(settings.topics))
+        if settings.schema_registry_url
+        else []
+    )
     number = len(catalog_of(application).schemas.by_id)
     if json:
         show_json({"schemas": number, "changed": changed, "lacking": _facts(lacking)})
@@ -53,25 +57,25 @@ def check(registry: Registry = None, json: Json = False) -> None:
             f"the registry lacks {len(lacking)} schemas, the first: {lacking[0].subject} "
             f"v{lacking[0].schema.version}: run `verdict schemas publish`"
         )
-    note(f"{number} schemas are as the classes say")
+    note(f"{number} schemas match the classes")
 
 
 Unpublished = Annotated[
     list[str] | None,
     typer.Option(
         metavar="SUBJECT",
-        help="Replace the newest version of this schema, such as order_event, as no record was "
-        "ever published with it; may be repeated.",
+        help="Replace the newest version of this schema, such as order_event, because no record "
+        "has it yet; may be repeated.",
     ),
 ]
 
 
 @app.command()
 def write(unpublished: Unpublished = None, json: Json = False) -> None:
-    """Write a file for each schema of the application that is new or has changed.
+    """Write a file for each new or changed schema of the application.
 
-    Commit the files: each record names the schema that wrote it, and cannot be read without it.
-    So --unpublished is refused when Kafka or the archive has, or had, a record of it.
+    Commit the files: each record names its schema, and cannot be read without it. So --unpublished
+    is refused if Kafka or the archive has, or had, a record with that schema.
     """
     settings = settings_of()
     if unpublished:
@@ -84,19 +88,19 @@ def write(unpublished: Unpublished = None, json: Json = False) -> None:
     for file in files:
         note(f"wrote {file}")
     if not files:
-        note("every class matches its newest schema")
+        note("every class matches its newest schema: nothing was written")
 
 
 @app.command()
 def publish(registry: Registry = None, json: Json = False) -> None:
-    """Put every schema into a registry, under the id that records carry; again changes nothing.
+    """Publish every schema to a registry, with the id that records have.
 
-    Each topic has a subject of its own, `<topic>-value`. verdict itself reads and writes without a
-    registry: it is for other tools.
+    Each topic has a subject, `<topic>-value`. A second call changes nothing. verdict itself needs
+    no registry: it is for other tools.
     """
     settings = settings_of(schema_registry_url=registry)
     place = _registry(settings)
-    lacking = place.missing(_wanted(settings))
+    lacking = place.missing(every_subject(settings.topics))
     place.publish(lacking)
     if json:
         show_json({"registry": str(place), "published": _facts(lacking)})
@@ -104,11 +108,11 @@ def publish(registry: Registry = None, json: Json = False) -> None:
 
 
 def _require_unpublished(settings: Settings, subjects: Iterable[str]) -> None:
-    """Return if no record is known that one of these schemas could have written.
+    """Require that no known record has one of these schemas.
 
     Raises:
         VerdictError: The topic of one has, or had, records, or the archive has events.
-        UnreachableError: A Kafka is set, or a service runs, and it does not answer.
+        UnreachableError: Kafka does not answer.
     """
     for subject in subjects:
         aggregate, _, kind = subject.rpartition("_")
@@ -118,17 +122,17 @@ def _require_unpublished(settings: Settings, subjects: Iterable[str]) -> None:
             written = max(written, _written(settings, topics[kind](aggregate)))
         if written:
             raise VerdictError(
-                f"{subject} wrote records already ({written:,} are known): without its schema they "
-                "could not be read, so nothing was replaced; keep its fields and add others"
+                f"{subject} has {written:,} records already, which could not be read without "
+                "its schema: nothing was replaced; keep its fields and add others"
             )
 
 
 def _written(settings: Settings, topic: str) -> int:
-    """Return how many offsets a topic has given away; 0 where no Kafka is set and none runs."""
+    """Return how many offsets of a topic are used; 0 if there is no Kafka."""
     try:
         options = kafka_options(settings)
     except UnreachableError:
-        note("no service runs, and no Kafka is set: its topics are not looked at")
+        note(f"no service runs, and no Kafka is set: {topic} was not checked for records")
         return 0
     with KafkaLog(options) as log:
         places = log.places([topic]) if log.exists(topic) else []
@@ -136,7 +140,7 @@ def _written(settings: Settings, topic: str) -> int:
 
 
 def _archived(settings: Settings, aggregate: str) -> int:
-    """Return how many events the archive has; 0 where there is no database yet."""
+    """Return how many events the archive has; 0 if there is no database yet."""
     query = "SELECT count(*) FROM event_archive WHERE aggregate_type = :aggregate"
     try:
         with open_reader(settings) as reader:
@@ -144,10 +148,6 @@ def _archived(settings: Settings, aggregate: str) -> int:
     except UnreachableError:
         return 0
     return int(count)
-
-
-def _wanted(settings: Settings) -> Iterable[RegisteredId]:
-    return every_subject(settings.topics)
 
 
 def _registry(settings: Settings) -> SchemaRegistry:

@@ -14,11 +14,10 @@ from rich.text import Text
 from verdict.adapters.kafka.errors import advice, settings_refused
 from verdict.adapters.sql.readers.reader import Access, open_reader
 from verdict.cli.fields import command_from
-from verdict.cli.options import Json, kafka_options, known_aggregate, possible_id, settings_of
+from verdict.cli.options import Json, known_aggregate, parse_time, possible_id, settings_of
 from verdict.cli.render import note, show, show_json
 from verdict.cli.send_file import SendCounts, envelopes, send_all
 from verdict.cli.shutdown import exiting_on_sigterm
-from verdict.cli.start_positions import parse_time
 from verdict.client.client import Client
 from verdict.client.errors import (
     CommandTooLargeError,
@@ -26,13 +25,15 @@ from verdict.client.errors import (
     OutcomeUnknownError,
     SendFailedError,
 )
-from verdict.client.pending import Pending
 from verdict.errors import TimedOutError, UnreachableError, VerdictError
-from verdict.model.application import Application
 from verdict.model.command import Command
 from verdict.model.command_envelope import Expectation
-from verdict.read_side.query.read_your_writes import ReadToken, require_row_per_aggregate
-from verdict.read_side.query.read_your_writes import wait_for_projection as wait_until_shown
+from verdict.read_side.query.read_your_writes import (
+    ReadToken,
+    require_row_per_aggregate,
+    wait_for_projection,
+)
+from verdict.settings.discovery import kafka_options
 from verdict.settings.settings import Settings
 from verdict.wire.json import readable
 from verdict.wire.response import Response
@@ -41,7 +42,7 @@ app = typer.Typer(add_completion=False)
 
 REJECTED = 3
 EXPECTATIONS = "|".join(Expectation)
-STOPPED = "; stopped before the end: send the file again, what was sent is decided once"
+STOPPED = "; stopped before the end: send the file again, each command is decided once"
 PROJECTION_ALONE = "--projection goes with --wait and one command"
 
 
@@ -52,7 +53,7 @@ AggregateId = Annotated[
 ]
 ExpectedVersion = Annotated[
     str | None,
-    typer.Option(metavar=f"N|{EXPECTATIONS}", help="How many events you have seen of it."),
+    typer.Option(metavar=f"N|{EXPECTATIONS}", help="How many of its events you have seen."),
 ]
 Fields = Annotated[
     list[str] | None,
@@ -68,8 +69,9 @@ Actor = Annotated[str | None, typer.Option(help="On whose behalf.")]
 CorrelationId = Annotated[str | None, typer.Option(help="Of the flow it belongs to.")]
 File = Annotated[str | None, typer.Option(metavar="FILE", help="NDJSON envelopes, - for stdin.")]
 Wait = Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="Wait for the outcome.")]
-Shows = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Wait until it shows the command, too.")
+Projection = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Wait until it shows the command, too."),
 ]
 
 
@@ -86,7 +88,7 @@ def send(  # noqa: PLR0913  (options)
     correlation_id: CorrelationId = None,
     file: File = None,
     wait: Wait = None,
-    projection: Shows = None,
+    projection: Projection = None,
     json: Json = False,
 ) -> None:
     """Send a command, or a file of them.
@@ -98,26 +100,27 @@ def send(  # noqa: PLR0913  (options)
         {"aggregate": "order", "command_id": "c-17", "aggregate_id": "order-1",
          "expected_version": 1, "payload": {"type": "ModifyOrder", "quantity": 5}}
 
-    Exit codes: 3 when one was rejected, 4 when an outcome is not known in time: send it again with
-    the same command id. Or when the projection does not show it so many seconds after the outcome.
+    Exit codes: 3 when one was rejected; 4 when an outcome is not known in time, or when the
+    projection does not show it so many seconds after the outcome. After a 4 send the command again
+    with the same command id.
     """
-    _require_compatible_options(
-        file, (command, id, field, expected_version, command_id), projection
-    )
     if file is not None:
+        if projection is not None:
+            raise typer.BadParameter(PROJECTION_ALONE)
+        if any((command, id, field, expected_version, command_id)):
+            raise typer.BadParameter("a --file has all of a command but the AGGREGATE")
         _send_file(settings_of(), file, aggregate, SendCounts(wait, json))
     elif aggregate and command and id and expected_version:
-        settings, awaited = settings_of(), _Awaited(wait, projection, json)
-        awaited.require_row_per_aggregate(settings.application, aggregate)
+        settings = settings_of()
+        if projection is not None:
+            if wait is None:
+                raise typer.BadParameter(PROJECTION_ALONE)
+            require_row_per_aggregate(settings.application, projection, aggregate)
         expected = _expectation(expected_version)
-        about = _About(expected, command_id, _time(deadline), actor, correlation_id)
-        _send_one(
-            settings,
-            id,
-            command_from(settings.application, aggregate, command, field or []),
-            about,
-            awaited,
-        )
+        due = None if deadline is None else parse_time(deadline)
+        about = _About(expected, command_id, due, actor, correlation_id)
+        asked = command_from(settings.application, aggregate, command, field or [])
+        _send_one(settings, id, asked, about, _Awaited(wait, projection, json))
     else:
         given = {"AGGREGATE": aggregate, "COMMAND": command, "--id": id}
         given["--expected-version (a number, NO_STREAM, EXISTS or ANY)"] = expected_version
@@ -125,17 +128,8 @@ def send(  # noqa: PLR0913  (options)
         raise typer.BadParameter(f"{lacking} is missing; else give a --file of envelopes")
 
 
-def _require_compatible_options(
-    file: str | None, of_one: tuple[object, ...], projection: str | None
-) -> None:
-    if file is not None and projection is not None:
-        raise typer.BadParameter(PROJECTION_ALONE)
-    if file is not None and any(of_one):
-        raise typer.BadParameter("--file says all of a command but the AGGREGATE")
-
-
 class _About(NamedTuple):
-    """What goes with a command; its names are those of `Client.send`."""
+    """Parameters of `Client.send`."""
 
     expected_version: int | Expectation
     command_id: str | None
@@ -151,14 +145,6 @@ class _Awaited(NamedTuple):
     projection: str | None
     as_json: bool
 
-    def require_row_per_aggregate(self, application: Application, aggregate_type: str) -> None:
-        """Return unless a projection is awaited that shows no such command, or for no time."""
-        if self.projection is None:
-            return
-        if self.seconds is None:
-            raise typer.BadParameter(PROJECTION_ALONE)
-        require_row_per_aggregate(application, self.projection, aggregate_type)
-
 
 def _send_one(
     settings: Settings, aggregate_id: str, asked: Command, about: _About, awaited: _Awaited
@@ -169,27 +155,23 @@ def _send_one(
         client.flush()
         response = None if seconds is None else pending.wait(seconds)
     if response is None:
-        _show_sent(pending, as_json)
+        if as_json:
+            show_json({"command_id": pending.command_id, "sent": str(pending.source)})
+        else:
+            note(f"sent {pending} to {pending.source}; --wait SECONDS shows the outcome")
         return
     _show(response, as_json)
-    if projection is not None and seconds is not None and not response.reason:
-        _await_projection(settings, projection, response, seconds)
-    raise typer.Exit(REJECTED if response.reason else 0)
-
-
-def _await_projection(
-    settings: Settings, projection: str, response: Response, seconds: float
-) -> None:
     token = ReadToken.of(response)
-    if token is not None:
+    if projection and seconds is not None and not response.reason and token:
         with open_reader(settings, Access.READER) as reader:
-            wait_until_shown(settings.application, reader, projection, token, seconds)
+            wait_for_projection(settings.application, reader, projection, token, seconds)
         note(f"{projection} shows it")
+    raise typer.Exit(REJECTED if response.reason else 0)
 
 
 @contextmanager
 def _sending(settings: Settings) -> Iterator[Client]:
-    """Give a client, and say in exit codes what goes wrong with it."""
+    """Give a client, whose errors become those with exit codes."""
     options = kafka_options(settings)
     servers = options.pop("bootstrap.servers")
     try:
@@ -224,7 +206,7 @@ def _send_file(settings: Settings, file: str, aggregate: str | None, tally: Send
             send_all(client, envelopes(opened, aggregate), tally)
             whole = True
     finally:
-        if tally.sent:  # so much is sent, whatever stopped the rest
+        if tally.sent:
             note(_summary(tally) + ("" if whole else STOPPED))
     if tally.unknown:
         raise TimedOutError(
@@ -261,17 +243,6 @@ def _expectation(text: str) -> int | Expectation:
     raise typer.BadParameter(
         f"expected version {text!r} is neither a number from 0 nor one of {', '.join(Expectation)}"
     )
-
-
-def _time(text: str | None) -> int | None:
-    return None if text is None else parse_time(text)
-
-
-def _show_sent(pending: Pending, as_json: bool) -> None:
-    if as_json:
-        show_json({"command_id": pending.command_id, "sent": str(pending.source)})
-    else:
-        note(f"sent {pending}: it lies at {pending.source}; --wait S shows the outcome")
 
 
 def _show(response: Response, as_json: bool) -> None:

@@ -3,10 +3,10 @@
 import json
 from codecs import BOM_UTF8
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import typer
 from pydantic import TypeAdapter, ValidationError
@@ -22,13 +22,12 @@ from verdict.model.command_envelope import aggregate_id_rule, command_id_rule
 from verdict.wire.codec import DecodeError
 from verdict.wire.commands import read_json_to_send
 from verdict.wire.json import readable
-from verdict.wire.response import Response
 
 AWAITED_AT_ONCE = 10_000
 
 
 class FileEnvelope(NamedTuple):
-    """A line: what is needed to send it, and the bytes to send."""
+    """A line: its bytes, and what is needed to send them."""
 
     aggregate_type: str
     aggregate_id: str
@@ -39,9 +38,8 @@ class FileEnvelope(NamedTuple):
 def envelopes(lines: Iterable[bytes], aggregate_type: str | None) -> Iterator[FileEnvelope]:
     """Yield the envelope of each line that is not empty.
 
-    The bytes are what the line has, so that the command processor treats them as any other
-    sender's; only `aggregate`, which is not part of an envelope, is removed. A byte order mark
-    before the first line is skipped.
+    The bytes are sent unchanged, as from any other sender; only `aggregate`, which is not part of
+    an envelope, is removed. A byte order mark before the first line is skipped.
 
     Raises:
         BadParameter: The command processor could not read a line, or a line has no aggregate, no
@@ -69,7 +67,7 @@ def _envelope(text: bytes, aggregate_type: str | None) -> FileEnvelope:
     return FileEnvelope(aggregate_type, aggregate_id, command_id, text)
 
 
-def _id(sent: dict[str, Any], name: str, rule: TypeAdapter[str]) -> str:
+def _id(sent: Mapping[str, object], name: str, rule: TypeAdapter[str]) -> str:
     try:
         return rule.validate_python(sent.get(name), strict=True)
     except ValidationError as error:
@@ -81,7 +79,7 @@ class SendCounts:
     """Waits for outcomes in the order of sending, and counts them.
 
     Args:
-        wait_s: How long the whole may take after the last command was sent; None: nobody waits.
+        wait_s: Seconds to wait after the last command was sent; None: do not wait.
         print_json: Print each outcome as a line of JSON.
     """
 
@@ -91,27 +89,22 @@ class SendCounts:
         self.duplicates = 0
         self.rejected: Counter[str] = Counter()
         self.unknown: list[str] = []
-        self._wait_s = wait_s
+        self.wait_s = wait_s
         self._json = print_json
         self._pendings: deque[Pending] = deque()
 
-    @property
-    def waits(self) -> bool:
-        """Whether outcomes are wanted."""
-        return self._wait_s is not None
-
     def add(self, pending: Pending) -> None:
-        """Count a command that was sent; may wait for an early one's outcome."""
+        """Count a command that was sent; wait for an early outcome when there are many."""
         self.sent += 1
-        if self._wait_s is None:
+        if self.wait_s is None:
             return
         self._pendings.append(pending)
         if len(self._pendings) > AWAITED_AT_ONCE:
-            self._take(self._wait_s)
+            self._take(self.wait_s)
 
     def finish(self) -> Iterator[int]:
-        """Wait for the outcomes that are missing; yield how many are left, as that shrinks."""
-        deadline = monotonic() + (self._wait_s or 0)
+        """Wait for the missing outcomes; yield how many are left before each of them."""
+        deadline = monotonic() + (self.wait_s or 0)
         while self._pendings:
             yield len(self._pendings)
             self._take(max(deadline - monotonic(), 0))
@@ -123,28 +116,26 @@ class SendCounts:
         except OutcomeUnknownError as error:
             self.unknown.append(str(error))
             return
-        self._count(response)
-        if self._json:
-            show_json(readable(response))
-
-    def _count(self, response: Response) -> None:
         self.duplicates += response.duplicate
         if response.reason is None:
             self.accepted += 1
         else:
             self.rejected[response.reason] += 1
+        if self._json:
+            show_json(readable(response))
 
 
 def send_all(client: Client, found: Iterable[FileEnvelope], tally: SendCounts) -> None:
-    """Send every envelope, show how far it has come, and wait for the outcomes that are wanted."""
+    """Send every envelope, show the progress, and wait for the outcomes if they are wanted."""
     with _progress() as progress:
         sending = progress.add_task("sent", total=None)
         for envelope in found:
             tally.add(client.send_encoded(*envelope))
             progress.update(sending, completed=tally.sent)
         client.flush()
+        waits = tally.wait_s is not None
         progress.update(sending, total=tally.sent)
-        answering = progress.add_task("answered", total=tally.sent, visible=tally.waits)
+        answering = progress.add_task("answered", total=tally.sent, visible=waits)
         for left in tally.finish():
             progress.update(answering, completed=tally.sent - left)
         progress.update(answering, completed=tally.sent)

@@ -1,9 +1,9 @@
-"""`verdict serve`: a page, metrics and REST by themselves, also while no service runs."""
+"""`verdict serve`: the page, metrics and REST in a process of their own."""
 
 import typer
 
 from verdict.cli.options import settings_of
-from verdict.cli.shutdown import StopRequest, stop_on_signals
+from verdict.cli.shutdown import StopRequest
 from verdict.http.serving import Serving
 
 app = typer.Typer()
@@ -11,13 +11,13 @@ app = typer.Typer()
 
 @app.command()
 def page() -> None:
-    """Serve a page of the deployment until stopped: what runs, lives, traces, refusals, SQL.
+    """Serve the page of the deployment until stopped, also while no service runs.
 
-    `verdict up` has it beside it unless the setting `page` is false. Metrics for Prometheus are at
-    /metrics, health at /livez and /readyz, what programs ask at /openapi.json.
+    `verdict up` serves it too, unless the setting `page` is false. Metrics for Prometheus are at
+    /metrics, health at /livez and /readyz, and /openapi.json describes REST.
     """
-    stopped = StopRequest()
-    stop_on_signals(stopped)
+    stop = StopRequest()
+    stop.listen()
     with Serving(settings_of()) as serving:
         typer.echo(f"page: {serving.url}")
-        stopped.wait()
+        stop.wait()

@@ -1,4 +1,4 @@
-"""`verdict spans`: what became of commands whose sender traces, to an OpenTelemetry collector."""
+"""`verdict spans`: spans of commands and events for an OpenTelemetry collector."""
 
 from typing import Annotated
 
@@ -8,13 +8,14 @@ from opentelemetry.sdk.resources import Resource
 
 from verdict.adapters.kafka.connection import kafka_of
 from verdict.adapters.kafka.monitor import KafkaMonitor
-from verdict.cli.options import kafka_options, settings_of
+from verdict.cli.options import settings_of
 from verdict.cli.render import note
-from verdict.cli.shutdown import StopRequest, stop_on_signals
+from verdict.cli.shutdown import StopRequest
 from verdict.operations.tracing.following import SpanFollower
 from verdict.operations.tracing.sending import CollectorError
 from verdict.service.step_thread import StepThread
 from verdict.service.supervisor import Supervisor
+from verdict.settings.discovery import kafka_options
 from verdict.wire.catalog import catalog_of
 
 app = typer.Typer(add_completion=False)
@@ -27,17 +28,17 @@ def spans(
         str | None,
         typer.Option(
             metavar="URL",
-            help="Where the collector takes OTLP over HTTP.",
+            help="Where the collector accepts OTLP over HTTP.",
             show_default="OTEL_EXPORTER_OTLP_ENDPOINT, else http://localhost:4318/v1/traces",
         ),
     ] = None,
 ) -> None:
-    """Send spans of each command that carries `traceparent`, until stopped.
+    """Send the spans of each command that carries `traceparent`, until stopped.
 
     The span of a command is a child of the span that its sender named. It lasts from the command's
     arrival in Kafka to that of its response, and has the outcome, its reason and the versions. Each
     event is a child of its command. Kafka stores the position, as that of a consumer group; the
-    first start begins with what is decided from then on. What the collector does not take is sent
+    first start begins with the next decision. Spans that the collector does not accept are sent
     again.
     """
     if to is not None and not to.startswith(("http://", "https://")):
@@ -45,8 +46,8 @@ def spans(
             f"{to!r} is no address such as http://localhost:4318/v1/traces", param_hint="--to"
         )
     settings = settings_of()
-    topics, stopped = settings.topics, StopRequest()
-    stop_on_signals(stopped)
+    topics, stop = settings.topics, StopRequest()
+    stop.listen()
     types = settings.application.aggregate_types
     following = SpanFollower(
         kafka_options(settings),
@@ -67,7 +68,7 @@ def spans(
     )
     try:
         supervisor.start()
-        while not stopped.wait(CHECK_S):
+        while not stop.wait(CHECK_S):
             supervisor.check()
     finally:
         supervisor.stop()

@@ -1,4 +1,4 @@
-"""`verdict sql`: a read-only query on the read side's views, and what these views are."""
+"""`verdict sql`: a read-only query on the views of the read side, and their descriptions."""
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -19,7 +19,7 @@ SHOWN_ROWS = 1_000
 
 
 class OutputFormat(StrEnum):
-    """How rows are written."""
+    """A format of rows."""
 
     TABLE = "table"
     VERTICAL = "vertical"
@@ -28,8 +28,6 @@ class OutputFormat(StrEnum):
 
 
 Row = tuple[Any, ...]
-Answer = tuple[tuple[str, ...], list[Row]]
-"""Names of columns, and rows."""
 
 
 @app.command()
@@ -47,64 +45,55 @@ def sql(
     ] = OutputFormat.TABLE,
     json: Json = False,
     role: Annotated[
-        Access, typer.Option("--as", help="How much to see: auditors payloads, operators letters.")
+        Access,
+        typer.Option("--as", help="How much to see: auditors see payloads, support sees all."),
     ] = Access.READER,
 ) -> None:
-    """Run a query on the read side; without one, say which views there are.
+    """Run a query on the read side; without one, list the views.
 
-    It can read the views and nothing else. Of a table that is too wide for the terminal the widest
-    column is broken between words, or it is written one value a line, as by --format vertical;
-    both end after 1000 rows, csv and json never.
+    It reads the views and nothing else. In a table that is too wide for the terminal the widest
+    column is broken between words; if that is not enough, each value gets its own line, as with
+    --format vertical. Both end after 1000 rows, csv and json never.
     """
     if query is not None and not query.strip():
         raise typer.BadParameter("the query is empty: give a SELECT, or the name of a view")
-    _tell(settings_of(), query, OutputFormat.JSON if json else format, role)
+    _run(settings_of(), query, OutputFormat.JSON if json else format, role)
 
 
-def _tell(settings: Settings, query: str | None, wanted: OutputFormat, role: Access) -> None:
+def _run(settings: Settings, query: str | None, wanted: OutputFormat, role: Access) -> None:
     if query is None:
-        _write(wanted, *_list_of_views(settings, role))
+        from verdict.read_side.projections.described import about_view
+        from verdict.read_side.query.views import views_for
+
+        found = [(name, about_view(view)) for name, view in views_for(settings, role).items()]
+        _write(wanted, ("view", "about"), found)
         if wanted in (OutputFormat.TABLE, OutputFormat.VERTICAL):
             note("`verdict sql VIEW` describes the columns of one")
-    elif query.isidentifier() and (about := _description(settings, role, query)) is not None:
-        _write(wanted, *about)
+    elif query.isidentifier() and (columns := _described_columns(settings, role, query)):
+        _write(wanted, ("column", "type", "about"), columns)
     else:
-        _answer(settings, role, query, wanted)
+        with open_reader(settings, role) as reader:
+            answer = reader.select(query)
+            _write(wanted, answer.columns, answer.rows)
 
 
-def _list_of_views(settings: Settings, sees: Access) -> Answer:
-    """Return the views that somebody may select from, each with a sentence about it."""
-    from verdict.read_side.projections.described import about_view
-    from verdict.read_side.query.views import views_for
-
-    views = views_for(settings, sees)
-    return ("view", "about"), [(name, about_view(view)) for name, view in views.items()]
-
-
-def _description(settings: Settings, sees: Access, name: str) -> Answer | None:
-    """Return the columns of a view, None: there is no such view for who sees so much.
-
-    One that says nothing of itself has types only.
-    """
+def _described_columns(settings: Settings, role: Access, name: str) -> list[Row] | None:
+    """Return the columns of a view; None if this role may not read a view of that name."""
     from verdict.read_side.projections.described import columns_of
     from verdict.read_side.query.views import views_for
 
-    if (view := views_for(settings, sees).get(name)) is None:
-        return None
-    return ("column", "type", "about"), [tuple(column) for column in columns_of(view)]
-
-
-def _answer(settings: Settings, role: Access, query: str, wanted: OutputFormat) -> None:
-    with open_reader(settings, role) as reader:
-        answer = reader.select(query)
-        _write(wanted, answer.columns, answer.rows)
+    view = views_for(settings, role).get(name)
+    return None if view is None else [tuple(column) for column in columns_of(view)]
 
 
 def _write(wanted: OutputFormat, columns: tuple[str, ...], rows: Iterable[Row]) -> None:
     if wanted is OutputFormat.JSON:
-        names = _distinct(columns)
+        if len(set(columns)) != len(columns):
+            raise VerdictError(
+                f"columns {', '.join(columns)} do not have different names: name them with AS"
+            )
         for row in rows:
-            show_json(dict(zip(names, row, strict=True)))
+            show_json(dict(zip(columns, row, strict=True)))
     elif wanted is OutputFormat.CSV:
         show_csv(columns, rows)
     else:
@@ -112,7 +101,6 @@ def _write(wanted: OutputFormat, columns: tuple[str, ...], rows: Iterable[Row]) 
 
 
 def _show(rows: Sequence[Row], columns: tuple[str, ...], wanted: OutputFormat) -> None:
-    """Show rows to people, the first ones of many."""
     shown = rows[:SHOWN_ROWS]
     made = add_rows(table(*columns, numbers=_numbers(columns, shown)), shown)
     if wanted is OutputFormat.VERTICAL:
@@ -125,16 +113,8 @@ def _show(rows: Sequence[Row], columns: tuple[str, ...], wanted: OutputFormat) -
         note("no rows")
 
 
-def _distinct(columns: tuple[str, ...]) -> tuple[str, ...]:
-    if len(set(columns)) != len(columns):
-        raise VerdictError(
-            f"columns {', '.join(columns)} do not have different names: name them with AS"
-        )
-    return columns
-
-
 def _numbers(columns: tuple[str, ...], rows: Sequence[Row]) -> list[str]:
-    """Return the columns that hold numbers, and are set to the right."""
+    """Return the columns of numbers, which are aligned to the right."""
     return [
         name
         for index, name in enumerate(columns)

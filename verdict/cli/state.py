@@ -1,6 +1,6 @@
-"""`verdict state`: one aggregate or all of a type, folded from events with their own rules."""
+"""`verdict state`: one aggregate, folded from its events, or all of a type from their view."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import islice
 from typing import Annotated, Any
@@ -9,21 +9,21 @@ import typer
 
 from verdict.adapters.sql.readers.reader import Access, open_reader
 from verdict.adapters.sql.time_text import wall_clock
-from verdict.cli.options import AggregateType, Json, possible_id, settings_of
+from verdict.cli.options import AggregateType, IdOrAll, Json, parse_time, settings_of
 from verdict.cli.render import add_rows, in_json, note, show, show_json, table
-from verdict.cli.start_positions import parse_time
 from verdict.errors import VerdictError
 from verdict.model.command import LifeCycle
 from verdict.model.message import iso_time
 from verdict.model.source import Source
 from verdict.operations.inspect.fold import PointInTime, folded
+from verdict.operations.inspect.history import Fields
 from verdict.operations.inspect.queries import values
 from verdict.operations.inspect.state_json import state_json
 from verdict.settings.discovery import kafka_options
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.event_log import open_event_log
 from verdict.streaming.event_log.skip_log import quarantine_in_words, read_skips
-from verdict.wire.skip_record import SkipRecord, active_quarantines
+from verdict.wire.skip_record import active_quarantines
 from verdict.write_side.decide.snapshot import Snapshot
 
 app = typer.Typer(add_completion=False)
@@ -40,12 +40,6 @@ AtVersion = Annotated[int | None, typer.Option(min=0, help="As of this version."
 AtTime = Annotated[
     str | None, typer.Option("--at", metavar="TIME", help="As of this time (ISO 8601).")
 ]
-IdOrAll = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="ID", callback=possible_id, help="Id of the aggregate.", show_default="all"
-    ),
-]
 
 
 @app.command()
@@ -59,20 +53,25 @@ def state(
     """Show the state of one aggregate with its version, from its events; or of all of a type.
 
     The events of one come from the archive as far as it goes, and then from Kafka. A deleted one
-    has its last version; exit code 1 for one that never existed. All of a type come from the view
-    `<aggregate>_state`, sorted by id; those that it blocks are named on stderr, with exit code 1.
-    All as of a time are written as by `verdict export <aggregate>_state --as-of TIME --to -`.
+    has its last version; one that never existed ends with exit code 1. All of a type come from the
+    view `<aggregate>_state`, sorted by id; blocked ones are named on stderr, with exit code 1. All
+    as of a time are written as by `verdict export <aggregate>_state --as-of TIME --to -`.
     """
     if at_version is not None and (at is not None or id is None):
         alone = "give --at-version or --at, not both" if id else "--at-version needs an ID"
         raise typer.BadParameter(alone)
-    until = None if at is None else _passed(at)
+    until = None if at is None else parse_time(at)
+    if until is not None and until > (now := wall_clock()):
+        raise VerdictError(f"{iso_time(until)} is in the future, it is {iso_time(now)} now")
     settings = settings_of()
     if id is None:
         if at is None:
             _show_all(settings, aggregate, json)
         else:
-            _materialise(settings, aggregate, at)
+            from verdict.read_side.as_of.materialiser import Materialiser  # it loads much
+            from verdict.read_side.as_of.moment import parse_as_of
+
+            Materialiser(settings, f"{aggregate}_state").run(parse_as_of(at), "-")
         return
     places, snapshot = _folded(settings, aggregate, id, PointInTime(at_version, until))
     if at_version is not None and snapshot.version < at_version:
@@ -82,7 +81,7 @@ def state(
     if not places and at_version != 0:
         raise VerdictError(
             f"there is no {aggregate} {id!r}: neither the archive nor Kafka has an event of it; "
-            f"`verdict history {aggregate} {id}` tells whether it ever had one"
+            f"`verdict history {aggregate} {id}` shows whether it ever had one"
         )
     answer = state_json(aggregate, id, snapshot, places.get(snapshot.version))
     if json:
@@ -91,31 +90,27 @@ def state(
         show(add_rows(table(f"{aggregate} {id}", ""), _flat(answer)))
 
 
-def _passed(at: str) -> int:
-    until, now = parse_time(at), wall_clock()
-    if until > now:
-        raise VerdictError(f"{iso_time(until)} lies ahead, it is {iso_time(now)} now")
-    return until
-
-
 def _folded(
     settings: Settings, aggregate: str, name: str, moment: PointInTime
 ) -> tuple[dict[int, Source], Snapshot[Any]]:
-    """Return what `folded` does, if events go as far as outcomes tell."""
+    """Return the positions of its events and its snapshot, if no event is missing at the end."""
     about, is_now = f"{aggregate} {name!r}", moment == PointInTime()
-    quarantine = active_quarantines(_decisions(settings)).get((aggregate, name)) if is_now else None
+    quarantine = None
+    if is_now:
+        skips = read_skips(kafka_options(settings), settings.topics)
+        quarantine = active_quarantines(skips).get((aggregate, name))
     if quarantine is not None:
         note(quarantine_in_words(quarantine))
     with ExitStack() as parts:
         events = open_event_log(settings, parts, tell=note)
-        answered = events.answered(aggregate, name) if is_now else 0  # before what it tells of
+        answered = events.answered(aggregate, name) if is_now else 0  # before the events are read
         rules = settings.application.aggregate(aggregate)
         places, snapshot = folded(rules, about, events.history(aggregate, name), moment)
     if snapshot.version < answered:
         raise VerdictError(
-            f"{about}: an outcome tells of version {answered}, and events end with version "
-            f"{snapshot.version}: the last ones are lost, so what it is now nobody can tell; see "
-            f"`verdict verify`, or --at-version {snapshot.version} for what it was"
+            f"{about}: an outcome names version {answered}, and events end with version "
+            f"{snapshot.version}: the last ones are lost, so its state is unknown; see "
+            f"`verdict verify`, or --at-version {snapshot.version} for an earlier state"
         )
     return places, snapshot
 
@@ -139,7 +134,7 @@ def _show_all(settings: Settings, aggregate_type: str, json: bool) -> None:
         rows = (
             values(dict(zip(found.columns, row, strict=True)), json_columns) for row in found.rows
         )
-        answers = (_answer(aggregate_type, row) for row in rows)
+        answers = (_facts(aggregate_type, row) for row in rows)
         if json:
             for answer in answers:
                 show_json(answer)
@@ -148,48 +143,36 @@ def _show_all(settings: Settings, aggregate_type: str, json: bool) -> None:
     for name, needed, error in blocked:
         note(
             f"{aggregate_type} {name!r} is shown without its events from version {needed} on: "
-            f"{error or 'that one is missing'}"
+            f"{error or 'that version is missing'}"
         )
     if blocked:
         raise VerdictError(f"{view} blocks {len(blocked)} aggregates: see `verdict blocked list`")
 
 
-def _answer(aggregate_type: str, row: dict[str, Any]) -> dict[str, Any]:
+def _facts(aggregate_type: str, row: Fields) -> Fields:
     known = {name: row.pop(name) for name in KEPT}
     about = {"aggregate_type": aggregate_type, "aggregate_id": known.pop("id")}
     is_there = known["life_cycle"] == LifeCycle.ACTIVE
     return about | known | {"state": row if is_there else None}
 
 
-def _show_table(aggregate_type: str, answers: Iterator[dict[str, Any]]) -> None:
+def _show_table(aggregate_type: str, answers: Iterator[Fields]) -> None:
     shown = [*islice(answers, SHOWN + 1)]
     columns = ("aggregate_id", "version", "life_cycle", "decided_at")
     made = table(aggregate_type, *columns[1:], "state", numbers=("version",))
-    rows = ([*map(answer.get, columns), _in_words(answer)] for answer in shown[:SHOWN])
+    rows = ([*map(answer.get, columns), _state_text(answer)] for answer in shown[:SHOWN])
     show(add_rows(made, rows))
     if len(shown) > SHOWN:
         note(f"only the first {SHOWN} are shown: use --json for all")
 
 
-def _materialise(settings: Settings, aggregate_type: str, at: str) -> None:
-    """Print all aggregates as of a time, as `verdict export` does."""
-    from verdict.read_side.as_of.materialiser import Materialiser  # it loads much
-    from verdict.read_side.as_of.moment import parse_as_of
-
-    Materialiser(settings, f"{aggregate_type}_state").run(parse_as_of(at), "-")
-
-
-def _decisions(settings: Settings) -> Sequence[SkipRecord]:
-    return read_skips(kafka_options(settings), settings.topics)
-
-
-def _in_words(answer: dict[str, Any]) -> str | None:
+def _state_text(answer: Fields) -> str | None:
     fields = answer["state"] or {}
     known = ((name, value) for name, value in fields.items() if value is not None)
     return ", ".join(f"{name} {in_json(value)}" for name, value in known) or None
 
 
-def _flat(answer: dict[str, Any]) -> list[tuple[str, Any]]:
+def _flat(answer: Fields) -> list[tuple[str, Any]]:
     position = answer["position"]
     place = position and f"{position['topic']}:{position['partition']}:{position['offset']}"
     about = [(name, answer[name]) for name in ("version", "life_cycle", "decided_at")]

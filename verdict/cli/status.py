@@ -1,4 +1,4 @@
-"""`verdict status`: what runs, how far it has come, and what is stopped."""
+"""`verdict status`: what runs, how far behind it is, and what is stopped."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -40,22 +40,22 @@ Part = Table | Text
 
 @app.command()
 def status(
-    watch: Annotated[bool, typer.Option("--watch", help="Go on until Ctrl-C.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Repeat until Ctrl-C.")] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Say what is wrong only; exit code 1 if anything is.")
+        bool, typer.Option("--check", help="Only show what is wrong; exit code 1 if anything is.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Show what needs attention, what runs, and how far behind each part is.
+    """Show what needs attention, what runs, and how far behind each component is.
 
-    Lag is counted in offsets, of which a transaction takes one more than it has records; the
-    partitions of a topic are shown where there is some. Exit code 5 when Kafka or the database
-    cannot be asked, 1 when there is no such deployment; with --check, which is for cron and
-    monitoring, 1 when anything else is stopped, or no service runs.
+    Lag is counted in offsets, of which a transaction takes one more than it has records; only
+    partitions with a lag are shown. Exit code 5 when Kafka or the database does not answer, 1 when
+    there is no such deployment. With --check, which is for cron and monitoring, the exit code is
+    also 1 when anything needs attention, or no service runs.
     """
     if watch + json + check > 1:
         raise typer.BadParameter(
-            "--watch shows a page, --json one answer, --check what is wrong: give one of them"
+            "--watch repeats, --json is for programs, --check shows what is wrong: give one of them"
         )
     settings = settings_of()
     if watch:
@@ -79,7 +79,7 @@ def status(
 
 
 def _is_there(found: StatusReport, deployment: str) -> bool:
-    """Tell whether there is such a deployment, or nobody can know."""
+    """Return whether the deployment exists, or may exist."""
     if any(one.deployment not in (None, deployment) for one in found.processes):
         return False
     return bool(found.processes or found.starting or found.decider or found.unreachable)
@@ -106,7 +106,7 @@ def _page(found: StatusReport) -> Iterator[Part]:
     if found.decider and found.commands:
         yield from (Text(line) for line in _about(found.decider))
         if found.service and found.service.latency:
-            yield Text(f"answers  {_within(found.service.latency)}")
+            yield Text(f"outcomes {_within(found.service.latency)}")
         yield from (Text(), _commands(found.commands), Text())
     if found.processors:
         yield from (_processors(found.processors), Text())
@@ -147,7 +147,7 @@ def _about(decider: DeciderStatus) -> Iterator[str]:
 
 
 def _commands(commands: Sequence[CommandsStatus]) -> Table:
-    """Return a row for each topic, and one for each of its partitions where something waits."""
+    """Return a row for each topic, and one for each of its partitions that has a lag."""
     numbers, rows = ("decided", "end", "lag"), list[Sequence[object]]()
     for topic, partitions in groupby(commands, key=attrgetter("topic")):
         each = [*partitions]
@@ -164,7 +164,7 @@ def _processors(processors: Sequence[ProcessorStatus]) -> Table:
 
 
 def _projections(projections: Sequence[ProjectionStatus]) -> Table:
-    numbers = ("version", "lag", "held")
+    numbers = ("version", "lag", "blocked")
     live = (one for one in projections if one.state == "live")
     rows = ([one.projection, one.version, one.lag, len(one.held), _state(one)] for one in live)
     return add_rows(table("projection", *numbers, "state", numbers=numbers), rows)
@@ -181,4 +181,4 @@ def _policy_rejections(rejections: Sequence[PolicyRejections]) -> Table:
 def _state(projection: ProjectionStatus) -> Text:
     if projection.stopped_by:
         return Text("stopped", "red")
-    return Text("holds", "yellow") if projection.held else Text("follows", "green")
+    return Text("blocks", "yellow") if projection.held else Text("runs", "green")

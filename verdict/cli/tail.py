@@ -1,6 +1,8 @@
 """`verdict tail`: the records of a topic, decoded, one JSON object a line."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
@@ -10,11 +12,12 @@ from rich.console import Console
 from rich.highlighter import JSONHighlighter
 from rich.text import Text
 
-from verdict.cli.options import kafka_options, known_aggregate, possible_id, settings_of
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.cli.options import known_aggregate, parse_time, possible_id, settings_of
 from verdict.cli.render import show_json
-from verdict.cli.start_positions import parse_from, start_offsets
 from verdict.operations.inspect.decode import OF_ALL, RecordKind, decode_record, topics_of
 from verdict.operations.inspect.history import Fields
+from verdict.settings.discovery import kafka_options
 from verdict.streaming.event_log.skip_log import reader_jumping
 from verdict.wire.json_lines import json_line
 from verdict.wire.partitions import OffsetRange, TopicPartition
@@ -22,6 +25,17 @@ from verdict.wire.terminal import escape_json
 from verdict.wire.topics import Topics
 
 app = typer.Typer(add_completion=False)
+
+PLACE = re.compile(r"(\d+):(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class StartPosition:
+    """The beginning, the end, a Kafka time in epoch milliseconds, or a partition and an offset."""
+
+    end: bool = False
+    millis: int | None = None
+    place: tuple[int, int] | None = None
 
 
 @app.command()
@@ -52,17 +66,17 @@ def tail(
 ) -> None:
     """Print the records of a topic as JSON, one a line, with topic, partition and offset.
 
-    Records of several partitions come in the order in which Kafka hands them over.
+    Records of several partitions come in the order in which Kafka delivers them.
     """
     settings = settings_of()
     types = _topics(settings.topics, kind, aggregate)
     begin = parse_from(start or ("end" if follow else "beginning"))
     if begin.place is not None and len(types) > 1:
-        raise typer.BadParameter("P:O is a place in one topic: name the AGGREGATE too")
+        raise typer.BadParameter("P:O is a position in one topic: name the AGGREGATE too")
     with reader_jumping(kafka_options(settings), settings.topics) as log:
         wanted: dict[TopicPartition, OffsetRange] = {}
         for topic in types:
-            wanted |= start_offsets(log, topic, begin)
+            wanted |= _start_offsets(log, topic, begin)
         read = partial(decode_record, settings.application, kind)
         _show_all(read, types, log.read(wanted, follow), id)
 
@@ -81,9 +95,9 @@ def _show_all(
 
 
 def _topics(topics: Topics, kind: RecordKind, aggregate: str | None) -> dict[str, str]:
-    """Return topic → the aggregate type whose records it holds."""
+    """Return topic → the aggregate type of its records."""
     if kind in OF_ALL and aggregate is not None:
-        raise typer.BadParameter(f"{kind} of all aggregates lie together: use --id")
+        raise typer.BadParameter(f"{kind} of all aggregates are in one topic: use --id")
     return topics_of(topics, kind, [aggregate] if aggregate else topics.application.aggregate_types)
 
 
@@ -93,3 +107,46 @@ def _show(console: Console, record: Fields) -> None:
         console.print(JSONHighlighter()(Text(line)))
     else:
         show_json(record, flush=True)
+
+
+def parse_from(text: str) -> StartPosition:
+    """Read `--from`.
+
+    Raises:
+        BadParameter: It is none of the four.
+    """
+    if text in ("beginning", "end"):
+        return StartPosition(end=text == "end")
+    if match := PLACE.fullmatch(text):
+        return StartPosition(place=(int(match[1]), int(match[2])))
+    return StartPosition(millis=parse_time(text))
+
+
+def _start_offsets(
+    log: KafkaLog, topic: str, start: StartPosition
+) -> dict[TopicPartition, OffsetRange]:
+    """Return what to read of a topic, up to what is there now.
+
+    Raises:
+        BadParameter: The topic has no such partition, or no such offset yet.
+        UnreachableError, VerdictError: As for `KafkaLog`.
+    """
+    kept = log.bounds(log.places([topic]))
+    if start.place is not None:
+        number, offset = start.place
+        place = TopicPartition(topic, number)
+        if place not in kept:
+            raise typer.BadParameter(
+                f"{topic} has the partitions 0 to {len(kept) - 1}, not {number}"
+            )
+        if offset > kept[place].end:
+            raise typer.BadParameter(
+                f"{topic}:{number} ends at offset {kept[place].end}, there is no {offset} yet"
+            )
+        return {place: OffsetRange(offset, kept[place].end)}
+    if start.millis is not None:
+        since = log.first_since(kept, start.millis)
+        return {place: OffsetRange(since[place], span.end) for place, span in kept.items()}
+    if start.end:
+        return {place: OffsetRange(span.end, span.end) for place, span in kept.items()}
+    return kept

@@ -1,4 +1,4 @@
-"""`verdict topics create|check|accept`: what must exist, and whether it is as it must be."""
+"""`verdict topics`: create the topics, check them, accept added partitions."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -9,8 +9,7 @@ from verdict.adapters.kafka.connection import kafka_of
 from verdict.adapters.kafka.topic_drift import TopicSettingsError, as_begun
 from verdict.adapters.kafka.topics import TopicAdmin
 from verdict.adapters.sql.time_text import wall_clock
-from verdict.cli.operator_identity import Who, Why, operator_identity
-from verdict.cli.options import Json, kafka_options, settings_of
+from verdict.cli.options import Json, Who, Why, operator_identity, settings_of
 from verdict.cli.render import note, show_json
 from verdict.errors import VerdictError
 from verdict.model.source import Source
@@ -18,6 +17,7 @@ from verdict.operations.status.progress_records import decider_progress
 from verdict.operations.status.topics import topic_differences
 from verdict.service.ensured_topics import create_topics
 from verdict.service.known_progress import require_same_log
+from verdict.settings.discovery import kafka_options
 from verdict.streaming.event_log.skip_log import accepted_partitions, read_skips, write_skips
 from verdict.wire.skip_record import Kind, SkipRecord
 
@@ -33,9 +33,9 @@ def topics() -> None:
 
 @app.command()
 def create(json: Json = False) -> None:
-    """Create the topics that are missing; those that exist are left as they are.
+    """Create missing topics; existing ones are not changed.
 
-    A topic that a progress record speaks of is never created in place of the one that is gone.
+    A deleted topic that a progress record names is not created again: see `verdict recover`.
     """
     settings = settings_of()
     created = create_topics(settings, kafka_of(settings))
@@ -45,12 +45,12 @@ def create(json: Json = False) -> None:
     for name in created:
         note(f"created {name}")
     there = len(list(settings.topics.all())) - len(created)
-    note(f"{len(created)} created, {there} were there; see `verdict topics check`")
+    note(f"{len(created)} created, {there} existed; see `verdict topics check`")
 
 
 @app.command()
 def check(json: Json = False) -> None:
-    """Compare the topics with what they must be; every difference is listed, exit code 1."""
+    """Compare the topics with their required settings; exit code 1 when one differs."""
     settings = settings_of()
     require_same_log(settings, kafka_of(settings))
     differences = topic_differences(settings)
@@ -67,12 +67,12 @@ def check(json: Json = False) -> None:
 
 @app.command()
 def accept(topic: Name, reason: Why, by: Who = None) -> None:
-    """Accept that somebody added partitions to a topic; Kafka cannot remove them.
+    """Accept partitions that somebody added to a topic; Kafka cannot remove them.
 
-    On a topic of commands the keys have moved. So first let the service decide all that was sent
-    before, and let no sender send to it meanwhile: else commands of one aggregate may be decided in
-    another order than they were sent in. To any other topic verdict writes as before, and only
-    notes who accepted it. The note stays on the skips topic.
+    On a topic of commands new commands of an aggregate may go to another partition. So stop all
+    senders, and let the service decide everything, before you accept: else commands of one
+    aggregate may be decided in another order than they were sent. On any other topic verdict writes
+    as before. The acceptance is recorded on the skips topic.
     """
     settings, person = settings_of(), operator_identity(by, reason)
     options, topics = kafka_options(settings), settings.topics
@@ -87,12 +87,12 @@ def accept(topic: Name, reason: Why, by: Who = None) -> None:
         raise VerdictError(f"{topic} is no topic of this deployment: see `verdict topics check`")
     if topic not in first:
         raise VerdictError(
-            f"{topic} belongs to others, who may add partitions: verdict reads them, and nothing "
-            "needs to be accepted"
+            f"{topic} belongs to another system, which may add partitions: verdict reads them, and "
+            "nothing needs to be accepted"
         )
     added = range(first[topic], found[topic])
     if not added:
-        raise VerdictError(f"nobody has added partitions to {topic}: it has {found[topic]}")
+        raise VerdictError(f"{topic} has no added partitions: it has {found[topic]}")
     at = wall_clock()
     decisions = [
         SkipRecord(

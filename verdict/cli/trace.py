@@ -9,7 +9,6 @@ from rich.text import Text
 from verdict.adapters.sql.readers.reader import Access, open_reader
 from verdict.cli.options import Json, settings_of
 from verdict.cli.render import in_json, note, show, show_json
-from verdict.cli.repetitions import fold_repetitions, is_repetition
 from verdict.errors import VerdictError
 from verdict.operations.inspect.flow import flow
 from verdict.operations.inspect.history import Fields
@@ -19,10 +18,12 @@ from verdict.wire.terminal import escape
 app = typer.Typer(add_completion=False)
 
 FROM_COLUMNS = (
-    "fields of events are shown as the columns of the archive have them; --as auditor reads them "
-    "from the events' own bytes"
+    "fields of events are read from the columns of the archive; --as auditor reads them from the "
+    "events' own bytes"
 )
-MOST_ASKED = 1_000_000  # they are all held at once
+MOST_ASKED = 1_000_000  # all are in memory at once
+SHOWN = 10  # repetitions of a command
+OUTCOME = ("aggregate_type", "aggregate_id", "command_id", "status", "reason", "to_version")
 
 Limit = Annotated[
     int, typer.Option(min=1, max=MOST_ASKED, help="How many commands and events at most.")
@@ -37,19 +38,19 @@ def trace(
     limit: Limit = MOST,
     json: Json = False,
 ) -> None:
-    """Show a flow as a tree: each command, its events, and what policies asked for because of them.
+    """Show a flow as a tree: each command, its events, and the commands that policies sent for it.
 
-    Refused commands are among them; one that was sent again is shown once, with the places of its
-    repetitions. It tells what the read side has come to; exit code 1 for a flow that it does not
-    know. With --json one object per command record that nothing in the flow asked for, the others
-    below the events that they follow; `checked` says whether an event's fields were read from its
+    Rejected commands are included. A command that was sent again is shown once, with the positions
+    of its repetitions. The data comes from the read side; the exit code is 1 if it does not know
+    the flow. With --json one object per command record that no event in the flow caused, the others
+    below the events that caused them; `checked` says whether an event's fields were read from its
     bytes, which auditors may see, or from the columns of the archive.
     """
     settings = settings_of()
     with open_reader(settings, role) as reader:
         found, more = flow(settings.application, reader, correlation_id, limit)
     if not found:
-        raise VerdictError(f"no command of the flow {correlation_id!r} is known to be answered")
+        raise VerdictError(f"the read side knows no command of the flow {correlation_id!r}")
     if json:
         for node in found:
             show_json(node)
@@ -58,20 +59,21 @@ def trace(
         if not _all_checked(found):
             note(FROM_COLUMNS)
     if more:
-        note(f"only the first {limit} commands and events of the flow are shown: ask with --limit")
+        note(f"only the first {limit} commands and events of the flow are shown: raise --limit")
 
 
 def _lines(nodes: Iterable[Fields], indent: str) -> Iterator[Text]:
     for node, repeated in fold_repetitions(nodes):
-        yield Text(indent).append_text(_asked(node))
+        yield Text(indent).append_text(_command(node))
         if node["doubt"]:
             yield Text(f"{indent}  {node['doubt']}", "yellow")
         for event in node["events"]:
-            told = listed(event)
-            yield Text(f"{indent}  {event['version']} {event['event_type']}").append(told, "dim")
+            line = Text(f"{indent}  {event['version']} {event['event_type']}")
+            fields = fields_text(event)
+            yield line.append(f", {fields}" if fields else "", "dim")
             yield from _lines(event["asked"], f"{indent}    ")
         if repeated:
-            yield Text(f"{indent}  sent again: {is_repetition(repeated)}", "dim")
+            yield Text(f"{indent}  sent again: {repetitions_text(repeated)}", "dim")
 
 
 def _all_checked(nodes: Iterable[Fields]) -> bool:
@@ -82,18 +84,18 @@ def _all_checked(nodes: Iterable[Fields]) -> bool:
     )
 
 
-def _asked(node: Fields) -> Text:
+def _command(node: Fields) -> Text:
     response = node["response"]
     if response is None:
-        return Text(f"command {node['command_id']}: its outcome is nowhere", "yellow")
+        return Text(f"command {node['command_id']}: its outcome is missing", "yellow")
     about = f"{response['command_type']} to {response['aggregate_type']} "
     line = Text(f"{about}{response['aggregate_id']!r} ").append_text(outcome_text(response))
-    by = f", asked for by {node['policy']}" if node["policy"] else ""
+    by = f", sent by {node['policy']}" if node["policy"] else ""
     return line.append(f" {node['command_id']}{by}", "dim")
 
 
 def outcome_text(response: Fields) -> Text:
-    """Return how a command ended, in words."""
+    """Return how a command ended."""
     again = " (duplicate)" if response["duplicate"] else ""
     if response["reason"] is None:
         return Text(f"ACCEPTED{again}", "green")
@@ -102,9 +104,48 @@ def outcome_text(response: Fields) -> Text:
     )
 
 
-def listed(event: Fields) -> str:
-    """Return the fields of an event in words."""
+def fields_text(event: Fields) -> str:
+    """Return the fields of an event."""
     if event["payload"] is None:
-        return " (not shown: its type is unknown to the application that was started last)"
-    told = ((name, value) for name, value in event["payload"].items() if name != "type")
-    return "".join(f", {name} {in_json(value)}" for name, value in told if value is not None)
+        return "(not shown: the application that was started last does not know its type)"
+    fields = ((name, value) for name, value in event["payload"].items() if name != "type")
+    return ", ".join(f"{name} {in_json(value)}" for name, value in fields if value is not None)
+
+
+def fold_repetitions(found: Iterable[Fields]) -> list[tuple[Fields, list[Fields]]]:
+    """Return each command once, with the responses to its repetitions."""
+    every = list(found)
+    first: dict[tuple[object, ...], list[Fields]] = {}
+    for one in every:
+        if one["response"] and not one["response"]["duplicate"]:
+            first.setdefault(_outcome(one["response"]), [])
+    shown = list[tuple[Fields, list[Fields]]]()
+    for one in every:
+        response = one["response"]
+        if response is None:
+            shown.append((one, []))
+        elif not response["duplicate"]:
+            shown.append((one, first[_outcome(response)]))
+        elif (repeated := first.get(_outcome(response))) is not None:
+            repeated.append(response)
+        else:  # the first of them belongs to another flow, or its response is lost
+            shown.append((one, first.setdefault(_outcome(response), [])))
+    return shown
+
+
+def repetitions_text(repeated: list[Fields]) -> str:
+    """Return the positions of a command's repetitions, each with its sender."""
+    named = [_position(one) for one in repeated[:SHOWN]]
+    if (more := len(repeated) - SHOWN) > 0:
+        named.append(f"and {more:,} more")
+    return ", ".join(named)
+
+
+def _position(response: Fields) -> str:
+    source = response["source"]
+    by = f" by {response['actor']}" if response.get("actor") else ""
+    return f"{source['topic']}:{source['partition']}:{source['offset']}{by}"
+
+
+def _outcome(response: Fields) -> tuple[object, ...]:
+    return tuple(response[name] for name in OUTCOME)

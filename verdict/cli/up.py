@@ -1,26 +1,26 @@
-"""`verdict up` and `verdict run`: all roles in one process, or one, until it is stopped."""
+"""`verdict up` and `verdict run`: all roles in one process, or one of them."""
 
 import logging
-import threading
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from verdict.cli.options import settings_of
-from verdict.cli.progress import show_progress
-from verdict.cli.render import note
+from verdict.cli.render import note, show_progress
 from verdict.cli.shutdown import (
-    LEAVE_S,
+    HUNG,
+    STOP_S,
+    STOPPED_AT_START,
     StopRequest,
-    exit_quietly,
-    exit_within,
+    exit_timer,
     shut_down,
     silence_py4j,
-    stop_on_signals,
 )
-from verdict.service.role_set import RoleSet
+from verdict.errors import VerdictError
+from verdict.service.role_set import RoleSet, alone, with_kafka
+from verdict.service.roles import ROLES
 from verdict.service.running import ServiceProcess
 from verdict.settings.database_address import masked_url, parse
 from verdict.settings.discovery import AnnouncedService
@@ -40,6 +40,27 @@ def up() -> None:
     serve(settings_of())
 
 
+@app.command()
+def run(
+    role: Annotated[str, typer.Argument(help=", ".join(one.name for one in ROLES))],
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...", help="Of projections; all, if none is given.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Run one role of the deployment until stopped; the others are processes of their own.
+
+    Each has its own Spark, its own lock and its own restart, here or on another machine; a second
+    process of the same role is refused. Kafka is the one that is set, or that of `verdict run
+    broker` on the same data directory.
+    """
+    settings = settings_of()
+    role_set = alone(settings, role, names or ())
+    serve(with_kafka(settings, role), role_set=role_set)
+
+
 def serve(
     settings: Settings, on_step: OnStep = ignore_step, role_set: RoleSet | None = None
 ) -> None:
@@ -52,32 +73,33 @@ def serve(
         VerdictError: Something is missing or does not fit: it did not start.
     """
     _log_to_stderr()
-    stopped, started, heard = StopRequest(), threading.Event(), threading.Event()
-    stop_on_signals(stopped)
-    exit_quietly(stopped, started, heard)  # a start may hang, too
-    said = Console(stderr=True)
+    stop, console = StopRequest(), Console(stderr=True)
+    starting = exit_timer(STOP_S, 0, STOPPED_AT_START)
+    stop.listen(starting.start)  # a start may hang, too
     with ExitStack() as parts:
         page = None if role_set else _page(settings, parts)
-        if not said.is_terminal:  # a line that changes is not seen there
-            note(_starting(role_set))
-        with show_progress(_starting(role_set)) as tell:
+        start = f"starting {' '.join(role_set.names) if role_set else 'Kafka and Spark'}"
+        if not console.is_terminal:  # a line that changes is not seen there
+            note(start)
+        with show_progress(start) as report:
             url = page.url if page else None
-            running = parts.enter_context(ServiceProcess(settings, on_step, tell, role_set, url))
-        _stay(page, parts)
-        started.set()
-        stop_on_signals(stopped)  # Spark has put its own handler of Ctrl-C in place of ours
+            running = parts.enter_context(ServiceProcess(settings, on_step, report, role_set, url))
+        _keep_page(page, parts)
+        starting.cancel()
+        hung = exit_timer(STOP_S, VerdictError.exit_code, HUNG)
+        stop.listen(hung.start)  # Spark has put its own handler of Ctrl-C in place of ours
         typer.echo(_ready(running.service))
-        failure = _until(stopped, running)
-        heard.set()
+        failure = _failure_until(stop, running)
+        hung.cancel()
         if failure is not None:
             shut_down(failure, parts.close)
-        said.print(stopping(stopped.by, running.kafka_is_there))
+        console.print(stopping(stop.by, running.kafka_is_there))
         if not running.kafka_is_there:
-            exit_within(LEAVE_S, 0)
+            exit_timer(STOP_S, 0).start()
 
 
 def _page(settings: Settings, parts: ExitStack) -> "Serving | None":
-    """Begin to serve the page, which tells of the start too, if it is wanted.
+    """Serve the page if it is wanted, from the start on.
 
     Raises:
         VerdictError: It cannot listen where it should.
@@ -89,20 +111,14 @@ def _page(settings: Settings, parts: ExitStack) -> "Serving | None":
     except ModuleNotFoundError as error:
         note(f"no page, as {error.name} is not installed: pip install 'verdict-cqrs[page]'")
         return None
-    return parts.enter_context(Serving(settings, beside=True))
+    return parts.enter_context(Serving(settings, with_service=True))
 
 
-def _stay(page: "Serving | None", parts: ExitStack) -> None:
-    """Keep the page's port for the next start; end it before Kafka, which its clients ask."""
+def _keep_page(page: "Serving | None", parts: ExitStack) -> None:
+    """Keep the page's port for the next start, and stop the page before Kafka, which it uses."""
     if page:
-        page.stay()
+        page.keep_port()
         parts.callback(page.stop)
-
-
-def _starting(role_set: RoleSet | None) -> str:
-    return (
-        "starting Kafka and Spark" if role_set is None else f"starting {' '.join(role_set.names)}"
-    )
 
 
 def _ready(service: AnnouncedService) -> str:
@@ -114,35 +130,35 @@ def _ready(service: AnnouncedService) -> str:
 
 
 def stopping(signal: str, kafka_is_there: bool) -> str:
-    """Return what is said when a signal has asked a service to stop."""
+    """Return what to print when a signal has asked a service to stop."""
     if kafka_is_there:
-        return f"stopping on {signal}: the batch under way is finished first"
-    return f"stopping on {signal}: Kafka is away, what is under way is left to the next start"
+        return f"stopping on {signal}: the current batch is finished first"
+    return f"stopping on {signal}: Kafka does not answer, the next start repeats the current batch"
 
 
-def _until(stopped: threading.Event, running: ServiceProcess) -> Exception | None:
-    """Return when `stopped` is set, or with what ended the service."""
+def _failure_until(stop: StopRequest, running: ServiceProcess) -> Exception | None:
     try:
-        running.run_until(stopped)
+        running.run_until(stop)
     except Exception as error:
         return error
     return None
 
 
-class _Spelled(logging.Formatter):
-    """Spells out what ids and messages of others hold that would steer a terminal."""
+class EscapingFormatter(logging.Formatter):
+    """Escapes what could steer a terminal: ids and messages that others chose."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
         return escape_lines(super().format(record))
 
 
 def _log_to_stderr() -> None:
     handler = logging.StreamHandler()
-    handler.setFormatter(_Spelled("%(asctime)s %(levelname)s %(message)s"))
+    handler.setFormatter(EscapingFormatter("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    # what librdkafka only warns of, such as a coordinator that is still loading, it retries
+    # librdkafka retries what it only warns about, such as a coordinator that is still loading
     logging.getLogger("verdict.kafka").setLevel(logging.ERROR)
-    # whatever ends a batch is kept and said by those who look after the queries; here it would be
-    # pages of Java, and at a clean stop too, when the batch under way is cancelled
+    # who runs a query reports what ends its batches; here it would be pages of Java, and at a
+    # clean stop too, when the current batch is cancelled
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     silence_py4j()

@@ -1,10 +1,9 @@
-"""`verdict warmup`: what makes every later start quicker, done once for this machine."""
+"""`verdict warmup`: class archives that make later starts on this machine faster."""
 
 import typer
 
 from verdict.cli.options import settings_of
-from verdict.cli.progress import show_progress
-from verdict.cli.render import note
+from verdict.cli.render import note, show_progress
 from verdict.service.warming import warm_up as warmed
 
 app = typer.Typer()
@@ -12,15 +11,15 @@ app = typer.Typer()
 
 @app.command()
 def warm() -> None:
-    """Let the JVMs of Kafka and Spark write down what they load, for every start after this.
+    """Let the JVMs of Kafka and Spark save the classes that they load, for faster starts.
 
-    A service runs for some seconds on data of its own, and nothing of yours is touched. What is
-    written (300 MB) lies in the cache folder of this user, for exactly this Java and these jars;
-    without it everything runs as well and starts later.
+    A service runs for some seconds on temporary data; your data is not used. The files (300 MB) are
+    in the cache folder of this user, and fit only this Java and these jars. Without them everything
+    works, and starts take longer.
     """
-    with show_progress("starting Kafka and Spark") as tell:
-        archives = warmed(settings_of().application, tell)
+    with show_progress("starting Kafka and Spark") as report:
+        archives = warmed(settings_of().application, report)
     for archive in archives:
         note(f"{archive} ({archive.stat().st_size / 2**20:.0f} MiB)")
     if not archives:
-        note("this Java writes no class archive: starts take as long as before")
+        note("this Java writes no class archives: starts stay as slow as they are")

@@ -1,86 +1,93 @@
-"""The page as one application of FastAPI: what a request meets first, and what answers it."""
+"""The page as one application of FastAPI: its routes, health, and a response to each error."""
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import cache, partial
+from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.routing import Match
 
-from verdict.http.answers import JsonAnswer
-from verdict.http.asyncapi import asyncapi
-from verdict.http.audit import add_audit
-from verdict.http.auth import guarded
+from verdict.adapters.sql.readers.reader import NotAllowedError
+from verdict.errors import UnreachableError, VerdictError
+from verdict.http.auth import TokenRequiredError, guarded, is_browser
 from verdict.http.bodies import DeploymentStatus, Live, Ready
-from verdict.http.chart_samples import Samples, keep_sampling
+from verdict.http.charts import add_charts
 from verdict.http.commands import Commands, add_commands
-from verdict.http.failures import add_failures
-from verdict.http.lists import add_lists
-from verdict.http.metrics import Standings
+from verdict.http.lists import add_audit, add_lists
+from verdict.http.metrics import StatusCollector
 from verdict.http.openapi import described_as_json
 from verdict.http.pages import Pages, add_pages
-from verdict.http.problem import NotLive, NotReady, problem, problems
-from verdict.http.rates import add_rates
-from verdict.http.registry import add_registry
-from verdict.http.repair import add_waiting
+from verdict.http.registry import add_registry, is_of_registry, registry_error
+from verdict.http.repair import add_repair
+from verdict.http.responses import JsonLine, NotLive, NotReady, error_type, problem, problems
 from verdict.http.rest import add_rest
+from verdict.http.samples import Samples, keep_sampling
 from verdict.http.search import add_search
-from verdict.http.sse import add_feeds
+from verdict.http.sse import TooManyFeedsError, add_feeds
 from verdict.http.topics import add_topics
+from verdict.operations.inspect.aggregate import NotFoundError
+from verdict.operations.repair.blocked import NothingWaitsError
 from verdict.operations.status.collect import get_status
 from verdict.operations.status.patience import Patience
 from verdict.operations.status.problems import SILENT_S
 from verdict.operations.status.sampler import StatusSampler
 from verdict.operations.status.status import StatusReport, as_json
+from verdict.reactions.dead_letters.parked import NoLetterError
 from verdict.settings.discovery import silence_s
 from verdict.settings.settings import Settings
 
-HEALTH, DOCUMENTS = "health", "documents"
+HEALTH = "health"
+FAILED: Mapping[type[VerdictError], int] = {  # error → status
+    UnreachableError: 503, NotAllowedError: 403, NotFoundError: 404, NothingWaitsError: 404,
+    NoLetterError: 404, TokenRequiredError: 401, TooManyFeedsError: 503,
+}  # fmt: skip
+OTHER_ERROR = 400
+CHALLENGE = {"www-authenticate": "Bearer"}
 
 
-class Metrics(Response):
+class MetricsText(Response):
     """Samples in the text format of Prometheus."""
 
     media_type = CONTENT_TYPE_PLAIN_0_0_4
 
 
-class Yaml(Response):
-    """A document that is YAML."""
-
-    media_type = "application/yaml"
-
-
 def page_of(
-    settings: Settings, look: Callable[[], StatusReport] | None = None, beside: bool = False
+    settings: Settings, look: Callable[[], StatusReport] | None = None, with_service: bool = False
 ) -> FastAPI:
-    """Return the page of a deployment."""
+    """Return the page of a deployment; `with_service`: its service runs in this process."""
     commands = Commands(settings)
-    watch = StatusSampler(look or partial(get_status, settings, Patience()))
-    samples = Samples(watch.look)
-
+    sampler = StatusSampler(look or partial(get_status, settings, Patience()))
+    samples = Samples(sampler.look)
     page = FastAPI(
         title=settings.application.name,
-        openapi_url=None,  # described when somebody asks
-        lifespan=partial(_open, commands, samples),
-        default_response_class=JsonAnswer,
+        openapi_url=None,  # described at the first request
+        lifespan=partial(_lifespan, commands, samples),
+        default_response_class=JsonLine,
         responses=problems(403, 421),
     )
     page.state.stopping = threading.Event()
     page.middleware("http")(partial(guarded, names=settings.allowed_hosts))
-    _add_health(page, watch, settings.data_dir if beside else None)
+    _add_health(page, sampler, settings.data_dir if with_service else None)
     add_rest(page, settings)
     add_feeds(page, settings)
     add_registry(page, settings)
     add_commands(page, commands)
-    pages = add_pages(page, settings, watch)
-    _add_browsing(page, settings, pages, watch)
-    add_rates(page, pages, watch, samples)
-    add_waiting(page, settings, pages)
+    pages = add_pages(page, settings, sampler)
+    add_lists(page, settings, pages)
+    add_audit(page, pages)
+    add_search(page, settings, pages, sampler)
+    add_charts(page, pages, sampler, samples)
+    add_repair(page, settings, pages)
     add_topics(page, settings, pages)
     described_once = cache(partial(described_as_json, page, settings))
     page.add_api_route(
@@ -88,38 +95,22 @@ def page_of(
         lambda: Response(described_once(), media_type="application/json"),
         include_in_schema=False,
     )
-    page.add_api_route(
-        "/asyncapi.yaml",
-        lambda: Yaml(asyncapi(settings.topics)),
-        response_class=Yaml,
-        operation_id="get_asyncapi",
-        tags=[DOCUMENTS],
-        responses={200: {"content": {Yaml.media_type: {"schema": {"type": "object"}}}}},
-        summary="All topics, their settings and what is on them, as AsyncAPI 3.0.",
-    )
-    add_failures(page, pages)
-    page.exception_handler(ClientDisconnect)(_left)
+    _add_failures(page, pages)
     return page
 
 
 @asynccontextmanager
-async def _open(commands: Commands, samples: Samples, page: FastAPI) -> AsyncIterator[None]:
-    """Take samples for the charts, and keep what sends commands, while the page is served."""
+async def _lifespan(commands: Commands, samples: Samples, page: FastAPI) -> AsyncIterator[None]:
+    """Take samples for the charts while the page is served, and close the client at its end."""
     sampling = asyncio.create_task(keep_sampling(samples))
-    async with commands.open(page):
-        yield
+    yield
+    await commands.close()
     sampling.cancel()
 
 
-def _add_browsing(page: FastAPI, settings: Settings, pages: Pages, watch: StatusSampler) -> None:
-    add_lists(page, settings, pages)
-    add_audit(page, pages)
-    add_search(page, settings, pages, watch)
-
-
-def _add_health(page: FastAPI, watch: StatusSampler, ours: Path | None) -> None:
+def _add_health(page: FastAPI, sampler: StatusSampler, service_dir: Path | None) -> None:
     registry = CollectorRegistry()
-    registry.register(Standings(watch.look))
+    registry.register(StatusCollector(sampler.look))
     ProcessCollector(registry=registry)
 
     @page.get(
@@ -130,13 +121,13 @@ def _add_health(page: FastAPI, watch: StatusSampler, ours: Path | None) -> None:
         response_model=Live,
         responses=problems(503, model=NotLive),
     )
-    async def livez() -> Response:  # waits for no thread of those who ask the database
-        silent = 0.0 if ours is None else silence_s(ours)
+    async def livez() -> Response:  # it needs none of the threads that wait for the database
+        silent = 0.0 if service_dir is None else silence_s(service_dir)
         answer = {"live": silent <= SILENT_S, "silent_s": round(silent, 1)}
         if answer["live"]:
-            return JsonAnswer(answer)
-        said = f"the service of this process gives no sign of life since {silent:.0f} s: restart it"
-        return problem(503, said, members=answer)
+            return JsonLine(answer)
+        detail = f"the service of this process has not responded for {silent:.0f} s: restart it"
+        return problem(503, detail, members=answer)
 
     @page.get(
         "/readyz",
@@ -147,33 +138,83 @@ def _add_health(page: FastAPI, watch: StatusSampler, ours: Path | None) -> None:
         responses=problems(503, model=NotReady),
     )
     def readyz() -> Response:
-        why = watch.look().unready
+        why = sampler.look().unready
         answer = {"ready": not why, "why": why}
-        return problem(503, "; ".join(why), members=answer) if why else JsonAnswer(answer)
+        return problem(503, "; ".join(why), members=answer) if why else JsonLine(answer)
 
     @page.get(
         "/metrics",
         summary="For Prometheus.",
         operation_id="get_metrics",
         tags=[HEALTH],
-        response_class=Metrics,
+        response_class=MetricsText,
     )
     def metrics() -> Response:
-        return Metrics(generate_latest(registry))
+        return MetricsText(generate_latest(registry))
 
     @page.get(
         "/status",
-        summary="All that is known, as `verdict status --json`.",
+        summary="The whole status, as `verdict status --json`.",
         operation_id="get_status",
         tags=[HEALTH],
         response_model=DeploymentStatus,
     )
     def status() -> Response:
-        look = watch.look()
+        look = sampler.look()
         about = {"colour": look.colour, "problems": look.problems}
-        return JsonAnswer(as_json(look.standing) | about)
+        return JsonLine(as_json(look.standing) | about)
 
 
-async def _left(request: Request, error: Exception) -> Response:
-    """Log no error of ours when a client goes away before it has sent its whole request."""
-    return Response(status_code=400)
+def _add_failures(page: FastAPI, pages: Pages) -> None:
+    """Respond to each error: with a page, a problem, or an error of a schema registry."""
+    handlers = {
+        VerdictError: _verdict_error,
+        RequestValidationError: _validation_error,
+        HTTPException: _http_error,
+        Exception: _bug,
+    }
+    for kind, handler in handlers.items():
+        page.exception_handler(kind)(partial(handler, pages))
+    # no error of ours: a client left before it had sent its whole request
+    page.exception_handler(ClientDisconnect)(lambda request, error: Response(status_code=400))
+
+
+async def _verdict_error(pages: Pages, request: Request, error: Exception) -> Response:
+    status = next((code for kind, code in FAILED.items() if isinstance(error, kind)), OTHER_ERROR)
+    headers = CHALLENGE if status == 401 else None
+    return _answer(pages, request, status, str(error), type=error_type(error), headers=headers)
+
+
+async def _validation_error(pages: Pages, request: Request, error: Any) -> Response:
+    detail = "; ".join(f"{one['loc'][-1]}: {one['msg']}" for one in error.errors())
+    wrong = [{name: one[name] for name in ("loc", "msg", "type")} for one in error.errors()]
+    return _answer(pages, request, 422, detail, members={"errors": wrong})
+
+
+async def _http_error(pages: Pages, request: Request, error: Any) -> Response:
+    detail = f"{request.method} {request.url.path}: {error.detail}; see /openapi.json"
+    headers = error.headers
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers = {"allow": ", ".join(sorted(_methods(request)))}
+    return _answer(pages, request, error.status_code, detail, headers=headers)
+
+
+def _methods(request: Request) -> set[str]:
+    """Return all methods of a path: Starlette names those of its first route only."""
+    matching = (one for one in request.app.routes if one.matches(request.scope)[0] != Match.NONE)
+    return {method for route in matching for method in getattr(route, "methods", None) or ()}
+
+
+async def _bug(pages: Pages, request: Request, error: Exception) -> Response:
+    return _answer(pages, request, 500, f"{type(error).__name__}: see the log of the page")
+
+
+def _answer(pages: Pages, request: Request, status: int, detail: str, **how: Any) -> Response:
+    if is_browser(request):
+        answer = pages.shown(request, "error", {"error": detail}, status)
+    elif is_of_registry(request):
+        answer = registry_error(status, detail)
+    else:
+        return problem(status, detail, **how)
+    answer.headers.update(how.get("headers") or {})
+    return answer

@@ -1,4 +1,4 @@
-"""Who is let in, and how much they see: by the host and the page they ask from, and their token."""
+"""Which requests are served, and what they may see: by host, origin and token."""
 
 import hmac
 from collections.abc import Awaitable, Callable, Collection
@@ -11,32 +11,31 @@ from fastapi.security import HTTPBearer
 
 from verdict.adapters.sql.readers.reader import Access
 from verdict.errors import VerdictError
-from verdict.http.problem import problem
+from verdict.http.responses import problem
 from verdict.settings.settings import Settings
 
 COOKIE = "verdict_token"
-CARRIES = {
-    # nothing but what we serve is loaded or run, by nobody else's page
+HEADERS = {
+    # a page of ours loads and runs only what we serve, and no other page embeds it
     "content-security-policy": (
         "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
         "img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "x-content-type-options": "nosniff",
-    "referrer-policy": "same-origin",  # without, a form of ours has the origin null
+    "referrer-policy": "same-origin",  # else the origin of our forms is null
     "cache-control": "no-store",
     "cross-origin-resource-policy": "same-origin",
 }
-TOKEN = HTTPBearer(  # says so to who reads our OpenAPI; `require_write_access` looks at it
+TOKEN = HTTPBearer(  # for OpenAPI; `require_write_access` checks it
     scheme_name="page_token", description="The setting page_token.", auto_error=False
 )
 Next = Callable[[Request], Awaitable[Response]]
 
 
-def is_ours(host: str, names: Collection[str]) -> bool:
-    """Tell whether a request is meant for us, by its Host header.
+def is_allowed_host(host: str, names: Collection[str]) -> bool:
+    """Return whether a Host header is an address, localhost, or one of `names`.
 
-    A page of somebody's whose name was made to point here (DNS rebinding) asks for that name, so an
-    address is let in, and localhost, and what `names` has.
+    Another name may be that of a foreign page, made to point here (DNS rebinding).
     """
     name = host[1:].partition("]")[0] if host.startswith("[") else host.rpartition(":")[0] or host
     try:
@@ -46,63 +45,63 @@ def is_ours(host: str, names: Collection[str]) -> bool:
     return True
 
 
-def is_of_ours(request: Request) -> bool:
-    """Tell whether a page of ours asks, or somebody by hand, or a program."""
+def is_same_origin(request: Request) -> bool:
+    """Return whether no page of another site made the request."""
     site = request.headers.get("sec-fetch-site")
-    if site is None:  # a browser from before 2023, which says so of a form at the least
+    if site is None:  # a program, or a browser from before 2023, which sends an origin with forms
         origin = request.headers.get("origin")
         return origin is None or origin.partition("//")[2] == request.headers.get("host")
     return site in ("same-origin", "none")
 
 
-def _follows_a_link(request: Request) -> bool:
-    return request.method == "GET" and request.headers.get("sec-fetch-mode") == "navigate"
-
-
 def came_from(request: Request) -> str:
-    """Return the page of ours that a form was sent from, so that one goes on where one was."""
+    """Return the page of ours that a form was sent from, to go back there."""
     referer, host = request.headers.get("referer", ""), request.headers.get("host")
     _, ours, path = referer.partition(f"//{host}/")
-    # two slashes at its beginning would name another host, and to browsers a backslash is one
+    # two slashes at its start would name another host, and a browser reads \ as /
     path = path.lstrip("/\\")
     return f"/{path}" if ours and not path.startswith("token") else "/"
 
 
 async def guarded(request: Request, call_next: Next, names: Collection[str]) -> Response:
-    """Answer a request that is meant for us, with the headers that every answer has."""
+    """Refuse other hosts and pages of other sites; add the headers of every response."""
     host = request.headers.get("host", "")
-    if not is_ours(host, names):
-        said = f"{host!r} is not a name of this page: add it to the setting allowed_hosts"
-        answer = _turned_away(request, said, 421)
-    elif not is_of_ours(request) and not _follows_a_link(request):
-        answer = _turned_away(request, "a page of another site asked for this: open it here", 403)
+    is_link = request.method == "GET" and request.headers.get("sec-fetch-mode") == "navigate"
+    if not is_allowed_host(host, names):
+        detail = f"{host!r} is not a name of this page: add it to the setting allowed_hosts"
+        response = _refusal(request, detail, 421)
+    elif not is_same_origin(request) and not is_link:
+        detail = "a page of another site made this request: open the page itself"
+        response = _refusal(request, detail, 403)
     else:
-        answer = await call_next(request)
-    answer.headers.update(CARRIES)
-    return answer
+        response = await call_next(request)
+    response.headers.update(HEADERS)
+    return response
 
 
-def _turned_away(request: Request, said: str, status: int) -> Response:
-    return PlainTextResponse(f"{said}\n", status) if is_browser(request) else problem(status, said)
+def _refusal(request: Request, detail: str, status: int) -> Response:
+    if is_browser(request):
+        return PlainTextResponse(f"{detail}\n", status)
+    return problem(status, detail)
 
 
 def is_browser(request: Request) -> bool:
-    """Tell whether a person looks, who gets a page."""
+    """Return whether the response should be a page."""
     return "text/html" in request.headers.get("accept", "")
 
 
 def has_token(given: bytes, settings: Settings) -> bool:
-    """Tell whether somebody gave the token as UTF-8, in a time that tells nothing of it."""
+    """Return whether this is the token in UTF-8; the time it takes does not depend on the token."""
     wanted = settings.page_token
     if wanted is None:
         return False
     return hmac.compare_digest(given, wanted.get_secret_value().encode())
 
 
-def kept(settings: Settings) -> str:
-    """Return what a browser keeps of the token, with which one sees and cannot write.
+def cookie_value(settings: Settings) -> str:
+    """Return what a browser keeps instead of the token; it allows to read, not to write.
 
-    A cookie goes to all ports of a host, so whatever else listens there gets it.
+    A cookie goes to all ports of a host, so other servers there get it.
     """
     token = settings.page_token
     secret = b"" if token is None else token.get_secret_value().encode()
@@ -110,43 +109,45 @@ def kept(settings: Settings) -> str:
 
 
 TOKEN_UNSET = (
-    "nothing is written here without the setting page_token: set it, as VERDICT_PAGE_TOKEN, and "
+    "this page can only read without the setting page_token: set it, as VERDICT_PAGE_TOKEN, and "
     "start again"
 )
 
 
-SEND_TOKEN = "send the setting page_token along, as `Authorization: Bearer …`"
+SEND_TOKEN = "send the setting page_token as `Authorization: Bearer …`"
 
 
 class TokenRequiredError(VerdictError):
-    """A request writes, or reads what is not for everybody, and does not have the page token."""
+    """A request that needs the page token does not have it."""
 
 
 def require_write_access(request: Request, settings: Settings) -> None:
-    """Return when a program sends the token along; a browser's cookie is not enough to write.
+    """Require the token of a program; a browser's cookie does not allow to write.
 
     Raises:
-        TokenRequiredError: It does not.
+        TokenRequiredError: It is missing, or another one.
     """
     if not has_token(bearer(request), settings):
         raise TokenRequiredError(TOKEN_UNSET if settings.page_token is None else SEND_TOKEN)
 
 
 def bearer(request: Request) -> bytes:
-    """Return the token that a program sends along."""
+    """Return the token that a program sent."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     return token.strip().encode("latin-1") if scheme.lower() == "bearer" else b""
 
 
 def sees(request: Request, settings: Settings) -> Access:
-    """Return how much somebody sees: with the token, of a program or a browser, all."""
+    """Return what the sender may see: all with the token or its cookie."""
     cookie = request.cookies.get(COOKIE, "").encode()
-    keeps = settings.page_token and hmac.compare_digest(cookie, kept(settings).encode())
-    return Access.SUPPORT if keeps or has_token(bearer(request), settings) else Access.READER
+    has_cookie = settings.page_token and hmac.compare_digest(
+        cookie, cookie_value(settings).encode()
+    )
+    return Access.SUPPORT if has_cookie or has_token(bearer(request), settings) else Access.READER
 
 
 async def read(request: Request, limit: int) -> bytes | None:
-    """Return the body; None: it is longer than so many bytes."""
+    """Return the body; None: it is longer than `limit` bytes."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk

@@ -1,6 +1,6 @@
-"""What programs are answered with, as types: OpenAPI describes it by them, and nothing else.
+"""The bodies of responses as types, for OpenAPI only.
 
-The answers are made of rows and records elsewhere. A test holds them against these types.
+The bodies themselves are built from rows and records. A test compares them with these types.
 """
 
 from dataclasses import fields
@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, WithJsonSchema, create_model
 
+from verdict.http.responses import JsonObject
 from verdict.model.command import LifeCycle
 from verdict.model.source import Source
 from verdict.operations.status.status import NOT_TOLD, StatusReport
@@ -53,16 +54,16 @@ class NoOutcome(BaseModel):
     message: str
 
 
-class Outcome(RootModel[dict[str, Any]]):
+class Outcome(RootModel[JsonObject]):
     """The outcome of a command, as the view `outcome` has it."""
 
 
-class EventPayload(RootModel[dict[str, Any]]):
+class EventPayload(RootModel[JsonObject]):
     """What an event says, by its `type`. Personal fields are null without the page token."""
 
 
 class HistoryEvent(BaseModel):
-    """An event as the archive has it."""
+    """An event in the archive."""
 
     global_position: int
     aggregate_type: str
@@ -92,7 +93,7 @@ class State(BaseModel):
     life_cycle: LifeCycle
     decided_at: Time | None
     position: Source | None = Field(description="Of the event that led to this version.")
-    state: dict[str, Any] | None = Field(description="Null while there is no such aggregate.")
+    state: JsonObject | None = Field(description="Null while there is no such aggregate.")
 
 
 class HistoryEntry(BaseModel):
@@ -161,25 +162,25 @@ class Explanation(BaseModel):
 class ViewRows(BaseModel):
     """Rows of a view."""
 
-    rows: list[dict[str, Any]]
+    rows: list[JsonObject]
     next: Next
 
 
-def _fields_of(kind: Any, *unshown: str) -> dict[str, Any]:
+def _fields_of(kind: Any, *unshown: str) -> JsonObject:
     hints = get_type_hints(kind)
     return {one.name: (hints[one.name], ...) for one in fields(kind) if one.name not in unshown}
 
 
 ServiceStatus = create_model(
     "ServiceStatus",
-    __doc__="A process of the deployment, and what it says of itself.",
+    __doc__="A process of the deployment.",
     **_fields_of(AnnouncedService, *NOT_TOLD),
 )
 _PROCESS: Any = ServiceStatus
 _COLOUR: Any = Literal["red", "amber", "green"]
 DeploymentStatus = create_model(
     "DeploymentStatus",
-    __doc__="All that is known of a deployment at one moment; null is: unknown.",
+    __doc__="The status of a deployment; null means unknown.",
     __config__=ConfigDict(arbitrary_types_allowed=True),
     **_fields_of(StatusReport, "service", "processes", "problems"),
     service=(_PROCESS | None, ...),

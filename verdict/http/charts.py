@@ -1,21 +1,28 @@
-"""What the charts show of the last hours, minute by minute up to now: numbers, and where none are.
+"""The page with charts of the last hours, minute by minute: commands, outcomes, latency and lag.
 
-What is not known is None, which leaves a gap in a line. Outcomes are counted in SQL; lag and what
-was sent are what the page's own looks found, and latency is what the service says of itself.
+None is an unknown value, which leaves a gap in a line. Outcomes are counted in SQL. Lag and sent
+commands are what this page has seen, and the service reports its latency itself.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from verdict.adapters.sql.time_text import text_of
-from verdict.http.chart_samples import Sample, Samples
-from verdict.operations.status.sampler import Lag
+from fastapi import FastAPI, Request, Response
+
+from verdict.adapters.sql.time_text import text_of, wall_clock
+from verdict.errors import VerdictError
+from verdict.http.pages import Pages
+from verdict.http.responses import JsonLine
+from verdict.http.samples import Sample, Samples
+from verdict.operations.inspect.history import Fields
+from verdict.operations.inspect.queries import rows
+from verdict.operations.status.sampler import Lag, StatusSampler
 
 MINUTES = 180
 MINUTE_MS = 60_000
-COUNTED = 200_000  # outcomes at most that a look at the charts reads
+COUNTED = 200_000  # outcomes at most that one request reads
 
 OUTCOMES = f"""\
 SELECT substr(CAST(decided_at AS text), 1, 16) AS minute, reason, count(*) AS times
@@ -24,11 +31,10 @@ ORDER BY decided_at DESC LIMIT {COUNTED}) AS newest
 GROUP BY 1, 2"""
 
 Value = float | None
-Row = Mapping[str, Any]
 
 
 class Series(NamedTuple):
-    """One line: a value for each minute; `tone` names its colour, if it has one of its own."""
+    """A line: a value for each minute; `tone` names its colour, if it has a fixed one."""
 
     name: str
     values: Sequence[Value]
@@ -41,7 +47,7 @@ class Series(NamedTuple):
 
     @property
     def greatest(self) -> Value:
-        """The greatest value; None where nothing is known."""
+        """The greatest value; None if all are unknown."""
         return max((one for one in self.values if one is not None), default=None)
 
 
@@ -55,11 +61,7 @@ class Chart(NamedTuple):
 
 
 class Window:
-    """The minutes that are shown; the last one is not over yet.
-
-    Args:
-        now: Epoch milliseconds.
-    """
+    """The minutes up to `now` (epoch milliseconds); the last one is not over yet."""
 
     def __init__(self, now: int) -> None:
         last = now // MINUTE_MS
@@ -67,82 +69,134 @@ class Window:
 
     @property
     def since(self) -> str:
-        """Return when the first minute begins, as the databases compare it."""
+        """The start of the first minute, as the databases compare it."""
         return text_of(self.minutes[0] * MINUTE_MS)
 
-    def values(self, by_minute: Mapping[int, Value], default: Value = None) -> list[Value]:
+    def values(self, by_minute: Mapping[int, Value]) -> list[Value]:
         """Return the value of each minute."""
-        return [by_minute.get(minute, default) for minute in self.minutes]
+        return [by_minute.get(minute) for minute in self.minutes]
 
 
-def charts_of(window: Window, outcomes: Sequence[Row] | None, samples: Samples) -> list[Chart]:
+def add_charts(page: FastAPI, pages: Pages, sampler: StatusSampler, samples: Samples) -> None:
+    """Add the page with charts, its part with numbers, and the numbers as JSON."""
+
+    def charts(request: Request) -> tuple[Window, list[Chart], str]:
+        """Return the charts, and why outcomes are not counted, if they are not."""
+        samples.take()
+        window = Window(wall_clock())
+        try:
+            with pages.reader(request) as reader:
+                outcomes = rows(reader, OUTCOMES, since=window.since)
+        except VerdictError as error:
+            return window, charts_of(window, None, samples), str(error)
+        return window, charts_of(window, outcomes, samples), ""
+
+    def shown(template: str, request: Request) -> Response:
+        _, found, error = charts(request)
+        outcome = sampler.look().parts.get("outcome")
+        values = {
+            "charts": found,
+            "error": error,
+            "behind": None if outcome is None else outcome.waiting,
+            "minutes": MINUTES,
+            "counted": COUNTED,
+        }
+        return pages.shown(request, template, values)
+
+    def rates(request: Request) -> Response:
+        return shown("rates", request)
+
+    def live(request: Request) -> Response:
+        return shown("numbers", request)
+
+    def data(request: Request) -> Response:
+        window, found, _ = charts(request)
+        times = [minute * MINUTE_MS // 1000 for minute in window.minutes]
+        return JsonLine({"times": times, "charts": [_as_json(one) for one in found]})
+
+    page.add_api_route("/rates", rates, include_in_schema=False)
+    page.add_api_route("/rates/live", live, include_in_schema=False)
+    page.add_api_route("/rates/data", data, include_in_schema=False)
+
+
+def _as_json(chart: Chart) -> Fields:
+    return chart._asdict() | {"series": [line._asdict() for line in chart.series]}
+
+
+def charts_of(window: Window, outcomes: Sequence[Fields] | None, samples: Samples) -> list[Chart]:
     """Return all charts."""
-    lag, seconds = _lags(window, samples.kept())
+    kept = samples.kept()
+    latencies = {at // MINUTE_MS: one for at, one in samples.latencies().items()}
+    half = window.values({at: one.p50_ms for at, one in latencies.items()})
+    most = window.values({at: one.p99_ms for at, one in latencies.items()})
     return [
-        *_outcomes(window, outcomes, samples.kept()),
+        *_outcomes(window, outcomes, kept),
         Chart(
             "Latency",
             "ms",
-            "From a command's arrival in Kafka to the commit of its outcome: half of the commands, "
-            "and 99 of 100, within this time.",
-            _latency(window, samples),
+            "Time from a command's arrival in Kafka to the commit of its outcome, for half of the "
+            "commands and for 99 of 100.",
+            [Series("half within", half), Series("99 of 100 within", most)],
         ),
-        Chart("Lag", "records", "What waits for each part, in offsets of Kafka.", lag),
-        Chart("Lag", "seconds", "How long the oldest of that has waited.", seconds),
+        Chart(
+            "Lag",
+            "records",
+            "What waits for each component, in offsets of Kafka.",
+            _lags(window, kept, lambda one: one.waiting),
+        ),
+        Chart(
+            "Lag",
+            "seconds",
+            "How long the oldest of these has waited.",
+            _lags(window, kept, lambda one: one.seconds),
+        ),
     ]
 
 
 def _outcomes(
-    window: Window, rows: Sequence[Row] | None, samples: Sequence[Sample]
+    window: Window, outcomes: Sequence[Fields] | None, samples: Sequence[Sample]
 ) -> tuple[Chart, Chart]:
-    counted = _counted(rows or ())
-    known = None if rows is None else _known_since(rows)
-    of = {reason: _series(window, times, known) for reason, times in counted.items()}
-    rejected = sorted(reason for reason in of if reason is not None)
-    every = sum((counted[reason] for reason in rejected), Counter[int]())
+    counted: dict[str | None, Counter[int]] = {None: Counter()}  # None: accepted
+    for row in outcomes or ():
+        counted.setdefault(row["reason"], Counter())[_minute(row["minute"])] = row["times"]
+
+    def values(times: Counter[int]) -> list[Value]:
+        if outcomes is None:
+            return window.values({})
+        since = _first_whole_minute(outcomes)
+        return [times[one] if one >= since else None for one in window.minutes]
+
+    accepted = counted.pop(None)
+    rejected = sum(counted.values(), Counter[int]())
     return (
         Chart(
             "Commands and outcomes",
             "per minute",
-            "What was sent, and what became of it. The last minute is not over yet.",
+            "What was sent, and its outcome. The last minute is not over yet.",
             [
                 Series("sent", window.values(_sent(samples)), "dim"),
-                Series("accepted", of.get(None) or _series(window, {}, known), "green"),
-                Series("rejected", _series(window, every, known), "red"),
+                Series("accepted", values(accepted), "green"),
+                Series("rejected", values(rejected), "red"),
             ],
         ),
         Chart(
             "Rejections by reason",
             "per minute",
             "The same rejections, on a scale of their own.",
-            [Series(name, of[name]) for name in rejected],
+            [Series(str(reason), values(counted[reason])) for reason in sorted(map(str, counted))],
         ),
     )
 
 
-def _counted(rows: Iterable[Row]) -> dict[str | None, Counter[int]]:
-    """Return how many outcomes each minute has, by reason; None is for the accepted."""
-    found: dict[str | None, Counter[int]] = {}
-    for row in rows:
-        found.setdefault(row["reason"], Counter())[_minute(row["minute"])] = row["times"]
-    return found
-
-
-def _known_since(rows: Sequence[Row]) -> int:
-    """Return the first minute that is counted as a whole: only so many outcomes are read."""
-    if sum(row["times"] for row in rows) < COUNTED:
+def _first_whole_minute(outcomes: Sequence[Fields]) -> int:
+    """Return the first minute whose outcomes are all counted: at most `COUNTED` are read."""
+    if sum(row["times"] for row in outcomes) < COUNTED:
         return 0
-    return 1 + min(_minute(row["minute"]) for row in rows)
-
-
-def _series(window: Window, times: Mapping[int, int], known: int | None) -> list[Value]:
-    if known is None:
-        return window.values({})
-    return [times.get(one, 0) if one >= known else None for one in window.minutes]
+    return 1 + min(_minute(row["minute"]) for row in outcomes)
 
 
 def _sent(samples: Sequence[Sample]) -> dict[int, Value]:
-    """Return how much the ends of the topics of commands moved from one minute to the next."""
+    """Return how far the ends of the commands topics moved from one minute to the next."""
     ends = {one.at // MINUTE_MS: one.sent for one in samples}
     found: dict[int, Value] = {}
     for minute, end in ends.items():
@@ -152,40 +206,20 @@ def _sent(samples: Sequence[Sample]) -> dict[int, Value]:
     return found
 
 
-def _latency(window: Window, samples: Samples) -> list[Series]:
-    known = {at // MINUTE_MS: one for at, one in samples.latencies().items()}
+def _lags(window: Window, samples: Sequence[Sample], value: Callable[[Lag], Value]) -> list[Series]:
+    """Return a line for each component, with the look of each minute that saw the greatest lag."""
+    found: dict[str, dict[int, Lag]] = {}
+    for one in samples:
+        for name, lag in one.parts.items():
+            minutes, minute = found.setdefault(name, {}), one.at // MINUTE_MS
+            if minute not in minutes or (minutes[minute].waiting or 0) < (lag.waiting or 0):
+                minutes[minute] = lag
     return [
-        Series("half within", window.values({at: one.p50_ms for at, one in known.items()})),
-        Series("99 of 100 within", window.values({at: one.p99_ms for at, one in known.items()})),
+        Series(name, window.values({at: value(one) for at, one in found[name].items()}))
+        for name in sorted(found)
     ]
 
 
-def _lags(window: Window, samples: Sequence[Sample]) -> tuple[list[Series], list[Series]]:
-    """Return how far each part was behind, in records and in seconds: the most in each minute."""
-    names = sorted({name for one in samples for name in one.parts})
-    found: dict[str, dict[int, Lag]] = {name: {} for name in names}
-    for one in samples:
-        for name, part in one.parts.items():
-            minutes = found[name]
-            minutes[one.at // MINUTE_MS] = _worse(minutes.get(one.at // MINUTE_MS), part)
-    return (
-        [
-            Series(name, window.values({at: one.waiting for at, one in found[name].items()}))
-            for name in names
-        ],
-        [
-            Series(name, window.values({at: one.seconds for at, one in found[name].items()}))
-            for name in names
-        ],
-    )
-
-
-def _worse(one: Lag | None, other: Lag) -> Lag:
-    if one is None or (one.waiting or 0) < (other.waiting or 0):
-        return other
-    return one
-
-
 def _minute(text: str) -> int:
-    """Return the minutes since 1970 of a time as either database writes it, in UTC."""
+    """Return the minutes since 1970 of a time in UTC, as either database writes it."""
     return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()) // 60

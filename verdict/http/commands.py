@@ -1,16 +1,15 @@
-"""`POST /commands/…`: sends a command and answers with its outcome.
+"""`POST /commands/…`: sends a command and returns its outcome.
 
-It is checked here that the decider can read the command, and that the record has a key. The decider
-answers everything else: what it refuses is on the topic of rejections and in the views, and what is
-refused here is nowhere.
+The page only checks that the decider can read the command, and that the record has a key. It keeps
+no record of a request that it refuses. The decider makes all other checks, and records them.
 """
 
 import json
 from asyncio import Lock
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import FastAPI, Query, Request, Response, Security
 from pydantic import ValidationError
@@ -23,10 +22,9 @@ from verdict.client.errors import (
     OutcomeUnknownError,
     SendFailedError,
 )
-from verdict.http.answers import JsonAnswer
 from verdict.http.auth import TOKEN, read, require_write_access
 from verdict.http.bodies import CommandResponse, NoOutcome
-from verdict.http.problem import error_type, problem, problems
+from verdict.http.responses import Described, JsonLine, error_type, problem, problems
 from verdict.model.command_envelope import aggregate_id_rule, command_id_rule
 from verdict.model.reason import Reason
 from verdict.settings.discovery import kafka_options
@@ -48,18 +46,18 @@ STATUS = {
     Reason.TOO_LARGE: 413,
     Reason.HANDLER_ERROR: HTTPStatus.INTERNAL_SERVER_ERROR,
 }
-OUTCOMES = {  # answered with the outcome
+OUTCOMES = {  # the body is the outcome
     200: "Accepted.",
     201: "Accepted, and the aggregate exists since then.",
     404: "NOT_FOUND.",
     409: "VERSION_CONFLICT, ALREADY_EXISTS (see `actual_version`), COMMAND_ID_REUSED, QUARANTINED.",
     410: "DELETED.",
     413: "TOO_LARGE; or, as a problem: the command has too many bytes.",
-    422: "BUSINESS_RULE, INVALID_COMMAND and others; or, as a problem: it has no command's form.",
+    422: "BUSINESS_RULE, INVALID_COMMAND and others; or, as a problem: it is no command.",
     500: "HANDLER_ERROR: a bug in the rules.",
 }
 PROBLEMS = problems(401, 413, 422, 503)
-ANSWERS: dict[int | str, dict[str, Any]] = PROBLEMS | {
+ANSWERS: Described = PROBLEMS | {
     202: {"model": NoOutcome, "description": "No outcome in time: send it again with its id."},
     **{
         status: PROBLEMS.get(status, {}) | {"model": CommandResponse, "description": meaning}
@@ -71,39 +69,33 @@ Wait = Annotated[float, Query(ge=0, le=MOST_WAIT_S, description="Seconds for the
 
 
 class Commands:
-    """Sends for all who ask, by one client of the Kafka that there is."""
+    """Sends the commands of all requests, by one client."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self.application = settings.application
         self._client: AsyncClient | None = None
-        self._moving = Lock()
-        self._options: dict[str, Any] = {}
+        self._connecting = Lock()
+        self._options: Mapping[str, object] = {}
 
-    @asynccontextmanager
-    async def open(self, page: FastAPI) -> AsyncIterator[None]:
-        """Close the client at the end of the page."""
-        yield
-        await self._leave()
-
-    def sending_to(self, kind: str) -> Callable[..., Any]:
-        """Return what answers a request with a command to an aggregate of this type."""
+    def route(self, kind: str) -> Callable[..., Awaitable[Response]]:
+        """Return the function of the route for commands to aggregates of a type."""
 
         async def send(request: Request, wait_s: Wait = WAIT_S) -> Response:
             require_write_access(request, self._settings)
             body = await read(request, self._settings.max_command_bytes)
             if body is None:
                 limit = self._settings.max_command_bytes
-                return problem(413, f"a command has {limit} bytes at most")
+                return problem(413, f"a command has at most {limit} bytes")
             try:
                 aggregate_id, command_id, value = sendable(body)
             except ValueError as error:
                 return problem(UNPROCESSABLE, str(error))
-            return await self._answer(kind, aggregate_id, command_id, value, wait_s)
+            return await self._send(kind, aggregate_id, command_id, value, wait_s)
 
         return send
 
-    async def _answer(
+    async def _send(
         self, kind: str, aggregate_id: str, command_id: str, value: bytes, wait_s: float
     ) -> Response:
         client = await self._connected()
@@ -115,23 +107,23 @@ class Commands:
             return _not_sent(503, error, command_id)
         except OutcomeUnknownError as error:
             unknown = {"command_id": command_id, "status": "UNKNOWN", "message": str(error)}
-            return JsonAnswer(unknown, 202)
+            return JsonLine(unknown, 202)
         except CommandTooLargeError as error:
             return _not_sent(413, error, command_id)
         except SendFailedError as error:
             return _not_sent(503, error, command_id)
-        return JsonAnswer(readable(outcome), status_of(outcome))
+        return JsonLine(readable(outcome), status_of(outcome))
 
     async def _connected(self) -> AsyncClient:
-        """Return a client of the Kafka that there is now: an embedded one moves.
+        """Return a client of the current Kafka: an embedded one has another port at each start.
 
         Raises:
-            UnreachableError: No service says where it is.
+            UnreachableError: No service names its Kafka.
         """
         options = dict(kafka_options(self._settings))
-        async with self._moving:  # else two would make one each, while the former one ends
+        async with self._connecting:  # else two requests would make a client each
             if self._client is None or options != self._options:
-                await self._leave()
+                await self.close()
                 self._options = dict(options)
                 servers = options.pop("bootstrap.servers")
                 limit = self._settings.max_command_bytes
@@ -140,10 +132,11 @@ class Commands:
                 )
             return self._client
 
-    async def _leave(self) -> None:
+    async def close(self) -> None:
+        """Close the client."""
         former, self._client = self._client, None
         if former is not None:
-            with suppress(NotDeliveredError):  # who sent it was told so
+            with suppress(NotDeliveredError):  # the sender got this error already
                 await former.close()
 
 
@@ -152,13 +145,13 @@ def _not_sent(status: int, error: Exception, command_id: str) -> Response:
 
 
 def add_commands(page: FastAPI, commands: Commands) -> None:
-    """Let programs send."""
+    """Add the routes for commands."""
     for kind in commands.application.aggregate_types:
         page.add_api_route(
             command_path(kind),
-            commands.sending_to(kind),
+            commands.route(kind),
             methods=["POST"],
-            summary=f"Send a command to an aggregate of type {kind}; with a token.",
+            summary=f"Send a command to an aggregate of type {kind}; needs the token.",
             operation_id=f"send_{kind}_command",
             tags=["commands"],
             dependencies=[Security(TOKEN)],
@@ -167,22 +160,22 @@ def add_commands(page: FastAPI, commands: Commands) -> None:
 
 
 def command_path(kind: str) -> str:
-    """Return where commands to aggregates of a type are sent."""
+    """Return the path for commands to aggregates of a type."""
     return f"/commands/{kind}"
 
 
 def status_of(outcome: Outcome) -> int:
-    """Return how HTTP says what became of a command."""
+    """Return the status of a response with this outcome."""
     if outcome.reason is None and outcome.from_version == 0 and outcome.to_version:
         return HTTPStatus.CREATED
     return STATUS.get(outcome.reason, UNPROCESSABLE)
 
 
 def sendable(body: bytes) -> tuple[str, str, bytes]:
-    """Return an envelope's aggregate id and command id, and its bytes with the latter in them.
+    """Return an envelope's aggregate id and command id, and its bytes, with a command id added.
 
     Raises:
-        ValueError: It has no envelope's shape; says what is missing.
+        ValueError: It is no envelope.
     """
     body = body.strip()
     sent = read_json_to_send(body)
@@ -197,9 +190,5 @@ def sendable(body: bytes) -> tuple[str, str, bytes]:
         [first, *_] = error.errors(include_url=False)
         raise ValueError(f"aggregate_id or command_id: {first['msg']}") from None
     command_id = str(uuid7())
-    return aggregate_id, command_id, _as_sent(sent | {"command_id": command_id})
-
-
-def _as_sent(envelope: dict[str, Any]) -> bytes:
-    """Return an envelope as JSON in UTF-8, which is no longer than what came."""
-    return json.dumps(envelope, ensure_ascii=False).encode()
+    with_id = sent | {"command_id": command_id}
+    return aggregate_id, command_id, json.dumps(with_id, ensure_ascii=False).encode()

@@ -1,6 +1,6 @@
-"""Who causes what, laid out in five columns: who asks, commands, aggregates, events, who follows.
+"""The picture of an application, in five columns: senders, commands, aggregates, events, followers.
 
-A policy stands in the first column and in the last one, so every arrow goes to the right.
+A policy is in the first column and in the last one, so every arrow points to the right.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from verdict.operations.inspect.event_model import EventModel
 
-CHAR, LINE = 7.3, 17  # of the letters that page.css gives it
+CHAR, LINE = 7.3, 17  # the size of a character in page.css
 PAD, BETWEEN, GAP = 9, 14, 56
 TOP = 34  # below the headings
-HEADINGS = ("asked for by", "commands", "aggregate", "events", "followed by")
+HEADINGS = ("sent by", "commands", "aggregate", "events", "followed by")
 
 
 Point = tuple[float, float]
@@ -22,7 +22,7 @@ Lines = list[tuple[str, ...]]  # of each box of a column
 
 
 class Box(NamedTuple):
-    """A box with its lines, the first one dark if it is a name."""
+    """A box with its lines; the first one is a name if it is `named`."""
 
     x: float
     y: float
@@ -37,20 +37,20 @@ class Box(NamedTuple):
 
     @property
     def left(self) -> Point:
-        """Where arrows end."""
+        """The end of arrows to the box."""
         return self.x, self.y + self.height / 2
 
     @property
     def right(self) -> Point:
-        """Where they begin."""
+        """The start of arrows from the box."""
         return self.x + self.width, self.y + self.height / 2
 
     def at(self, line: int) -> Point:
-        """Return where the letters of a line begin."""
+        """Return the start of a line's text."""
         return self.x + PAD, self.y + PAD + LINE * (line + 0.75)
 
-    def beside(self, line: str | None) -> Point:
-        """Return where an arrow to a line ends; without one, to the box."""
+    def entry(self, line: str | None) -> Point:
+        """Return the end of an arrow to a line, or to the box."""
         if line is None:
             return self.left
         return self.x, self.y + PAD + LINE * (self.lines.index(line) + 0.5)
@@ -68,7 +68,7 @@ class Diagram:
 
 
 def picture(causes: EventModel) -> Diagram:
-    """Lay it out; what belongs together stands side by side."""
+    """Lay out the boxes and arrows; the boxes of an aggregate are side by side."""
     askers: Lines = [(one.name, one.what) for one in causes.askers]
     followers: Lines = [(one.name, one.what) for one in causes.followers]
     columns: list[Lines] = [
@@ -82,8 +82,8 @@ def picture(causes: EventModel) -> Diagram:
     xs = [sum(widths[:place]) + GAP * place for place in range(len(widths))]
     bands = _bands(columns[1:4], xs[1:4], widths[1:4])
     ends, begins = _ends(causes, bands[0]), _begins(causes, bands[2])
-    first = _beside(askers, ends, xs[0], widths[0])
-    last = _beside(followers, begins, xs[4], widths[4])
+    first = _near(askers, ends, xs[0], widths[0])
+    last = _near(followers, begins, xs[4], widths[4])
     arrows = [
         *((box.right, end) for box, to in zip(first, ends, strict=True) for end in to),
         *(
@@ -104,13 +104,13 @@ def picture(causes: EventModel) -> Diagram:
 
 
 def _ends(causes: EventModel, commands: Sequence[Box]) -> list[list[Point]]:
-    """Return, of each who asks, where the arrows to what is asked end."""
+    """Return for each sender the ends of its arrows."""
     asked = {one.name: box for one, box in zip(causes.aggregates, commands, strict=True)}
-    return [[asked[kind].beside(name) for kind, name in one.asks] for one in causes.askers]
+    return [[asked[kind].entry(name) for kind, name in one.asks] for one in causes.askers]
 
 
 def _begins(causes: EventModel, events: Sequence[Box]) -> list[list[Point]]:
-    """Return, of each who follows, where the arrows from what is followed begin."""
+    """Return for each follower the starts of its arrows."""
     names = [*(one.name for one in causes.aggregates), *causes.states]
     followed = dict(zip(names, events, strict=True))
     return [[followed[name].right for name in one.follows] for one in causes.followers]
@@ -132,7 +132,7 @@ def _width(heading: str, boxes: Iterable[Sequence[str]]) -> float:
 def _bands(
     columns: Sequence[Lines], xs: Sequence[float], widths: Sequence[float]
 ) -> list[list[Box]]:
-    """Return the three boxes of each aggregate at one height; topics of others below."""
+    """Return the three boxes of each aggregate at one height; below, topics of others."""
     placed: list[list[Box]] = [[] for _ in columns]
     y: float = TOP
     for row in range(max(map(len, columns), default=0)):
@@ -146,13 +146,13 @@ def _bands(
     return placed
 
 
-def _beside(
+def _near(
     boxes: Lines,
     others: Sequence[Sequence[Point]],
     x: float,
     width: float,
 ) -> list[Box]:
-    """Return boxes as near to the others as they find room, from the top; in the given order."""
+    """Return each box as near to its arrows' other ends as there is room, from the top down."""
     wanted = [fmean([y for _, y in ends]) if ends else 0 for ends in others]
     placed: dict[int, Box] = {}
     free: float = TOP

@@ -1,14 +1,14 @@
-"""Lists that people browse page by page: commands, events, and aggregates of a type."""
+"""Pages that are lists: commands, events, aggregates of a type, and the audit."""
 
 import csv
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from tempfile import SpooledTemporaryFile
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 from urllib.parse import urlencode
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.background import BackgroundTask
 
@@ -18,21 +18,23 @@ from verdict.errors import VerdictError
 from verdict.http.auth import sees
 from verdict.http.pages import Pages
 from verdict.model.application import Application
-from verdict.model.message import epoch_millis
+from verdict.model.message import LARGEST, epoch_millis
 from verdict.operations.inspect.history import Fields
 from verdict.operations.inspect.queries import EVENT, event, response, some
 from verdict.read_side.projections.builtin.event_archive import CORRELATION
+from verdict.read_side.tables.verification import JSON
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.archive import HashMismatchError
 
 ROWS = 50  # of a page
 CSV_ROWS = 100_000
 CHUNK = 64_000  # characters of a download that are sent at once
-IN_MEMORY = 1_000_000  # bytes of a download; more lies in a file meanwhile
+IN_MEMORY = 1_000_000  # bytes of a download; a larger one is in a file
+RUNS = 20  # of `verdict verify`
 TIMES = ("since", "until")
 STARTS_FORMULA = tuple("=+-@\t\r")  # to a spreadsheet
 
-# the first cannot use the index of aggregates, which would sort all rows of a type
+# `|| ''` avoids the index of aggregates, with which all rows of a type would be sorted
 OF_TYPE = "aggregate_type || '' = :aggregate_type"
 BETWEEN = {"since": "decided_at >= :since", "until": "decided_at <= :until"}
 EXPORTED = """\
@@ -43,23 +45,44 @@ ARCHIVED_OF_TYPE = """\
 SELECT aggregate_id AS id, max(version) AS version, max(decided_at) AS decided_at
 FROM event_archive WHERE aggregate_type = :aggregate_type AND aggregate_id >= :start
 GROUP BY aggregate_id ORDER BY aggregate_id LIMIT :most"""
+VERIFIED = "SELECT * FROM verification ORDER BY seq DESC LIMIT :most"
+INTERVENTIONS = {  # by the view that one must be allowed to read
+    "skipped_record": """\
+SELECT decided_at AS at, operator AS who,
+CASE kind WHEN 'SKIPPED' THEN 'skip' ELSE lower(kind) END AS kind,
+topic || ':' || "partition" || ':' || "offset" || '-' || until_offset AS about,
+reason AS why FROM skipped_record""",
+    "aggregate_quarantined": """\
+SELECT decided_at AS at, operator AS who, 'quarantine' AS kind,
+aggregate_type || ' ' || aggregate_id || ' from version ' || version AS about, reason AS why
+FROM aggregate_quarantined""",
+    "projection_intervention": """\
+SELECT at, operator AS who, kind, projection || ' v' || version || ': ' || aggregate_type || ' ' ||
+aggregate_id || ' version ' || event_version AS about, reason AS why
+FROM projection_intervention""",
+    "dead_letter_intervention": """\
+SELECT at, operator AS who, kind, 'dead letter ' || dead_letter_id AS about, reason AS why
+FROM dead_letter_intervention""",
+}
+
+Number = Annotated[int, Query(ge=0, le=LARGEST // ROWS)]
 
 
 class Listing(NamedTuple):
-    """What is listed, the newest first: a SELECT, conditions by filter, and what orders rows."""
+    """A list, the newest first: a SELECT, conditions by filter, and the columns of its order."""
 
     selected: str
     filters: Mapping[str, str]
     order: Sequence[str]
 
-    def query(self, asked: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
-        """Return the SELECT of the rows that are asked for, from `start` on, and its parameters.
+    def query(self, asked: Mapping[str, str]) -> tuple[str, Fields]:
+        """Return the SELECT of the filtered rows, from `start` on, and its parameters.
 
         Raises:
             VerdictError: A filter or `start` is not what it must be.
         """
         given = {name: text for name in self.filters if (text := asked.get(name, "").strip())}
-        values: dict[str, Any] = {name: _value(name, text) for name, text in given.items()}
+        values: Fields = {name: _value(name, text) for name, text in given.items()}
         conditions = [self.filters[name] for name in given]
         if start := asked.get("start"):
             values |= self._start(start)
@@ -69,15 +92,15 @@ class Listing(NamedTuple):
         order = ", ".join(f"{name} DESC" for name in self.order)
         return f"{self.selected}{where} ORDER BY {order} LIMIT :most", values
 
-    def _start(self, start: str) -> dict[str, Any]:
+    def _start(self, start: str) -> Fields:
         parts = start.split("/")
         if len(parts) != len(self.order):
-            raise VerdictError(f"{start!r} is not where a page starts: follow the links of pages")
+            raise VerdictError(f"no page starts at {start!r}: follow the links of pages")
         numbers = [int(one) if one.isdecimal() else one for one in parts]
         return {f"start_{number}": one for number, one in enumerate(numbers)}
 
     def page(self, reader: Reader, asked: Mapping[str, str]) -> tuple[list[Fields], str | None]:
-        """Return the rows of a page, and where the next one starts; None: nowhere."""
+        """Return the rows of a page, and the start of the next one; None: this is the last."""
         statement, values = self.query(asked)
         found, _ = some(reader, statement, ROWS + 1, **values)
         rest = found[ROWS:]
@@ -114,12 +137,11 @@ def _events(application: Application, selected: str = EVENT) -> Listing:
 
 
 def types(application: Application) -> str:
-    """Return the types of aggregates as SQL, with which an index that begins with them is used."""
+    """Return the types of aggregates as SQL: with them the index of aggregates is used."""
     return ", ".join(f"'{name}'" for name in application.aggregate_types)
 
 
 def _value(name: str, text: str) -> str:
-    """Return what a filter is compared with; times as the databases compare them."""
     if name not in TIMES:
         return text
     try:
@@ -131,53 +153,63 @@ def _value(name: str, text: str) -> str:
 
 
 def add_lists(page: FastAPI, settings: Settings, pages: Pages) -> None:
-    """Let people browse."""
+    """Add the lists."""
     application = settings.application
+    listed_commands, listed_events = _commands(application), _events(application)
 
     def commands(request: Request) -> Response:
         with pages.reader(request) as reader:
-            found, following = _commands(application).page(reader, request.query_params)
-        told = {"found": [response(one) for one in found]}
-        return pages.shown(
-            request, "commands", told | _about(request, _commands(application), following)
-        )
+            found, following = listed_commands.page(reader, request.query_params)
+        about = _about(request, listed_commands, following)
+        return pages.shown(request, "commands", about | {"found": [*map(response, found)]})
 
     def events(request: Request) -> Response:
         with pages.reader(request) as reader:
-            found, following = _events(application).page(reader, request.query_params)
-        told = {"found": [_shown(application, one) for one in found], "most": CSV_ROWS}
-        return pages.shown(
-            request, "events", told | _about(request, _events(application), following)
-        )
-
-    def download(request: Request) -> Response:
-        statement, values = _events(application, EXPORTED).query(request.query_params)
-        with open_reader(settings, sees(request, settings)) as reader:
-            file = _written(reader, statement, values | {"most": CSV_ROWS})
-        return StreamingResponse(
-            iter(partial(file.read, CHUNK), ""),
-            media_type="text/csv",
-            headers={"content-disposition": 'attachment; filename="events.csv"'},
-            background=BackgroundTask(file.close),
-        )
+            found, following = listed_events.page(reader, request.query_params)
+        about = _about(request, listed_events, following) | {"most": CSV_ROWS}
+        shown = [_shown(application, one) for one in found]
+        return pages.shown(request, "events", about | {"found": shown})
 
     def aggregates(request: Request, type: str = "", start: str = "") -> Response:
         kind = type if type in application.aggregate_types else application.aggregate_types[0]
         with pages.reader(request) as reader:
-            found, _ = some(reader, _of_type(reader, kind), ROWS + 1, **_bounds(kind, start))
+            bounds = {"aggregate_type": kind, "start": start}
+            found, _ = some(reader, _of_type(reader, kind), ROWS + 1, **bounds)
         rest = found[ROWS:]
         following = _link("/aggregates", {"type": kind, "start": rest[0]["id"]}) if rest else None
-        told = {"kind": kind, "start": start, "found": found[:ROWS], "next": following}
-        return pages.shown(request, "aggregates", told)
+        values = {"kind": kind, "start": start, "found": found[:ROWS], "next": following}
+        return pages.shown(request, "aggregates", values)
 
     page.add_api_route("/commands", commands, include_in_schema=False)
     page.add_api_route("/events", events, include_in_schema=False)
-    page.add_api_route("/events.csv", download, include_in_schema=False)
+    page.add_api_route("/events.csv", partial(_download, settings), include_in_schema=False)
     page.add_api_route("/aggregates", aggregates, include_in_schema=False)
 
 
+def add_audit(page: FastAPI, pages: Pages) -> None:
+    """Add the page of runs of `verdict verify` and of interventions."""
+
+    def audit(request: Request, page: Number = 0) -> Response:
+        with pages.reader(request) as reader:
+            runs, _ = some(reader, VERIFIED, RUNS, JSON)
+            allowed = [name for name in INTERVENTIONS if name in reader.views]
+            every = " UNION ALL ".join(INTERVENTIONS[name] for name in allowed)
+            statement = f"{every} ORDER BY at DESC, about LIMIT :most OFFSET :offset"
+            found, more = some(reader, statement, ROWS, offset=page * ROWS)
+        values = {
+            "runs": runs,
+            "found": found,
+            "closed": sorted({*INTERVENTIONS} - {*allowed}),
+            "page": page,
+            "next": page + 1 if more else None,
+        }
+        return pages.shown(request, "audit", values)
+
+    page.add_api_route("/audit", audit, include_in_schema=False)
+
+
 def _about(request: Request, listing: Listing, following: str | None) -> Fields:
-    """Return what was asked for, and the addresses of the next page and of a download."""
+    """Return the filters, and the addresses of the next page and of a download."""
     given = {name: request.query_params.get(name, "") for name in listing.filters}
     filters = {name: text for name, text in given.items() if text}
     here = request.url.path
@@ -195,7 +227,7 @@ def _link(path: str, asked: Mapping[str, str]) -> str:
 
 
 def _shown(application: Application, row: Fields) -> Fields:
-    """Return an event; one that was altered is shown as its row has it, with the reason."""
+    """Return an event; an altered one as its row has it, with the reason."""
     about = {"correlation_id": row["metadata"][CORRELATION], "altered": None}
     try:
         return event(application, row) | about
@@ -204,7 +236,7 @@ def _shown(application: Application, row: Fields) -> Fields:
 
 
 def _of_type(reader: Reader, kind: str) -> str:
-    """Return the SELECT of the aggregates of a type: with their life cycle, if a view has it."""
+    """Return the SELECT of the aggregates of a type, with their life cycle if a view has it."""
     view = f"{kind}_state"
     if view not in reader.views:
         return ARCHIVED_OF_TYPE
@@ -214,12 +246,20 @@ def _of_type(reader: Reader, kind: str) -> str:
     )
 
 
-def _bounds(kind: str, start: str) -> dict[str, str]:
-    return {"aggregate_type": kind, "start": start}
+def _download(settings: Settings, request: Request) -> Response:
+    statement, values = _events(settings.application, EXPORTED).query(request.query_params)
+    with open_reader(settings, sees(request, settings)) as reader:
+        file = _csv_file(reader, statement, values | {"most": CSV_ROWS})
+    return StreamingResponse(
+        iter(partial(file.read, CHUNK), ""),
+        media_type="text/csv",
+        headers={"content-disposition": 'attachment; filename="events.csv"'},
+        background=BackgroundTask(file.close),
+    )
 
 
-def _written(reader: Reader, statement: str, values: Fields) -> SpooledTemporaryFile[str]:
-    """Return a file with the rows of a query as CSV, at its beginning; the answer closes it."""
+def _csv_file(reader: Reader, statement: str, values: Fields) -> SpooledTemporaryFile[str]:
+    """Return an open file with the rows of a query as CSV, at its beginning."""
     file = SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", newline="")  # noqa: SIM115
     found = reader.select(statement, values)
     writer = csv.writer(file)
@@ -229,8 +269,8 @@ def _written(reader: Reader, statement: str, values: Fields) -> SpooledTemporary
     return file
 
 
-def _cell(value: Any) -> Any:
-    """Return a value that a spreadsheet shows, and does not run."""
+def _cell(value: object) -> object:
+    """Return a value that no spreadsheet runs as a formula."""
     if isinstance(value, str) and value.startswith(STARTS_FORMULA):
         return f"'{value}"
     return value

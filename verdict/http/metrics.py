@@ -1,4 +1,4 @@
-"""What Prometheus gets: how far everything has come, asked for when it scrapes."""
+"""Metrics for Prometheus, from a look at the deployment at each scrape."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -7,251 +7,232 @@ from typing import NamedTuple
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from verdict.operations.status.sampler import StatusSample
-from verdict.operations.status.status import PolicyRejections
+from verdict.operations.status.sampler import Lag, StatusSample
+from verdict.operations.status.status import (
+    CommandsStatus,
+    DeciderStatus,
+    PolicyRejections,
+    ProjectionStatus,
+)
 
 Value = tuple[tuple[str, ...], float]
-Family = CounterMetricFamily | GaugeMetricFamily
 OTHER = "other"
 CODES = 50  # of rules, as labels
-COUNTS = "_total"  # of what it is, and what grows only
+COUNTER = "_total"  # the end of the name of what only grows
 
 
 class Metric(NamedTuple):
-    """A name, what it says, its labels, and its values in a look."""
+    """A metric, and how its values come from a look; None: unknown."""
 
     name: str
     about: str
     labels: tuple[str, ...]
-    values: Callable[[StatusSample], Iterable[Value | None]]
+    values: Callable[[StatusSample], Iterable[tuple[tuple[str, ...], float | None]]]
 
 
-class Standings(Collector):
-    """Looks whenever it is asked; it keeps no counts, so a restart loses none."""
+class StatusCollector(Collector):
+    """Looks at each scrape; it keeps no counts, so a restart loses none."""
 
     def __init__(self, look: Callable[[], StatusSample]) -> None:
         self._look = look
 
-    def describe(self) -> Iterator[Family]:
+    def describe(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
         """Yield the names, without looking."""
         yield from (_family(metric, ()) for metric in METRICS)
 
-    def collect(self) -> Iterator[Family]:
+    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
         """Yield every metric; what is unknown has no value."""
         look = self._look()
         for metric in METRICS:
-            yield _family(metric, (one for one in metric.values(look) if one is not None))
+            known = ((labels, one) for labels, one in metric.values(look) if one is not None)
+            yield _family(metric, known)
 
 
-def _family(metric: Metric, values: Iterable[Value]) -> Family:
-    kind = CounterMetricFamily if metric.name.endswith(COUNTS) else GaugeMetricFamily
+def _family(metric: Metric, values: Iterable[Value]) -> CounterMetricFamily | GaugeMetricFamily:
+    kind = CounterMetricFamily if metric.name.endswith(COUNTER) else GaugeMetricFamily
     family = kind(metric.name, metric.about, labels=metric.labels)
     for labels, value in values:
         family.add_metric(labels, value)
     return family
 
 
-def _known(label: str | tuple[str, ...], value: float | None) -> Value | None:
-    labels = (label,) if isinstance(label, str) else label
-    return None if value is None else (labels, value)
-
-
-def _service(look: StatusSample) -> Iterable[Value]:
-    return [((), look.standing.service is not None)]
-
-
-def _ready(look: StatusSample) -> Iterable[Value]:
-    return [((), not look.unready)]
-
-
-def _problems(look: StatusSample) -> Iterable[Value]:
-    return [((), len(look.problems))]
-
-
 def _stopped(look: StatusSample) -> Iterable[Value]:
-    told: set[str] = set().union(*(one.stopped for one in look.standing.processes))
-    return [((name,), name in told) for name in sorted({*look.parts, *told})]
-
-
-def _rules(look: StatusSample) -> Iterable[Value]:
-    decider = look.standing.decider
-    return [] if decider is None else [((decider.handler_version,), 1)]
-
-
-def _generation(look: StatusSample) -> Iterable[Value]:
-    decider = look.standing.decider
-    return [] if decider is None else [((), decider.generation)]
-
-
-def _batch(look: StatusSample) -> Iterable[Value]:
-    decider = look.standing.decider
-    return [] if decider is None else [((), decider.batch_id)]
-
-
-def _decided(look: StatusSample) -> Iterable[Value]:
-    every = look.standing.commands or ()
-    return [((one.topic, str(one.partition)), one.decided) for one in every]
-
-
-def _ends(look: StatusSample) -> Iterable[Value]:
-    every = look.standing.commands or ()
-    return [((one.topic, str(one.partition)), one.end) for one in every]
-
-
-def _events(look: StatusSample) -> Iterable[Value | None]:
-    return [_known((), look.standing.events)]
-
-
-def _answered(look: StatusSample) -> Iterable[Value]:
-    return (((outcome,), times) for outcome, times in (look.standing.answered or {}).items())
+    stopped: set[str] = set().union(*(one.stopped for one in look.standing.processes))
+    return [((name,), name in stopped) for name in sorted({*look.parts, *stopped})]
 
 
 def _refused(look: StatusSample) -> Iterable[Value]:
-    """Count by the most frequent codes: a rule may compute its codes, and labels are bounded."""
+    """Count the most frequent codes: a rule may compute its codes, and labels must be few."""
     counts = Counter(look.standing.refused or {})
     shown = dict(counts.most_common(CODES))
-    others = counts.total() - sum(shown.values())
-    return (
-        ((code,), times) for code, times in (shown | ({OTHER: others} if others else {})).items()
-    )
+    if others := counts.total() - sum(shown.values()):
+        shown[OTHER] = others
+    return (((code,), times) for code, times in shown.items())
 
 
 def _latency(look: StatusSample) -> Iterable[Value]:
     service = look.standing.service
     if service is None or (latency := service.latency) is None:
         return []
-    told = {"0.5": latency.p50_ms, "0.99": latency.p99_ms, "1": latency.most_ms}
-    return [((part,), millis / 1000) for part, millis in told.items()]
+    found = {"0.5": latency.p50_ms, "0.99": latency.p99_ms, "1": latency.most_ms}
+    return [((part,), millis / 1000) for part, millis in found.items()]
 
 
-def _lag(look: StatusSample) -> Iterable[Value | None]:
-    return (_known(name, one.waiting) for name, one in look.parts.items())
+def _dead_letters(look: StatusSample) -> Iterable[Value]:
+    if (found := look.standing.dead_letters) is not None:
+        yield from ((("waiting",), found.waiting), (("parked",), found.parked))
 
 
-def _seconds(look: StatusSample) -> Iterable[Value | None]:
-    return (_known(name, one.seconds) for name, one in look.parts.items())
+def _one(name: str, about: str, value: Callable[[StatusSample], float | None]) -> Metric:
+    return Metric(name, about, (), lambda look: [((), value(look))])
 
 
-def _still(look: StatusSample) -> Iterable[Value | None]:
-    return (_known(name, one.still_s) for name, one in look.parts.items())
+def _of_parts(name: str, about: str, value: Callable[[Lag], float | None]) -> Metric:
+    def values(look: StatusSample) -> Iterable[tuple[tuple[str, ...], float | None]]:
+        return (((component,), value(one)) for component, one in look.parts.items())
+
+    return Metric(name, about, ("component",), values)
 
 
-def _projection_lag(look: StatusSample) -> Iterable[Value | None]:
-    for one in look.standing.projections or ():
-        yield _known((one.projection, str(one.version), one.state), one.lag)
+def _of_commands(name: str, about: str, value: Callable[[CommandsStatus], int]) -> Metric:
+    def values(look: StatusSample) -> Iterable[Value]:
+        every = look.standing.commands or ()
+        return (((one.topic, str(one.partition)), value(one)) for one in every)
+
+    return Metric(name, about, ("topic", "partition"), values)
 
 
-def _projection_stopped(look: StatusSample) -> Iterable[Value]:
-    for one in look.standing.projections or ():
-        yield (one.projection, str(one.version), one.state), one.stopped_by is not None
+def _of_decider(name: str, about: str, value: Callable[[DeciderStatus], Value]) -> Metric:
+    labels = ("rules",) if name.endswith("_info") else ()
+    return Metric(
+        name, about, labels, lambda look: map(value, filter(None, [look.standing.decider]))
+    )
 
 
-def _held(look: StatusSample) -> Iterable[Value]:
-    for one in look.standing.projections or ():
-        yield (one.projection, str(one.version), one.state), len(one.held)
+def _of_projections(
+    name: str, about: str, value: Callable[[ProjectionStatus], float | None]
+) -> Metric:
+    def values(look: StatusSample) -> Iterable[tuple[tuple[str, ...], float | None]]:
+        for one in look.standing.projections or ():
+            yield (one.projection, str(one.version), one.state), value(one)
+
+    return Metric(name, about, ("projection", "version", "state"), values)
 
 
-def _letters(look: StatusSample) -> Iterable[Value]:
-    if (letters := look.standing.dead_letters) is not None:
-        yield from ((("waiting",), letters.waiting), (("parked",), letters.parked))
+def _of_policies(name: str, about: str, counted: Callable[[PolicyRejections], int]) -> Metric:
+    def values(look: StatusSample) -> Iterable[Value]:
+        sums = Counter[tuple[str, str]]()
+        for one in look.standing.policy_rejections or ():
+            sums[one.policy, one.reason] += counted(one)
+        return sums.items()
 
+    return Metric(name, about, ("policy", "reason"), values)
 
-def _policy_rejected(look: StatusSample) -> Iterable[Value]:
-    return _by_reason(look, lambda one: one.rejected)
-
-
-def _policy_unexpected(look: StatusSample) -> Iterable[Value]:
-    return _by_reason(look, lambda one: one.unexpected)
-
-
-def _by_reason(look: StatusSample, counted: Callable[[PolicyRejections], int]) -> Iterable[Value]:
-    sums = Counter[tuple[str, str]]()
-    for one in look.standing.policy_rejections or ():
-        sums[one.policy, one.reason] += counted(one)
-    return sums.items()
-
-
-PLACE = ("topic", "partition")
-VERSION = ("projection", "version", "state")
-REJECTED = ("policy", "reason")
 
 METRICS = (
-    Metric("verdict_service_running", "1 when a decider runs on the data directory.", (), _service),
-    Metric("verdict_ready", "1 when commands are decided, as /readyz says.", (), _ready),
-    Metric(
-        "verdict_problems", "What somebody should look after, as the page lists.", (), _problems
+    _one(
+        "verdict_service_running",
+        "1 when a decider runs on the data directory.",
+        lambda look: look.standing.service is not None,
+    ),
+    _one(
+        "verdict_ready",
+        "1 when commands are decided, as /readyz says.",
+        lambda look: not look.unready,
+    ),
+    _one(
+        "verdict_problems",
+        "What needs attention, as the page lists it.",
+        lambda look: len(look.problems),
     ),
     Metric(
         "verdict_component_stopped",
-        "1 when a part of the service is stopped.",
+        "1 when a component of the service is stopped.",
         ("component",),
         _stopped,
     ),
-    Metric(
+    _of_parts(
         "verdict_lag_records",
-        "What waits for a part, in offsets: a transaction takes one more than its records.",
-        ("component",),
-        _lag,
+        "What waits for a component, in offsets: a transaction takes one more than its records.",
+        lambda one: one.waiting,
     ),
-    Metric(
+    _of_parts(
         "verdict_lag_seconds",
-        "Since when what waits for a part has been there, as scrapes and page saw it.",
-        ("component",),
-        _seconds,
+        "How long the oldest of that has waited, as scrapes and page saw it.",
+        lambda one: one.seconds,
     ),
-    Metric(
+    _of_parts(
         "verdict_no_progress_seconds",
-        "For how long a part has taken nothing while something waited.",
-        ("component",),
-        _still,
+        "For how long a component has read nothing while something waited.",
+        lambda one: one.still_s,
     ),
-    Metric("verdict_commands_sent_total", "Commands that were sent, in offsets.", PLACE, _ends),
-    Metric("verdict_commands_decided_total", "Of these, what is decided.", PLACE, _decided),
-    Metric("verdict_events_total", "Events that the archive has.", (), _events),
+    _of_commands(
+        "verdict_commands_sent_total", "Commands that were sent, in offsets.", lambda one: one.end
+    ),
+    _of_commands(
+        "verdict_commands_decided_total",
+        "Of these, how many are decided.",
+        lambda one: one.decided,
+    ),
+    _one("verdict_events_total", "Events in the archive.", lambda look: look.standing.events),
     Metric(
         "verdict_answered_last_minute",
-        "Commands of the last 60 s that were answered: `ACCEPTED`, or the reason of a rejection.",
+        "Outcomes of the last 60 s: `ACCEPTED`, or the reason of a rejection.",
         ("outcome",),
-        _answered,
+        lambda look: (((name,), times) for name, times in (look.standing.answered or {}).items()),
     ),
     Metric(
         "verdict_refused_last_minute",
-        "Commands of the last 60 s that a rule refused, by its code; `other`: a code that is not "
-        "in the file of the rules.",
+        "Commands that a rule refused in the last 60 s, by its code; `other`: rare codes.",
         ("rule_code",),
         _refused,
     ),
     Metric(
         "verdict_answer_seconds",
-        "Within which time that part of the commands of the last 60 s was answered, from Kafka's "
-        "time of each to the commit of its answer.",
+        "Time from a command's arrival in Kafka to the commit of its outcome: that part of the "
+        "commands of the last 60 s took no longer.",
         ("quantile",),
         _latency,
     ),
-    Metric("verdict_decider_info", "1; the versions of the rules.", ("rules",), _rules),
-    Metric("verdict_decider_generation", "Counts who became the decider.", (), _generation),
-    Metric("verdict_decider_batch", "The last batch that was published.", (), _batch),
-    Metric(
+    _of_decider(
+        "verdict_decider_info",
+        "1; the versions of the rules.",
+        lambda one: ((one.handler_version,), 1),
+    ),
+    _of_decider(
+        "verdict_decider_generation",
+        "Counts the owners of the decider's topics.",
+        lambda one: ((), one.generation),
+    ),
+    _of_decider(
+        "verdict_decider_batch", "The last published batch.", lambda one: ((), one.batch_id)
+    ),
+    _of_projections(
         "verdict_projection_lag_records",
-        "What a version of a read model has not read, in offsets.",
-        VERSION,
-        _projection_lag,
+        "What a version of a projection has not read, in offsets.",
+        lambda one: one.lag,
     ),
-    Metric(
-        "verdict_projection_stopped", "1 when a version is stopped.", VERSION, _projection_stopped
+    _of_projections(
+        "verdict_projection_stopped",
+        "1 when a version of a projection is stopped.",
+        lambda one: one.stopped_by is not None,
     ),
-    Metric("verdict_projection_blocked", "Aggregates that wait in a version.", VERSION, _held),
-    Metric(
+    _of_projections(
+        "verdict_projection_blocked",
+        "Aggregates that a version of a projection blocks.",
+        lambda one: len(one.held),
+    ),
+    _of_policies(
         "verdict_policy_rejected_total",
         "Rejections of commands that policies sent.",
-        REJECTED,
-        _policy_rejected,
+        lambda one: one.rejected,
     ),
-    Metric(
+    _of_policies(
         "verdict_policy_rejected_unexpected",
         "Of these, the ones that need attention, as `verdict status` lists them.",
-        REJECTED,
-        _policy_unexpected,
+        lambda one: one.unexpected,
     ),
-    Metric("verdict_dead_letters", "Dead letters, `waiting` or `parked`.", ("status",), _letters),
+    Metric(
+        "verdict_dead_letters", "Dead letters, `waiting` or `parked`.", ("status",), _dead_letters
+    ),
 )

@@ -1,7 +1,7 @@
-"""`/openapi.json`: what programs may ask and send, and what they are answered with.
+"""`/openapi.json`: the OpenAPI document.
 
-FastAPI describes what is alike in every application, by `verdict.http.bodies`. What differs is
-added here, by the classes of the application: its commands, states and events, and its views.
+FastAPI describes what is the same in every application, by `verdict.http.bodies`. This module adds
+the commands, states, events and views of the application.
 """
 
 import json
@@ -18,7 +18,7 @@ from pydantic import BaseModel, create_model
 
 from verdict.http.bodies import CommandResponse
 from verdict.http.commands import command_path
-from verdict.http.problem import REFERENCE, NotLive, NotReady, ProblemDetails
+from verdict.http.responses import REFERENCE, NotLive, NotReady, ProblemDetails
 from verdict.http.view_schemas import INTEGER, NULL, Schema, describe_views, reference, set_choices
 from verdict.model.application import Application
 from verdict.model.command_envelope import CommandEnvelope, CommandId, Expectation
@@ -27,20 +27,20 @@ from verdict.model.personal import personal_paths
 from verdict.settings.settings import Settings
 
 ABOUT = """\
-Send commands, and read what became of them. Reading needs no token, but personal fields are null
-without it. Errors are problem details (RFC 9457), except those of the schema registry."""
+Send commands, and read their outcomes. Reading needs no token, but without it personal fields are
+null. Errors are problem details (RFC 9457), except those of the schema registry."""
 EXPECTED: Schema = {
     "anyOf": [{**INTEGER, "minimum": 0}, {"type": "string", "enum": [*Expectation]}]
 }
 
 
 def described_as_json(page: FastAPI, settings: Settings) -> bytes:
-    """Return the OpenAPI document of a page as JSON; it takes a second, and never changes."""
+    """Return the document as JSON; it takes a second, and never changes."""
     return json.dumps(described(page, settings)).encode()
 
 
 def described(page: FastAPI, settings: Settings) -> Schema:
-    """Return the OpenAPI document of a page."""
+    """Return the document."""
     document = get_openapi(
         title=page.title,
         version=version("verdict-cqrs"),
@@ -63,7 +63,7 @@ def described(page: FastAPI, settings: Settings) -> Schema:
 
 
 def _schemas_of(kind: type[BaseModel], name: str = "", prefix: str = "") -> dict[str, Schema]:
-    """Return the schemas of what is answered with a class, and of what it refers to, by name."""
+    """Return the schemas of a class in responses, and of what it refers to, by name."""
     template = f"{REFERENCE}{prefix}{{model}}"
     schema = kind.model_json_schema(mode="serialization", ref_template=template)
     parts = schema.pop("$defs", {})
@@ -92,14 +92,14 @@ def _envelope(application: Application, kind: str) -> type[BaseModel]:
     return create_model(
         "Command",
         __base__=CommandEnvelope,
-        __doc__=f"A command to an aggregate of type {kind}; without a `command_id` it gets one.",
+        __doc__=f"A command to an aggregate of type {kind}; the page adds a missing `command_id`.",
         payload=(payload, ...),
         command_id=(CommandId | None, None),
     )
 
 
 def _with_type(classes: Mapping[str, type[Message]]) -> list[type[Message]]:
-    """Return classes whose JSON has the name of the class as its `type`."""
+    """Return the classes with a field `type` that is the name of the class."""
     return [
         create_model(
             name, __base__=kind, __doc__=kind.__doc__, type=(cast(Any, Literal[name]), ...)
@@ -109,7 +109,7 @@ def _with_type(classes: Mapping[str, type[Message]]) -> list[type[Message]]:
 
 
 def _describe_states(application: Application, schemas: dict[str, Schema]) -> None:
-    """Describe a state by the class that the rules use, told apart by the aggregate type."""
+    """Describe a state by the class of the rules, with the aggregate type as discriminator."""
     about, mapping = schemas["State"], {}
     for kind in application.aggregate_types:
         state: type[Message] = application.aggregate(kind).state
@@ -132,14 +132,14 @@ def _describe_states(application: Application, schemas: dict[str, Schema]) -> No
 
 
 def _require_all(schemas: dict[str, Schema], prefix: str) -> None:
-    """Let what is answered with always have all of its fields: defaults are written, too."""
+    """Require all fields: responses contain defaults, too."""
     for name, schema in schemas.items():
         if name.startswith(f"{prefix}.") and (properties := schema.get("properties")):
             schema["required"] = [*properties]
 
 
 def _allow_null(schemas: dict[str, Schema], schema: Schema, path: tuple[str, ...]) -> None:
-    """Let a personal field be null: a reader without the token gets that."""
+    """Allow null for a personal field: without the token it is null."""
     first, *rest = path
     properties = schema.get("properties", {})
     if not rest and first in properties:
@@ -174,11 +174,11 @@ def _describe_events(application: Application, schemas: dict[str, Schema]) -> No
 
 
 def _drop_titles(document: Any) -> None:
-    """Drop what generators would take for names of classes, and name base64 as OpenAPI does."""
+    """Drop titles, which generators use as names of classes, and name base64 as OpenAPI does."""
     if isinstance(document, dict):
         if isinstance(document.get("title"), str):
             del document["title"]
-        if document.get("format") == "base64url":  # pydantic's word for each form of base64
+        if document.get("format") == "base64url":  # pydantic's name for any base64
             document["format"] = "byte"
         for name, part in document.items():
             if name not in ("default", "example", "examples", "const", "enum"):

@@ -1,9 +1,9 @@
-"""What people see: each page is a template, filled with what others in this room tell."""
+"""Pages for a browser: each is a template with values from the read side and the status."""
 
 from asyncio import Semaphore
 from collections.abc import Callable
 from importlib.metadata import version as version_of
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import parse_qs, urlencode
 
 from fastapi import FastAPI, Query, Request, Response
@@ -15,7 +15,15 @@ from verdict.adapters.sql.readers.limited import LimitedRows
 from verdict.adapters.sql.readers.reader import Access, Reader, open_reader
 from verdict.adapters.sql.time_text import text_of, wall_clock
 from verdict.errors import UnreachableError, VerdictError
-from verdict.http.auth import COOKIE, came_from, has_token, is_of_ours, kept, read, sees
+from verdict.http.auth import (
+    COOKIE,
+    came_from,
+    cookie_value,
+    has_token,
+    is_same_origin,
+    read,
+    sees,
+)
 from verdict.http.diagram import picture
 from verdict.http.templating import templates
 from verdict.model.message import LARGEST
@@ -36,31 +44,26 @@ from verdict.settings.settings import Settings
 ROWS = 200  # of a query
 QUERY_S = 10
 FORM_BYTES = 4_096
-ASKING = 2  # queries of people at a time
-FOREIGN = "Another page sent you here: this is run when you press Run."
-SHOWN = 50  # refusals of a reason
+QUERIES = 2  # of the SQL page, at a time
+FOREIGN = "Another page sent you here: press Run to run this query."
+SHOWN = 50  # rejections with a reason
 
 Text = Annotated[str, Query(max_length=20_000)]
 
 
 class Pages:
-    """Fills templates for whoever asks, with what they may see.
+    """Fills templates with what the sender of a request may see."""
 
-    Args:
-        settings: Of the deployment.
-        watch: Looks at it.
-    """
-
-    def __init__(self, settings: Settings, watch: StatusSampler) -> None:
+    def __init__(self, settings: Settings, sampler: StatusSampler) -> None:
         self._settings = settings
-        self._watch = watch
+        self._sampler = sampler
         self._templates = templates()
-        self._turns = Semaphore(ASKING)
+        self._turns = Semaphore(QUERIES)
         self._patience = Patience()
         limit = min(QUERY_S, settings.sql_timeout_s)
-        self._asking = settings.model_copy(update={"sql_timeout_s": limit})
+        self._limited = settings.model_copy(update={"sql_timeout_s": limit})
 
-    def shown(self, request: Request, name: str, told: Fields, status: int = 200) -> Response:
+    def shown(self, request: Request, name: str, values: Fields, status: int = 200) -> Response:
         """Return a page."""
         everywhere = {
             "name": self._settings.application.name,
@@ -73,16 +76,15 @@ class Pages:
             "has_token": self._settings.page_token is not None,
         }
         return HTMLResponse(
-            self._templates.get_template(f"{name}.html").render(told | everywhere), status
+            self._templates.get_template(f"{name}.html").render(values | everywhere), status
         )
 
     def reader(self, request: Request) -> Reader:
-        """Open the views for who asks."""
-        return open_reader(self._asking, sees(request, self._settings))
+        """Open the views that the sender may see."""
+        return open_reader(self._limited, sees(request, self._settings))
 
-    def _picture(self) -> Fields:
-        """Return what the live picture shows."""
-        look = self._watch.look()
+    def _overview(self) -> Fields:
+        look = self._sampler.look()
         found = look.standing
         others = [one for one in look.problems if one not in look.unready]
         commands = found.commands or ()
@@ -94,7 +96,7 @@ class Pages:
             "decider": look.parts.get(DECIDER),
             "sent": sum(one.end for one in commands) if commands else None,
             "waiting": total(one.lag for one in commands) if found.commands else None,
-            "beside": [
+            "followers": [
                 (one.processor, look.parts[one.processor]) for one in found.processors or ()
             ],
             "newest": NEWEST,
@@ -102,19 +104,19 @@ class Pages:
         }
 
     def overview(self, request: Request) -> Response:
-        """Show the path."""
-        return self.shown(request, "overview", self._picture())
+        """Show the path from commands to projections."""
+        return self.shown(request, "overview", self._overview())
 
     def live(self, request: Request) -> Response:
-        """Show the part of it that changes."""
-        return self.shown(request, "live", self._picture())
+        """Return the part of it that changes."""
+        return self.shown(request, "live", self._overview())
 
     def application(self, request: Request) -> Response:
-        """Show who causes what."""
+        """Show which parts of the application cause what."""
         causes = causes_in(self._settings.application, self._settings.chosen)
         return self.shown(request, "application", {"causes": causes, "picture": picture(causes)})
 
-    def life(
+    def aggregate(
         self,
         request: Request,
         aggregate: Text,
@@ -122,75 +124,84 @@ class Pages:
         version: int | None = None,
         since: Annotated[int | None, Query(alias="from")] = None,
     ) -> Response:
-        """Show what was asked of an aggregate, what happened, and two versions side by side."""
+        """Show the commands to an aggregate, its events, and two versions side by side."""
         with self.reader(request) as reader:
             found = history(self._settings.application, reader, aggregate, id)
         last = reached_offsets(found.commands)
         at = last if version is None else version
         before = max(at - 1, 0) if since is None else since
-        who = sees(request, self._settings)
+        role = sees(request, self._settings)
         states, broken = None, ""
         try:
-            states = _states(self._asking, who, (aggregate, id), before, at) if last else None
+            states = _states(self._limited, role, (aggregate, id), before, at) if last else None
         except (NotFoundError, UnreachableError):
             raise
         except VerdictError as error:  # the events help to find what was altered
             broken = str(error)
-        about = {"aggregate": aggregate, "id": id, "at": at, "before": before, "last": last}
-        told = {"found": found.commands, "more": found.more, "states": states, "broken": broken}
-        told["missing"] = () if broken else found.missing
-        return self.shown(request, "life", about | told)
+        values = {"aggregate": aggregate, "id": id, "at": at, "before": before, "last": last}
+        values |= {"found": found.commands, "more": found.more, "states": states}
+        values |= {"broken": broken, "missing": () if broken else found.missing}
+        return self.shown(request, "aggregate", values)
 
     def flow(self, request: Request, id: Text = "") -> Response:
-        """Show the tree of a correlation id; an id of something else is searched for."""
+        """Show the tree of a correlation id; search for an id of something else."""
         with self.reader(request) as reader:
             found, more = flow(self._settings.application, reader, id) if id else ([], False)
         if id and not found:
             return _searched(id)
         return self.shown(request, "flow", {"id": id, "found": found, "more": more})
 
-    def why(self, request: Request, id: Text) -> Response:
-        """Show why a command ended as it did; an id of something else is searched for."""
+    def explain(self, request: Request, id: Text) -> Response:
+        """Show why a command ended as it did; search for an id of something else."""
         with self.reader(request) as reader:
             found = why(self._settings.application, reader, id)
-        return (
-            self.shown(request, "explain", {"id": id, "found": found}) if found else _searched(id)
-        )
+        if not found:
+            return _searched(id)
+        return self.shown(request, "explain", {"id": id, "found": found})
 
     def rejections(self, request: Request, reason: Text = "") -> Response:
-        """Show how often what was refused, and the newest of a reason."""
+        """Show how often which commands were rejected, and the newest with a reason."""
         with self.reader(request) as reader:
             grouped = rows(reader, REFUSALS)
             newest = rows(reader, REFUSED, SHOWN, reason=reason) if reason else []
-        told = {"grouped": grouped, "newest": newest, "reason": reason, "among": NEWEST}
-        return self.shown(request, "rejections", told)
+        values = {"grouped": grouped, "newest": newest, "reason": reason, "among": NEWEST}
+        return self.shown(request, "rejections", values)
 
     def projections(self, request: Request) -> Response:
         """Show every version of every projection."""
-        return self.shown(request, "projections", self._versions())
+        return self._versions(request, "projections")
 
     def live_projections(self, request: Request) -> Response:
-        """Show the part of it that changes."""
-        return self.shown(request, "versions", self._versions())
+        """Return the part of it that changes."""
+        return self._versions(request, "versions")
 
-    def _versions(self) -> Fields:
-        return {"versions": self._watch.look().standing.projections or ()}
+    def _versions(self, request: Request, template: str) -> Response:
+        found = self._sampler.look().standing.projections or ()
+        return self.shown(request, template, {"versions": found})
 
     async def sql(self, request: Request, q: Text = "") -> Response:
-        """Show what a query selects; it takes its turn, so that others are answered meanwhile."""
+        """Show what a query selects; few run at a time, so that other pages respond meanwhile."""
         async with self._turns:
             return await run_in_threadpool(self._sql, request, q)
 
     def _sql(self, request: Request, q: str) -> Response:
         views = views_for(self._settings, sees(request, self._settings))
         described = [(name, about_view(view), columns_of(view)) for name, view in views.items()]
-        ours = is_of_ours(request)
-        found, error = self._selected(request, q) if ours else (None, FOREIGN if q else "")
-        told = {"q": q, "found": found, "error": error, "views": described}
-        return self.shown(request, "sql", told | {"most": ROWS, "seconds": QUERY_S})
+        found: LimitedRows | None = None
+        error = ""
+        if q and not is_same_origin(request):
+            error = FOREIGN
+        elif q:
+            try:
+                with self.reader(request) as reader:
+                    found = reader.few(q, ROWS)
+            except VerdictError as failure:
+                error = str(failure)
+        values = {"q": q, "found": found, "error": error, "views": described}
+        return self.shown(request, "sql", values | {"most": ROWS, "seconds": QUERY_S})
 
     async def take_token(self, request: Request) -> Response:
-        """Let a browser keep the token, or forget it."""
+        """Set the cookie for the token, or delete it."""
         body = await read(request, FORM_BYTES)
         if body is None:
             return self.shown(request, "error", {"error": f"more than {FORM_BYTES} bytes"}, 413)
@@ -199,14 +210,15 @@ class Pages:
         if not given:
             answer.delete_cookie(COOKIE)
         elif has_token(given, self._settings):
-            answer.set_cookie(COOKIE, kept(self._settings), httponly=True, samesite="strict")
+            value = cookie_value(self._settings)
+            answer.set_cookie(COOKIE, value, httponly=True, samesite="strict")
         else:
-            told = {"error": "that is not the setting page_token"}
-            return self.shown(request, "error", told, 403)
+            values = {"error": "that is not the setting page_token"}
+            return self.shown(request, "error", values, 403)
         return answer
 
     def _counted(self, found: StatusReport) -> Fields:
-        """Return what the read side counts; a look says why it cannot be asked."""
+        """Return the counts of the read side; the status says why it does not respond."""
         try:
             if found.projections is not None:
                 return self._patience.ask("counted", self._count)
@@ -215,36 +227,28 @@ class Pages:
         return {"archived": None, "verdicts": []}
 
     def _count(self) -> Fields:
-        with open_reader(self._asking, Access.READER) as reader:
+        with open_reader(self._limited, Access.READER) as reader:
             return rows(reader, ARCHIVED)[0] | {"verdicts": rows(reader, VERDICTS)}
 
-    def _selected(self, request: Request, query: str) -> tuple[LimitedRows | None, str]:
-        """Return what a query selects, or what is wrong with it."""
-        try:
-            with self.reader(request) as reader:
-                return (reader.few(query, ROWS) if query else None), ""
-        except VerdictError as error:
-            return None, str(error)
 
-
-def add_pages(page: FastAPI, settings: Settings, watch: StatusSampler) -> Pages:
-    """Let people see; return what shows them errors, too."""
-    pages = Pages(settings, watch)
+def add_pages(page: FastAPI, settings: Settings, sampler: StatusSampler) -> Pages:
+    """Add the pages; return what fills templates for other routes, too."""
+    pages = Pages(settings, sampler)
     page.mount("/static", StaticFiles(packages=[("verdict.http", "static")]))
-    shown: dict[str, Callable[..., Any]] = {
+    routes: dict[str, Callable[..., object]] = {
         "/": pages.overview,
         "/live": pages.live,
         "/application": pages.application,
-        "/aggregate": pages.life,
+        "/aggregate": pages.aggregate,
         "/flow": pages.flow,
-        "/explain": pages.why,
+        "/explain": pages.explain,
         "/rejections": pages.rejections,
         "/projections": pages.projections,
         "/projections/live": pages.live_projections,
         "/sql": pages.sql,
     }
-    for path, answer in shown.items():
-        page.add_api_route(path, answer, include_in_schema=False)
+    for path, route in routes.items():
+        page.add_api_route(path, route, include_in_schema=False)
     page.add_api_route("/token", pages.take_token, methods=["POST"], include_in_schema=False)
     return pages
 
@@ -254,12 +258,12 @@ def _searched(id: str) -> Response:
 
 
 def _states(
-    settings: Settings, who: Access, whose: tuple[str, str], before: int, at: int
-) -> list[Any]:
-    """Return an aggregate at a version, and of each field its value at another one and then."""
+    settings: Settings, role: Access, whose: tuple[str, str], before: int, at: int
+) -> tuple[Fields, list[tuple[str, object, object]]]:
+    """Return an aggregate at version `at`, and each field with its values at both versions."""
     for version in (before, at):
         if not 0 <= version <= LARGEST:
             raise NotFoundError(f"there is no version {version}")
-    now = state_at(settings, who, *whose, at)
-    after, was = now["state"] or {}, state_at(settings, who, *whose, before)["state"] or {}
-    return [now, [(name, was.get(name), after.get(name)) for name in {**was, **after}]]
+    now = state_at(settings, role, *whose, at)
+    after, was = now["state"] or {}, state_at(settings, role, *whose, before)["state"] or {}
+    return now, [(name, was.get(name), after.get(name)) for name in {**was, **after}]

@@ -1,4 +1,4 @@
-"""What needs attention, and the form by which an operator retries, replays or skips it."""
+"""Pages for what needs attention, and the form to retry, replay or skip it."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -32,20 +32,20 @@ PERSONAL = ("payload", "replacement", "interventions")
 Address = Annotated[str, Query(max_length=2_000)]
 Offset = Annotated[int, Query(ge=0, le=LARGEST)]
 Form = dict[str, str]
-Act = Callable[[Repair, str, Form, OperatorIdentity], str]
+Action = Callable[[Repair, str, Form, OperatorIdentity], str]
 
 
 class InvalidFormError(VerdictError):
-    """A form does not say what to do, who does it, or why."""
+    """A form lacks the action, the operator or the reason."""
 
 
 class ItemKind(NamedTuple):
-    """Things that need attention: where one is shown, by which verb, and what can be done."""
+    """A kind of items: the path of their pages, the verb that does the same, and their actions."""
 
     path: str
     verb: str
-    known: Callable[[Repair], HeldAggregates | StoppingRecords | ParkedLetters]
-    actions: Mapping[str, Act]
+    items: Callable[[Repair], HeldAggregates | StoppingRecords | ParkedLetters]
+    actions: Mapping[str, Action]
 
 
 def _skip_record(on: Repair, id: str, form: Form, by: OperatorIdentity) -> str:
@@ -77,42 +77,42 @@ KINDS = (
 )
 
 
-def add_waiting(page: FastAPI, settings: Settings, pages: Pages) -> None:
-    """Let people see what needs attention, and those with the token act."""
+def add_repair(page: FastAPI, settings: Settings, pages: Pages) -> None:
+    """Add the list of what needs attention, a page for each item, and its actions."""
 
-    def listed(request: Request, said: str, offset: int = 0) -> Response:
+    def listed(request: Request, done: str, offset: int = 0) -> Response:
         with repair(settings) as on:
             found = [
-                item | {"path": kind.path} for kind in KINDS for item in kind.known(on).listed()
+                item | {"path": kind.path} for kind in KINDS for item in kind.items(on).listed()
             ]
         with open_reader(settings, sees(request, settings)) as reader:
             rejected, more = some(reader, LISTED, SHOWN, since=since(), offset=offset)
-        waiting = {"found": found, "rejected": rejected, "said": said}
+        values = {"found": found, "rejected": rejected, "done": done, "more": more}
         paging = {"before": max(offset - SHOWN, 0), "offset": offset, "next": offset + SHOWN}
-        return pages.shown(request, "attention", waiting | paging | {"more": more})
+        return pages.shown(request, "attention", values | paging)
 
     def attention(request: Request, offset: Offset = 0) -> Response:
         return listed(request, "", offset)
 
     def one(kind: ItemKind, request: Request, id: Address) -> Response:
         with repair(settings) as on:
-            facts = kind.known(on).shown(id)
+            facts = kind.items(on).shown(id)
         hidden = PERSONAL if sees(request, settings) is Access.READER else ()
         plain = {name: value for name, value in facts.items() if name not in PERSONAL}
         payload = None if hidden else facts.get("payload")
-        told = {
+        values = {
             "id": id,
             "kind": kind,
             "facts": plain,
             "payload": None if payload is None else as_text(payload),
             "done": [] if hidden else facts.get("interventions") or [],
         }
-        return pages.shown(request, "waiting", told)
+        return pages.shown(request, "waiting", values)
 
     async def act(kind: ItemKind, request: Request, id: Address) -> Response:
-        form = await filled_in(request, settings)
-        said = await run_in_threadpool(_acted, settings, kind, id, form)
-        return await run_in_threadpool(listed, request, said)
+        form = await _form(request, settings)
+        done = await run_in_threadpool(_act, settings, kind, id, form)
+        return await run_in_threadpool(listed, request, done)
 
     page.add_api_route(HERE, attention, include_in_schema=False)
     for kind in KINDS:
@@ -120,10 +120,8 @@ def add_waiting(page: FastAPI, settings: Settings, pages: Pages) -> None:
         page.add_api_route(kind.path, partial(act, kind), methods=["POST"], include_in_schema=False)
 
 
-async def filled_in(request: Request, settings: Settings) -> Form:
-    """Return a form that brings the token with it.
-
-    A cookie goes to each port of a host, so it is not enough to write.
+async def _form(request: Request, settings: Settings) -> Form:
+    """Return a form that contains the token: a cookie does not allow to write.
 
     Raises:
         TokenRequiredError: The token is missing or another one, or none is set.
@@ -140,7 +138,7 @@ async def filled_in(request: Request, settings: Settings) -> Form:
     return form
 
 
-def _acted(settings: Settings, kind: ItemKind, id: str, form: Form) -> str:
+def _act(settings: Settings, kind: ItemKind, id: str, form: Form) -> str:
     name = form.get("action", "")
     if name not in kind.actions:
         raise InvalidFormError(f"nothing was done: {name!r} is none of {', '.join(kind.actions)}")

@@ -1,8 +1,8 @@
-"""One search for any id: what has it, and where the page shows that."""
+"""The search for an id or a position in Kafka: what has it, and the page that shows it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from fastapi import FastAPI, Request, Response
@@ -20,12 +20,11 @@ from verdict.operations.status.sampler import StatusSampler
 from verdict.read_side.tables.dead_letter_status import PARKED
 from verdict.settings.settings import Settings
 
-HERE = "/search"
 MOST = 20  # of one kind
 
 
 class Hit(NamedTuple):
-    """Something that has an id: what it is, and the address of its page, if it has one."""
+    """Something that was found: its kind, a text, and the address of its page, if it has one."""
 
     kind: str
     about: str
@@ -33,13 +32,13 @@ class Hit(NamedTuple):
 
 
 class SearchSource(NamedTuple):
-    """Where one kind of thing is looked for."""
+    """A query for one kind of things, and what a row of it becomes."""
 
     query: str
     hit: Callable[[Fields], Hit]
 
 
-def _link(path: str, **asked: Any) -> str:
+def _link(path: str, **asked: object) -> str:
     return f"{path}?{urlencode(asked)}"
 
 
@@ -113,33 +112,33 @@ BY_PLACE = (
 LETTERS_BY_PLACE = SearchSource(f"{LETTER} {AT}", _letter)
 
 
-def add_search(page: FastAPI, settings: Settings, pages: Pages, watch: StatusSampler) -> None:
-    """Let people look for any id."""
+def add_search(page: FastAPI, settings: Settings, pages: Pages, sampler: StatusSampler) -> None:
+    """Add the search."""
 
     def hits(request: Request, id: str) -> list[Hit]:
         with pages.reader(request) as reader:
             found = [*_hits(settings.application, reader, id)]
-        with open_reader(settings, Access.SUPPORT) as reader:  # their ids are no secret
+        with open_reader(settings, Access.SUPPORT) as reader:  # ids of dead letters are no secret
             return [*found, *_letters(settings.application, reader, id)]
 
     def search(request: Request, q: Text = "") -> Response:
         found = hits(request, q) or hits(request, q.strip())
         if len(found) == 1 and found[0].address is not None:
             return RedirectResponse(found[0].address, 303)
-        behind = [watch.look().parts.get(name) for name in ("outcome", "event_archive")]
-        told = {
+        behind = [sampler.look().parts.get(name) for name in ("outcome", "event_archive")]
+        values = {
             "q": q.strip(),
             "found": found,
             "types": settings.application.aggregate_types,
             "behind": max((one.waiting or 0 for one in behind if one), default=0),
         }
-        return pages.shown(request, "search", told)
+        return pages.shown(request, "search", values)
 
-    page.add_api_route(HERE, search, include_in_schema=False)
+    page.add_api_route("/search", search, include_in_schema=False)
 
 
 def _hits(application: Application, reader: Reader, id: str) -> Iterator[Hit]:
-    """Yield what has an id, or lies at a place; a flow only where its command does not show it."""
+    """Yield what has an id or a position; a flow only if no found command shows it."""
     commands = _rows(application, reader, COMMANDS, id=id)
     yield from {COMMANDS.hit(one) for one in commands}
     if not any(one["correlation_id"] == id for one in commands):
@@ -158,12 +157,11 @@ def _letters(application: Application, reader: Reader, id: str) -> Iterator[Hit]
 
 
 def _rows(
-    application: Application, reader: Reader, source: SearchSource, **asked: Any
+    application: Application, reader: Reader, source: SearchSource, **asked: object
 ) -> list[Fields]:
     return rows(reader, source.query.replace("{types}", types(application)), MOST, **asked)
 
 
 def _place(text: str) -> Fields | None:
-    """Return the parts of `topic:partition:offset`; None: it is none."""
     place = place_of(text)
     return None if place is None or max(place.partition, place.offset) > LARGEST else asdict(place)

@@ -1,7 +1,7 @@
-"""Server-sent events: the rows of a feed as they come, and the outcome of one's own command.
+"""Server-sent events: new rows of a feed, and the outcome of a command.
 
-Both are looked for in the views, so nothing is held for who has gone; and whoever is cut off goes
-on by the `Last-Event-ID` that browsers send along.
+Each stream polls a view, so a client that left needs no clean-up. After a break a browser continues
+by the `Last-Event-ID` that it sends.
 """
 
 import asyncio
@@ -17,8 +17,8 @@ from fastapi.sse import KEEPALIVE_COMMENT, EventSourceResponse, format_sse_event
 from verdict.adapters.sql.readers.reader import open_reader
 from verdict.errors import VerdictError
 from verdict.http.auth import sees
-from verdict.http.path_text import any_text
-from verdict.http.problem import problems
+from verdict.http.responses import problems
+from verdict.http.rest import any_text
 from verdict.model.message import LARGEST
 from verdict.operations.inspect.aggregate import NotFoundError
 from verdict.operations.inspect.history import Fields
@@ -28,18 +28,18 @@ from verdict.read_side.query.views import views_for
 from verdict.settings.settings import Settings
 from verdict.wire.json_lines import json_line
 
-NUMBER = "seq"  # what a view has whose rows are numbered for who follows them
+NUMBER = "seq"  # the column of views that can be followed
 MOST_OPEN = 32
 LOOK_S, KEEP_ALIVE_LOOKS, MOST_S = 1.0, 15, 300.0
 
 Look = Callable[[], list[Fields]]
-After = Annotated[int | None, Query(ge=0, le=LARGEST, description="Rows behind this number.")]
+After = Annotated[int | None, Query(ge=0, le=LARGEST, description="Rows after this number.")]
 LastId = Annotated[int | None, Header(ge=0, le=LARGEST, description="As browsers send it.")]
 Seconds = Annotated[float, Query(ge=0, le=MOST_S, description="After which it ends.")]
 
 
 class EventStream(Response):
-    """Says what is answered; FastAPI would make the stream itself for its `EventSourceResponse`."""
+    """The media type for OpenAPI; FastAPI would build the stream itself for its own class."""
 
     media_type = "text/event-stream"
 
@@ -49,7 +49,7 @@ class TooManyFeedsError(VerdictError):
 
 
 class Feeds:
-    """Tells so many at a time what comes, each for some minutes, until the page is stopping."""
+    """A limited number of streams, each for some minutes, until the page is stopping."""
 
     def __init__(self, settings: Settings, stopping: threading.Event) -> None:
         self._settings = settings
@@ -64,7 +64,7 @@ class Feeds:
         last_event_id: LastId = None,
         for_s: Seconds = MOST_S,
     ) -> Response:
-        """Tell each row of a view whose rows are numbered, with its number as the event's id."""
+        """Send each row of a numbered view, with its number as the id of the event."""
         views = views_for(self._settings, sees(request, self._settings))
         if view not in (feeds := [*numbered(views.items())]):
             raise NotFoundError(f"there is no feed {view!r}: there are {', '.join(feeds)}")
@@ -77,27 +77,27 @@ class Feeds:
             seen = found[-1][NUMBER] if found else seen
             return found
 
-        return await self._told(look, NUMBER, for_s, once=False)
+        return await self._stream(look, NUMBER, for_s, once=False)
 
     async def outcome(self, request: Request, command_id: str, for_s: Seconds = MOST_S) -> Response:
-        """Tell what became of a command as soon as the view `outcome` has it, and end."""
+        """Send the outcome of a command as soon as the view `outcome` has it, and end."""
 
         def look() -> list[Fields]:
             found = self._rows(request, OF_COMMAND, command_id=command_id)
             return [response(one) for one in found]
 
-        return await self._told(look, "command_id", for_s, once=True)
+        return await self._stream(look, "command_id", for_s, once=True)
 
     def _rows(self, request: Request, query: str, **asked: object) -> list[Fields]:
         with open_reader(self._settings, sees(request, self._settings)) as reader:
             return rows(reader, query, **asked)
 
-    async def _told(self, look: Look, id: str, for_s: float, once: bool) -> Response:
+    async def _stream(self, look: Look, id: str, for_s: float, once: bool) -> Response:
         if self._open >= MOST_OPEN:
             raise TooManyFeedsError(
-                f"{MOST_OPEN} feeds are open, and no more can be: try again later"
+                f"{MOST_OPEN} feeds are open, which is the limit: try again later"
             )
-        found = await run_in_threadpool(look)  # an error of it is answered with its status
+        found = await run_in_threadpool(look)  # an error gets its own status
         return EventSourceResponse(self._events(found, look, id, for_s, once))
 
     async def _events(
@@ -111,10 +111,10 @@ class Feeds:
                     yield format_sse_event(data_str=json_line(one).decode(), id=str(one[id]))
                 if self._stopping.is_set() or time.monotonic() >= until or (once and found):
                     return
-                if found:  # there may be more of them
+                if found:  # there may be more rows
                     quiet = 0
                 else:
-                    if quiet % KEEP_ALIVE_LOOKS == 0:  # who is not there any more is noticed by it
+                    if quiet % KEEP_ALIVE_LOOKS == 0:  # it fails if the client has left
                         yield KEEPALIVE_COMMENT
                     quiet += 1
                     await asyncio.sleep(LOOK_S)
@@ -124,17 +124,17 @@ class Feeds:
 
 
 def numbered(views: Iterable[tuple[str, View]]) -> Iterable[str]:
-    """Yield the names of the views whose rows can be followed."""
+    """Yield the names of the views that can be followed."""
     return (name for name, view in views if columns_of(view)[0].name == NUMBER)
 
 
 def add_feeds(page: FastAPI, settings: Settings) -> None:
-    """Let programs and browsers follow."""
+    """Add the streams."""
     feeds = Feeds(settings, page.state.stopping)
     page.add_api_route(
         "/feed/{view}",
         feeds.feed,
-        summary="Rows of a numbered view as they come, as events.",
+        summary="New rows of a numbered view, as events.",
         operation_id="follow_feed",
         tags=["feeds"],
         response_class=EventStream,
@@ -143,7 +143,7 @@ def add_feeds(page: FastAPI, settings: Settings) -> None:
     page.add_api_route(
         f"/outcome/{any_text('command_id')}",
         feeds.outcome,
-        summary="What became of a command, as one event, when it is known.",
+        summary="The outcome of a command, as one event, when it is known.",
         operation_id="follow_outcome",
         tags=["feeds"],
         response_class=EventStream,

@@ -1,4 +1,4 @@
-"""How values of others become text of a page."""
+"""Templates: values that others chose become text of a page."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 from verdict.wire.json_lines import as_json
 from verdict.wire.terminal import escape_lines
 
-PAGES = {  # where one does what a command does
+PAGES = {  # verb → the page that does the same
     "blocked": ("/attention", "Needs attention"),
     "dead-letters": ("/attention", "Needs attention"),
     "skip": ("/attention", "Needs attention"),
@@ -23,7 +23,7 @@ NOTHING = "\u2013"
 
 
 def _plain(value: Any) -> Any:
-    """Return what a template shows of a value: nobody's characters turn a line about."""
+    """Return what a template shows: no character changes the direction of a line."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return escape_lines(value)
     return NOTHING if value is None else value
@@ -38,7 +38,7 @@ def _cell(value: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """Return a value of JSON as text of several lines; a text is one already."""
+    """Return a JSON value as text of several lines, and a text unchanged."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
 
 
@@ -51,12 +51,12 @@ def _number(value: float | None) -> str | None:
 
 
 def _time(text: str | None) -> Markup | None:
-    """Return a time as an element, of which scripts say how long ago it was."""
+    """Return a time as an element, in which the script shows how long ago it was."""
     return None if text is None else TIME.format(text)
 
 
 def _linked(text: str) -> Markup:
-    """Return a text in which a command that the page has a page for is a link to that page."""
+    """Return a text in which a verb becomes a link to the page that does the same."""
     return Markup(COMMAND.sub(_link, str(escape(escape_lines(text)))))
 
 
@@ -66,7 +66,7 @@ def _link(command: re.Match[str]) -> str:
 
 
 def templates() -> Environment:
-    """Return the templates, in which all that others wrote is text."""
+    """Return the templates, which escape all values."""
     made = Environment(
         loader=PackageLoader("verdict.http"),
         autoescape=True,

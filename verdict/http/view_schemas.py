@@ -1,49 +1,48 @@
-"""Views in `/openapi.json`: each has an address of its own, with its columns."""
+"""Views in `/openapi.json`: each has a path of its own, with its columns."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from typing import Any
 
 from verdict.adapters.sql.readers.reader import Access
 from verdict.http.auth import TOKEN
-from verdict.http.problem import REFERENCE, problems
+from verdict.http.responses import REFERENCE, JsonObject, problems
 from verdict.http.sse import EventStream, numbered
 from verdict.model.message import LARGEST
 from verdict.read_side.projections.described import View, ViewColumn, about_view, columns_of
 from verdict.read_side.query.views import views_for
 from verdict.settings.settings import Settings
 
-Schema = dict[str, Any]
+Schema = JsonObject
 
 NULL = {"type": "null"}
 TEXT: Schema = {"type": "string"}
 TIME: Schema = {"type": "string", "format": "date-time"}
 INTEGER: Schema = {"type": "integer", "minimum": -LARGEST - 1, "maximum": LARGEST}
-COLUMNS: Mapping[str, Schema] = {  # what a row of a view has
+COLUMNS: Mapping[str, Schema] = {  # of a row
     "integer": INTEGER,
     "boolean": {"type": "integer", "enum": [0, 1]},
     "text": TEXT,
     "time": TIME,
     "bytes": {"type": "string", "contentEncoding": "base64"},
 }
-FILTERS: Mapping[str, Schema] = {  # what rows can be chosen by
+FILTERS: Mapping[str, Schema] = {  # of filters
     "integer": INTEGER, "boolean": {"type": "boolean"}, "text": TEXT, "time": TIME,
 }  # fmt: skip
 
 
 def reference(name: str) -> Schema:
-    """Return the schema that refers to one by its name."""
+    """Return a reference to a schema by its name."""
     return {"$ref": f"{REFERENCE}{name}"}
 
 
 def set_choices(operation: Schema, name: str, choices: Sequence[str]) -> None:
-    """Let a parameter of an operation be one of these texts, if there are any."""
+    """Restrict a parameter of an operation to these texts, if there are any."""
     [found] = [one for one in operation["parameters"] if one["name"] == name]
     found["schema"] = {"type": "string", "enum": [*choices]} if choices else TEXT
 
 
 def describe_views(paths: Schema, schemas: dict[str, Schema], settings: Settings) -> None:
-    """Give each view an address of its own, with its columns; what is alike comes from FastAPI."""
+    """Give each view a path of its own, with its columns; FastAPI described the rest."""
     every, open_to_all = (views_for(settings, sees) for sees in (Access.SUPPORT, Access.READER))
     read = paths.pop("/read/{view}")["get"]
     for name, view in every.items():
@@ -61,14 +60,14 @@ def describe_views(paths: Schema, schemas: dict[str, Schema], settings: Settings
 
 
 def _describe_stream(operation: Schema, data: Schema) -> None:
-    """Describe server-sent events as OpenAPI 3.2 does, which readers of 3.1 pass over."""
+    """Describe server-sent events as OpenAPI 3.2 does; readers of 3.1 ignore it."""
     text = {"type": "string", "contentMediaType": "application/json", "contentSchema": data}
     event = {"type": "object", "properties": {"id": TEXT, "data": text}, "required": ["id", "data"]}
     operation["responses"]["200"]["content"] = {EventStream.media_type: {"itemSchema": event}}
 
 
 def _read(read: Schema, name: str, view: View, needs_token: bool) -> Schema:
-    """Return the operation that reads a view, of the one that reads any."""
+    """Return the operation that reads one view, from the one that reads any."""
     operation = deepcopy(read)
     operation["operationId"] = f"read_{name}"
     operation["summary"] = about_view(view) or f"The rows of the view {name}."
@@ -112,11 +111,11 @@ def _filter(column: ViewColumn) -> Schema:
 
 
 def _outcome(row: Schema, response: Schema) -> Schema:
-    """Return how a row of the view `outcome` is told elsewhere: in the types of a response."""
+    """Return a row of the view `outcome` in the types of a response, as other routes have it."""
     names = [name for name in row["properties"] if name not in ("topic", "partition", "offset")]
     properties = response["properties"]
-    told = {name: properties.get(name, row["properties"][name]) for name in names}
+    types = {name: properties.get(name, row["properties"][name]) for name in names}
     return row | {
-        "properties": told | {"source": properties["source"]},
+        "properties": types | {"source": properties["source"]},
         "required": [*names, "source"],
     }

@@ -40,19 +40,6 @@ def test_numbers_below_the_charts_follow(serve: Serve, new_tab: NewTab) -> None:
     expect(row).to_contain_text("1,234")
 
 
-def test_a_search_leads_to_what_has_the_id(serve: Serve, new_tab: NewTab) -> None:
-    site, tab = serve(FILLED), new_tab()
-    tab.goto(site.url)
-    search = tab.get_by_label("Search for an id")
-
-    search.fill("inv-1")
-    search.press("Enter")
-    expect(tab.get_by_role("heading", name="invoice inv-1")).to_be_visible()
-    search.fill("nobody")
-    search.press("Enter")
-    expect(tab.get_by_role("main")).to_contain_text("Nothing has this id")
-
-
 def test_a_time_is_how_long_ago_and_has_the_time_itself_as_title(
     serve: Serve, new_tab: NewTab
 ) -> None:

@@ -43,10 +43,10 @@ def test_a_held_event_is_replayed_by_keyboard_alone(serve: Serve, new_tab: NewTa
     follow(tab, "Needs attention")
     follow(tab, "us_holder/position/p-7")
     expect(tab.get_by_role("heading", name="us_holder/position/p-7")).to_be_visible()
-    fill(tab, tab.get_by_label("What is personal is masked"), TOKEN)
+    fill(tab, tab.get_by_label("Personal fields are hidden"), TOKEN)
     tab.keyboard.press("Enter")
     fill(tab, tab.get_by_label("Operator"), "ada")
-    fill(tab, tab.get_by_label("The token", exact=True), TOKEN)
+    fill(tab, tab.get_by_label("Token", exact=True), TOKEN)
     reach(tab, tab.get_by_role("button", name="Retry"))
     tab.keyboard.press("Space")
 

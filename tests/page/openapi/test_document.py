@@ -17,10 +17,9 @@ from tests.application import APPLICATION
 from tests.page.conftest import BEARER, TOKEN, Opened, Page
 from tests.page.filled import FLOW, LATE, ODD, PLACE, fill
 from verdict import Application
-from verdict.http.application import page_of
-from verdict.http.failures import FAILED
+from verdict.http.application import FAILED, page_of
 from verdict.http.openapi import described
-from verdict.http.problem import ERROR
+from verdict.http.responses import ERROR
 from verdict.operations.status.problems import not_running
 from verdict.settings.load import settings_alone
 from verdict.testing import InMemory

@@ -1,1 +1,1 @@
-"""What `verdict new` writes: the files of an application, an aggregate, a read model."""
+"""What `verdict new` writes: the files of an application, an aggregate, a projection."""

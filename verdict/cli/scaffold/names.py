@@ -1,4 +1,4 @@
-"""Which names the files that are written can bear; pure, but for what is installed."""
+"""Names that users choose: which are possible, and what is made of them."""
 
 import builtins
 import keyword
@@ -9,9 +9,9 @@ from pathlib import Path
 
 from verdict.errors import VerdictError
 
-LONGEST = 30  # the lines that are made of it stay as short as formatters want them
+LONGEST = 30
 NAME = re.compile(rf"[a-z][a-z0-9_]{{0,{LONGEST - 1}}}")
-# as names or as classes, these have a meaning in the modules that are written
+# the modules that are written use these, as names or as classes
 IN_USE = {
     "aggregate", "app", "command", "decide", "event", "evolve", "given", "happened", "message",
     "projection", "recorded", "refused", "row", "text", "using",
@@ -19,16 +19,16 @@ IN_USE = {
 
 
 class InvalidNameError(VerdictError):
-    """Nothing can be written under this name; nothing was."""
+    """No file can be written for this name."""
 
     exit_code = 2
 
 
 def require_valid_name(what: str, name: str) -> None:
-    """Return if modules, classes and values can be named after it.
+    """Return if modules, classes and values can have this name.
 
     Raises:
-        InvalidNameError: It is no identifier in lower case, too long, or means something already.
+        InvalidNameError: It is no identifier in lower case, too long, or has a meaning already.
     """
     if not NAME.fullmatch(name):
         raise InvalidNameError(
@@ -36,18 +36,18 @@ def require_valid_name(what: str, name: str) -> None:
             "more letters, digits and _, all in lower case, such as gift_card"
         )
     if keyword.iskeyword(name) or hasattr(builtins, name):
-        raise InvalidNameError(f"{what} {name!r} cannot have this name: it is a word of Python")
+        raise InvalidNameError(f"{what} {name!r} cannot have this name: Python uses it")
     if name in IN_USE:
         raise InvalidNameError(
-            f"{what} {name!r} cannot have this name: it has a meaning in the files that are written"
+            f"{what} {name!r} cannot have this name: the files that are written use it"
         )
 
 
 def require_free_module(name: str) -> None:
-    """Return if a package of this name in the working directory hides no other one.
+    """Return if a package of this name in the working directory hides no other module.
 
     Raises:
-        InvalidNameError: The standard library or something installed is called so.
+        InvalidNameError: The standard library or an installed package has this name.
     """
     if name in sys.stdlib_module_names:
         raise InvalidNameError(

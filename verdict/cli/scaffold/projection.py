@@ -1,48 +1,47 @@
-"""A new read model of an aggregate that is there: how many events there were, and the last one."""
+"""A new projection of an existing aggregate: how many events it has, and the last one."""
 
+import json
 import sys
 
+from pydantic import ValidationError
 from sqlalchemy.dialects.postgresql.base import RESERVED_WORDS
 from sqlalchemy.dialects.sqlite.base import SQLiteIdentifierPreparer
 
-from verdict.cli.scaffold.example import example
-from verdict.cli.scaffold.files import render
+from verdict.cli.scaffold.files import ScaffoldPart, Target, imports, render
 from verdict.cli.scaffold.names import InvalidNameError, class_name, require_valid_name
-from verdict.cli.scaffold.part import ScaffoldPart
-from verdict.cli.scaffold.place import Target
-from verdict.cli.scaffold.source import call, imports
 from verdict.model.aggregate import Aggregate
 from verdict.model.application import Application, UnknownAggregateError
-from verdict.model.message import Message
+from verdict.model.message import Event, Message
 from verdict.read_side.catalog import projections
 from verdict.read_side.tables.processor_tables import views_of
 
+VALUES: tuple[object, ...] = ("text", 1, True, [], None)
 OF_SQL = {*RESERVED_WORDS, *SQLiteIdentifierPreparer.reserved_words}
 
 
-def read_model(application: Application, place: Target, name: str, of: str | None) -> ScaffoldPart:
-    """Return a new read model with its tests; the application has to be loaded for it.
+def projection(application: Application, target: Target, name: str, of: str | None) -> ScaffoldPart:
+    """Return a new projection with its tests; the application has to be loaded.
 
     Raises:
-        InvalidNameError: It cannot be called so.
+        InvalidNameError: It cannot have this name.
         VerdictError: There is no such aggregate, or there are several.
     """
-    require_valid_name("read model", name)
+    require_valid_name("projection", name)
     _require_valid_view_name(application, name)
     followed = _followed(application, of)
-    module, tests = f"{place.package}projections.{name}", f"{place.package}tests.test_{name}"
+    module, tests = f"{target.package}projections.{name}", f"{target.package}tests.test_{name}"
     files = {
-        place.path(module): _projection(name, followed),
-        place.path(tests): _test(place, name, module, followed),
+        target.path(module): _projection(name, followed),
+        target.path(tests): _test(target, name, module, followed),
     }
     return ScaffoldPart(name, module, "projections", files)
 
 
 def _require_valid_view_name(application: Application, name: str) -> None:
     if name in OF_SQL:
-        raise InvalidNameError(f"read model {name!r} cannot have this name: it is a word of SQL")
+        raise InvalidNameError(f"projection {name!r} cannot have this name: SQL reserves this word")
     if name in views_of(projections(application)):
-        raise InvalidNameError(f"read model {name!r} cannot have this name: there is such a view")
+        raise InvalidNameError(f"projection {name!r} cannot have this name: a view has it")
 
 
 def _followed(application: Application, of: str | None) -> Aggregate[Message]:
@@ -51,7 +50,7 @@ def _followed(application: Application, of: str | None) -> Aggregate[Message]:
         of = known[0]
     if of is None:
         raise InvalidNameError(
-            f"say with --of whose events it follows: there are {', '.join(known)}"
+            f"name with --of the aggregate whose events it follows: there are {', '.join(known)}"
         )
     try:
         return application.aggregate(of)
@@ -64,7 +63,7 @@ def _projection(name: str, followed: Aggregate[Message]) -> str:
     written, named = _union(followed)
     cases = (f'        case {kind}():\n            last = "{kind}"' for kind in kinds)
     return render(
-        "read_model.py",
+        "projection.py",
         name=name,
         row=row,
         aggregate=followed.name,
@@ -83,18 +82,38 @@ def _union(followed: Aggregate[Message]) -> tuple[str, list[tuple[str, str]]]:
     return " | ".join(followed.event_types), []
 
 
-def _test(place: Target, name: str, module: str, followed: Aggregate[Message]) -> str:
-    shown = [(place.module, place.value), (module, name)]
+def _test(target: Target, name: str, module: str, followed: Aggregate[Message]) -> str:
+    shown = [(target.module, target.value), (module, name)]
     for event, kind in followed.event_types.items():
         if (fields := example(kind)) is not None:
+            arguments = ", ".join(f"{field}={value}" for field, value in fields.items())
             return render(
-                "test_read_model.py",
+                "test_projection.py",
                 name=name,
                 aggregate=followed.name,
                 event=event,
-                example=call(event, fields.items()),
+                example=f"{event}({arguments})",
                 imports=imports([*shown, (kind.__module__, event)]),
-                value=place.value,
+                value=target.value,
             )
-    alone = "test_read_model_alone.py"
-    return render(alone, name=name, imports=imports(shown), value=place.value)
+    alone = "test_projection_alone.py"
+    return render(alone, name=name, imports=imports(shown), value=target.value)
+
+
+def example(kind: type[Event]) -> dict[str, str] | None:
+    """Return field → a value in Python for a class of events; None when plain values do not fit."""
+    chosen = {name: 0 for name, field in kind.model_fields.items() if field.is_required()}
+    while True:
+        try:
+            kind.model_validate({name: VALUES[at] for name, at in chosen.items()})
+        except ValidationError as error:
+            wrong = {str(one["loc"][0]) for one in error.errors() if one["loc"]} & {*chosen}
+            if not wrong or any(chosen[name] + 1 == len(VALUES) for name in wrong):
+                return None
+            chosen |= {name: chosen[name] + 1 for name in wrong}
+        else:
+            values = {name: VALUES[at] for name, at in chosen.items()}
+            return {
+                name: json.dumps(value) if isinstance(value, str) else repr(value)
+                for name, value in values.items()
+            }

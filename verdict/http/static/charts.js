@@ -1,4 +1,4 @@
-// Draws the numbers of a page with charts, and draws them again as they change.
+// Draws the charts, and draws them again when the numbers change.
 const charts = document.getElementById("charts");
 const HEIGHT = 200, AGAIN_MS = 15000, LINES = 8;
 let drawn = [], newest = { times: [], charts: [] };
@@ -6,7 +6,7 @@ let drawn = [], newest = { times: [], charts: [] };
 const utc = (seconds) => new Date(seconds * 1000).toISOString();
 const number = (value) => (value == null ? "–" : value.toLocaleString("en", { maximumFractionDigits: 1 }));
 
-// A colour as it is in the scheme that the browser has now.
+// A colour in the browser's current scheme.
 function colour(name) {
   const probe = document.createElement("i");
   probe.className = `${name} tone`;
@@ -46,7 +46,7 @@ function draw() {
 
 async function renew() {
   const answer = await fetch(charts.dataset.from).catch(() => null);
-  if (!answer?.ok) return; // the page itself says when there is no answer
+  if (!answer?.ok) return; // the page itself says when there is no response
   newest = await answer.json();
   draw();
 }

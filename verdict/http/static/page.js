@@ -1,17 +1,17 @@
-// Chromium under LANG=C has a language (en-US@posix) that its own Intl refuses, and uPlot asks for.
+// Chromium under LANG=C has a language (en-US@posix) that Intl refuses, and uPlot uses Intl.
 try {
   Intl.getCanonicalLocales(navigator.language);
 } catch {
   Object.defineProperty(navigator, "language", { value: "en" });
 }
 
-// The live part is asked for anew while somebody looks; a page without an answer says so.
+// The live part is fetched again while the page is visible; the page says when there is no response.
 const PAUSE_MS = 2000;
 const live = document.getElementById("live");
 let answered = new Date();
 
-// What stays the same stays where it is, with focus, selection and how far it is scrolled.
-function become(shown, fresh) {
+// Unchanged elements stay, with focus, selection and scroll position.
+function update(shown, fresh) {
   const ours = [...shown.childNodes], theirs = [...fresh.childNodes];
   for (const [at, one] of theirs.entries()) {
     if (ours[at]?.nodeName !== one.nodeName) ours[at] ? ours[at].replaceWith(one) : shown.append(one);
@@ -19,13 +19,13 @@ function become(shown, fresh) {
     else {
       for (const name of ours[at].getAttributeNames()) if (!one.hasAttribute(name)) ours[at].removeAttribute(name);
       for (const { name, value } of one.attributes) if (ours[at].getAttribute(name) !== value) ours[at].setAttribute(name, value);
-      become(ours[at], one);
+      update(ours[at], one);
     }
   }
   for (const one of ours.slice(theirs.length)) one.remove();
 }
 
-// How long ago a time was, by the clock of the server; the time itself stays as its title.
+// Times are shown relative to the clock of the server; the title has the time itself.
 const SKEW_MS = Date.now() - new Date(document.body.dataset.now);
 const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
 
@@ -45,7 +45,7 @@ async function renew() {
     if (!answer.ok) throw new Error(answer.status);
     const fresh = document.createElement("div");
     fresh.innerHTML = await answer.text();
-    become(live, fresh);
+    update(live, fresh);
     relate();
     answered = new Date();
     document.body.classList.remove("silent");

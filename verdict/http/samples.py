@@ -1,4 +1,4 @@
-"""What looks found over the last hours, for charts; in memory, so a restart begins with nothing."""
+"""Samples of the status over the last hours, for charts; in memory, so a restart has none."""
 
 import asyncio
 import logging
@@ -16,12 +16,12 @@ from verdict.settings.discovery import Latency
 
 EVERY_S = 30.0
 HOURS = 3
-KEPT_MS = (HOURS * 60 + 1) * 60_000  # of the minute before the first one that is shown, too
+KEPT_MS = (HOURS * 60 + 1) * 60_000  # also of the minute before the first one that is shown
 LOG = logging.getLogger("verdict.http")
 
 
 class Sample(NamedTuple):
-    """One look: when (epoch milliseconds), where commands topics ended, and how far parts were."""
+    """The ends of the commands topics and the lags at a time (epoch milliseconds)."""
 
     at: int
     sent: int | None
@@ -29,12 +29,7 @@ class Sample(NamedTuple):
 
 
 class Samples:
-    """Takes samples when it is asked; safe between threads.
-
-    Args:
-        look: Returns what is known now.
-        clock: Epoch milliseconds.
-    """
+    """Takes samples by `look`; safe between threads. `clock` returns epoch milliseconds."""
 
     def __init__(
         self, look: Callable[[], StatusSample], clock: Callable[[], int] = wall_clock
@@ -46,10 +41,10 @@ class Samples:
         self._latencies: dict[int, Latency] = {}
 
     def take(self) -> None:
-        """Look, and keep what is found.
+        """Take a sample.
 
         Raises:
-            VerdictError: As `Watch.look`.
+            VerdictError: As `StatusSampler.look`.
         """
         look = self._look()
         found, at = look.standing, self._clock()
@@ -73,16 +68,16 @@ class Samples:
             return [*self._kept]
 
     def latencies(self) -> Mapping[int, Latency]:
-        """Return how long commands of each minute waited, by its begin; also of services before."""
+        """Return the latency of each minute, by its start; also of services that ran earlier."""
         with self._lock:
             return dict(self._latencies)
 
 
 async def keep_sampling(samples: Samples) -> None:
-    """Take a sample again and again, until this is cancelled; where a look fails, a gap is left."""
+    """Take samples until this is cancelled; one that fails leaves a gap."""
     while True:
         await asyncio.sleep(EVERY_S)
         try:
             await run_in_threadpool(samples.take)
         except VerdictError as error:
-            LOG.debug("no sample for the charts: %s", error)  # every page says it, too
+            LOG.debug("no sample for the charts: %s", error)  # every page shows it, too

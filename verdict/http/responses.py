@@ -1,37 +1,50 @@
-"""Errors as programs get them: problem details, by RFC 9457."""
+"""Responses to programs: JSON as the verbs print it, and errors as problem details (RFC 9457)."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from verdict.http.answers import JsonAnswer
+from verdict.wire.json_lines import json_line
 
 MEDIA_TYPE = "application/problem+json"
-BLANK = "about:blank"  # an error that its status says all about
-NOTHING: Mapping[str, Any] = {}
+BLANK = "about:blank"  # the status says all about the error
+NOTHING: Mapping[str, object] = {}
+JsonObject = dict[str, Any]
+Described = dict[int | str, JsonObject]  # status → a response of OpenAPI
 ERROR = "urn:verdict:error:"
 REFERENCE = "#/components/schemas/"
 MEANINGS = {
-    400: "The request cannot be answered as it was made; `detail` says why.",
+    400: "The request is wrong; `detail` says why.",
     401: "The request needs `Authorization: Bearer` with the setting page_token.",
     403: "A page of another site made the request, or its sender may not see this.",
-    404: "Nothing is known under this name or id.",
+    404: "Nothing has this name or id.",
     413: "The body is longer than a command may be.",
     421: "The Host header is not a name of this page; see the setting allowed_hosts.",
-    422: "A parameter or the body does not have the form that is described here.",
-    500: "The request met a bug; the log of the page has more.",
+    422: "A parameter or the body does not have the described form.",
+    500: "The request met a bug; see the log of the page.",
     503: "Kafka or the database cannot be reached, or too many requests are open.",
 }
 
 
-class WrongParameter(BaseModel):
-    """A part of a request that does not have the form that is described."""
+class JsonLine(JSONResponse):
+    """A value as one line of JSON; bytes become base64."""
 
-    loc: list[str | int] = Field(description="Where it is: `query`, `path` or `header`; its name.")
+    def render(self, content: Any) -> bytes:
+        """Return the line."""
+        return json_line(content) + b"\n"
+
+
+class WrongParameter(BaseModel):
+    """A parameter that does not have the described form."""
+
+    loc: list[str | int] = Field(
+        description="Where it is: `query`, `path` or `header`; then its name."
+    )
     msg: str = Field(description="What is wrong with it.")
-    type: str = Field(description="The kind of mistake, as a word for programs.")
+    type: str = Field(description="The kind of mistake.")
 
 
 class ProblemDetails(BaseModel):
@@ -67,7 +80,7 @@ class NotReady(ProblemDetails):
     why: list[str] = Field(description="Why not, one reason each.")
 
 
-class ProblemJson(JsonAnswer):
+class ProblemJson(JsonLine):
     """A problem as one line of JSON."""
 
     media_type = MEDIA_TYPE
@@ -77,23 +90,21 @@ def problem(
     status: int,
     detail: str,
     type: str = BLANK,
-    members: Mapping[str, Any] = NOTHING,
+    members: Mapping[str, object] = NOTHING,
     headers: Mapping[str, str] | None = None,
 ) -> ProblemJson:
-    """Return the answer that tells a program of an error."""
+    """Return an error."""
     about = {"type": type, "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
     return ProblemJson({**about, **members}, status, headers)
 
 
 def error_type(error: Exception) -> str:
-    """Return the URI of the kind of an error, by its name in the catalogue of errors."""
+    """Return the URI of a kind of errors, by its name in the catalogue."""
     return f"{ERROR}{type(error).__name__}"
 
 
-def problems(
-    *statuses: int, model: type[ProblemDetails] = ProblemDetails
-) -> dict[int | str, dict[str, Any]]:
-    """Return for OpenAPI that these statuses are answered with a problem."""
+def problems(*statuses: int, model: type[ProblemDetails] = ProblemDetails) -> Described:
+    """Describe the responses with a problem for OpenAPI."""
     schema = {"$ref": f"{REFERENCE}{model.__name__}"}
     return {
         status: {
