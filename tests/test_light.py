@@ -94,7 +94,7 @@ def test_who_asks_which_views_there_are_loads_no_dialect() -> None:
 from compose.application import app
 from verdict import load_settings
 from verdict.adapters.sql.readers.reader import Access
-from verdict.read_side.query.views import views_for
+from verdict.read_side.schema.system_views import views_for
 print("misrouted_key" in views_for(load_settings(app), Access.AUDITOR))
 print([name for name in sys.modules if name.startswith("sqlalchemy.dialects.")])
 """

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from verdict.model.aggregate import InvalidApplicationError
     from verdict.model.application import UnknownAggregateError
     from verdict.model.exchange import NoCommandError
-    from verdict.read_side.query.by_name import UnknownProjectionError
-    from verdict.read_side.query.read_your_writes import ProjectionUnavailableError
+    from verdict.read_side.catalog import UnknownProjectionError
+    from verdict.read_side.read_your_writes import ProjectionUnavailableError
     from verdict.settings.application_loader import ApplicationNotFoundError
     from verdict.settings.load import InvalidSettingsError
     from verdict.streaming.event_log.archive import HashMismatchError
@@ -45,8 +45,8 @@ HOMES = {
     "verdict.model.aggregate": "InvalidApplicationError",
     "verdict.model.application": "UnknownAggregateError",
     "verdict.model.exchange": "NoCommandError",
-    "verdict.read_side.query.by_name": "UnknownProjectionError",
-    "verdict.read_side.query.read_your_writes": "ProjectionUnavailableError",
+    "verdict.read_side.catalog": "UnknownProjectionError",
+    "verdict.read_side.read_your_writes": "ProjectionUnavailableError",
     "verdict.settings.application_loader": "ApplicationNotFoundError",
     "verdict.settings.load": "InvalidSettingsError",
     "verdict.streaming.event_log.archive": "HashMismatchError",

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from verdict.operations.status.collect import get_status
     from verdict.operations.status.status import StatusReport
     from verdict.operations.status.wait_until_idle import wait_until_idle
-    from verdict.read_side.query.read_your_writes import ReadToken, wait_for_projection
+    from verdict.read_side.read_your_writes import ReadToken, wait_for_projection
     from verdict.streaming.event_log.subscription import Place, SubscribedEvent, Subscription
 
 __all__ = [
@@ -22,7 +22,7 @@ HOMES = {
     "verdict.operations.status.collect": "get_status",
     "verdict.operations.status.status": "StatusReport",
     "verdict.operations.status.wait_until_idle": "wait_until_idle",
-    "verdict.read_side.query.read_your_writes": "ReadToken wait_for_projection",
+    "verdict.read_side.read_your_writes": "ReadToken wait_for_projection",
     "verdict.streaming.event_log.subscription": "Place SubscribedEvent Subscription",
 }
 

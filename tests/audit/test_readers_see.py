@@ -21,7 +21,7 @@ from verdict.operations.audit.views import altered
 from verdict.read_side.as_of.filling import AsOfRecords
 from verdict.read_side.projections.kind_tables import compile_projection
 from verdict.read_side.schema.database import snapshot
-from verdict.read_side.tables.processor_tables import views_of
+from verdict.read_side.schema.system_views import views_of
 from verdict.settings.load import load_settings
 from verdict.streaming.event_log.event_log import EventLog
 from verdict.wire.topics import Topics

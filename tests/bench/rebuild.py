@@ -34,8 +34,8 @@ from verdict.read_side.rebuild.folds import ExecutorFold
 from verdict.read_side.rebuild.whole_log import WholeLog, ends_of
 from verdict.read_side.schema import creation, filling
 from verdict.read_side.schema.database import create_read_side, open_database
+from verdict.read_side.schema.system_views import readable
 from verdict.read_side.tables.position import Positions
-from verdict.read_side.tables.processor_tables import readable
 from verdict.streaming.event_log.archive import Archive
 from verdict.streaming.event_log.event_log import EventLog
 from verdict.streaming.exactly_once.failpoints import ignore_step

@@ -15,8 +15,8 @@ from verdict.model.source import Source
 from verdict.reactions.dead_letters.headers import as_json
 from verdict.read_side.catalog import projections
 from verdict.read_side.schema.database import create_read_side, open_database
-from verdict.read_side.tables.dead_letter_status import PARKED
 from verdict.read_side.tables.dead_letters import intervention, table
+from verdict.read_side.tables.states import PARKED
 from verdict.wire.dead_letter_record import dead_letter_id
 
 pytestmark = pytest.mark.proves("B-09")

@@ -31,7 +31,7 @@ from verdict.adapters.kafka.offsets import same_offsets
 from verdict.adapters.kafka.topics import TopicAdmin
 from verdict.adapters.sql.readers.reader import Reader
 from verdict.read_side.catalog import projections
-from verdict.read_side.tables.processor_tables import readable
+from verdict.read_side.schema.system_views import readable
 from verdict.streaming.exactly_once.checkpoint import checkpoint_position
 from verdict.streaming.exactly_once.failpoints import Failpoint
 from verdict.streaming.exactly_once.query import decider_query

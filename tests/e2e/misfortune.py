@@ -17,10 +17,10 @@ from schemas.position import PositionRelisted
 from tests.application import APPLICATION
 from verdict.errors import VerdictError
 from verdict.model.recorded_event import RecordedEvent
+from verdict.read_side import catalog
 from verdict.read_side.catalog import AtVersion, declared
 from verdict.read_side.projections.kind_tables import compile_projection
 from verdict.read_side.projections.projection import Projection
-from verdict.read_side.query import by_name
 from verdict.read_side.rebuild.rebuilder import Rebuilder
 from verdict.settings.load import load_settings
 
@@ -54,7 +54,7 @@ def main() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     if misfortune == BUG:
-        by_name.declared = planted  # type: ignore[assignment,attr-defined]
+        catalog.declared = planted  # type: ignore[assignment]
     try:
         getattr(Rebuilder(load_settings(APPLICATION), name, on_step=die), verb)()
     except VerdictError as error:

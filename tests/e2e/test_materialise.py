@@ -19,7 +19,7 @@ from verdict.model.message import iso_time
 from verdict.read_side.as_of.materialiser import Materialiser
 from verdict.read_side.as_of.moment import parse_as_of
 from verdict.read_side.catalog import declared_projections, projections
-from verdict.read_side.tables.processor_tables import readable
+from verdict.read_side.schema.system_views import readable
 from verdict.settings.load import load_settings
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.process]

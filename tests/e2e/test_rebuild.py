@@ -21,7 +21,7 @@ from tests.postgresql import Server
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.adapters.sql.readers.reader import Reader
 from verdict.read_side.catalog import projections
-from verdict.read_side.tables.processor_tables import readable
+from verdict.read_side.schema.system_views import readable
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
 

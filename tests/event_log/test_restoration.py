@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from verdict.read_side.tables.restoration import EventPlace, Restoration, compare
+from verdict.read_side.tables.lost_events import EventPlace, Restoration, compare
 
 Event = tuple[tuple[str, str, int], str]
 """Its identity, and the hash of its bytes."""

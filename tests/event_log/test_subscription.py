@@ -15,7 +15,7 @@ from verdict.adapters.sql.readers.reader import Reader
 from verdict.adapters.sql.readers.selected import Parameters, Selected
 from verdict.errors import VerdictError
 from verdict.read_side.catalog import projections
-from verdict.read_side.tables.processor_tables import readable
+from verdict.read_side.schema.system_views import readable
 from verdict.settings.load import load_settings
 from verdict.streaming.event_log.archive import FROM_POSITION
 from verdict.streaming.event_log.skip_log import reader_skipping, write_skips

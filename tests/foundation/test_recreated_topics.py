@@ -16,8 +16,8 @@ from verdict.operations.repair.recreated_topics import recreate_topics
 from verdict.operations.repair.reset_progress import begin_without_progress
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables import position
-from verdict.read_side.tables.dead_letter_status import FOLLOWER
 from verdict.read_side.tables.same_log import bind_to_log
+from verdict.read_side.tables.states import FOLLOWER
 from verdict.service.ensured_topics import ensure_topics
 from verdict.service.known_progress import queries_of
 from verdict.settings.discovery import database_url

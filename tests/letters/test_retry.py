@@ -21,9 +21,9 @@ from verdict.reactions.dead_letters.queue import claim, remove
 from verdict.reactions.dead_letters.steps import LetterStep, OnStep
 from verdict.read_side.schema.database import open_database
 from verdict.read_side.tables import position
-from verdict.read_side.tables.dead_letter_status import FOLLOWER
 from verdict.read_side.tables.dead_letters import table
 from verdict.read_side.tables.position import ConcurrentProjectionError
+from verdict.read_side.tables.states import FOLLOWER
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.cloud_events import dead_letter_headers
 from verdict.wire.dead_letter import DeadLetter

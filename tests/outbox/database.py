@@ -7,7 +7,7 @@ from sqlalchemy import Engine
 from verdict.adapters.sql.readers.reader import Reader
 from verdict.projections import Outbox
 from verdict.read_side.schema.database import create_read_side, open_database
-from verdict.read_side.tables.processor_tables import VIEWS
+from verdict.read_side.tables.outbox import VIEWS
 
 NAME, BATCH = "weekly_mail", "2026-W46"
 START = 1_794_787_200_000  # 2026-11-16T00:00:00Z

@@ -16,7 +16,7 @@ from verdict.adapters.sql.readers.reader import Reader
 from verdict.http import lists
 from verdict.operations.status.read_side import ANSWERED
 from verdict.read_side.catalog import projections
-from verdict.read_side.tables.processor_tables import readable
+from verdict.read_side.schema.system_views import readable
 from verdict.settings.database_roles import SUPPORT
 
 JSON = [

@@ -1,6 +1,6 @@
-"""A read side whose `us_holder` cannot take one client, and people who look after what it holds."""
+"""A read side that is followed as the service does it, whose `us_holder` may have a bug."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from verdict.read_side.apply.batch import ProjectionBatch
 from verdict.read_side.apply.missing_events import missing_events
 from verdict.read_side.catalog import projections
 from verdict.read_side.projections.kind_tables import compile_projection
+from verdict.read_side.projections.projection import Projection
 from verdict.read_side.projections.row_projection import RowProjection
 from verdict.wire.topics import Topics
 
@@ -26,8 +27,53 @@ BAD = PositionTransferred(client="mallory")
 BY = OperatorIdentity("ada", "it was mistyped")
 
 
-class Holding:
-    """The archive and `us_holder` of a running service, and an operator at another connection.
+def failing_holder(
+    fails: Callable[[Event], bool],
+    version: int = 1,
+    problem: str = "a\0bug",
+    note: Callable[[RecordedEvent], object] = id,
+) -> RowProjection[Position]:
+    """Return `us_holder` with a bug; it notes the events that it takes."""
+
+    def buggy(row: Position | None, event: RecordedEvent[Any]) -> Position | None:
+        if fails(event.payload):
+            raise ZeroDivisionError(problem)
+        note(event)
+        return evolve(row, event)
+
+    return replace(compile_projection(us_holder, version), evolve=buggy)
+
+
+def with_holder(url: str, us_holder: Projection) -> ReadSide:
+    """Return a read side with this `us_holder` and all other projections."""
+    others = [p for p in projections(APPLICATION) if p.name != us_holder.name]
+    return ReadSide(url, [*others, us_holder])
+
+
+class Followed:
+    """The archive and `us_holder` of a running service."""
+
+    def __init__(self, read_side: ReadSide, log: EventLog) -> None:
+        self.read_side = read_side
+        self.log = log
+        self.archive = read_side.applier("event_archive")
+        self.holder = read_side.applier("us_holder")
+
+    def batch(self) -> ProjectionBatch:
+        """Apply what came, and return it."""
+        batch = self.log.batch()
+        for applier in (self.archive, self.holder):
+            applier.apply(batch)
+        return batch
+
+    def restart(self) -> None:
+        """Let the service start again; the first batch is an empty one."""
+        self.holder = self.read_side.applier("us_holder")
+        self.holder.apply(ProjectionBatch([], {}))
+
+
+class Holding(Followed):
+    """A service whose `us_holder` cannot take one client, and an operator at another connection.
 
     Args:
         url: Of an empty database.
@@ -35,11 +81,7 @@ class Holding:
 
     def __init__(self, url: str) -> None:
         self.seen: list[RecordedEvent] = []  # as `us_holder` took them
-        others = [p for p in projections(APPLICATION) if p.name != "us_holder"]
-        self.read_side = ReadSide(url, [*others, self.us_holder(1)])
-        self.log = EventLog(partitions=2)
-        self.archive = self.read_side.applier("event_archive")
-        self.holder = self.read_side.applier("us_holder")
+        super().__init__(with_holder(url, self.us_holder(1)), EventLog(partitions=2))
         self._operators = self.read_side.open()
         self.operator = self._operator(APPLICATION)
 
@@ -56,15 +98,12 @@ class Holding:
         return HeldAggregates(application, self._operators, {"us_holder": self.us_holder})
 
     def us_holder(self, version: int) -> RowProjection[Position]:
-        """Return `us_holder` with a bug."""
+        """Return `us_holder` with the bug."""
 
-        def buggy(row: Position | None, event: RecordedEvent[Any]) -> Position | None:
-            if getattr(event.payload, "client", None) == BAD.client:
-                raise ZeroDivisionError("mallory")
-            self.seen.append(event)
-            return evolve(row, event)
+        def fails(payload: Event) -> bool:
+            return getattr(payload, "client", None) == BAD.client
 
-        return replace(compile_projection(us_holder, version), evolve=buggy)
+        return failing_holder(fails, version, "mallory", lambda event: self.seen.append(event))
 
     def happen(self, name: str, *payloads: Event) -> None:
         """Let these events happen, and the service apply them."""
@@ -72,17 +111,10 @@ class Holding:
         self.batch()
 
     def batch(self) -> ProjectionBatch:
-        """Let the service apply what came, as a batch."""
-        batch = self.log.batch()
-        for applier in (self.archive, self.holder):
-            applier.apply(batch)
+        """Apply what came, without being stopped."""
+        batch = super().batch()
         assert not self.holder.is_stopped
         return batch
-
-    def restart(self) -> None:
-        """Let the service start again; the first batch is an empty one."""
-        self.holder = self.read_side.applier("us_holder")
-        self.holder.apply(ProjectionBatch([], {}))
 
     def hold(self, name: str, *behind: Event) -> None:
         """Let an event that cannot be applied happen, and others behind it, one a batch."""

@@ -13,7 +13,6 @@ import psycopg
 from sqlalchemy import URL, Engine, MetaData, delete, make_url, select
 
 from tests.application import APPLICATION
-from verdict.adapters.sql import ownership
 from verdict.adapters.sql.readers.reader import Reader
 from verdict.adapters.sql.schema_names import TABLES
 from verdict.model.application import Application
@@ -23,7 +22,7 @@ from verdict.read_side.catalog import projections
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.schema.creation import OWN_METADATA
 from verdict.read_side.schema.database import create_read_side, open_database
-from verdict.read_side.tables.processor_tables import readable
+from verdict.read_side.schema.system_views import readable
 from verdict.settings.database_roles import SUPPORT
 from verdict.wire.topics import Topics
 
@@ -76,7 +75,7 @@ class ReadSide:
             return [*reader.select(statement).rows]
 
     def dump(self) -> dict[str, Rows]:
-        """Return every table as it is, sorted; but for the list of them, with ids of their own."""
+        """Return every table as it is, sorted."""
         tables = MetaData()
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Skipped unsupported reflection of expression-based")
@@ -85,7 +84,6 @@ class ReadSide:
             return {
                 table.name: sorted(map(tuple, connection.execute(select(table))), key=str)
                 for table in tables.sorted_tables
-                if table.name != ownership.table.name
             }
 
     def clear(self) -> None:

@@ -34,7 +34,7 @@ from verdict.read_side.schema.database import (
 )
 from verdict.read_side.schema.layout import replace_view
 from verdict.read_side.schema.reader_role import grant_readers
-from verdict.read_side.tables.processor_tables import readable
+from verdict.read_side.schema.system_views import readable
 from verdict.settings.database_address import parse
 from verdict.settings.database_roles import ROLES, SUPPORT
 

@@ -110,22 +110,6 @@ def test_a_gap_is_not_held_back(read_side: ReadSide, log: EventLog) -> None:
     assert read_side.select("SELECT * FROM projection_blocked") == []
 
 
-def test_what_is_there_is_skipped_and_takes_no_position(read_side: ReadSide, log: EventLog) -> None:
-    log.add("p-1", opened("ada"))
-    first = log.deliveries[0].record
-    assert isinstance(first, RecordedEvent)
-    applier = read_side.applier("event_archive")
-    applier.apply(log.batch())
-
-    log.repeat(first)
-    log.add("p-1", PositionClosed())
-    log.repeat(log.events(log.ends)[-1])
-    applied = applier.apply(log.batch())
-
-    assert (applied.applied, applied.skipped) == (1, 2)
-    assert positions(read_side) == [1, 2]
-
-
 @pytest.mark.proves("A-01")
 @pytest.mark.parametrize("at_once", [True, False])
 def test_another_event_under_a_version_that_is_there_stops_the_archive(

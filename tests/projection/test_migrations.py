@@ -30,7 +30,7 @@ from verdict.read_side.catalog import projections
 from verdict.read_side.schema import creation, migrations
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.schema.migrations import MIGRATIONS, Migration, add_column, bring_forward
-from verdict.read_side.schema.system_views import OWN_VIEWS
+from verdict.read_side.schema.system_views import SYSTEM_VIEWS
 from verdict.read_side.tables import dead_letters
 from verdict.settings.database_address import is_sqlite
 
@@ -59,17 +59,6 @@ def side(new_database: NewDatabase) -> Iterator[ReadSide]:
     side.close()
 
 
-def run(url: str, script: str) -> None:
-    """Run SQL as a driver does, where our tables lie."""
-    parsed = make_url(url)
-    if is_sqlite(parsed):
-        with closing(sqlite3.connect(str(parsed.database))) as file:
-            file.executescript(script)
-        return
-    with psycopg.connect(url, options="-c search_path=public,projections") as server:
-        server.execute(script.encode())
-
-
 def forms(engine: Engine) -> Forms:
     """Return the columns of every table."""
     schema = None if is_sqlite(engine.url) else TABLES
@@ -78,19 +67,6 @@ def forms(engine: Engine) -> Forms:
         name: sorted((c["name"], str(c["type"]), c["nullable"]) for c in columns)
         for (_, name), columns in looked.get_multi_columns(schema=schema).items()
     }
-
-
-def indexes(engine: Engine) -> list[str]:
-    """Return what makes every index, but for those that keep rows apart."""
-    known = (
-        "SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY sql"
-        if is_sqlite(engine.url)
-        else f"SELECT indexdef FROM pg_indexes WHERE schemaname = '{TABLES}' ORDER BY indexdef"
-    )
-    with engine.connect() as connection:
-        found = connection.exec_driver_sql(known).scalars()
-        plain = (one.replace('"', "").replace("IF NOT EXISTS ", "") for one in found)
-        return sorted(" ".join(one.split()) for one in plain)
 
 
 def raw(url: str, statements: tuple[str, ...]) -> list[Rows]:
@@ -172,7 +148,7 @@ def test_a_database_of_a_newer_version_is_refused_and_left_alone(side: ReadSide)
 def test_a_view_shows_what_its_table_got(side: ReadSide, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever adds a column need not think of the views."""
     shown = select(dead_letters.table.c.id, dead_letters.table.c.status, literal(7).label("more"))
-    monkeypatch.setattr(creation, "OWN_VIEWS", {**OWN_VIEWS, "dead_letter": shown})
+    monkeypatch.setattr(creation, "SYSTEM_VIEWS", {**SYSTEM_VIEWS, "dead_letter": shown})
 
     create_read_side(side.engine, projections(APPLICATION))
 

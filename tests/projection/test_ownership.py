@@ -70,38 +70,44 @@ def test_a_name_that_is_taken_is_refused_and_nothing_is_made(engine: Engine, mad
     before = names(engine)
     name = made.split()[2]
 
-    with pytest.raises(VerdictError, match=f"somebody else has made {name}, which verdict needs"):
+    with pytest.raises(VerdictError, match=f"somebody else has made {name}, and verdict needs"):
         create_read_side(engine, projections(APPLICATION))
 
     assert names(engine) == before
 
 
 @pytest.mark.proves("D-03")
-def test_a_view_that_somebody_put_in_the_place_of_ours_is_not_ours(engine: Engine) -> None:
-    create_read_side(engine, projections(APPLICATION))
-    run(engine, "DROP VIEW outcome", "CREATE VIEW outcome AS SELECT 'theirs' AS id")
+def test_a_place_with_tables_of_another_application_is_refused(engine: Engine) -> None:
+    if is_sqlite(engine.url):
+        run(engine, "CREATE TABLE letter_v1 (id TEXT)")
+    else:
+        run(engine, "CREATE SCHEMA projections", "CREATE TABLE projections.letter_v1 (id TEXT)")
 
-    with pytest.raises(VerdictError, match="somebody else has made outcome,"):
+    with pytest.raises(VerdictError, match="somebody else has made letter_v1, and verdict needs"):
         create_read_side(engine, projections(APPLICATION))
 
-    run(engine, "DROP VIEW outcome")
-    create_read_side(engine, projections(APPLICATION))
-    assert "outcome" in names(engine)
 
-
-def test_who_builds_or_swaps_a_version_is_told_of_such_a_view_too(engine: Engine) -> None:
+@pytest.mark.proves("D-03")
+def test_a_view_that_somebody_put_in_the_place_of_ours_is_not_ours(engine: Engine) -> None:
     create_read_side(engine, projections(APPLICATION))
-    run(engine, "DROP VIEW us_holder", "CREATE VIEW us_holder AS SELECT 'theirs' AS client")
+    theirs = ("DROP VIEW us_holder", "CREATE VIEW us_holder AS SELECT 'theirs' AS client")
+    run(engine, *theirs)
     said = "somebody else has made us_holder,"
 
+    with pytest.raises(VerdictError, match=said):
+        create_read_side(engine, projections(APPLICATION))
     with pytest.raises(VerdictError, match=said), failing_in_words(engine):
         create_next(engine, "us_holder", lambda version: compile_projection(us_holder, version))
     with pytest.raises(VerdictError, match=said), failing_in_words(engine):
         show(engine, compile_projection(us_holder))
 
+    run(engine, "DROP VIEW us_holder")
+    create_read_side(engine, projections(APPLICATION))
+    assert "us_holder" in names(engine)
+
 
 def show(engine: Engine, projection: Projection) -> None:
-    """Let readers see a version, as a swap does."""
+    """Let readers see a version, as a promotion does."""
     with engine.begin() as connection:
         creation.show(connection, projection, ROLES)
 
@@ -151,8 +157,7 @@ def test_what_came_out_of_a_backup_is_ours(postgresql: Server) -> None:
         )  # fmt: skip
 
         restored = open_database(other)
-        # a swap or rollback, before the service has started
-        show(restored, compile_projection(us_holder))
+        show(restored, compile_projection(us_holder))  # before the service has started
         create_read_side(restored, projections(APPLICATION))
 
         run(restored, "DROP VIEW outcome", "CREATE VIEW outcome AS SELECT 'theirs' AS id")

@@ -3,16 +3,16 @@
 import logging
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 from sqlalchemy import event as sql_event
 
-from projections.us_holder import evolve, us_holder
+from projections.us_holder import us_holder
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
 from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.projection.event_log import EventLog, opened
+from tests.projection.holding import Followed, failing_holder, with_holder
 from tests.projection.read_side import NOW, ReadSide, Rows
 from verdict.errors import VerdictError
 from verdict.model.message import Event, iso_time
@@ -23,9 +23,8 @@ from verdict.read_side.apply import missing_events as releasing
 from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.batch import ProjectionBatch
 from verdict.read_side.apply.missing_events import missing_events
-from verdict.read_side.catalog import projections
 from verdict.read_side.projections.kind_tables import compile_projection
-from verdict.read_side.query.read_your_writes import (
+from verdict.read_side.read_your_writes import (
     ProjectionUnavailableError,
     ReadToken,
     wait_for_projection,
@@ -37,31 +36,8 @@ HELD = """SELECT aggregate_id, version_needed, version_seen, found_at
     FROM projection_blocked WHERE projection = 'us_holder' ORDER BY aggregate_id"""
 
 
-class Followed:
-    """The archive and `us_holder`, brought forward as the service does it.
-
-    Args:
-        read_side: With both.
-        log: What happens.
-    """
-
-    def __init__(self, read_side: ReadSide, log: EventLog) -> None:
-        self.read_side = read_side
-        self.log = log
-        self.archive = read_side.applier("event_archive")
-        self.holder = read_side.applier("us_holder")
-
-    def batch(self) -> ProjectionBatch:
-        """Apply what came, and return it."""
-        batch = self.log.batch()
-        for applier in (self.archive, self.holder):
-            applier.apply(batch)
-        return batch
-
-    def restart(self) -> None:
-        """Let the service start again; the first batch is an empty one."""
-        self.holder = self.read_side.applier("us_holder")
-        self.batch()
+class Gaps(Followed):
+    """A service that events are missing for."""
 
     def gap(self, aggregate_id: str, *behind: Event) -> RecordedEvent:
         """Let an event be missing before those `behind` it, and return it."""
@@ -83,12 +59,12 @@ class Followed:
 
 
 @pytest.fixture
-def followed(read_side: ReadSide, log: EventLog) -> Followed:
-    return Followed(read_side, log)
+def followed(read_side: ReadSide, log: EventLog) -> Gaps:
+    return Gaps(read_side, log)
 
 
 @pytest.mark.proves("A-05")
-def test_what_came_behind_a_gap_is_applied_with_the_missing_event(followed: Followed) -> None:
+def test_what_came_behind_a_gap_is_applied_with_the_missing_event(followed: Gaps) -> None:
     transferred = PositionTransferred(client="cleo")
     missing = followed.gap("p-1", PositionAdjusted(amount=2), transferred)
     assert followed.read_side.holders() == {"ada": 1}
@@ -108,7 +84,7 @@ def test_what_came_behind_a_gap_is_applied_with_the_missing_event(followed: Foll
 
 @pytest.mark.proves("A-05")
 def test_an_aggregate_whose_event_never_comes_is_held_and_reported_once_while_others_go_on(
-    followed: Followed, caplog: pytest.LogCaptureFixture
+    followed: Gaps, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.ERROR)
     followed.gap("p-1", PositionAdjusted(amount=2))
@@ -119,10 +95,52 @@ def test_an_aggregate_whose_event_never_comes_is_held_and_reported_once_while_ot
 
     assert followed.held() == [("p-1", 2, 6, iso_time(NOW))]
     assert followed.read_side.holders() == {"ada": 1, "bob": 3}
-    assert len(caplog.messages) == 1
+    assert caplog.messages == [
+        "projection us_holder v1 holds position p-1: it needs version 2 and has seen 3; "
+        "the others go on"
+    ]
 
 
-def test_a_batch_without_a_record_of_it_releases_too(followed: Followed) -> None:
+@pytest.mark.proves("A-05")
+def test_a_hold_ends_when_all_that_was_missing_has_come(followed: Gaps) -> None:
+    """Without the archive: Kafka delivers all of it again."""
+    holder, log = followed.holder, followed.log
+    log.add("p-1", opened("ada"))
+    missing = log.add_unseen("p-1", PositionTransferred(client="bob"))
+    log.add("p-1", PositionAdjusted(amount=2), PositionAdjusted(amount=3))
+    holder.apply(log.batch())
+    later = log.events(log.ends)[1:]
+
+    log.repeat(missing)
+    log.repeat(later[0])
+    holder.apply(log.batch())
+    assert followed.held() == [("p-1", 4, 4, iso_time(NOW))]
+    assert followed.read_side.holders() == {"bob": 1}
+
+    log.repeat(later[1])
+    holder.apply(log.batch())
+    assert followed.held() == []
+
+
+def test_events_of_one_batch_are_applied_in_the_order_of_their_versions(
+    followed: Gaps, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = followed.log
+    log.add("p-1", opened("ada"))
+    late = log.add_unseen("p-1", PositionTransferred(client="bob"))
+    log.add("p-1", PositionAdjusted(amount=2), PositionTransferred(client="cleo"))
+    for event in (log.events(log.ends)[-1], late, late):
+        log.repeat(event)
+
+    applied = followed.holder.apply(log.batch())
+
+    assert (applied.applied, applied.skipped) == (4, 2)
+    assert followed.held() == []
+    assert caplog.messages == []
+    assert followed.read_side.changes() == [("cleo", "entered", "p-1")]
+
+
+def test_a_batch_without_a_record_of_it_releases_too(followed: Gaps) -> None:
     followed.log.add("p-1", opened("ada"))
     missing = followed.log.add_unseen("p-1", PositionTransferred(client="bob"))
     followed.log.add("p-1", PositionTransferred(client="cleo"))
@@ -138,7 +156,7 @@ def test_a_batch_without_a_record_of_it_releases_too(followed: Followed) -> None
     assert followed.read_side.holders() == {"cleo": 1}
 
 
-def test_only_what_lies_before_the_position_is_taken_from_the_archive(followed: Followed) -> None:
+def test_only_what_lies_before_the_position_is_taken_from_the_archive(followed: Gaps) -> None:
     """Else two versions at the same position could hold different rows."""
     missing = followed.gap("p-1", PositionAdjusted(amount=2))
     followed.log.repeat(missing)
@@ -155,7 +173,7 @@ def test_only_what_lies_before_the_position_is_taken_from_the_archive(followed: 
 
 @pytest.mark.proves("A-05")
 def test_a_long_wait_is_made_up_for_in_several_batches(
-    followed: Followed, monkeypatch: pytest.MonkeyPatch
+    followed: Gaps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(releasing, "MOST", 2)
     for number in range(3):  # what is not to be had takes no room
@@ -179,7 +197,7 @@ def test_a_long_wait_is_made_up_for_in_several_batches(
     assert [name for name, *_ in followed.held()] == ["p-00", "p-01", "p-02", "p-2"]
 
 
-def test_events_that_come_again_meanwhile_are_applied_once(followed: Followed) -> None:
+def test_events_that_come_again_meanwhile_are_applied_once(followed: Gaps) -> None:
     missing = followed.gap("p-1", PositionAdjusted(amount=2), PositionClosed())
     for event in [missing, *followed.log.events(followed.log.ends), missing]:
         followed.log.repeat(event)
@@ -193,7 +211,7 @@ def test_events_that_come_again_meanwhile_are_applied_once(followed: Followed) -
     assert followed.read_side.changes()[1:] == [("ada", "left", "p-1")]
 
 
-def test_a_waiter_is_stopped_by_a_hold_and_not_after_the_release(followed: Followed) -> None:
+def test_a_waiter_is_stopped_by_a_hold_and_not_after_the_release(followed: Gaps) -> None:
     missing = followed.gap("p-1", PositionAdjusted(amount=2))
     with followed.read_side.reader() as reader:
         with pytest.raises(ProjectionUnavailableError, match="waits for version 2"):
@@ -208,9 +226,9 @@ def test_a_waiter_is_stopped_by_a_hold_and_not_after_the_release(followed: Follo
         )
 
 
-def test_a_restart_goes_on_waiting(followed: Followed, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_restart_goes_on_waiting(followed: Gaps, caplog: pytest.LogCaptureFixture) -> None:
     missing = followed.gap("p-1", PositionAdjusted(amount=2))
-    again = Followed(followed.read_side, followed.log)
+    again = Gaps(followed.read_side, followed.log)
     caplog.clear()
     followed.log.add("p-1", PositionAdjusted(amount=3))
     again.batch()
@@ -224,7 +242,7 @@ def test_a_restart_goes_on_waiting(followed: Followed, caplog: pytest.LogCapture
     assert followed.version("p-1") == 4
 
 
-def test_a_version_that_is_built_beside_is_released_too(followed: Followed) -> None:
+def test_a_version_that_is_built_beside_is_released_too(followed: Gaps) -> None:
     missing = followed.gap("p-1", PositionTransferred(client="cleo"))
     until_here = followed.log.everything()
     followed.log.repeat(missing)
@@ -245,7 +263,7 @@ def test_a_version_that_is_built_beside_is_released_too(followed: Followed) -> N
     assert tables["us_holder_v2"] == tables["us_holder_v1"] != []
 
 
-def test_what_is_held_costs_three_statements_a_batch_and_no_hold_none(followed: Followed) -> None:
+def test_what_is_held_costs_three_statements_a_batch_and_no_hold_none(followed: Gaps) -> None:
     def cost() -> int:
         sent: list[str] = []
         followed.log.add("p-0", PositionAdjusted(amount=1))
@@ -272,7 +290,7 @@ def test_what_is_held_costs_three_statements_a_batch_and_no_hold_none(followed: 
     assert cost() == one_held == nothing_held + 3
 
 
-def test_whoever_is_asked_for_missing_events_looks_them_up(followed: Followed) -> None:
+def test_whoever_is_asked_for_missing_events_looks_them_up(followed: Gaps) -> None:
     """Not through the archive, however long it is."""
     if followed.read_side.is_postgresql:
         return
@@ -300,18 +318,12 @@ class TestWhatCannotBeApplied:
 
     @pytest.fixture
     def read_side(self, new_database: NewDatabase) -> Iterator[ReadSide]:
-        def buggy(row: object, event: RecordedEvent) -> object:
-            if event.payload == PositionAdjusted(amount=13):
-                raise ZeroDivisionError("a bug")
-            return evolve(row, event)  # type: ignore[arg-type]
-
-        broken = replace(compile_projection(us_holder), evolve=buggy)
-        others = [p for p in projections(APPLICATION) if p.name != "us_holder"]
-        read_side = ReadSide(new_database(), [*others, broken])
+        broken = failing_holder(lambda payload: payload == PositionAdjusted(amount=13))
+        read_side = with_holder(new_database(), broken)
         yield read_side
         read_side.close()
 
-    def test_one_that_the_projection_fails_on_waits(self, followed: Followed) -> None:
+    def test_one_that_the_projection_fails_on_waits(self, followed: Gaps) -> None:
         missing = followed.gap("p-1", PositionAdjusted(amount=13))
         followed.log.repeat(missing)
         followed.batch()
@@ -322,14 +334,14 @@ class TestWhatCannotBeApplied:
         assert (name, needed, seen) == ("p-1", 3, 3)
         assert error.startswith("record position.events:")
         of_the_event_behind_the_gap = (
-            r":1: PositionAdjusted, version 3 of position 'p-1': ZeroDivisionError: a bug "
-            r"\(tests/projection/test_release\.py, line \d+\)$"
+            r":1: PositionAdjusted, version 3 of position 'p-1': ZeroDivisionError: a\\0bug "
+            r"\(tests/projection/holding\.py, line \d+\)$"
         )
         assert re.search(of_the_event_behind_the_gap, error)
 
     @pytest.mark.proves("A-05")
     def test_one_whose_archived_row_was_altered_holds_its_aggregate_until_it_is_passed_over(
-        self, followed: Followed
+        self, followed: Gaps
     ) -> None:
         """The record in Kafka is whole, and nobody else's: to stop would help nobody."""
         missing = followed.gap("p-1", PositionAdjusted(amount=2))

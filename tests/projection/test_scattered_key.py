@@ -24,14 +24,6 @@ def of(aggregate_id: str, partition: int, offset: int = 0, kind: str = "order") 
     )
 
 
-def test_commands_that_stay_on_one_partition_are_no_news(read_side: ReadSide) -> None:
-    read_side.applier("outcome").apply(
-        batch_of([of("a", 1), of("a", 1, 1), of("b", 2), of("a", 2, kind="position")])
-    )
-
-    assert read_side.select(SCATTERED) == []
-
-
 @pytest.mark.proves("C-07")
 def test_an_aggregate_with_commands_on_several_partitions_is_counted_once(
     read_side: ReadSide,
@@ -65,16 +57,6 @@ def test_where_a_person_has_accepted_more_partitions_nobody_complains_of_keys_th
         skips.copy(connection, [word])
 
     assert read_side.select(COMPLAINT) == [(1, "position", "p", 2)]
-
-
-def test_a_batch_that_comes_again_changes_nothing(read_side: ReadSide) -> None:
-    batch = batch_of([of("a", 1), of("a", 3)])
-    read_side.applier("outcome").apply(batch)
-    before = read_side.dump()
-
-    read_side.applier("outcome").apply(batch)
-
-    assert read_side.dump() == before
 
 
 def test_who_claims_an_id_without_its_key_scatters_nothing(read_side: ReadSide) -> None:

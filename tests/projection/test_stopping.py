@@ -6,26 +6,21 @@ from random import Random
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from projections.us_holder import evolve, us_holder
+from projections.us_holder import us_holder
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
-from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.projection.event_log import TOPIC, EventLog, opened
+from tests.projection.holding import failing_holder, with_holder
 from tests.projection.read_side import NOW, ReadSide
 from verdict.model.message import iso_time
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
-from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.batch import Delivery, ProjectionBatch, UnreadableRecord
-from verdict.read_side.apply.missing_events import missing_events
-from verdict.read_side.catalog import projections
 from verdict.read_side.live.running import SkippedSinceError, require_still_stopped
 from verdict.read_side.projections.kind_tables import compile_projection
-from verdict.read_side.projections.projection import Projection
 from verdict.read_side.tables import blocked, skips
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.skip_record import NOTHING_PASSED_OVER, SkippedRanges, SkipRecord
-from verdict.wire.topics import Topics
 
 HELD = "SELECT aggregate_id, version_needed, version_seen, error FROM projection_blocked"
 STOPPED = (
@@ -38,22 +33,11 @@ def log() -> EventLog:
     return EventLog(partitions=1)
 
 
-def fails_on(amount: int) -> Projection:
-    """Return `us_holder` with a bug."""
-
-    def buggy(row: object, event: RecordedEvent) -> object:
-        if event.payload == PositionAdjusted(amount=amount):
-            raise ZeroDivisionError("a\0bug")
-        return evolve(row, event)  # type: ignore[arg-type]
-
-    return replace(compile_projection(us_holder), evolve=buggy)
-
-
 @pytest.fixture
 def buggy(new_database: NewDatabase) -> Iterator[ReadSide]:
     """Return a read side whose `us_holder` fails when an amount becomes 13."""
-    others = [p for p in projections(APPLICATION) if p.name != "us_holder"]
-    read_side = ReadSide(new_database(), [*others, fails_on(13)])
+    broken = failing_holder(lambda payload: payload == PositionAdjusted(amount=13))
+    read_side = with_holder(new_database(), broken)
     yield read_side
     read_side.close()
 
@@ -80,7 +64,7 @@ def test_an_aggregate_that_cannot_be_applied_waits_with_the_error_and_the_others
     assert held == ["p-1", 2, 4]
     assert error.startswith(
         "record position.events:0:1: PositionAdjusted, version 2 of position 'p-1': "
-        "ZeroDivisionError: a\\0bug (tests/projection/test_stopping.py, line "
+        "ZeroDivisionError: a\\0bug (tests/projection/holding.py, line "
     )
     assert [r.message.split(": ")[0] for r in caplog.records if r.levelname == "ERROR"] == [
         "projection us_holder v1 holds position p-1 at version 2"
@@ -91,7 +75,7 @@ def test_an_aggregate_that_cannot_be_applied_waits_with_the_error_and_the_others
 def test_an_aggregate_that_waits_is_left_alone_until_the_next_start(
     buggy: ReadSide, log: EventLog
 ) -> None:
-    applier = archived(buggy)
+    applier = buggy.applier("us_holder")
     log.add("p-1", opened("bob"), PositionAdjusted(amount=13))
     batch = log.batch()
     buggy.applier("event_archive").apply(batch)
@@ -99,7 +83,7 @@ def test_an_aggregate_that_waits_is_left_alone_until_the_next_start(
     before = buggy.dump()
 
     assert applier.apply(log.batch()).applied == 0
-    assert archived(buggy).apply(log.batch()).applied == 0
+    assert buggy.applier("us_holder").apply(log.batch()).applied == 0
     assert buggy.dump() == before
 
 
@@ -107,7 +91,7 @@ def test_an_aggregate_that_waits_is_left_alone_until_the_next_start(
 def test_after_the_bug_is_mended_it_goes_on_from_the_archive_in_order(
     buggy: ReadSide, log: EventLog
 ) -> None:
-    applier = archived(buggy)
+    applier = buggy.applier("us_holder")
     changes = PositionAdjusted(amount=13), PositionTransferred(client="cleo")
     log.add("p-1", opened("bob"), *changes, PositionTransferred(client="dora"))
     batch = log.batch()
@@ -115,7 +99,7 @@ def test_after_the_bug_is_mended_it_goes_on_from_the_archive_in_order(
     applier.apply(batch)
     buggy.projections["us_holder"] = compile_projection(us_holder)
 
-    archived(buggy).apply(log.batch())
+    buggy.applier("us_holder").apply(log.batch())
 
     assert buggy.select(HELD) == []
     assert buggy.holders() == {"dora": 1}
@@ -145,57 +129,32 @@ def test_with_too_many_aggregates_at_fault_it_is_the_projection_that_is_stopped(
     assert "more than 2 aggregates cannot be applied, the last: record position" in error
 
 
-def test_what_is_parked_is_left_alone_until_the_next_start(
+def test_a_record_that_cannot_be_read_stops_the_projection_until_the_next_start(
     read_side: ReadSide, log: EventLog, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What it waits for is said with where to look, and without the lines of our code."""
+    """The message says where to look, without the lines of our code."""
     applier = read_side.applier("us_holder")
-    log.add("p-1", opened("ada"))
-    (readable,) = log.deliveries
-    bad = readable._replace(record=UnreadableRecord("broken"))
-    applier.apply(ProjectionBatch([bad], {TopicPartition(TOPIC, 0): OffsetRange(0, 1)}))
+    log.add("p-1", opened("ada"), PositionAdjusted(amount=2))
+    first, second = log.deliveries
+    bad = second._replace(record=UnreadableRecord("DecodeError: schema id 99 is unknown here"))
+    applier.apply(ProjectionBatch([bad, first], {TopicPartition(TOPIC, 0): OffsetRange(0, 2)}))
     assert applier.is_stopped
+    error = f"record {TOPIC}:0:1: not readable: DecodeError: schema id 99 is unknown here"
+    assert read_side.select("SELECT error FROM projection_stopped") == [(error,)]
     [said] = [record for record in caplog.records if record.levelname == "ERROR"]
-    assert said.message.endswith(f"broken; `verdict skip {TOPIC}:0:0 --reason …` skips it")
+    assert said.message.endswith(f"{error}; `verdict skip {TOPIC}:0:1 --reason …` skips it")
     assert said.exc_info is None
+    assert read_side.holders() == {}, "nothing of the batch is applied"
     before = read_side.dump()
 
     assert applier.apply(log.everything()).applied == 0
     assert read_side.dump() == before
 
     mended = read_side.applier("us_holder")
-    assert read_side.select(STOPPED) == [("us_holder", 1, TOPIC, 0, 0, iso_time(NOW))]
+    assert read_side.select(STOPPED) == [("us_holder", 1, TOPIC, 0, 1, iso_time(NOW))]
     mended.apply(log.everything())
     assert read_side.select(STOPPED) == []
     assert read_side.holders() == {"ada": 1}
-
-
-def archived(read_side: ReadSide) -> Applier:
-    """Return a new applier that asks the archive, as the service's does."""
-    projection = read_side.projections["us_holder"]
-    return Applier(
-        read_side.engine, projection, Topics(APPLICATION), lambda: NOW, missing=missing_events
-    )
-
-
-def test_an_undecodable_record_is_not_skipped(read_side: ReadSide, log: EventLog) -> None:
-    log.add("p-1", opened("ada"))
-    (readable,) = log.deliveries
-    bad = Delivery(TOPIC, 0, 1, UnreadableRecord("DecodeError: schema id 99 is unknown here"))
-    applier = read_side.applier("us_holder")
-
-    applier.apply(ProjectionBatch([bad, readable], {TopicPartition(TOPIC, 0): OffsetRange(0, 2)}))
-
-    assert applier.is_stopped
-    assert read_side.select('SELECT error, topic, partition, "offset" FROM projection_stopped') == [
-        (
-            "record position.events:0:1: not readable: DecodeError: schema id 99 is unknown here",
-            TOPIC,
-            0,
-            1,
-        )
-    ]
-    assert read_side.holders() == {}
 
 
 def test_a_failure_does_not_stop_the_others(read_side: ReadSide, log: EventLog) -> None:
@@ -215,7 +174,7 @@ def test_a_failure_does_not_stop_the_others(read_side: ReadSide, log: EventLog) 
     assert appliers["outcome"].positions == {responses: 1}
 
 
-def cannot_be_kept(postgresql: bool) -> str:
+def refused_client(postgresql: bool) -> str:
     """Return a client that an event of an earlier release could have, and the database refuses."""
     incompressible = "".join(map(chr, Random(1).choices(range(0x4E00, 0x9000), k=4000)))
     return incompressible if postgresql else "\ud800"
@@ -228,7 +187,7 @@ def test_what_the_database_cannot_keep_holds_its_aggregate_and_the_others_go_on(
 ) -> None:
     """T-01: one event of one aggregate is no reason to stop the projection for good."""
     applier = read_side.applier("us_holder")
-    client = cannot_be_kept(read_side.is_postgresql)
+    client = refused_client(read_side.is_postgresql)
     log.add("p-0", opened("ada"))
     log.add("p-1", opened("bob"), PositionAdjusted(amount=2))
     transferred = PositionTransferred.model_construct(client=client)
@@ -250,7 +209,7 @@ def test_what_the_database_cannot_keep_holds_its_aggregate_and_the_others_go_on(
     assert (name, needed, seen) == ("p-1", 3, 5)
     assert error.startswith(
         "record position.events:0:3: PositionTransferred, version 3 of position 'p-1': the "
-        "database cannot keep what comes of it: "
+        "database cannot store the result: "
     )
     assert read_side.holders() == {"ada": 1, "bob": 1} | {f"c-{n}": 1 for n in range(40)}
     assert read_side.select("SELECT next_offset FROM projection_position") == [(46,)]

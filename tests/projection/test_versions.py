@@ -1,7 +1,8 @@
 """Several versions of a projection side by side: one is seen, and which one changes at once."""
 
+import re
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from sqlalchemy import Connection
@@ -9,9 +10,12 @@ from sqlalchemy import Connection
 from projections.us_holder import Position, evolve, us_holder
 from schemas.position import PositionClosed, PositionTransferred
 from tests.application import APPLICATION
+from tests.conftest import NewDatabase
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import NOW, ReadSide
 from verdict.model.recorded_event import RecordedEvent
+from verdict.projections import Rows
+from verdict.projections import projection as declare
 from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.batch import ProjectionBatch
 from verdict.read_side.projections.kind_tables import compile_projection
@@ -232,3 +236,48 @@ def test_what_is_dropped_leaves_nothing_but_the_feed(built: ReadSide) -> None:
     assert len(built.changes()) == 3
     live = "SELECT version FROM projection_live WHERE projection = 'us_holder'"
     assert built.select(live) == [(1,)]
+
+
+class Held(NamedTuple):
+    client: str
+
+
+class HeldWhere(NamedTuple):
+    client: str
+    exchange: str | None = None
+
+
+def client_of(row: type[Held | HeldWhere]) -> Projection:
+    """Return the projection `client_of_position` with rows of a class."""
+
+    def client_of_position() -> Rows[Any]:
+        """Who holds each position."""
+        return Rows(row, lambda before, recorded: before or row(client="ada"))
+
+    return compile_projection(declare(of="position")(client_of_position))
+
+
+@pytest.mark.proves("D-04")
+def test_a_projection_whose_rows_gain_a_column_is_stopped_and_readers_keep_what_they_see(
+    new_database: NewDatabase, log: EventLog
+) -> None:
+    url, others = new_database(), [compile_projection(us_holder)]
+    before = ReadSide(url, [*others, client_of(Held)])
+    log.add("p-1", opened("ada"))
+    before.applier("client_of_position").apply(log.batch())
+    before.close()
+
+    after = ReadSide(url, [*others, client_of(HeldWhere)])
+    stopped = after.applier("client_of_position")
+    after.applier("us_holder").apply(log.everything())
+
+    assert re.fullmatch(
+        "projection client_of_position v1 has other columns in this code than "
+        "client_of_position_row_v1, which lacks exchange: build the next version, `verdict "
+        "projection rebuild client_of_position`, and put it in place, `.*--accept-differences`",
+        str(stopped.failure),
+    )
+    assert after.select("SELECT error FROM projection_stopped") == [(str(stopped.failure),)]
+    assert after.select("SELECT * FROM client_of_position") == [("p-1", "ada")]
+    assert after.holders() == {"ada": 1}
+    after.close()

@@ -25,7 +25,7 @@ from verdict.operations.repair.operator_identity import OperatorIdentity
 from verdict.read_side.apply.batch import ProjectionBatch, UnreadableRecord
 from verdict.read_side.catalog import declared
 from verdict.read_side.projections.kind_tables import compile_projection
-from verdict.read_side.query.read_your_writes import (
+from verdict.read_side.read_your_writes import (
     ProjectionUnavailableError,
     ReadToken,
     wait_for_projection,

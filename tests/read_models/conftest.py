@@ -18,7 +18,7 @@ from verdict.read_side.live.source import KafkaBatches
 from verdict.read_side.live.stream import TASK_BYTES
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.schema.database import create_read_side, open_database
-from verdict.read_side.tables.skip_sync import sync_skips
+from verdict.service.read_side import sync_skips
 from verdict.streaming.exactly_once.read_progress import bounds_of
 from verdict.streaming.queries.source import StreamContext
 

@@ -15,7 +15,7 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.read_side.catalog import projections
 from verdict.read_side.live.running import LiveProjections
 from verdict.read_side.projections.projection import Projection
-from verdict.read_side.tables.processor_tables import readable
+from verdict.read_side.schema.system_views import readable
 from verdict.settings.database_roles import SUPPORT
 from verdict.wire.topics import Topics
 

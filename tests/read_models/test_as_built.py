@@ -8,8 +8,7 @@ import pytest
 
 from tests.application import APPLICATION
 from verdict.errors import VerdictError
-from verdict.read_side.catalog import projections
-from verdict.read_side.query.as_built import live_settings
+from verdict.read_side.catalog import live_settings, projections
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.settings.load import settings_alone
 

@@ -30,7 +30,7 @@ from verdict.read_side.rebuild.whole_log import WholeLog, ends_of
 from verdict.read_side.schema import creation
 from verdict.read_side.tables import blocked, interventions, position, versions
 from verdict.read_side.tables.interventions import Intervention, Kind
-from verdict.read_side.tables.version_state import VersionState
+from verdict.read_side.tables.states import VersionState
 from verdict.streaming.event_log.archive import Archive
 from verdict.streaming.event_log.event_log import EventLog as Log
 from verdict.streaming.event_log.event_log import EventsMissingError

@@ -16,9 +16,9 @@ from tests.projection.responses import ACCEPTED, REJECTED
 from verdict.adapters.sql.readers.reader import Reader
 from verdict.errors import TimedOutError
 from verdict.read_side.apply.batch import Delivery, ProjectionBatch, UnreadableRecord
+from verdict.read_side.catalog import UnknownProjectionError
 from verdict.read_side.projections.kind_tables import compile_projection
-from verdict.read_side.query.by_name import UnknownProjectionError
-from verdict.read_side.query.read_your_writes import (
+from verdict.read_side.read_your_writes import (
     ProjectionUnavailableError,
     ReadToken,
     wait_for_projection,

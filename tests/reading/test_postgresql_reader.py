@@ -13,7 +13,7 @@ from verdict.adapters.sql.readers.reader import NotAllowedError, Reader
 from verdict.errors import UnreachableError, VerdictError
 from verdict.read_side.catalog import projections
 from verdict.read_side.schema.database import create_read_side, open_database
-from verdict.read_side.tables.processor_tables import readable
+from verdict.read_side.schema.system_views import readable
 from verdict.settings.database_roles import SUPPORT, Roles
 
 VIEWS = readable(projections(APPLICATION))

@@ -15,7 +15,7 @@ from verdict.adapters.sql.readers.sqlite_reader import views_made_in
 from verdict.errors import UnreachableError, VerdictError
 from verdict.read_side.catalog import projections
 from verdict.read_side.schema.database import create_read_side, open_database
-from verdict.read_side.tables.processor_tables import readable
+from verdict.read_side.schema.system_views import readable
 
 VIEWS = readable(projections(APPLICATION))
 

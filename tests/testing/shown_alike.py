@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.application import APPLICATION
 from verdict.read_side.catalog import projections
-from verdict.read_side.tables.processor_tables import readable
+from verdict.read_side.schema.system_views import readable
 
 Select = Callable[[str], list[dict[str, Any]]]
 

@@ -29,7 +29,7 @@ from verdict.adapters.sql.readers.sqlite_reader import SqliteReader
 from verdict.cli.application import VARIABLE
 from verdict.model.source import Source
 from verdict.read_side.catalog import projections
-from verdict.read_side.tables.processor_tables import readable
+from verdict.read_side.schema.system_views import readable
 from verdict.readers import wait_until_idle
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.batch import OutputRecord

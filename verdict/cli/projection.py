@@ -14,7 +14,7 @@ from verdict.errors import VerdictError
 from verdict.operations.inspect.history import Fields
 from verdict.operations.status.read_side import read_side
 from verdict.operations.status.status import ProjectionStatus, as_json
-from verdict.read_side.query.by_name import UnknownProjectionError
+from verdict.read_side.catalog import UnknownProjectionError
 from verdict.read_side.rebuild import messages
 from verdict.read_side.rebuild.comparison import TableContent
 from verdict.read_side.rebuild.promotion import ComparedVersions

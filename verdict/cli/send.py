@@ -28,7 +28,7 @@ from verdict.client.errors import (
 from verdict.errors import TimedOutError, UnreachableError, VerdictError
 from verdict.model.command import Command
 from verdict.model.command_envelope import Expectation
-from verdict.read_side.query.read_your_writes import (
+from verdict.read_side.read_your_writes import (
     ReadToken,
     require_row_per_aggregate,
     wait_for_projection,

@@ -63,7 +63,7 @@ def sql(
 def _run(settings: Settings, query: str | None, wanted: OutputFormat, role: Access) -> None:
     if query is None:
         from verdict.read_side.projections.described import about_view
-        from verdict.read_side.query.views import views_for
+        from verdict.read_side.schema.system_views import views_for
 
         found = [(name, about_view(view)) for name, view in views_for(settings, role).items()]
         _write(wanted, ("view", "about"), found)
@@ -80,7 +80,7 @@ def _run(settings: Settings, query: str | None, wanted: OutputFormat, role: Acce
 def _described_columns(settings: Settings, role: Access, name: str) -> list[Row] | None:
     """Return the columns of a view; None if this role may not read a view of that name."""
     from verdict.read_side.projections.described import columns_of
-    from verdict.read_side.query.views import views_for
+    from verdict.read_side.schema.system_views import views_for
 
     view = views_for(settings, role).get(name)
     return None if view is None else [tuple(column) for column in columns_of(view)]

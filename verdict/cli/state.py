@@ -122,7 +122,7 @@ def _show_all(settings: Settings, aggregate_type: str, json: bool) -> None:
         VerdictError: There is no such view, or it blocks aggregates.
     """
     from verdict.read_side.projections.described import columns_of  # they load SQLAlchemy
-    from verdict.read_side.query.views import views_for
+    from verdict.read_side.schema.system_views import views_for
 
     view = f"{aggregate_type}_state"
     if (described := views_for(settings, Access.AUDITOR).get(view)) is None:

@@ -37,7 +37,7 @@ from verdict.operations.status.patience import Patience
 from verdict.operations.status.sampler import StatusSampler
 from verdict.operations.status.status import StatusReport, total
 from verdict.read_side.projections.described import about_view, columns_of
-from verdict.read_side.query.views import views_for
+from verdict.read_side.schema.system_views import views_for
 from verdict.service.directories import DECIDER
 from verdict.settings.settings import Settings
 

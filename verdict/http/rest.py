@@ -22,7 +22,7 @@ from verdict.operations.inspect.flow import flow, lacks
 from verdict.operations.inspect.queries import MOST, rows
 from verdict.operations.inspect.why import why
 from verdict.read_side.projections.described import ViewColumn, columns_of
-from verdict.read_side.query.views import views_for
+from verdict.read_side.schema.system_views import views_for
 from verdict.settings.settings import Settings
 
 ROWS, MOST_ROWS = 100, 1000

@@ -1,13 +1,21 @@
-"""Which read models there are: the engine's own, the application's, and aggregates' states."""
+"""The projections of an application: the engine's own, its own, and the states of aggregates."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import cast
 
+from verdict.adapters.sql.readers.reader import open_reader
+from verdict.errors import UnreachableError, VerdictError
 from verdict.model.aggregate import InvalidApplicationError
 from verdict.model.application import Application
-from verdict.model.projection import AnyDeclaration, Declaration, TableProjection, settings_text
+from verdict.model.projection import (
+    AnyDeclaration,
+    Declaration,
+    TableProjection,
+    settings_of,
+    settings_text,
+)
 from verdict.read_side.projections.builtin.aggregate_state import state_views
 from verdict.read_side.projections.builtin.event_archive import event_archive
 from verdict.read_side.projections.builtin.outcome import outcome
@@ -15,14 +23,27 @@ from verdict.read_side.projections.builtin.policy_rejection import policy_reject
 from verdict.read_side.projections.kind_tables import compile_projection
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.tables.identifiers import check_identifiers
+from verdict.settings.settings import Settings
 
 FIRST = 1
+LIVE_SETTINGS = """\
+SELECT settings FROM projection_version JOIN projection_live USING (projection, version)
+WHERE projection = ?"""
 
 AtVersion = Callable[[int], Projection]
 
 
+class UnknownProjectionError(VerdictError):
+    """There is no projection of that name."""
+
+    exit_code = 2
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        super().__init__(f"there is no projection {name!r}: there are {', '.join(known)}")
+
+
 def of_every_application(application: Application) -> tuple[TableProjection, ...]:
-    """Return the read models that the engine brings along."""
+    """Return the projections of the engine."""
     return (
         TableProjection(
             name="event_archive",
@@ -39,11 +60,7 @@ def of_every_application(application: Application) -> tuple[TableProjection, ...
 
 
 def declared_projections(application: Application) -> Mapping[str, AnyDeclaration]:
-    """Return the read models by name, in the order in which a batch updates them.
-
-    Raises:
-        InvalidApplicationError: The application calls one of its own as the engine calls one.
-    """
+    """Return the declared projections by name, in the order in which a batch updates them."""
     own = {one.name: one for one in of_every_application(application)}
     states = state_views(application.aggregates)
     of_application = {one.name: one for one in application.projections}
@@ -58,7 +75,7 @@ def declared_projections(application: Application) -> Mapping[str, AnyDeclaratio
 def declared(
     application: Application, chosen: Mapping[str, object] | None = None
 ) -> Mapping[str, AtVersion]:
-    """Return the read models, as functions of their version."""
+    """Return the projections by name, as functions of their version."""
     return {
         name: at_version(one, chosen or {})
         for name, one in declared_projections(application).items()
@@ -70,22 +87,53 @@ def projections(
     chosen: Mapping[str, object] | None = None,
     live: Mapping[str, int] | None = None,
 ) -> list[Projection]:
-    """Return the read models at the versions that readers see."""
+    """Return the projections at the versions that readers see."""
     known = live or {}
     return [at(known.get(name, FIRST)) for name, at in declared(application, chosen).items()]
 
 
 @lru_cache(maxsize=16)
 def first_versions(application: Application) -> Sequence[Projection]:
-    """Return the read models for who asks what there is: topics, views and their columns.
-
-    Nothing is chosen, as that changes rows, and neither topics nor views.
-    """
+    """Return the projections to look up topics, views and columns, which no setting changes."""
     return tuple(projections(application))
 
 
+def projection_by_name(settings: Settings, name: str) -> AtVersion:
+    """Return one projection as a function of its version."""
+    known = declared(settings.application, settings.chosen)
+    if name not in known:
+        raise UnknownProjectionError(name, known)
+    return known[name]
+
+
+def row_per_aggregate(application: Application) -> Mapping[str, tuple[str, ...]]:
+    """Return by projection the aggregate types for which it keeps a row per aggregate."""
+    every = declared(application).items()
+    return {name: getattr(at(FIRST), "aggregate_types", ()) for name, at in every}
+
+
+def live_settings(settings: Settings, name: str) -> Settings:
+    """Return `settings`, but with those that the live version of a projection was built with.
+
+    Without a read side they stay as they are, as they do before the first start.
+    """
+    try:
+        with open_reader(settings) as reader:
+            built = [*reader.select(LIVE_SETTINGS, [name]).rows]
+    except UnreachableError:
+        return settings
+    return with_live_settings(settings, name, *built[0]) if built else settings
+
+
+def with_live_settings(settings: Settings, name: str, built: str) -> Settings:
+    """Return `settings`, but with the ones in the text that a version was built with."""
+    known = declared_projections(settings.application)
+    chosen = settings_of(built, known[name].settings) if name in known else {}
+    return settings.model_copy(update=dict(chosen)) if chosen else settings
+
+
 def at_version(read_model: AnyDeclaration, chosen: Mapping[str, object]) -> AtVersion:
-    """Return a read model as a function of its version."""
+    """Return a declared projection as a function of its version."""
     given = {name: chosen[name] for name in read_model.settings if name in chosen}
 
     def made(version: int) -> Projection:

@@ -11,7 +11,7 @@ from verdict.adapters.kafka.reader import KafkaLog
 from verdict.errors import UnreachableError, VerdictError
 from verdict.operations.status.read_side import read_side
 from verdict.reactions.policies.query import reactions_of, reactions_query
-from verdict.read_side.tables.version_state import VersionState
+from verdict.read_side.tables.states import VersionState
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.query import decider_query
 from verdict.streaming.exactly_once.read_progress import read_progress

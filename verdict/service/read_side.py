@@ -6,6 +6,7 @@ from functools import partial
 from sqlalchemy import Engine
 
 from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.reader import Options
 from verdict.read_side.catalog import projections
 from verdict.read_side.live.running import LiveProjections, OpenedProjection
 from verdict.read_side.live.source import KafkaBatches
@@ -13,15 +14,19 @@ from verdict.read_side.projections.projection import Projection
 from verdict.read_side.schema.database import (
     check_built,
     create_read_side,
+    failing_in_words,
     live_versions,
     open_database,
 )
+from verdict.read_side.tables import quarantined, skips
 from verdict.read_side.tables.same_log import bind_to_log
-from verdict.read_side.tables.skip_sync import sync_skips
 from verdict.settings.discovery import database_url
 from verdict.settings.settings import Settings
+from verdict.streaming.event_log.skip_log import read_skips
 from verdict.streaming.exactly_once.read_progress import bounds_of
 from verdict.streaming.queries.source import StreamContext
+from verdict.wire.skip_record import SkippedRanges
+from verdict.wire.topics import Topics
 
 
 def check_tables(kafka: KafkaConfig, settings: Settings) -> None:
@@ -79,3 +84,16 @@ def live_projections(
 
     bounds = partial(bounds_of, ground.kafka)
     return LiveProjections(ground, opened, bounds, settings.topics, settings.projection_trigger_ms)
+
+
+def sync_skips(options: Options, topics: Topics, database: Engine) -> SkippedRanges:
+    """Copy the recorded decisions of operators into the read side; return all skips it has then.
+
+    Raises:
+        UnreachableError: Kafka or the database does not answer.
+    """
+    decisions = read_skips(options, topics)
+    with failing_in_words(database), database.begin() as connection:
+        skips.copy(connection, decisions)
+        quarantined.copy(connection, decisions)
+        return skips.passed_over(connection)

@@ -19,8 +19,8 @@ from verdict.read_side.apply.missing_events import missing_events
 from verdict.read_side.live.decoding import RecordDecoder
 from verdict.read_side.projections.projection import Applied, Projection
 from verdict.read_side.schema.database import create_read_side, open_database
-from verdict.read_side.tables import followed_by
-from verdict.read_side.tables.processor_tables import readable
+from verdict.read_side.schema.system_views import readable
+from verdict.read_side.tables import source_topics
 from verdict.settings.database_address import url_of
 from verdict.testing.log import MemoryLog
 from verdict.testing.outcome import difference, lines_of
@@ -57,7 +57,7 @@ class ReadSide:
         ]
         with self.database.begin() as connection:
             followed = {one.projection.name: one.topics for one in self.appliers}
-            followed_by.note_topics(connection, followed)
+            source_topics.note_followed(connection, followed)
         self._decoding = RecordDecoder(topics)
         self._followed = sorted({name for applier in self.appliers for name in applier.topics})
         self._taken = MemoryLog(topics).ends(self._followed)

@@ -13,7 +13,7 @@ from verdict.model.aggregate import Aggregate
 from verdict.model.application import Application, UnknownAggregateError
 from verdict.model.message import Event, Message
 from verdict.read_side.catalog import projections
-from verdict.read_side.tables.processor_tables import views_of
+from verdict.read_side.schema.system_views import views_of
 
 VALUES: tuple[object, ...] = ("text", 1, True, [], None)
 OF_SQL = {*RESERVED_WORDS, *SQLiteIdentifierPreparer.reserved_words}

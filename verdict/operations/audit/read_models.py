@@ -18,17 +18,15 @@ from verdict.operations.audit.views import altered
 from verdict.read_side.apply.applier import database_failed
 from verdict.read_side.apply.batch import Delivery, StateChange
 from verdict.read_side.as_of.filling import AsOfRecords, fold
-from verdict.read_side.catalog import FIRST, declared
+from verdict.read_side.catalog import FIRST, declared, projection_by_name, with_live_settings
 from verdict.read_side.projections.builtin.answered import OutcomeRow
 from verdict.read_side.projections.builtin.rejected_command import RejectedCommand
 from verdict.read_side.projections.described import View
 from verdict.read_side.projections.projection import Projection
-from verdict.read_side.query.as_built import with_live_settings
-from verdict.read_side.query.by_name import projection_by_name
 from verdict.read_side.rebuild.comparison import content, row_of, shown
 from verdict.read_side.schema.database import opened, snapshot
-from verdict.read_side.schema.system_views import OWN_VIEWS
-from verdict.read_side.tables import position, processor_tables, versions
+from verdict.read_side.schema.system_views import SYSTEM_VIEWS
+from verdict.read_side.tables import position, versions
 from verdict.read_side.tables.versions import SettingsChangedError
 from verdict.settings.database_address import one_line_error, url_of
 from verdict.settings.settings import Settings
@@ -83,7 +81,7 @@ class ProjectionAudit:
                     yield from self._of_live(connection, name, projection)
         self.looked.not_checked += NO_FUNCTION_OF_THE_LOG
         with snapshot(self.engine) as connection:
-            yield from self._views(connection, {**OWN_VIEWS, **processor_tables.VIEWS})
+            yield from self._views(connection, SYSTEM_VIEWS)
 
     def _of_live(
         self, connection: Connection, name: str, projection: Projection

@@ -30,7 +30,7 @@ from verdict.operations.repair.operator_identity import OperatorIdentity
 from verdict.operations.repair.waiting_events import parts_of
 from verdict.read_side.apply.batch import Delivery, UnreadableRecord
 from verdict.read_side.apply.missing_events import events_of
-from verdict.read_side.apply.retry import take_charge, try_again
+from verdict.read_side.apply.overrides import take_charge, try_again
 from verdict.read_side.catalog import FIRST, AtVersion
 from verdict.read_side.projections.projection import CannotApplyError, Projection
 from verdict.read_side.rebuild.errors import DifferentSettingsError

@@ -13,8 +13,8 @@ from verdict.reactions.dead_letters import parked
 from verdict.reactions.dead_letters.headers import as_json
 from verdict.reactions.dead_letters.parked import StoredLetter
 from verdict.read_side.schema.database import snapshot
-from verdict.read_side.tables.dead_letter_status import WAITING
 from verdict.read_side.tables.dead_letters import intervention
+from verdict.read_side.tables.states import WAITING
 from verdict.wire.catalog import catalog_of
 from verdict.wire.codec import DecodeError
 from verdict.wire.json import readable_command

@@ -30,9 +30,8 @@ from verdict.model.source import Source
 from verdict.operations.repair.read_positions import ReadPositions, read_positions
 from verdict.operations.repair.restored_progress import Restorations, correct_progress, unchanged
 from verdict.read_side.schema.database import failing_in_words, snapshot
-from verdict.read_side.tables import archived_places, position
-from verdict.read_side.tables.archived_places import ArchivedBytes
-from verdict.read_side.tables.lost_events import compared
+from verdict.read_side.tables import lost_events, position
+from verdict.read_side.tables.lost_events import ArchivedBytes, find_lost
 from verdict.read_side.tables.same_log import check_same_topics, database_if_any, has_archive
 from verdict.service.known_progress import require_same_log
 from verdict.settings.database_address import masked_url, parse
@@ -117,19 +116,19 @@ class _Restoring:
         self._report_lost_beyond_archive()
         appender = Appender(self._kafka, self._decider.transactional_id)
         appender.use_up(self._unread())
-        found = compared(self._engine, self._kafka, self._topics)
+        found = find_lost(self._engine, self._kafka, self._topics)
         _check_conflicts(found)
         # one offset between, so that no position is both before and after the restoration
         appender.use_up({place: 1 for place, one in found.items() if one.missing})
         appended = appender.append(self._records(found))
         self._record(found, wish)
-        found = compared(self._engine, self._kafka, self._topics)
+        found = find_lost(self._engine, self._kafka, self._topics)
         for query, _ in self._positions.progress_records:
             if query.name != DECIDER:
                 correct_progress(self._settings, self._kafka, query, found)
         with self._engine.begin() as connection:
             for place, one in found.items():
-                archived_places.move(connection, place, one.moved)
+                lost_events.move(connection, place, one.moved)
                 position.move(connection, place, one.position)
         return Restored({place: len(one.archived) for place, one in found.items()}, appended)
 
@@ -159,7 +158,7 @@ class _Restoring:
         with snapshot(self._engine) as connection:
             for place, one in found.items():
                 missing = {event.offset for event in one.missing}
-                for event in archived_places.stored_from(connection, place, one.archived[0].offset):
+                for event in lost_events.stored_from(connection, place, one.archived[0].offset):
                     if event.offset in missing:
                         yield _record(self._catalog, place, event)
 

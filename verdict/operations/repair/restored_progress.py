@@ -9,7 +9,7 @@ from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.offsets import AnyOffsets, Offsets
 from verdict.adapters.local.lock import DataDirectoryLock
 from verdict.reactions.lake.table import LakeFolder, LakeSpan, position
-from verdict.read_side.tables.restoration import Restoration
+from verdict.read_side.tables.lost_events import Restoration
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.failpoints import ignore_step
 from verdict.streaming.exactly_once.fencing import claim

@@ -14,7 +14,7 @@ from verdict.read_side.apply.batch import UnreadableRecord
 from verdict.read_side.apply.missing_events import ARCHIVE, archived_record
 from verdict.read_side.tables import blocked, interventions, versions
 from verdict.read_side.tables.interventions import Intervention
-from verdict.read_side.tables.version_state import VersionState
+from verdict.read_side.tables.states import VersionState
 from verdict.wire.json import payload_json
 
 

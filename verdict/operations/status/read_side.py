@@ -26,8 +26,7 @@ from verdict.operations.status.status import (
     VerificationStatus,
     total,
 )
-from verdict.read_side.tables.dead_letter_status import FOLLOWER, PARKED, WAITING
-from verdict.read_side.tables.version_state import VersionState
+from verdict.read_side.tables.states import FOLLOWER, PARKED, WAITING, VersionState
 from verdict.settings.settings import Settings
 from verdict.wire.partitions import TopicPartition
 

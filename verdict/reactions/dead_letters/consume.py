@@ -21,8 +21,8 @@ from verdict.reactions.dead_letters.destinations import Destinations
 from verdict.reactions.dead_letters.row import RetryRules, row_of
 from verdict.read_side.schema.database import require_same_database
 from verdict.read_side.tables import position
-from verdict.read_side.tables.dead_letter_status import FOLLOWER
 from verdict.read_side.tables.dead_letters import table
+from verdict.read_side.tables.states import FOLLOWER
 from verdict.wire.dead_letter_record import DeadLetterRecord
 from verdict.wire.partitions import TopicPartition
 

@@ -13,8 +13,8 @@ from verdict.adapters.sql.time_text import wall_clock
 from verdict.errors import VerdictError
 from verdict.model.message import iso_time
 from verdict.reactions.dead_letters.headers import from_json
-from verdict.read_side.tables.dead_letter_status import PARKED, WAITING
 from verdict.read_side.tables.dead_letters import intervention, table
+from verdict.read_side.tables.states import PARKED, WAITING
 from verdict.wire.dead_letter_record import Pairs
 
 

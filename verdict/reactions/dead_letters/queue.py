@@ -8,8 +8,8 @@ from sqlalchemy import Connection, delete, func, select, update
 from verdict.adapters.sql.statements import is_any_of
 from verdict.model.nul import spell_out
 from verdict.reactions.dead_letters.headers import from_json
-from verdict.read_side.tables.dead_letter_status import PARKED, WAITING
 from verdict.read_side.tables.dead_letters import table
+from verdict.read_side.tables.states import PARKED, WAITING
 from verdict.wire.dead_letter_record import (
     RETRY_ATTEMPT,
     RETRY_ATTEMPTS,

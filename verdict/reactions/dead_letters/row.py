@@ -11,7 +11,7 @@ from typing import Any
 from verdict.model.message import END_OF_TIME
 from verdict.model.nul import spell_out
 from verdict.reactions.dead_letters.headers import as_json
-from verdict.read_side.tables.dead_letter_status import PARKED, WAITING
+from verdict.read_side.tables.states import PARKED, WAITING
 from verdict.wire.backoff import Declared, InvalidBackoffError, back_off, wait_ms
 from verdict.wire.cloud_events import DEAD_LETTER
 from verdict.wire.codec import DecodeError

@@ -1,4 +1,4 @@
-"""What the engine is given: decoded records with their places, and how far the batch goes."""
+"""What a projection gets: decoded records with their positions, and the offsets of a batch."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -7,6 +7,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from verdict.model.exchange import StateRecord
+from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent
 from verdict.read_side.projections.builtin.answered import OutcomeRow
 from verdict.read_side.projections.builtin.rejected_command import RejectedCommand
@@ -15,10 +16,9 @@ from verdict.wire.partitions import OffsetRange, TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class UnreadableRecord:
-    """Stands for a record that could not be decoded, and says why.
+    """A record that could not be decoded, and why.
 
-    `event` says whose event lies there, (aggregate type, id, version), where it is known, as it is
-    of archived ones.
+    `event` is (aggregate type, id, version) where that is known: it is for archived events.
     """
 
     error: str
@@ -27,24 +27,25 @@ class UnreadableRecord:
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """The whole state of a key as it is from now on; None when there is none any more.
-
-    What cannot be decoded is a state of its key, too, which nobody knows.
-    """
+    """The new state of a key, None if it was removed; it may be unreadable."""
 
     key: str
     value: StateRecord | UnreadableRecord | None
+
+
+class SkippedEvent(Event):
+    """The payload of an event that a projection skips; only the aggregate's version advances."""
 
 
 Record = RecordedEvent | OutcomeRow | RejectedCommand | StateChange
 
 
 class Delivery(NamedTuple):
-    """A decoded record and its place.
+    """A decoded record and its position.
 
-    Of an event there are the bytes of its value, too; or its row in the archive, `row`, which has
-    them. Of a response there is what `outcome` keeps: as the record, or from a worker as `row`. So
-    it is with a rejection and `policy_rejection`; one that this does not keep has neither.
+    An event also has the bytes of its value, or its archive row `row` with them. A response or
+    rejection comes as the record, or as the `row` that a worker made of it for the view; a
+    rejection that `policy_rejection` does not keep has neither.
     """
 
     topic: str
@@ -59,8 +60,8 @@ class ProjectionBatch:
     """Records of any number of topics, each partition's in the order of its offsets.
 
     Args:
-        deliveries: In any order; all that lie within `spans`.
-        spans: What the batch covers, empty stretches too.
+        deliveries: All records within `spans`, in any order.
+        spans: The offsets that the batch covers, gaps included.
     """
 
     def __init__(
@@ -84,15 +85,15 @@ class ProjectionBatch:
             yield from self._of_topic.get(topic, ())
 
 
-NOTHING = ProjectionBatch([], {})  # brings along what waits, and nothing new
-ROWS = 5_000  # applied in one transaction, or less when they are large
+NOTHING = ProjectionBatch([], {})  # applies missing events that have come, and nothing new
+ROWS = 5_000  # in one transaction, fewer if they are large
 BYTES = 16 * 2**20
 
 
 def batches(
     deliveries: Iterable[Delivery], spans: Mapping[TopicPartition, OffsetRange]
 ) -> Iterator[ProjectionBatch]:
-    """Yield batches of a transaction each, whose spans make up `spans`, one behind the other."""
+    """Yield batches of one transaction each, whose spans make up `spans`."""
     reached, some, size = {place: span.start for place, span in spans.items()}, list[Delivery](), 0
     for delivery in deliveries:
         some.append(delivery)

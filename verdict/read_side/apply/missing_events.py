@@ -1,24 +1,14 @@
-"""The events that held aggregates wait for, from the archive, which never holds anything back.
+"""Events that blocked aggregates wait for, from the archive, which never blocks an aggregate.
 
-Only what lies before a projection's position is given to it: it has passed that over. So its rows
-are those of the events before its position, in whatever order these lie on their topics.
+A projection gets only events before its position. So its rows are those of the events before its
+position, in whatever order these are on their topics.
 """
 
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    FromClause,
-    MetaData,
-    Row,
-    Select,
-    Table,
-    and_,
-    select,
-)
+from sqlalchemy import ColumnElement, Connection, FromClause, MetaData, Row, Select, and_, select
 
 from verdict.model.application import Application
 from verdict.read_side.apply.batch import Delivery, Record, UnreadableRecord
@@ -29,16 +19,16 @@ from verdict.read_side.tables import blocked, position
 from verdict.wire.catalog import catalog_of
 from verdict.wire.error_text import kind_and_text
 
-MOST = 1_000  # in one batch; what is left comes with the next one
+MOST = 1_000  # in one batch; the others come with the next one
 
-ARCHIVE = archive_table(MetaData())  # it has no other version, as it cannot be built again
+ARCHIVE = archive_table(MetaData())  # it has one version, as it cannot be rebuilt
 ARCHIVED = ARCHIVE.alias("archived")
 
 
 def missing_events(
     application: Application, connection: Connection, projection: Projection
 ) -> Sequence[Delivery]:
-    """Return archived events that the projection's held aggregates need."""
+    """Return archived events that the projection's blocked aggregates wait for."""
     return _fetched(application, connection, _released(projection))
 
 
@@ -48,7 +38,7 @@ def events_of(
     projection: Projection,
     key: blocked.AggregateKey,
 ) -> Sequence[Delivery]:
-    """Return archived events of one held aggregate, from what it needs on, `MOST` at most."""
+    """Return archived events of one blocked aggregate, from the needed one on, at most `MOST`."""
     columns = blocked.table.c
     this_one = and_(columns.aggregate_type == key[0], columns.aggregate_id == key[1])
     return _fetched(application, connection, _asked(projection, this_one))
@@ -64,7 +54,6 @@ def _fetched(
 
 
 def _asked(projection: Projection, whose: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
-    """Return one statement for the aggregates `whose` is true of."""
     held, archived = blocked.table, ARCHIVED
     return (
         select(
@@ -77,11 +66,8 @@ def _asked(projection: Projection, whose: ColumnElement[bool]) -> Select[*tuple[
             archived.c.value,
             archived.c.hash,
         )
-        .join(
-            archived,
-            _of(held, archived) & (archived.c.version >= held.c.version_needed),
-        )
-        .join(at := position.table.alias("archived_at"), _passed(held, archived, at))
+        .join(archived, _of(archived) & (archived.c.version >= held.c.version_needed))
+        .join(at := position.table.alias("archived_at"), _passed(archived, at))
         .where(
             held.c.projection == projection.name,
             held.c.projection_version == projection.version,
@@ -95,28 +81,27 @@ def _asked(projection: Projection, whose: ColumnElement[bool]) -> Select[*tuple[
 def _released(projection: Projection) -> Select[*tuple[Any, ...]]:
     """Return the statement for the aggregates whose missing event has come.
 
-    Those whose needed event is not there are out: else the events behind gaps that are never
-    filled would take all the room.
+    The others are left out: events after gaps that are never filled would take all the room.
     """
     held, needed = blocked.table, ARCHIVE.alias("needed")
     at = position.table.alias("needed_at")
-    waits = held.c.error.is_(None)  # else the event is there, and at fault
+    waits = held.c.error.is_(None)  # else the event is there and cannot be applied
     near = ARCHIVED.c.version < held.c.version_needed + MOST
-    of_needed = _of(held, needed) & (needed.c.version == held.c.version_needed)
-    return (
-        _asked(projection, waits & near).join(needed, of_needed).join(at, _passed(held, needed, at))
+    of_needed = _of(needed) & (needed.c.version == held.c.version_needed)
+    return _asked(projection, waits & near).join(needed, of_needed).join(at, _passed(needed, at))
+
+
+def _of(event: FromClause) -> ColumnElement[bool]:
+    """Return whether an event is one of the blocked aggregate."""
+    held = blocked.table.c
+    return (event.c.aggregate_type == held.aggregate_type) & (
+        event.c.aggregate_id == held.aggregate_id
     )
 
 
-def _of(held: Table, event: FromClause) -> ColumnElement[bool]:
-    """Return whether the event is one of the held aggregate."""
-    return (event.c.aggregate_type == held.c.aggregate_type) & (
-        event.c.aggregate_id == held.c.aggregate_id
-    )
-
-
-def _passed(held: Table, event: FromClause, at: FromClause) -> ColumnElement[bool]:
-    """Return whether the projection has come past the event; `at` is its position there."""
+def _passed(event: FromClause, at: FromClause) -> ColumnElement[bool]:
+    """Return whether an event is before the projection's position `at`."""
+    held = blocked.table
     return and_(
         at.c.projection == held.c.projection,
         at.c.version == held.c.projection_version,
@@ -127,12 +112,12 @@ def _passed(held: Table, event: FromClause, at: FromClause) -> ColumnElement[boo
 
 
 def archived_record(application: Application, row: Row[Any]) -> Record | UnreadableRecord:
-    """Return what a row of the archive holds, if its hash is that of its value."""
+    """Return the event in a row of the archive, if its hash is that of its value."""
     event = row.aggregate_type, row.aggregate_id, row.version
     if sha256(row.value).hexdigest() != row.hash:
         altered = "its row in event_archive was altered: the hash is not that of the value"
         return UnreadableRecord(altered, event)
     try:
         return storable_event(catalog_of(application)[row.aggregate_type], row.value)
-    except Exception as error:  # a bug or tampering, for the engine to report with the place
+    except Exception as error:  # a bug or tampering: reported with its position
         return UnreadableRecord(kind_and_text(error), event)

@@ -21,10 +21,8 @@ from verdict.read_side.as_of.moment import AsOf, ResolvedPosition
 from verdict.read_side.as_of.resolving import PositionResolver
 from verdict.read_side.as_of.scratch import scratch_database
 from verdict.read_side.as_of.to_topic import KafkaTopic
-from verdict.read_side.catalog import FIRST, declared_projections
+from verdict.read_side.catalog import FIRST, declared_projections, live_settings, projection_by_name
 from verdict.read_side.projections.projection import Projection
-from verdict.read_side.query.as_built import live_settings
-from verdict.read_side.query.by_name import projection_by_name
 from verdict.read_side.schema.database import opened
 from verdict.read_side.tables.same_topics import require_same_read_side
 from verdict.settings.database_address import one_line_error, url_of

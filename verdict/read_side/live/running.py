@@ -27,7 +27,7 @@ from verdict.read_side.live.live_set import LiveSet
 from verdict.read_side.live.source import KafkaBatches
 from verdict.read_side.projections.projection import Projection, ProjectionStoppedError
 from verdict.read_side.schema.database import require_same_database, snapshot
-from verdict.read_side.tables import followed_by, skips, versions
+from verdict.read_side.tables import skips, source_topics, versions
 from verdict.settings.database_address import one_line_error
 from verdict.streaming.exactly_once.batch import SourceBatch
 from verdict.streaming.queries.query import SparkQuery
@@ -178,7 +178,7 @@ class LiveProjections:
             for projection in opened.projections
         ]
         with opened.database.begin() as connection:
-            followed_by.note_topics(
+            source_topics.note_followed(
                 connection, {one.projection.name: one.topics for one in appliers}
             )
         log = self._log_bounds(sorted({name for one in appliers for name in one.topics}))

@@ -1,10 +1,10 @@
 """Views that say what they show: what PostgreSQL keeps as comments, and `verdict sql` lists."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import Boolean, CompoundSelect, Integer, LargeBinary, Select, Text
+from sqlalchemy import Boolean, Column, CompoundSelect, Integer, LargeBinary, Select, Text
 from sqlalchemy.types import TypeEngine
 
 from verdict.adapters.sql.instant import InstantType
@@ -47,6 +47,11 @@ def described(selected: Query, about: str, /, **columns: str) -> DocumentedView:
     if wrong := {*columns} ^ {*selected.selected_columns.keys()}:
         raise ValueError(f"{', '.join(sorted(wrong))}: selected or described, but not both")
     return DocumentedView(selected, about, columns)
+
+
+def comments_of(columns: Iterable[Column[Any]]) -> dict[str, str]:
+    """Return what columns of tables say of themselves, by their names."""
+    return {one.name: one.comment or "" for one in columns}
 
 
 def query_of(view: View) -> Query:

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from verdict.model.recorded_event import RecordedEvent
-from verdict.read_side.apply.batch import Delivery
-from verdict.read_side.apply.placeholder import SkippedEvent
+from verdict.read_side.apply.batch import Delivery, SkippedEvent
 from verdict.read_side.projections.projection import Applied, CannotApplyError, Gap
 from verdict.wire.error_text import error_text
 

@@ -25,7 +25,7 @@ from verdict.read_side.rebuild.version_pair import VersionPair
 from verdict.read_side.schema.database import snapshot
 from verdict.read_side.tables import position, versions
 from verdict.read_side.tables.position import Positions
-from verdict.read_side.tables.version_state import VersionState
+from verdict.read_side.tables.states import VersionState
 from verdict.read_side.tables.versions import SettingsChangedError
 from verdict.streaming.event_log.event_log import EventLog
 from verdict.wire.partitions import OffsetRange, TopicPartition

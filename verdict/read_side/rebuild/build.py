@@ -8,7 +8,7 @@ import pyarrow as pa
 from sqlalchemy import Connection, Engine
 
 from verdict.adapters.sql.time_text import wall_clock
-from verdict.read_side.apply.bisect import refuses_values
+from verdict.read_side.apply.one_by_one import refuses_values
 from verdict.read_side.live.final_rows import ERROR, GAP, gap_of
 from verdict.read_side.projections.builder import Rebuildable
 from verdict.read_side.projections.projection import Applied, Projection

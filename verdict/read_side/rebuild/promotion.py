@@ -19,7 +19,7 @@ from verdict.read_side.rebuild.steps import BuildStep, OnStep
 from verdict.read_side.schema import creation
 from verdict.read_side.tables import position, versions
 from verdict.read_side.tables.position import ConcurrentProjectionError
-from verdict.read_side.tables.version_state import VersionState
+from verdict.read_side.tables.states import VersionState
 from verdict.read_side.tables.versions import SupersededError
 from verdict.settings.database_address import one_line_error
 from verdict.settings.database_roles import Roles

@@ -13,9 +13,8 @@ from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.local.lock import DataDirectoryLock
 from verdict.adapters.spark.session import spark_session
 from verdict.errors import VerdictError
-from verdict.read_side.catalog import FIRST, AtVersion
+from verdict.read_side.catalog import FIRST, AtVersion, projection_by_name
 from verdict.read_side.live.source import KafkaBatches
-from verdict.read_side.query.by_name import projection_by_name
 from verdict.read_side.rebuild import promotion, version_pair
 from verdict.read_side.rebuild.alignment import AlignedVersions
 from verdict.read_side.rebuild.build import ProjectionBuild

@@ -1,11 +1,9 @@
-"""The read side's database: SQLite beside the data, or PostgreSQL by URL.
+"""The read side's database: SQLite in the data directory, or PostgreSQL by URL.
 
-On SQLite one process writes, in transactions that take the write lock at once: one that began as
-a reader would fail, without waiting, as soon as another writes. WAL lets readers see the last
-commit meanwhile. `synchronous=FULL` syncs each commit to disk, so neither kill -9 nor a power
-loss takes back what a reader has seen. NORMAL would never tear a transaction either, and rows and
-position would fall back together; but after a power loss a change feed could give numbers again,
-to other changes than the ones that its followers saw. It is one sync per projection and batch.
+On SQLite one process writes, in transactions that take the write lock at once: one that began by
+reading would fail, without waiting, when another writes. WAL lets readers see the last commit
+meanwhile. `synchronous=FULL` syncs each commit, one per projection and batch, so that no power loss
+takes back what a reader has seen: after it a change feed could give its numbers to other changes.
 """
 
 import logging
@@ -19,15 +17,16 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DatabaseError, DBAPIError, ProgrammingError
 
 from verdict.adapters.sql import session, sqlite_file
-from verdict.adapters.sql.ownership import ForeignTableError
 from verdict.adapters.sql.schema_names import TABLES, VIEWS
 from verdict.adapters.sql.statements import exclude_others
 from verdict.errors import UnreachableError, VerdictError
 from verdict.read_side.apply.applier import database_failed
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.schema import creation, migrations, reader_role
+from verdict.read_side.schema.layout import ForeignTableError
 from verdict.read_side.schema.migrations import NewerDatabaseError
-from verdict.read_side.tables import processor_tables, versions
+from verdict.read_side.schema.system_views import readable
+from verdict.read_side.tables import versions
 from verdict.settings.database_address import (
     driver_missing,
     file_of,
@@ -39,7 +38,7 @@ from verdict.settings.database_address import (
 from verdict.settings.database_roles import ROLES, Roles
 
 LOG = logging.getLogger("verdict.adapters.sql")
-WAIT_FOR_LOCK_S = 30  # of somebody else's; then it is said, and tried again
+WAIT_FOR_LOCK_S = 30  # then it is reported, and tried again
 READING = "verdict_reading"  # an option of our connections
 OPENED = "verdict_opened"  # an option of our engines
 INSUFFICIENT_PRIVILEGE = "42501"
@@ -78,7 +77,6 @@ def open_database(url: str) -> Engine:
 
 
 def _bring_forward(engine: Engine) -> None:
-    """Bring the tables that are there to today's form, whoever comes first with this version."""
     with failing_in_words(engine):
         with snapshot(engine) as connection:
             if not migrations.is_behind(connection):
@@ -89,11 +87,7 @@ def _bring_forward(engine: Engine) -> None:
 
 
 def check_server(url: str) -> None:
-    """Return when the database lets us in, or is a sound file: before anything is started.
-
-    Raises:
-        VerdictError, EnvironmentIncompleteError, UnreachableError: As for `open_database`.
-    """
+    """Return if the database accepts connections, or is a sound file."""
     if (file := file_of(url)) is not None:
         sqlite_file.check_wal_belongs(file)
     else:
@@ -102,7 +96,7 @@ def check_server(url: str) -> None:
 
 @contextmanager
 def opened(url: str) -> Iterator[Engine]:
-    """Connect as `open_database` does, and disconnect behind the block."""
+    """Connect as `open_database` does, and disconnect after the block."""
     engine = open_database(url)
     try:
         yield engine
@@ -113,64 +107,14 @@ def opened(url: str) -> Iterator[Engine]:
 def create_read_side(
     engine: Engine, projections: Sequence[Projection], roles: Roles = ROLES
 ) -> None:
-    """Create the tables and views that are missing, all of them or none.
+    """Create the tables and views that are missing, all or none, and the roles of readers.
 
-    On PostgreSQL then let readers in; where that takes an administrator, warn of it and go on.
-
-    Raises:
-        VerdictError: The user may not create any.
-        UnreachableError: The database went away.
+    If the roles need an administrator, this logs a warning and continues.
     """
-    with _creation(engine) as connection:
-        creation.create(connection, projections)
-        processor_tables.create(connection)
-        _let_in(connection, roles, processor_tables.readable(projections))
-
-
-def check_built(engine: Engine, projections: Sequence[Projection]) -> None:
-    """Return when no setting is one that no table was filled under.
-
-    Where some tables fit and others do not, somebody is about to swap them one after the other,
-    and has to be let in with either setting: the engine stops those that do not fit. It stops
-    those, too, whose columns are others in this code than they were.
-
-    Raises:
-        VerdictError: Of all that depend on a setting, the tables were filled under another one.
-        UnreachableError: The database went away.
-    """
-    with failing_in_words(engine), engine.connect() as connection:
-        found = {one.name: versions.of(connection, one).settings for one in projections}
-    known = {one.settings for one in projections if found[one.name] == one.settings}
-    chosen = [one for one in projections if not one.settings.startswith(versions.COLUMNS)]
-    if foreign := [one for one in chosen if one.settings not in known]:
-        raise _built_otherwise(foreign, found)
-
-
-def _built_otherwise(projections: Sequence[Projection], found: Mapping[str, str]) -> VerdictError:
-    were = ", ".join(f"{one.name} v{one.version} with {found[one.name]!r}" for one in projections)
-    return VerdictError(
-        f"nothing was built with {projections[0].settings!r}, which is configured now: {were}; set "
-        "it back and start again; with that running, and the new one set where you type, "
-        "`verdict projection rebuild` and then `verdict projection promote --accept-differences` "
-        f"{', '.join(one.name for one in projections)}, and start again with the new one"
-    )
-
-
-def _let_in(connection: Connection, roles: Roles, views: Sequence[str]) -> None:
-    if missing := reader_role.grant_readers(connection, roles, views):
-        LOG.warning(
-            "nobody can read the views of %s yet, all else works: let an administrator "
-            "run `%s`, then start again",
-            masked_url(connection.engine.url), missing,
-        )  # fmt: skip
-
-
-@contextmanager
-def _creation(engine: Engine) -> Iterator[Connection]:
-    """Give a transaction, and say in words why it cannot create what it shall."""
     try:
         with failing_in_words(engine), engine.begin() as connection:
-            yield connection
+            creation.create(connection, projections)
+            missing = reader_role.grant_readers(connection, roles, readable(projections))
     except ProgrammingError as error:
         if getattr(error.orig, "sqlstate", None) != INSUFFICIENT_PRIVILEGE:
             raise
@@ -179,14 +123,42 @@ def _creation(engine: Engine) -> Iterator[Connection]:
             f"the database and on the schema {VIEWS}: let it own the database, or "
             f"GRANT CREATE ON DATABASE {engine.url.database} and GRANT CREATE ON SCHEMA {VIEWS}"
         ) from error
+    if missing:
+        LOG.warning(
+            "nobody can read the views of %s yet, all else works: let an administrator "
+            "run `%s`, then start again",
+            masked_url(engine.url), missing,
+        )  # fmt: skip
+
+
+def check_built(engine: Engine, projections: Sequence[Projection]) -> None:
+    """Return unless all projections with some settings were built with other ones.
+
+    If some fit, an operator is promoting them one after the other: the appliers stop those that do
+    not fit, and those whose columns the code has changed.
+    """
+    with failing_in_words(engine), engine.connect() as connection:
+        found = {one.name: versions.of(connection, one).settings for one in projections}
+    known = {one.settings for one in projections if found[one.name] == one.settings}
+    chosen = [one for one in projections if not one.settings.startswith(versions.COLUMNS)]
+    foreign = [one for one in chosen if one.settings not in known]
+    if not foreign:
+        return
+    were = ", ".join(f"{one.name} v{one.version} with {found[one.name]!r}" for one in foreign)
+    raise VerdictError(
+        f"nothing was built with {foreign[0].settings!r}, which is configured now: {were}; set it "
+        "back and start again; with that running, and the new one set where you type, `verdict "
+        "projection rebuild` and then `verdict projection promote --accept-differences` "
+        f"{', '.join(one.name for one in foreign)}, and start again with the new one"
+    )
 
 
 @contextmanager
 def failing_in_words(engine: Engine) -> Iterator[None]:
-    """Tell a database that fails from one that refuses what it is asked, which is a bug.
+    """Translate failures of the database; a refused statement, which is a bug, passes.
 
     Raises:
-        UnreachableError: It went away, has somebody else's lock, or is read-only after a failover.
+        UnreachableError: It went away, is locked by somebody else, or read-only after a failover.
         VerdictError: A newer version of verdict has changed it, or a name that we need is taken.
     """
     try:
@@ -200,17 +172,13 @@ def failing_in_words(engine: Engine) -> Iterator[None]:
 
 
 def live_versions(engine: Engine) -> Mapping[str, int]:
-    """Return the version that readers see, by projection; a new read side has none.
-
-    Raises:
-        UnreachableError: The database went away.
-    """
+    """Return the version that readers see, by projection; a new read side has none."""
     with failing_in_words(engine), engine.begin() as connection:
         return versions.all_live(connection)
 
 
 def require_same_database(engine: Engine) -> None:
-    """Return while the database is the one that was opened; every transaction begins with this.
+    """Return if the database is still the one that was opened; each transaction checks it.
 
     Raises:
         DatabaseFileChangedError: Its file was removed or replaced.
@@ -222,10 +190,7 @@ def require_same_database(engine: Engine) -> None:
 
 @contextmanager
 def snapshot(engine: Engine) -> Iterator[Connection]:
-    """Give a connection that sees one state of the database, that of its first read; only to read.
-
-    Whoever writes meanwhile is neither seen nor disturbed.
-    """
+    """Give a connection for reading that sees the state of its first read, and blocks no writer."""
     reading = {READING: True} if is_sqlite(engine.url) else {"isolation_level": "REPEATABLE READ"}
     with engine.connect().execution_options(**reading) as connection:
         yield connection
@@ -241,7 +206,7 @@ def _sqlite(url: URL) -> Engine:
         url,
         connect_args={"timeout": WAIT_FOR_LOCK_S},
         execution_options=options,
-        hide_parameters=True,  # what people may read of an error is no place for rows
+        hide_parameters=True,  # no rows in errors that people may read
     )
     # or a new connection would make an empty file
     event.listen(engine, "do_connect", lambda *_: require_same_database(engine))
@@ -251,7 +216,7 @@ def _sqlite(url: URL) -> Engine:
 
 
 def _postgresql(url: URL) -> Engine:
-    # a row that another transaction holds is waited for and seen as it is then, and is not an error
+    # a statement waits for a locked row, sees it as it is then, and does not fail
     engine = create_engine(
         url,
         isolation_level="READ COMMITTED",
@@ -263,12 +228,11 @@ def _postgresql(url: URL) -> Engine:
 
 
 def _pin(connection: Connection) -> None:
-    patience = f"SET LOCAL lock_timeout TO '{WAIT_FOR_LOCK_S}s'"  # else for ever, without a word
+    patience = f"SET LOCAL lock_timeout TO '{WAIT_FOR_LOCK_S}s'"  # else it waits without end
     connection.exec_driver_sql(f"{session.pinned(TABLES, VIEWS)}; {patience}")
 
 
 def _require_utf8(connection: Connection) -> None:
-    """Raise VerdictError where texts are kept in an encoding that lacks most of them."""
     if is_sqlite(connection.engine.url):
         return
     encoding = connection.exec_driver_sql("SHOW server_encoding").scalar()
@@ -284,10 +248,10 @@ def _require_utf8(connection: Connection) -> None:
 
 def _prepare(connection: sqlite3.Connection, record: Any) -> None:
     connection.isolation_level = None  # the driver begins no transaction by itself
-    connection.execute(sqlite_file.WAL)  # one that somebody else made may be of another mode
+    connection.execute(sqlite_file.WAL)  # a file that somebody else made may have another mode
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA cache_size=-131072")  # KiB; 2 MiB makes every index page a read
-    # pages, 64 MB; a page of an index that batch after batch changes is taken over once for many
+    # pages, 64 MB: a page that many batches change is copied once for all of them
     connection.execute("PRAGMA wal_autocheckpoint=16000")
 
 

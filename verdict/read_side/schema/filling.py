@@ -1,4 +1,4 @@
-"""Rows in bulk into a table that nobody reads yet: no row is looked for, no index kept up."""
+"""Rows in bulk into a table that nobody reads yet, without its indexes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ Columns = Mapping[str, list[Any]]
 
 
 def drop_indexes(connection: Connection, table: Table) -> None:
-    """Remove the indexes, as one that is made of all rows at the end costs less."""
+    """Remove the indexes: to create them at the end costs less."""
     for index in table.indexes:
         index.drop(connection, checkfirst=True)
 

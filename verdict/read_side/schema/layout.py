@@ -1,17 +1,38 @@
-"""Where tables and views lie: on PostgreSQL the tables in a schema of their own.
+"""Where tables and views are, and which are ours.
 
-Readers look into `public` and find the views there, and nothing that they cannot select from.
+The tables have a schema of their own on PostgreSQL, and a file of their own on SQLite. The views
+are in `public`, where others have views too: ours have `verdict:` in their comment, with a digest
+of what they were made from.
 """
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from hashlib import sha256
 
-from sqlalchemy import Connection, CreateView, MetaData, Table, inspect, text
+from sqlalchemy import TEXT, Connection, CreateView, MetaData, Table, Text, inspect, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateSchema, DropTable
 
-from verdict.adapters.sql import ownership
 from verdict.adapters.sql.schema_names import TABLES, VIEWS
 from verdict.read_side.projections.described import View, about_view, columns_of, query_of
+
+MARK = re.compile(r"verdict:([0-9a-f]{16})")
+ON_POSTGRESQL = """\
+SELECT relname, coalesce(obj_description(pg_class.oid, 'pg_class'), '') FROM pg_class
+JOIN pg_namespace ON pg_namespace.oid = relnamespace
+WHERE nspname = :schema AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S')"""
+ON_SQLITE = "SELECT lower(name), sql FROM sqlite_master WHERE type IN ('table', 'view')"
+
+
+class ForeignTableError(Exception):
+    """What we need is taken by tables or views that we did not make."""
+
+    def __init__(self, schema: str | None, names: Iterable[str], needed: str) -> None:
+        place = f"its schema {schema}" if schema else "this file"
+        super().__init__(
+            f"in {place} somebody else has made {', '.join(sorted(names))}, and verdict needs "
+            f"{needed}: nothing was changed; rename or move that, or give verdict another database"
+        )
 
 
 def create_schema(connection: Connection) -> None:
@@ -19,7 +40,22 @@ def create_schema(connection: Connection) -> None:
     schema = tables_schema(connection)
     if schema is not None and not inspect(connection).has_schema(schema):
         connection.execute(CreateSchema(schema))
-    ownership.begin_ownership(connection, schema)
+
+
+def table_names(connection: Connection) -> Collection[str]:
+    """Return the names of the tables that are there; all are ours."""
+    return inspect(connection).get_table_names(schema=tables_schema(connection))
+
+
+def has_table(connection: Connection, name: str) -> bool:
+    """Tell whether a table is there."""
+    return inspect(connection).has_table(name, schema=tables_schema(connection))
+
+
+def column_names(connection: Connection, name: str) -> Sequence[str]:
+    """Return the columns of a table that is there."""
+    place = quoted(connection, tables_schema(connection), name)
+    return [*connection.exec_driver_sql(f"SELECT * FROM {place} LIMIT 0").keys()]
 
 
 def create_tables(connection: Connection, metadata: MetaData) -> None:
@@ -27,74 +63,56 @@ def create_tables(connection: Connection, metadata: MetaData) -> None:
 
     Texts are ordered by their code points, as SQLite does it: order, minimum and maximum are the
     same on both databases and do not depend on the language of the server.
-
-    Raises:
-        ForeignTableError: A name is taken.
     """
-    schema = tables_schema(connection)
-    there = ownership.own_tables(connection, schema, [one.name for one in metadata.sorted_tables])
-    missing = [one for one in metadata.sorted_tables if one.name not in there]
-    if not missing:
-        return
-    made = MetaData()
-    for table in missing:
-        ownership.qualified(table, made, schema)
+    there, made = table_names(connection), MetaData()
+    for table in metadata.sorted_tables:
+        if table.name not in there:
+            qualified(connection, table, made)
     made.create_all(connection, checkfirst=False)
-    ownership.note_relation(connection, schema, {table.name: "" for table in missing})
 
 
 def drop_tables(connection: Connection, tables: Iterable[Table]) -> None:
-    """Remove those that are there and ours."""
-    schema = tables_schema(connection)
+    """Remove those tables that are there."""
     for table in tables:
-        if ownership.own_tables(connection, schema, [table.name]):
-            connection.execute(DropTable(ownership.qualified(table, MetaData(), schema)))
-            ownership.forget_relation(connection, [table.name])
+        copy = qualified(connection, table, MetaData())
+        connection.execute(DropTable(copy, if_exists=True))
 
 
-def create_views(connection: Connection, views: Mapping[str, View]) -> None:
-    """Create those views that are missing; those that are there show what they show.
+def qualified(connection: Connection, table: Table, among: MetaData) -> Table:
+    """Return a copy of a table as this database has it: in its schema, texts by code points."""
+    schema = tables_schema(connection)
+    if schema is None:
+        return table.to_metadata(among)
+    copy = table.to_metadata(among, schema=schema)
+    for column in copy.columns:
+        if type(column.type) is Text:
+            column.type = TEXT(collation="C")
+    return copy
 
-    Raises:
-        ForeignTableError: A name is taken.
-    """
-    there = ownership.own_tables(connection, views_schema(connection), [*views])
+
+def put_views(connection: Connection, views: Mapping[str, View], renew: bool = True) -> None:
+    """Create those views that are missing, and renew those that were made from something else."""
+    there = _own_views(connection, [*views])
     for name, selected in views.items():
         if name not in there:
             _create(connection, name, selected)
-
-
-def put_views(connection: Connection, views: Mapping[str, View]) -> None:
-    """Create those views that are missing, and renew those that were made to show something else.
-
-    Raises:
-        ForeignTableError: A name is taken.
-    """
-    there = ownership.own_tables(connection, views_schema(connection), [*views])
-    for name, selected in views.items():
-        if name not in there:
-            _create(connection, name, selected)
-        elif there[name] != _definition(connection, name, selected):
+        elif renew and there[name] != _mark(connection, name, selected):
             _renew(connection, name, selected)
 
 
 def replace_view(connection: Connection, name: str, selected: View) -> None:
     """Let the view `name` show something else, from the commit on.
 
-    On PostgreSQL it is dropped and created, as the columns may be others, which waits for those who
-    read it just then. Who may select from it has to be said again: `reader_role.let_in`.
-
-    Raises:
-        ForeignTableError: It is not ours.
+    It is dropped and created, as its columns may differ; on PostgreSQL that waits for its readers.
+    Grants are lost: see `reader_role.grant_readers`.
     """
-    schema = views_schema(connection)
-    ownership.own_tables(connection, schema, [name])
-    connection.exec_driver_sql(f"DROP VIEW {quoted(connection, schema, name)}")
+    _own_views(connection, [name])
+    connection.exec_driver_sql(f"DROP VIEW {quoted(connection, views_schema(connection), name)}")
     _create(connection, name, selected)
 
 
 def shown_by(connection: Connection, name: str) -> str | None:
-    """Return the SQL of a view as the database keeps it; None where there is no such view."""
+    """Return the SQL of a view as the database keeps it; None if there is no such view."""
     if not _has_schemas(connection):
         found = text("SELECT sql FROM sqlite_master WHERE type = 'view' AND name = :name")
         kept: str | None = connection.scalar(found, {"name": name})
@@ -103,10 +121,10 @@ def shown_by(connection: Connection, name: str) -> str | None:
 
 
 def would_show(connection: Connection, name: str, selected: View) -> str | None:
-    """Return the SQL that the database would keep of a view, were it made now; none is."""
-    made = CreateView(query_of(selected), name, temporary=_has_schemas(connection))
+    """Return the SQL that the database would keep of a view if it were made now."""
     if not _has_schemas(connection):
-        return str(made.compile(dialect=connection.dialect))
+        return _marked_sql(connection, name, selected)
+    made = CreateView(query_of(selected), name, temporary=True)
     with connection.begin_nested() as tried:
         connection.execute(made)
         kept = _kept_by_postgresql(connection, quoted(connection, "pg_temp", name))
@@ -114,16 +132,8 @@ def would_show(connection: Connection, name: str, selected: View) -> str | None:
     return kept
 
 
-def _kept_by_postgresql(connection: Connection, place: str) -> str | None:
-    kept: str | None = connection.scalar(
-        text("SELECT pg_get_viewdef(oid) FROM pg_class WHERE oid = to_regclass(:place)"),
-        {"place": place},
-    )
-    return kept
-
-
 def quoted(connection: Connection, place: str | None, name: str) -> str:
-    """Return a name as it stands in SQL, with what it is in before it, if that has a name."""
+    """Return a name for SQL, with its schema or table `place` if it has one."""
     in_sql = connection.dialect.identifier_preparer.quote(name)
     return f"{place}.{in_sql}" if place else in_sql
 
@@ -138,8 +148,31 @@ def views_schema(connection: Connection) -> str | None:
     return VIEWS if _has_schemas(connection) else None
 
 
+def _has_schemas(connection: Connection) -> bool:
+    return connection.dialect.name == "postgresql"
+
+
+def _kept_by_postgresql(connection: Connection, place: str) -> str | None:
+    kept: str | None = connection.scalar(
+        text("SELECT pg_get_viewdef(oid) FROM pg_class WHERE oid = to_regclass(:place)"),
+        {"place": place},
+    )
+    return kept
+
+
+def _own_views(connection: Connection, names: Collection[str]) -> Mapping[str, str]:
+    """Return the marks of those of `names` that are there."""
+    schema = views_schema(connection)
+    said = text(ON_SQLITE if schema is None else ON_POSTGRESQL)
+    found = connection.execute(said, {} if schema is None else {"schema": schema})
+    there = {name: MARK.search(comment or "") for name, comment in found if name in names}
+    if foreign := [name for name, mark in there.items() if mark is None]:
+        raise ForeignTableError(schema, foreign, "that name for a view of its own")
+    return {name: mark.group() for name, mark in there.items() if mark is not None}
+
+
 def _renew(connection: Connection, name: str, selected: View) -> None:
-    """Replace a view, on PostgreSQL so that what others have built on it stays, if it can."""
+    """Replace a view, on PostgreSQL so that views of others that use it stay, if it can."""
     if not _has_schemas(connection):
         replace_view(connection, name, selected)
         return
@@ -149,29 +182,40 @@ def _renew(connection: Connection, name: str, selected: View) -> None:
     except DBAPIError:
         if connection.invalidated:
             raise
-        replace_view(connection, name, selected)  # other columns than before
+        replace_view(connection, name, selected)  # its columns differ
 
 
 def _create(connection: Connection, name: str, selected: View, or_replace: bool = False) -> None:
-    schema = views_schema(connection)
-    made = CreateView(query_of(selected), name, schema=schema, or_replace=or_replace)
-    connection.execute(made)
-    if comments := _comments(connection, name, selected):
-        connection.exec_driver_sql(comments)
-    ownership.note_relation(connection, schema, {name: _definition(connection, name, selected)})
-
-
-def _definition(connection: Connection, name: str, selected: View) -> str:
-    made = str(CreateView(query_of(selected), name).compile(dialect=connection.dialect))
-    return made + _comments(connection, name, selected)
-
-
-def _comments(connection: Connection, name: str, view: View) -> str:
-    """Return the SQL that says of a view what it says of itself, where a database keeps that."""
     if not _has_schemas(connection):
-        return ""
+        connection.exec_driver_sql(_marked_sql(connection, name, selected))
+        return
+    made = CreateView(query_of(selected), name, schema=VIEWS, or_replace=or_replace)
+    connection.execute(made)
+    mark = f"({_mark(connection, name, selected)})"
+    about = f"{about_view(selected)} {mark}".strip()
+    connection.exec_driver_sql(_comments(connection, name, selected, about))
+
+
+def _mark(connection: Connection, name: str, selected: View) -> str:
+    made = _sql(connection, name, selected)
+    if _has_schemas(connection):
+        made += _comments(connection, name, selected, about_view(selected))
+    return f"verdict:{sha256(made.encode()).hexdigest()[:16]}"
+
+
+def _sql(connection: Connection, name: str, selected: View) -> str:
+    return str(CreateView(query_of(selected), name).compile(dialect=connection.dialect))
+
+
+def _marked_sql(connection: Connection, name: str, selected: View) -> str:
+    """Return the SQL of a view for SQLite, which keeps a comment in it."""
+    create, select = _sql(connection, name, selected).split(" AS ", 1)
+    return f"{create} AS /* {_mark(connection, name, selected)} */ {select}"
+
+
+def _comments(connection: Connection, name: str, view: View, about: str) -> str:
     place = quoted(connection, VIEWS, name)
-    said = {f"VIEW {place}": about_view(view)} | {
+    said = {f"VIEW {place}": about} | {
         f"COLUMN {quoted(connection, place, column.name)}": column.about
         for column in columns_of(view)
     }
@@ -181,7 +225,3 @@ def _comments(connection: Connection, name: str, view: View) -> str:
 def _literal(text: str) -> str:
     doubled = text.replace("'", "''")
     return f"'{doubled}'" if text else "NULL"
-
-
-def _has_schemas(connection: Connection) -> bool:
-    return connection.dialect.name == "postgresql"

@@ -1,39 +1,34 @@
-"""How tables that cannot be built again get from the form of one version of verdict to the next.
+"""How tables that cannot be built again are brought to the form of a newer verdict.
 
-Read models need none of this: a changed one gets another version, with tables of its own. What is
-kept for ever (`event_archive`, letters, what people decided, outbox) and the engine's own tables
-are altered where they are. To change one of them, change its `Table` and append a migration that
-does the same to a database that has it already; `layout.put_views` renews the views by itself.
+A changed projection gets another version with tables of its own. What is kept for good
+(`event_archive`, dead letters, interventions, outbox) and the engine's own tables are altered where
+they are: change the `Table` and append a migration that does the same to an existing database.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, func, select
+from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, select
 from sqlalchemy.schema import CreateColumn
 
-from verdict.adapters.sql import ownership
 from verdict.adapters.sql.statements import add_new
 from verdict.read_side.schema import layout
+from verdict.read_side.tables.columns import primary, required
 
 metadata = MetaData()
 table = Table(
     "verdict_migration_v1",
     metadata,
-    Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("name", Text, nullable=False),
+    primary("number", BigInteger),
+    required("name", Text),
 )
-
-# one of these is in every database that has tables of ours
-FIRST_TABLES = ("projection_version_v1", "projection_live_v1", "outbox_batch_v1")
 
 
 class Migration(NamedTuple):
     """A step from one form to the next.
 
-    `run` gets a connection in the transaction of all steps. It knows tables by their names and
-    columns of that time, not by those of today's code; and a table may be missing, as it will be
-    made in today's form then.
+    `run` gets a connection in the transaction of all steps. It uses the names of tables and columns
+    at that time, not today's code. A table may be missing: it is created in today's form later.
     """
 
     name: str
@@ -50,77 +45,47 @@ class NewerDatabaseError(Exception):
         )
 
 
-def _adopt(connection: Connection) -> None:
-    tables, views = layout.tables_schema(connection), layout.views_schema(connection)
-    ownership.adopt_relations(connection, tables, views)
-
-
-# append only; their numbers are their places, from 1
-MIGRATIONS: Sequence[Migration] = (Migration("list the tables and views that are ours", _adopt),)
+MIGRATIONS: Sequence[Migration] = ()  # append only; their numbers are their places, from 1
 
 
 def bring_forward(connection: Connection, known: Sequence[Migration] = MIGRATIONS) -> None:
-    """Bring what is there to the form of today, inside the transaction of `connection`.
-
-    Raises:
-        NewerDatabaseError: It is of a later form already.
-    """
-    is_behind(connection, known)
+    """Bring the tables to today's form, inside the transaction of `connection`."""
     layout.create_schema(connection)
-    schema = layout.tables_schema(connection)
-    has_tables = _has_tables(connection)
-    if ownership.was_restored(connection, schema):
-        _adopt(connection)
-    layout.create_tables(connection, metadata)
-    done = connection.scalar(select(func.max(table.c.number))) or 0
-    for number, migration in enumerate(known[done:], done + 1):
-        if has_tables:
+    missing = _missing(connection, known)
+    if missing is None:
+        if foreign := layout.table_names(connection):
+            schema = layout.tables_schema(connection)
+            raise layout.ForeignTableError(schema, foreign, "a place for its tables alone")
+        layout.create_tables(connection, metadata)
+    else:
+        for migration in missing:
             migration.run(connection)
-        add_new(connection, table, [{"number": number, "name": migration.name}])
+    numbers = range(1, len(known) + 1)
+    rows = [{"number": n, "name": one.name} for n, one in zip(numbers, known, strict=True)]
+    add_new(connection, table, rows)
 
 
 def is_behind(connection: Connection, known: Sequence[Migration] = MIGRATIONS) -> bool:
-    """Tell whether tables of ours are there, in a form of before or out of a backup.
+    """Tell whether tables of ours are there in an earlier form."""
+    return bool(_missing(connection, known))
 
-    Raises:
-        NewerDatabaseError: In one that is later than we know.
-    """
-    schema = layout.tables_schema(connection)
-    if not ownership.exists(connection, schema, table.name):
-        return _has_tables(connection)
+
+def _missing(connection: Connection, known: Sequence[Migration]) -> Sequence[Migration] | None:
+    """Return the migrations that are to be run; None if there are no tables of ours."""
+    if not layout.has_table(connection, table.name):
+        return None
     latest = select(table.c.number, table.c.name).order_by(table.c.number.desc()).limit(1)
-    for number, name in connection.execute(latest):
-        if number > len(known):
-            raise NewerDatabaseError(number, name, len(known))
-        return bool(number < len(known)) or ownership.was_restored(connection, schema)
-    return True
-
-
-def _has_tables(connection: Connection) -> bool:
-    """Tell whether somebody has made tables of ours, numbered or not."""
-    schema = layout.tables_schema(connection)
-    return any(ownership.exists(connection, schema, name) for name in FIRST_TABLES)
+    number, name = connection.execute(latest).first() or (0, "")
+    if number > len(known):
+        raise NewerDatabaseError(number, name, len(known))
+    return known[number:]
 
 
 def add_column(connection: Connection, name: str, column: Column[Any]) -> None:
     """Add a column to the table `name`, unless the table is missing and will be made with it."""
-    schema = layout.tables_schema(connection)
-    if not ownership.own_tables(connection, schema, [name]):
+    if not layout.has_table(connection, name):
         return
-    altered = Table(name, MetaData(), column, schema=schema)
-    if schema is not None:
-        ownership.collate(altered)
+    altered = layout.qualified(connection, Table(name, MetaData(), column), MetaData())
     place = connection.dialect.identifier_preparer.format_table(altered)
     added = CreateColumn(altered.columns[column.name]).compile(dialect=connection.dialect)
     connection.exec_driver_sql(f"ALTER TABLE {place} ADD COLUMN {added}")
-
-
-def add_index(connection: Connection, base: str, ending: str, *expressions: str) -> None:
-    """Add an index to each version of a table that is there; the others will be made with it."""
-    schema = layout.tables_schema(connection)
-    for name in ownership.versions_of(connection, schema, base):
-        index = layout.quoted(connection, None, f"{name}_{ending}")
-        connection.exec_driver_sql(
-            f"CREATE INDEX IF NOT EXISTS {index} ON {layout.quoted(connection, schema, name)} "
-            f"({', '.join(expressions)})"
-        )

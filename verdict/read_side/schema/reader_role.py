@@ -1,11 +1,10 @@
 """Creates the roles on PostgreSQL that can select from views and do nothing else.
 
-Nobody logs in as one. Whoever shall read is made a member: `GRANT verdict_reader TO ada`.
+Nobody logs in as one: a login becomes a member, `GRANT verdict_reader TO ada`.
 
-Each role owns a function as well, for people whom nobody knows, whose SQL cannot put it off. What
-`SET ROLE` says a query unsays: `SELECT set_config('role', 'none', true)`, and then reads what the
-service's own login may. Inside a function that runs as its owner the server refuses that. It lies
-with the tables, where readers find nothing, and only we may call it.
+Each role owns a function for the SQL of unknown people. A query can undo `SET ROLE` with
+`set_config('role', 'none', true)`, and then read what the service's login may; inside a function
+that runs as its owner the server refuses that. Only we may call it.
 """
 
 from collections.abc import Collection, Sequence
@@ -29,9 +28,12 @@ REVOKE USAGE, CREATE ON SCHEMA {TABLES} FROM {{role}}"""
 
 
 def grant_readers(connection: Connection, roles: Roles, views: Sequence[str]) -> str | None:
-    """Create the roles that are missing, become a member of them, let them select from `views`.
+    """Create missing roles, become their member, and let them select from `views`.
 
-    A view that is dropped and created again needs it anew. Does nothing on SQLite.
+    A view that is dropped and created again needs it again. Does nothing on SQLite.
+
+    Returns:
+        The statements that an administrator has to run, if we may not.
     """
     if views_schema(connection) is None:
         return None
@@ -57,7 +59,7 @@ def _let_in(
         change = "REVOKE ALL ON {} FROM {}" if view in closed else "GRANT SELECT ON {} TO {}"
         connection.execute(text(change.format(f"{VIEWS}.{quote(view)}", quote(role))))
     if connection.exec_driver_sql(EXISTS.format(role=quote(role))).scalar() is None:
-        _done(connection, MAKE.format(role=quote(role)))  # if not, who asks by it is told
+        _done(connection, MAKE.format(role=quote(role)))  # if not, its callers get an error
     sees = text(f"SELECT has_schema_privilege(:role, '{VIEWS}', 'USAGE')")
     if not connection.scalar(sees, {"role": role}) and not _done(connection, look):
         return look
@@ -65,13 +67,13 @@ def _let_in(
 
 
 def _is_member(connection: Connection, role: str) -> bool:
-    """Tell whether this user may take the role on, which membership alone does not say."""
+    """Tell whether this user may SET the role, which membership alone does not allow."""
     quoted = connection.dialect.identifier_preparer.quote(role)
     return _done(connection, f"SET LOCAL ROLE {quoted}; RESET ROLE")
 
 
 def _done(connection: Connection, statement: str) -> bool:
-    """Run `statement`; when it is refused, the transaction is as it was before."""
+    """Tell whether `statement` succeeds; if not, the transaction is as it was before."""
     try:
         with connection.begin_nested():
             connection.exec_driver_sql(statement)

@@ -1,15 +1,20 @@
-"""What the engine itself shows to readers: how far read models are, what waits, who decided."""
+"""The views of the engine, and all views that readers may select from."""
 
-from collections.abc import Mapping
+from collections import ChainMap
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from sqlalchemy import select, union_all
+from sqlalchemy import Column, ColumnElement, select, union_all
 
-from verdict.read_side.projections.described import View, described
+from verdict.adapters.sql.readers.reader import Access, role_of
+from verdict.read_side.catalog import first_versions
+from verdict.read_side.projections.described import DocumentedView, View, comments_of, described
+from verdict.read_side.projections.projection import Projection
 from verdict.read_side.tables import (
     blocked,
     dead_letters,
-    followed_by,
     interventions,
+    outbox,
     position,
     quarantined,
     skips,
@@ -17,150 +22,99 @@ from verdict.read_side.tables import (
     verification,
     versions,
 )
+from verdict.read_side.tables.states import VersionState
+from verdict.settings.settings import Settings
 
-OF_WHOM = "Name of the projection."
-VERSION = "Version of the projection's tables."
-TYPE, ID = "Type of the aggregate.", "Id of the aggregate."
-TOPIC, PARTITION, OFFSET = "Topic in Kafka.", "Partition of the topic.", "Offset of the record."
 
-SHOWN = versions.views(versions.table)
+def _shown(
+    columns: Iterable[Column[Any]], about: str, where: ColumnElement[bool] | None = None
+) -> DocumentedView:
+    """Return a view of columns, which say themselves what they show."""
+    shown = [*columns]
+    selected = select(*shown)
+    if where is not None:
+        selected = selected.where(where)
+    return described(selected, about, **comments_of(shown))
 
-OWN_VIEWS: Mapping[str, View] = {
+
+def _of_versions(*names: str) -> list[Column[Any]]:
+    return [versions.table.c[name] for name in names]
+
+
+_live = versions.table.c
+_kept = versions.table.alias("kept").c
+_is_kept = (_kept.projection == _live.projection) & (_kept.state == VersionState.PREVIOUS)
+
+SYSTEM_VIEWS: Mapping[str, View] = {
     **verification.VIEWS,
-    "projection_position": described(
-        select(position.table),
+    **outbox.VIEWS,
+    "projection_position": _shown(
+        position.table.c,
         "How far each version of a projection has come in each partition that it follows.",
-        projection=OF_WHOM,
-        version=VERSION,
-        topic=TOPIC,
-        partition=PARTITION,
-        next_offset="The first offset that it has not applied.",
     ),
-    "projection_topic": described(
-        select(followed_by.table),
-        "The topics that each projection follows.",
-        projection=OF_WHOM,
-        topic=TOPIC,
+    "projection_topic": _shown(
+        source_topics.followed.c, "The topics that each projection follows."
     ),
-    "source_topic": described(
-        select(source_topics.table),
+    "source_topic": _shown(
+        source_topics.table.c,
         "The topics, by Kafka's own ids, from which the read side was filled.",
-        topic="Name of the topic.",
-        topic_id="Kafka's id of it, which a topic made anew under the name does not have.",
-        cluster_id="Kafka's id of its cluster.",
     ),
     "projection_blocked": described(
         union_all(select(blocked.table), quarantined.held()),
         "Aggregates that wait in a projection: an event is missing or cannot be applied, or the "
         "aggregate is quarantined.",
-        projection=OF_WHOM,
-        projection_version=VERSION,
-        aggregate_type=TYPE,
-        aggregate_id=ID,
-        version_needed="The version of the event that it waits for.",
-        version_seen="The greatest version that has come.",
-        found_at="Since when it waits.",
-        error="Why the event cannot be applied, or what is damaged; none if it is missing.",
+        **comments_of(blocked.table.c),
     ),
-    "projection_version": described(
-        SHOWN["projection_version"],
+    "projection_version": _shown(
+        _of_versions("projection", "version", "state", "settings", "error", "stopped_at"),
         "What state each version of a projection is in.",
-        projection=OF_WHOM,
-        version=VERSION,
-        state="`incomplete`, `candidate`, `live` (readers see it) or `previous`.",
-        settings="The settings that its tables were filled with, as JSON; empty when it has none.",
-        error="Why it is stopped, if it is.",
-        stopped_at="Since when it is stopped.",
     ),
-    "projection_stopped": described(
-        SHOWN["projection_stopped"],
+    "projection_stopped": _shown(
+        (one for one in versions.table.c if one.name not in ("state", "settings", "build")),
         "Projections that are stopped, and why.",
-        projection=OF_WHOM,
-        version=VERSION,
-        error="What happened, and what can be done about it.",
-        topic="Topic of the record at which it stopped, if it was at one.",
-        partition="Partition of that record.",
-        offset="Offset of that record.",
-        stopped_at="Since when it is stopped.",
+        _live.error.is_not(None),
     ),
     "projection_live": described(
-        SHOWN["projection_live"],
+        select(_live.projection, _live.version, _kept.version.label("previous"))
+        .outerjoin(_kept.version.table, _is_kept)
+        .where(_live.state == VersionState.LIVE),
         "The version of each projection that readers see.",
-        projection=OF_WHOM,
+        projection="Name of the projection.",
         version="The version that they see.",
         previous="The version that they saw before, which is kept to go back to.",
     ),
-    "dead_letter": described(
-        select(dead_letters.table),
+    "dead_letter": _shown(
+        dead_letters.table.c,
         "Dead letters: what could not be handled, and waits for a next try or for a person.",
-        id="Id of the letter.",
-        topic="Topic that the record was on.",
-        partition="Partition that it was on.",
-        offset="Offset that it had.",
-        attempt="How often it was tried.",
-        attempts="How often it is tried before it is parked.",
-        retry_topic="Topic that it goes to for its next try.",
-        due_at="When it is tried again; none when it is parked.",
-        status="WAITING for its next try, or PARKED for a person.",
-        error="Why it could not be handled.",
-        key="Key of the record.",
-        bytes="Value of the record.",
-        headers="Headers of the record, as JSON.",
-        received_at="When Kafka got the letter.",
-        operator="Who did something about it last.",
-        reason="The reason that they gave.",
     ),
-    "dead_letter_intervention": described(
-        select(dead_letters.intervention),
-        "What people did about letters; nothing removes it.",
-        dead_letter_id="Id of the letter.",
-        number="Counts what was done to the letter.",
-        kind="What was done.",
-        operator="Who did it.",
-        reason="The reason that they gave.",
-        at="When it was done.",
-        sha256="SHA-256 of the bytes that it was done to.",
+    "dead_letter_intervention": _shown(
+        dead_letters.intervention.c, "What operators did about dead letters; nothing removes it."
     ),
-    "projection_intervention": described(
-        select(interventions.table),
-        "What people decided about events that a projection could not apply; nothing removes it.",
-        seq="Counts what was decided, without gaps.",
-        projection=OF_WHOM,
-        version=VERSION,
-        aggregate_type=TYPE,
-        aggregate_id=ID,
-        event_version="Version of the event.",
-        kind="What was decided.",
-        operator="Who decided it.",
-        reason="The reason that they gave.",
-        at="When it was decided.",
-        before="The payload before, as JSON.",
-        after="The payload that is used in its place, as JSON; none passes the event over.",
+    "projection_intervention": _shown(
+        interventions.table.c,
+        "What operators decided about events that a projection could not apply; nothing removes "
+        "it.",
     ),
-    "skipped_record": described(
-        select(skips.table),
-        "What operators decided about records and topics.",
-        topic=TOPIC,
-        partition=PARTITION,
-        offset="Offset of the first record that it is about.",
-        until_offset="Offset after the last one.",
-        kind="`SKIPPED`: the records are passed over; `RESTORED`, `ACCEPTED`: a topic was changed.",
-        operator="Who decided it.",
-        reason="The reason that they gave.",
-        decided_at="When it was decided.",
-    ),
-    "aggregate_quarantined": described(
-        quarantined.shown(),
+    "skipped_record": _shown(skips.table.c, "What operators decided about records and topics."),
+    "aggregate_quarantined": _shown(
+        (one for one in quarantined.table.c if one.name != "last_version"),
         "Aggregates whose history is damaged now; their commands are rejected.",
-        aggregate_type=TYPE,
-        aggregate_id=ID,
-        version="The first version that is damaged.",
-        error="What is damaged.",
-        topic="Topic of the record at which that shows.",
-        partition="Partition of the topic.",
-        offset="Offset of the record.",
-        operator="Who decided to go on without the aggregate.",
-        reason="The reason that they gave.",
-        decided_at="When it was decided.",
     ),
 }
+
+
+def views_of(projections: Sequence[Projection]) -> Mapping[str, View]:
+    """Return all views that readers may select from, by their names, sorted."""
+    shown = [projection.views for projection in projections]
+    return dict(sorted(ChainMap(*map(dict, (*shown, SYSTEM_VIEWS))).items()))
+
+
+def readable(projections: Sequence[Projection]) -> list[str]:
+    """Return the names of all views that readers may select from, sorted."""
+    return [*views_of(projections)]
+
+
+def views_for(settings: Settings, sees: Access) -> Mapping[str, View]:
+    """Return the views that a role may select from, by their names, sorted."""
+    every, role = views_of(first_versions(settings.application)), role_of(settings, sees)
+    return {name: every[name] for name in settings.roles.open_to(role, [*every])}

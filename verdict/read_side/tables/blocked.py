@@ -1,23 +1,20 @@
-"""Aggregates that wait, for a missing event or for one at fault to be mended; never passed over.
+"""Blocked aggregates: they wait for a missing event, or for one that cannot be applied.
 
-What came behind a gap is not kept here. Once the missing event is there, all that follows it is
-fetched from where every event is kept, by a function that the engine is given. A key whose newest
-state is at fault waits here, too, for a newer record, which takes the place of that one.
+Events after a gap are not kept here: they come from the archive once the missing one is there. A
+key of a state topic whose newest state cannot be applied waits here for a newer one.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from sqlalchemy import (
     BigInteger,
-    Column,
     ColumnElement,
     Connection,
     MetaData,
     Table,
     Text,
-    and_,
     bindparam,
     delete,
     select,
@@ -26,10 +23,9 @@ from sqlalchemy import (
 
 from verdict.adapters.sql.instant import InstantType
 from verdict.adapters.sql.statements import put
-from verdict.model.application import Application
 from verdict.model.nul import spell_out
-from verdict.read_side.apply.batch import Delivery
 from verdict.read_side.projections.projection import Applied, CannotApplyError, Gap, Projection
+from verdict.read_side.tables.columns import optional, primary, required
 
 log = logging.getLogger(__name__)
 
@@ -37,33 +33,28 @@ metadata = MetaData()
 table = Table(
     "projection_blocked_v1",
     metadata,
-    Column("projection", Text, primary_key=True),
-    Column("projection_version", BigInteger, primary_key=True),
-    Column("aggregate_type", Text, primary_key=True),
-    Column("aggregate_id", Text, primary_key=True),
-    Column("version_needed", BigInteger, nullable=False),
-    Column("version_seen", BigInteger, nullable=False),
-    Column("found_at", InstantType, nullable=False),
-    Column("error", Text),
+    primary("projection", Text, "Name of the projection."),
+    primary("projection_version", BigInteger, "Version of the projection's tables."),
+    primary("aggregate_type", Text, "Type of the aggregate."),
+    primary("aggregate_id", Text, "Id of the aggregate."),
+    required("version_needed", BigInteger, "The version of the event that it waits for."),
+    required("version_seen", BigInteger, "The greatest version that has come."),
+    required("found_at", InstantType, "Since when it waits."),
+    optional(
+        "error", Text, "Why its event cannot be applied, or what is damaged; none if it is missing."
+    ),
 )
 
 SHOWN_CHARS = 2000
-MOST_AT_FAULT = 1_000  # aggregates; with more of them it is the projection that is at fault
+MOST_AT_FAULT = 1_000  # aggregates; with more the projection itself must be wrong
 
 AggregateKey = tuple[str, str]
 
-Missing = Callable[[Application, Connection, Projection], Sequence[Delivery]]
-"""Returns events that aggregates wait for which the projection holds, in the order of versions.
-
-They begin with the one that an aggregate needs, and lie before the projection's position.
-"""
-
 
 class BlockedAggregate(NamedTuple):
-    """What an aggregate waits for.
+    """The version that an aggregate needs, and the greatest one that came.
 
-    It needs a version, and events up to `version_seen` came; that was found at a time (epoch
-    milliseconds). With an `error` the needed event came too, and cannot be applied.
+    `found_at` is in epoch milliseconds. With an `error` the needed event cannot be applied.
     """
 
     version_needed: int
@@ -73,7 +64,7 @@ class BlockedAggregate(NamedTuple):
 
 
 class TooManyBlockedError(Exception):
-    """More aggregates cannot be applied than anybody would look at."""
+    """Too many aggregates are blocked: the projection itself must be wrong."""
 
     def __init__(self, last: CannotApplyError) -> None:
         super().__init__(
@@ -84,15 +75,8 @@ class TooManyBlockedError(Exception):
 Held = Mapping[AggregateKey, BlockedAggregate]
 
 
-def nothing_missing(
-    application: Application, connection: Connection, projection: Projection
-) -> Sequence[Delivery]:
-    """Fetch nothing, for what follows no events."""
-    return ()
-
-
 def load(connection: Connection, projection: Projection) -> Held:
-    """Return what the projection holds."""
+    """Return the aggregates that the projection blocks."""
     columns = table.c
     statement = select(
         columns.aggregate_type,
@@ -105,7 +89,7 @@ def load(connection: Connection, projection: Projection) -> Held:
 
 
 def try_again(connection: Connection, projection: Projection, held: Held) -> Held:
-    """Let aggregates at fault wait for their event only, as the code may have been mended."""
+    """Forget the errors, so that the events are tried again: the code may have been fixed."""
     connection.execute(update(table).where(_of(projection)).values(error=None))
     return {key: hold._replace(error=None) for key, hold in held.items()}
 
@@ -119,10 +103,7 @@ def record(
     *,
     seen: bool = True,
 ) -> Held:
-    """Write down the gaps of a batch, and drop the holds whose missing events have come.
-
-    An aggregate that got some of its missing events, and not all, stays held for the next one.
-    """
+    """Record the gaps of a batch, and unblock aggregates whose missing events have all come."""
     gaps = {gap.key: gap for gap in applied.gaps}
     touched = {
         key: _hold(held.get(key), gaps.get(key), applied.reached.get(key, 0) + 1, now)
@@ -132,12 +113,18 @@ def record(
         key: hold for key, hold in touched.items() if hold.version_needed <= hold.version_seen
     }
     over = touched.keys() - waiting.keys()
-    put(
-        connection,
-        table,
-        [_identity(projection, key) | hold._asdict() for key, hold in waiting.items()],
-    )
-    _drop(connection, [_identity(projection, key) for key in over])
+    which = {"projection": projection.name, "projection_version": projection.version}
+    rows = [
+        {**which, "aggregate_type": key[0], "aggregate_id": key[1], **hold._asdict()}
+        for key, hold in waiting.items()
+    ]
+    put(connection, table, rows)
+    if over:
+        this = (table.c.aggregate_type == bindparam("type")) & (
+            table.c.aggregate_id == bindparam("id")
+        )
+        keys = [{"type": kind, "id": name} for kind, name in over]
+        connection.execute(delete(table).where(_of(projection), this), keys)
     for key in sorted(gaps) if seen else ():
         if key not in held or (gaps[key].fault and not held[key].error):
             _report(projection, gaps[key])
@@ -149,12 +136,11 @@ def record(
 def _hold(
     before: BlockedAggregate | None, gap: Gap | None, needed: int, now: int
 ) -> BlockedAggregate:
-    """Return what an aggregate waits for now, which may be nothing more."""
     if gap is not None:
         needed = gap.version_needed
     hold = (before or BlockedAggregate(needed, 0, now))._replace(version_needed=needed)
     if before is not None and before.version_needed != needed:
-        hold = hold._replace(error=None)  # that one is mended
+        hold = hold._replace(error=None)  # that event was applied
     if gap is not None:
         hold = hold._replace(version_seen=max(hold.version_seen, gap.version_seen))
         if gap.fault is not None:
@@ -164,26 +150,9 @@ def _hold(
 
 
 def _require_few_blocked(held: Held, applied: Applied) -> None:
-    """Raise TooManyBlockedError when a batch brings them beyond the limit."""
     faults = [gap.fault for gap in applied.gaps if gap.fault is not None]
     if faults and sum(hold.error is not None for hold in held.values()) > MOST_AT_FAULT:
         raise TooManyBlockedError(faults[-1])
-
-
-def _drop(connection: Connection, identities: list[dict[str, object]]) -> None:
-    if identities:
-        this = and_(*(table.c[name] == bindparam(f"of_{name}") for name in identities[0]))
-        named = [{f"of_{name}": value for name, value in row.items()} for row in identities]
-        connection.execute(delete(table).where(this), named)
-
-
-def _identity(projection: Projection, key: AggregateKey) -> dict[str, object]:
-    return {
-        "projection": projection.name,
-        "projection_version": projection.version,
-        "aggregate_type": key[0],
-        "aggregate_id": key[1],
-    }
 
 
 def _report(projection: Projection, gap: Gap) -> None:
@@ -202,7 +171,7 @@ def _report(projection: Projection, gap: Gap) -> None:
 
 
 def forget(connection: Connection, projection: Projection) -> None:
-    """Remove what it holds, for a version that is dropped."""
+    """Forget what a version blocks that is dropped."""
     connection.execute(delete(table).where(_of(projection)))
 
 

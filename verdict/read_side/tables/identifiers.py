@@ -15,11 +15,7 @@ SYSTEM_COLUMNS = frozenset({"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"})
 
 
 def check_identifiers(projection: Projection) -> None:
-    """Return if each table, index, view and column of a projection can be created.
-
-    Raises:
-        InvalidApplicationError: A name is too long or reserved, or a table has too many columns.
-    """
+    """Return if each table, index, view and column of a projection can be created."""
     for what, name in _names(projection):
         if (length := len(name.encode())) > LONGEST_BYTES:
             raise InvalidApplicationError(

@@ -1,34 +1,35 @@
-"""What people decided about events of held aggregates, for ever: replayed, edited, passed over.
+"""What operators decided about events of blocked aggregates; nothing removes it.
 
-A decision counts for one projection, in all its versions, so one that is built again holds the
-same as the live one. The event itself is never changed.
+A decision applies to one projection, in all its versions, so that a rebuilt one has the same rows
+as the live one. The event itself is never changed.
 """
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, insert, select
+from sqlalchemy import BigInteger, Connection, MetaData, Table, Text, insert, select
 
 from verdict.adapters.sql import sequence
 from verdict.adapters.sql.instant import InstantType
 from verdict.read_side.projections.projection import Projection
+from verdict.read_side.tables.columns import optional, primary, required
 
 metadata = MetaData()
 table = Table(
     "projection_intervention_v1",
     metadata,
-    Column("seq", BigInteger, primary_key=True, autoincrement=False),
-    Column("projection", Text, nullable=False),
-    Column("version", BigInteger, nullable=False),
-    Column("aggregate_type", Text, nullable=False),
-    Column("aggregate_id", Text, nullable=False),
-    Column("event_version", BigInteger, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("operator", Text, nullable=False),
-    Column("reason", Text),
-    Column("at", InstantType, nullable=False),
-    Column("before", Text),
-    Column("after", Text),
+    primary("seq", BigInteger, "Counts what was decided, without gaps."),
+    required("projection", Text, "Name of the projection."),
+    required("version", BigInteger, "Version of the projection's tables."),
+    required("aggregate_type", Text, "Type of the aggregate."),
+    required("aggregate_id", Text, "Id of the aggregate."),
+    required("event_version", BigInteger, "Version of the event."),
+    required("kind", Text, "What was decided."),
+    required("operator", Text, "Who decided it."),
+    optional("reason", Text, "The reason that they gave."),
+    required("at", InstantType, "When it was decided."),
+    optional("before", Text, "The payload before, as JSON."),
+    optional("after", Text, "The payload that is used instead, as JSON; none skips the event."),
 )
 SEQUENCE = table.name
 
@@ -37,15 +38,15 @@ AMENDING: tuple[Kind, ...] = ("edit", "evict")  # the others change nothing
 EventKey = tuple[str, str, int]
 
 Amendments = Mapping[EventKey, str | None]
-"""By event, the payload (JSON) that a projection uses in its place; None passes it over."""
+"""By event, the payload (JSON) that a projection uses instead; None skips the event."""
 
 
 class Intervention(NamedTuple):
-    """What somebody did about an event, or about one that never came.
+    """What an operator did about an event, or about one that never came.
 
-    `before` and `after` are payloads as JSON: what the projection was to use for the event, and
-    what it uses from then on. Without `after` it passes the event over. Who accepts that its
-    aggregate waits, and takes the read model as it is, changes neither.
+    `before` and `after` are payloads as JSON: the one that the projection was to use, and the one
+    that it uses from then on; without `after` it skips the event. `accept` changes neither: the
+    aggregate stays blocked, and an export may go without it.
     """
 
     kind: Kind
@@ -59,7 +60,7 @@ class Intervention(NamedTuple):
 def record(
     connection: Connection, projection: Projection, event: EventKey, made: Intervention
 ) -> None:
-    """Write down what was done; nothing ever removes it."""
+    """Record what was done."""
     (seq,) = sequence.take_numbers(connection, SEQUENCE, 1)
     aggregate_type, aggregate_id, version = event
     identity = {
@@ -74,7 +75,7 @@ def record(
 
 
 def in_force(connection: Connection, name: str) -> Amendments:
-    """Return what the projection `name` uses in the place of events: the last word on each."""
+    """Return what the projection `name` uses instead of events, by the last decision on each."""
     columns = table.c
     statement = (
         select(columns.aggregate_type, columns.aggregate_id, columns.event_version, columns.after)

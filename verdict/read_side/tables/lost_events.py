@@ -1,29 +1,176 @@
-"""The archived events that Kafka has lost, found by comparing the two."""
+"""Archived events that Kafka lost at the end of a partition, and where readers continue."""
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
+from typing import NamedTuple
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import ColumnElement, Connection, Engine, MetaData, bindparam, select, update
 
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.reader import KafkaLog
+from verdict.read_side.projections.builtin.event_archive import archive_table
 from verdict.read_side.schema.database import snapshot
-from verdict.read_side.tables import archived_places
-from verdict.read_side.tables.restoration import EventPlace, Restoration, compare
 from verdict.streaming.event_log.record import event_in, raw_record
 from verdict.wire.catalog import AggregateContext, catalog_of
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
 
+ARCHIVE = archive_table(MetaData())
+PAGE = 1_000
 
-def compared(
+Identity = tuple[str, str, int]
+"""Aggregate type, aggregate id and version."""
+
+
+class EventPlace(NamedTuple):
+    """An event, the SHA-256 of its bytes in hexadecimal, and its offset in the partition.
+
+    `identity` is None if the record is not an event of this topic.
+    """
+
+    identity: Identity | None
+    hash: str
+    offset: int
+
+
+@dataclass(frozen=True)
+class Restoration:
+    """What archive and Kafka hold of a partition, from the first lost event on.
+
+    Args:
+        start: The offset after the last event before the loss; what others appended lies above.
+        archived: The archived events, by offset; the first one is lost.
+        missing: Those of them that Kafka does not hold: they have to be appended.
+        moved: The offset in Kafka by the archived offset, of the others.
+        conflicts: Pairs of an archived event and one in Kafka with its version and other bytes.
+        strangers: How many records of Kafka are not archived events.
+    """
+
+    start: int
+    archived: Sequence[EventPlace]
+    missing: Sequence[EventPlace]
+    moved: Mapping[int, int]
+    conflicts: Sequence[tuple[EventPlace, EventPlace]]
+    strangers: int
+
+    def position(self, next_offset: int) -> int:
+        """Return where a reader continues, once nothing is missing.
+
+        It misses no event. It reads events twice only if somebody appended others between the loss
+        and the restoration: then no position fits both.
+        """
+        if next_offset <= self.start:
+            return next_offset
+        if not self.is_in_order:
+            return self.start
+        if next_offset >= self._after[0]:
+            return next_offset  # it was corrected before
+        read = bisect_left(self._before, next_offset)
+        return self._after[read] if read < len(self._after) else self._after[-1] + 1
+
+    @cached_property
+    def is_in_order(self) -> bool:
+        """Whether the restored events follow all that was read, in their order, without others."""
+        in_order = self._after == sorted(self._after)
+        return not self.strangers and in_order and self._after[0] > self._before[-1]
+
+    @cached_property
+    def _before(self) -> list[int]:
+        return [event.offset for event in self.archived]
+
+    @cached_property
+    def _after(self) -> list[int]:
+        return [self.moved[event.offset] for event in self.archived]
+
+
+def compare(start: int, archived: Sequence[EventPlace], kept: Iterable[EventPlace]) -> Restoration:
+    """Return what has to be done so that Kafka holds each archived event of a partition."""
+    lost = {event.identity: event for event in archived}
+    found: dict[Identity | None, EventPlace] = {}
+    conflicts, strangers = [], 0
+    for event in kept:
+        same = lost.get(event.identity)
+        if same is None:
+            strangers += 1
+        elif same.hash != event.hash:
+            conflicts.append((same, event))
+        else:
+            found.setdefault(event.identity, event)
+    return Restoration(
+        start=start,
+        archived=archived,
+        missing=[event for event in archived if event.identity not in found],
+        moved={
+            event.offset: found[event.identity].offset
+            for event in archived
+            if event.identity in found
+        },
+        conflicts=conflicts,
+        strangers=strangers,
+    )
+
+
+class ArchivedBytes(NamedTuple):
+    """An archived event with its bytes."""
+
+    aggregate_type: str
+    aggregate_id: str
+    version: int
+    offset: int
+    value: bytes
+    hash: str
+
+
+def _newest_first(connection: Connection, place: TopicPartition) -> Iterator[list[EventPlace]]:
+    columns, end = ARCHIVE.c, None
+    wanted = select(
+        columns.aggregate_type, columns.aggregate_id, columns.version, columns.hash, columns.offset
+    ).where(_of(place))
+    while True:
+        page = wanted if end is None else wanted.where(columns.offset < end)
+        rows = connection.execute(page.order_by(columns.offset.desc()).limit(PAGE)).all()
+        if not rows:
+            return
+        yield [EventPlace((row[0], row[1], row[2]), row.hash, row.offset) for row in rows]
+        end = rows[-1].offset
+
+
+def stored_from(
+    connection: Connection, place: TopicPartition, start: int
+) -> Iterator[ArchivedBytes]:
+    """Yield the archived events of a partition from an offset on, with their bytes."""
+    columns = (ARCHIVE.c[name] for name in ArchivedBytes._fields)
+    wanted = select(*columns).where(_of(place)).order_by(ARCHIVE.c.offset).limit(PAGE)
+    while rows := connection.execute(wanted.where(ARCHIVE.c.offset >= start)).all():
+        yield from map(ArchivedBytes._make, rows)
+        start = rows[-1].offset + 1
+
+
+def move(connection: Connection, place: TopicPartition, moved: Mapping[int, int]) -> None:
+    """Give archived events of a partition new offsets: `moved` maps old to new."""
+    if not moved:
+        return
+    offset = ARCHIVE.c.offset
+    away = update(ARCHIVE).where(_of(place), offset == bindparam("old"))
+    connection.execute(away.values(offset=-1 - offset), [{"old": old} for old in moved])
+    # negative until here, as an old offset of one event may be the new one of another
+    back = update(ARCHIVE).where(_of(place), offset == bindparam("away"))
+    rows = [{"away": -1 - old, "new": new} for old, new in moved.items()]
+    connection.execute(back.values(offset=bindparam("new")), rows)
+
+
+def _of(place: TopicPartition) -> ColumnElement[bool]:
+    columns = ARCHIVE.c
+    return (columns.topic == place.topic) & (columns.partition == place.partition)
+
+
+def find_lost(
     engine: Engine, kafka: KafkaConfig, topics: Topics
 ) -> dict[TopicPartition, Restoration]:
-    """Return what there is about each partition of which Kafka has lost archived events.
-
-    Raises:
-        UnreachableError: Kafka or the database does not answer, or a transaction stays open.
-    """
+    """Return what there is about each partition of which Kafka has lost archived events."""
     found, catalog = {}, catalog_of(topics.application)
     with KafkaLog(kafka.settings) as log, snapshot(engine) as connection:
         places = log.places(map(topics.events, topics.application.aggregate_types))
@@ -50,14 +197,14 @@ def _kept(
 def _from_first_lost(
     connection: Connection, log: KafkaLog, place: TopicPartition, kept: OffsetRange
 ) -> tuple[int, list[EventPlace]]:
-    """Return the archived events of a partition from the first on that Kafka has not at its place.
+    """Return the archived events from the first that Kafka lacks, and the offset before it.
 
-    It looks back page by page, until all of one is there. What Kafka dropped at the beginning of
+    It looks back page by page, until Kafka has a whole page. What Kafka dropped at the beginning of
     the partition is not lost.
     """
     looked_at: list[EventPlace] = []
     first: int | None = None
-    for page in archived_places.newest_first(connection, place):
+    for page in _newest_first(connection, place):
         looked_at += page
         lost = _lost(page, log, place, kept)
         first = min(lost, default=first)

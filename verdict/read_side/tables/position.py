@@ -1,11 +1,10 @@
-"""How far a projection has come: the truth, in the same transaction as its rows."""
+"""Positions of projections, committed in the same transaction as their rows."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from sqlalchemy import (
     BigInteger,
-    Column,
     ColumnElement,
     Connection,
     MetaData,
@@ -21,24 +20,25 @@ from sqlalchemy import (
 
 from verdict.adapters.sql import statements
 from verdict.adapters.sql.statements import put
+from verdict.read_side.tables.columns import primary, required
 from verdict.wire.partitions import TopicPartition
 
 metadata = MetaData()
 table = Table(
     "projection_position_v1",
     metadata,
-    Column("projection", Text, primary_key=True),
-    Column("version", BigInteger, primary_key=True),
-    Column("topic", Text, primary_key=True),
-    Column("partition", BigInteger, primary_key=True),
-    Column("next_offset", BigInteger, nullable=False),
+    primary("projection", Text, "Name of the projection."),
+    primary("version", BigInteger, "Version of the projection's tables."),
+    primary("topic", Text, "Topic in Kafka."),
+    primary("partition", BigInteger, "Partition of the topic."),
+    required("next_offset", BigInteger, "The first offset that it has not applied."),
 )
 
 Positions = dict[TopicPartition, int]
 
 
 class Consumer(Protocol):
-    """Who has a position: a projection, or what else follows topics into the database."""
+    """What has a position: a projection, or another consumer that writes to the database."""
 
     @property
     def name(self) -> str: ...
@@ -47,9 +47,9 @@ class Consumer(Protocol):
 
 
 class ConcurrentProjectionError(Exception):
-    """Somebody else advances this projection; what was about to be written is rolled back.
+    """Somebody else moved the position of this projection; the transaction is rolled back.
 
-    `set_back` says that nobody does: it stands where it was before, as in another database.
+    `set_back` says that it was moved backwards, as if another database had been put in place.
     """
 
     def __init__(self, projection: Consumer, loaded: Positions, found: Positions) -> None:
@@ -68,7 +68,7 @@ class ConcurrentProjectionError(Exception):
 
 
 def is_of(projection: Consumer, among: Table) -> ColumnElement[bool]:
-    """Return the condition that a row of a table is of this version of a projection."""
+    """Return the condition that a row of `among` is of this version of a projection."""
     return (among.c.projection == projection.name) & (among.c.version == projection.version)
 
 
@@ -81,7 +81,7 @@ def load(connection: Connection, projection: Consumer) -> Positions:
 
 
 def furthest(connection: Connection) -> Positions:
-    """Return the greatest next offset of every partition that anybody has read from."""
+    """Return the greatest next offset of every partition that any consumer has read."""
     reached = func.max(table.c.next_offset)
     statement = select(table.c.topic, table.c.partition, reached).group_by(
         table.c.topic, table.c.partition
@@ -96,8 +96,7 @@ def _positions(connection: Connection, statement: Select[Any]) -> Positions:
 
 def exclude_others(connection: Connection, projection: Consumer) -> None:
     """Wait until nobody else changes this projection, and keep others out up to the commit."""
-    what = f"projection {projection.name} v{projection.version}"
-    statements.exclude_others(connection, what)
+    statements.exclude_others(connection, f"projection {projection.name} v{projection.version}")
 
 
 def advance(
@@ -106,11 +105,10 @@ def advance(
     loaded: Positions,
     ends: Mapping[TopicPartition, int],
 ) -> Positions:
-    """Move the position from `loaded` to `ends` and return it as it is then.
+    """Move the position from `loaded` to `ends` and return it; others wait up to the commit.
 
     All partitions are compared, moved or not: a group's rows depend on all of them, so two runners
-    must exclude each other even when their batches share none. Until the commit nobody else gets
-    past this.
+    must exclude each other even when their batches share none.
 
     Raises:
         ConcurrentProjectionError: The position is not what was loaded.
@@ -126,25 +124,21 @@ def advance(
 
 
 def every(connection: Connection) -> list[tuple[str, int, TopicPartition, int]]:
-    """Return who has read which partition up to where: name, version, partition, next offset."""
-    of = table.c
-    rows = connection.execute(
-        select(of.projection, of.version, of.topic, of.partition, of.next_offset)
-    )
+    """Return all positions: consumer's name, its version, partition, next offset."""
+    rows = connection.execute(select(table))
     return [(name, version, TopicPartition(*place), at) for name, version, *place, at in rows]
 
 
 def move(connection: Connection, place: TopicPartition, to: Callable[[int], int]) -> None:
-    """Let everybody who has read a partition go on at another offset."""
+    """Move the positions of all consumers of a partition."""
     here = (table.c.topic == place.topic) & (table.c.partition == place.partition)
     offsets = connection.scalars(select(table.c.next_offset).where(here).distinct()).all()
-    # each row once: a row that has moved must not be taken for one that has to
+    # in one statement, as a new offset may equal the old one of another row
     moved = case({offset: to(offset) for offset in offsets}, value=table.c.next_offset)
     if offsets:
         connection.execute(update(table).where(here).values(next_offset=moved))
 
 
 def forget(connection: Connection, projection: Consumer) -> None:
-    """Remove how far it came, for a version that is dropped."""
-    statement = delete(table).where(is_of(projection, table))
-    connection.execute(statement)
+    """Remove the position of a version that is dropped."""
+    connection.execute(delete(table).where(is_of(projection, table)))

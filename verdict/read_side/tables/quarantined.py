@@ -1,7 +1,7 @@
-"""`aggregate_quarantined`: aggregates whose history is damaged, for "which ones are left out?".
+"""`aggregate_quarantined`: aggregates whose history is damaged.
 
 A copy of the active quarantines on the skips topic. The decider rejects their commands, so
-projections get no events of them, and show them as held.
+projections get no events of them, and show them as blocked.
 """
 
 from collections.abc import Iterable
@@ -9,7 +9,6 @@ from dataclasses import asdict
 
 from sqlalchemy import (
     BigInteger,
-    Column,
     Connection,
     MetaData,
     Select,
@@ -25,31 +24,31 @@ from sqlalchemy import (
 from verdict.adapters.sql.instant import InstantType
 from verdict.adapters.sql.statements import add_new
 from verdict.model.nul import spell_out
-from verdict.model.source import Source
-from verdict.read_side.tables import blocked, followed_by, versions
-from verdict.read_side.tables.version_state import VersionState
-from verdict.wire.skip_record import DamagedAggregate, Kind, SkipRecord, active_quarantines
+from verdict.read_side.tables import blocked, source_topics, versions
+from verdict.read_side.tables.columns import primary, required
+from verdict.read_side.tables.states import VersionState
+from verdict.wire.skip_record import SkipRecord, active_quarantines
 
 metadata = MetaData()
 table = Table(
     "aggregate_quarantined_v1",
     metadata,
-    Column("aggregate_type", Text, primary_key=True),
-    Column("aggregate_id", Text, primary_key=True),
-    Column("version", BigInteger, nullable=False),
-    Column("last_version", BigInteger, nullable=False),
-    Column("error", Text, nullable=False),
-    Column("topic", Text, nullable=False),
-    Column("partition", BigInteger, nullable=False),
-    Column("offset", BigInteger, nullable=False),
-    Column("operator", Text, nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("decided_at", InstantType, nullable=False),
+    primary("aggregate_type", Text, "Type of the aggregate."),
+    primary("aggregate_id", Text, "Id of the aggregate."),
+    required("version", BigInteger, "The first version that is damaged."),
+    required("last_version", BigInteger),
+    required("error", Text, "What is damaged."),
+    required("topic", Text, "Topic of the record at which that shows."),
+    required("partition", BigInteger, "Partition of the topic."),
+    required("offset", BigInteger, "Offset of the record."),
+    required("operator", Text, "Who decided to go on without the aggregate."),
+    required("reason", Text, "The reason that they gave."),
+    required("decided_at", InstantType, "When it was decided."),
 )
 
 
 def copy(connection: Connection, decisions: Iterable[SkipRecord]) -> None:
-    """Write the active quarantines down in the place of those that were."""
+    """Replace the copied quarantines by the active ones."""
     rows = [
         {
             **asdict(of),
@@ -66,36 +65,12 @@ def copy(connection: Connection, decisions: Iterable[SkipRecord]) -> None:
     add_new(connection, table, rows)
 
 
-def load(connection: Connection) -> list[SkipRecord]:
-    """Return the decisions by which aggregates are quarantined, as far as they are copied."""
-    rows = connection.execute(select(table).order_by(table.c.decided_at)).all()
-    return [
-        SkipRecord(
-            source=Source(row.topic, row.partition, row.offset),
-            until_offset=row.offset,
-            operator=row.operator,
-            reason=row.reason,
-            decided_at=row.decided_at,
-            kind=Kind.QUARANTINED,
-            aggregate=DamagedAggregate(
-                row.aggregate_type, row.aggregate_id, row.version, row.last_version, row.error
-            ),
-        )
-        for row in rows
-    ]
-
-
-def shown() -> Select[*tuple[object, ...]]:
-    """Return the rows of the view."""
-    return select(*(column for column in table.c if column is not table.c.last_version))
-
-
 def held() -> Select[*tuple[object, ...]]:
-    """Return quarantined aggregates as rows of `projection_blocked`, of each live projection.
+    """Return quarantined aggregates as rows of `projection_blocked`, for each live projection.
 
-    The archive keeps every event that comes, and holds none.
+    The archive keeps every event, so it blocks none.
     """
-    of, live, follows, other = table.c, versions.table.c, followed_by.table.c, blocked.table.c
+    of, live, follows, other = table.c, versions.table.c, source_topics.followed.c, blocked.table.c
     # of an aggregate without any event, a response shows the damage
     events = func.replace(of.topic, ".responses", ".events")
     is_held = exists().where(
@@ -115,7 +90,7 @@ def held() -> Select[*tuple[object, ...]]:
             of.decided_at.label("found_at"),
             ("its history is damaged, so it is quarantined: " + of.error).label("error"),
         )
-        .join_from(table, followed_by.table, follows.topic == events)
+        .join_from(table, source_topics.followed, follows.topic == events)
         .join(
             versions.table,
             and_(live.projection == follows.projection, live.state == VersionState.LIVE),

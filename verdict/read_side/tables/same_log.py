@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from hashlib import sha256
 from typing import NamedTuple
 
-from sqlalchemy import Connection, Engine, MetaData, Table, select
+from sqlalchemy import Connection, Engine, MetaData, select
 
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.log_identity import (
@@ -14,33 +14,34 @@ from verdict.adapters.kafka.log_identity import (
     require_same_ids,
     require_same_log,
 )
-from verdict.adapters.sql import ownership
 from verdict.adapters.sql.statements import exclude_others
 from verdict.errors import EnvironmentIncompleteError, UnreachableError
 from verdict.read_side.projections.builtin.event_archive import archive_table
 from verdict.read_side.schema.database import failing_in_words, opened, snapshot
-from verdict.read_side.schema.layout import tables_schema
+from verdict.read_side.schema.layout import has_table
 from verdict.read_side.tables import position, source_topics
 from verdict.read_side.tables.same_topics import Archived, remembered
 from verdict.settings.database_address import file_of, masked_url, parse
 from verdict.settings.discovery import database_url
 from verdict.settings.settings import Settings
+from verdict.wire.partitions import TopicPartition
 
 ARCHIVE = archive_table(MetaData())
 
 
 class FilledFrom(NamedTuple):
-    """How far a read side was filled, and from which topics."""
+    """How far a read side was filled, from which topics, and what was archived last of each."""
 
     reached: position.Positions
     noted: source_topics.SourceTopics
+    archived: Archived
 
 
-NOT_FILLED = FilledFrom({}, source_topics.SourceTopics(frozenset(), {}))
+NOT_FILLED = FilledFrom({}, source_topics.SourceTopics(frozenset(), {}), {})
 
 
 def bind_to_log(engine: Engine, kafka: KafkaConfig, topics: Collection[str]) -> None:
-    """Return if the read side was filled from these topics; a new one is theirs from now on.
+    """Return if the read side was filled from these topics; a new one belongs to them from now on.
 
     Raises:
         DifferentLogError: It was filled from another cluster, or from topics that are no more, or
@@ -58,8 +59,19 @@ def bind_to_log(engine: Engine, kafka: KafkaConfig, topics: Collection[str]) -> 
         source_topics.note(connection, found.cluster_id or "", found.topic_ids)
 
 
+def rebind_to_log(settings: Settings, found: Identity) -> None:
+    """Let the read side follow these topics in place of the deleted ones with their names."""
+    with database_if_any(settings) as engine:
+        if engine is None:
+            return
+        with failing_in_words(engine), engine.begin() as connection:
+            if has_table(connection, source_topics.table.name):
+                exclude_others(connection, "followed topics")
+                source_topics.renew(connection, found.cluster_id or "", found.topic_ids)
+
+
 def filled_from(settings: Settings) -> FilledFrom:
-    """Return what the database says that it was filled with; nothing, if there is none yet.
+    """Return what the database records of its log; nothing, if there is no database yet.
 
     Raises:
         VerdictError: The database is none that verdict knows, or of a newer version.
@@ -69,24 +81,18 @@ def filled_from(settings: Settings) -> FilledFrom:
         if engine is None:
             return NOT_FILLED
         with failing_in_words(engine), snapshot(engine) as connection:
-            return _filled(connection)
-
-
-def rebind_to_log(settings: Settings, found: Identity) -> None:
-    """Let the read side follow these topics in the place of those that bore their names."""
-    with database_if_any(settings) as engine:
-        if engine is None:
-            return
-        with failing_in_words(engine), engine.begin() as connection:
-            if _has(connection, source_topics.table):
-                exclude_others(connection, "followed topics")
-                source_topics.renew(connection, found.cluster_id or "", found.topic_ids)
+            if not has_table(connection, position.table.name):
+                return NOT_FILLED
+            reached, noted = position.furthest(connection), source_topics.load(connection)
+            has_events = has_table(connection, ARCHIVE.name)
+            archived = _last_archived(connection, reached) if has_events else {}
+            return FilledFrom(reached, noted, archived)
 
 
 def require_same_database(settings: Settings, kafka: KafkaConfig) -> None:
     """Return if the database, if there is one, may follow the topics, whether they exist or not.
 
-    One that does not answer is reported by those who need it. Nothing is written down.
+    A database that does not answer is reported by its users. Nothing is recorded.
 
     Raises:
         DifferentLogError: As for `bind_to_log`, a topic that is missing counted as an empty one; or
@@ -95,40 +101,22 @@ def require_same_database(settings: Settings, kafka: KafkaConfig) -> None:
         UnreachableError: Kafka does not answer.
     """
     try:
-        found, archived = filled_from(settings), _last_archived(settings)
+        known = filled_from(settings)
     except (UnreachableError, EnvironmentIncompleteError):
         return
-    require_same_filling(settings, kafka, found, archived)
-
-
-def require_same_filling(
-    settings: Settings,
-    kafka: KafkaConfig,
-    filling: FilledFrom,
-    archived: Archived | None = None,
-) -> None:
-    """Return if what a database was filled with is of these topics; raises as above."""
-    whose = f"the read side {masked_url(parse(database_url(settings)))}"
-    topics = settings.topics.of_the_log()
-    reached, noted = filling
-    require_same_log(kafka, [remembered(whose, noted, topics, reached, archived or {})])
+    topics, whose = settings.topics.of_the_log(), _name_of(settings)
+    require_same_log(kafka, [remembered(whose, known.noted, topics, known.reached, known.archived)])
 
 
 def check_same_topics(settings: Settings, kafka: KafkaConfig, filling: FilledFrom) -> None:
-    """Return if a database was filled from these topics, however far they go now.
-
-    Raises:
-        DifferentLogError: It was filled from another cluster, or from topics that are no more.
-        UnreachableError: Kafka does not answer.
-    """
-    whose = f"the read side {masked_url(parse(database_url(settings)))}"
-    known = remembered(whose, filling.noted, settings.topics.of_the_log())
+    """Return if a database was filled from these topics, however far they go now."""
+    known = remembered(_name_of(settings), filling.noted, settings.topics.of_the_log())
     require_same_ids([known], Identities(kafka).identity(known.ids.topic_ids))
 
 
 @contextmanager
 def database_if_any(settings: Settings) -> Iterator[Engine | None]:
-    """Give the database; None where there is no such file yet."""
+    """Give the database; None if it is a file that does not exist yet."""
     url = database_url(settings)
     if (file := file_of(url)) is not None and not file.exists():
         yield None
@@ -138,47 +126,26 @@ def database_if_any(settings: Settings) -> Iterator[Engine | None]:
 
 
 def has_archive(engine: Engine) -> bool:
-    """Tell whether a database has an archive, and positions in the log."""
+    """Tell whether a database has an archive, and with it all tables of ours."""
     with failing_in_words(engine), snapshot(engine) as connection:
-        # one table alone is another application's, as whoever creates ours will say
-        return _has(connection, ARCHIVE) and _has(connection, position.table)
+        return has_table(connection, ARCHIVE.name) and has_table(connection, position.table.name)
 
 
-def _last_archived(settings: Settings) -> Archived:
-    with database_if_any(settings) as engine:
-        if engine is None or not has_archive(engine):
-            return {}
-        if not has_archive(engine):
-            return {}
-        with failing_in_words(engine), snapshot(engine) as connection:
-            return _last_in(connection)
+def _name_of(settings: Settings) -> str:
+    return f"the read side {masked_url(parse(database_url(settings)))}"
 
 
-def _last_in(connection: Connection) -> Archived:
-    """Return the offset and the hash of the last event that is archived, by partition.
+def _last_archived(connection: Connection, reached: Collection[TopicPartition]) -> Archived:
+    """Return offset and hash of the last archived event of each partition.
 
-    A row that was altered, so that its hash is not that of its value, is left to the audit.
+    A row whose hash is not that of its value was altered; that is left to the audit.
     """
     columns = ARCHIVE.c
     found = {}
-    for place in position.furthest(connection):
+    for place in reached:
         here = (columns.topic == place.topic) & (columns.partition == place.partition)
         last = select(columns.offset, columns.value, columns.hash).where(here)
         row = connection.execute(last.order_by(columns.offset.desc()).limit(1)).first()
         if row is not None and sha256(row.value).hexdigest() == row.hash:
             found[place] = row.offset, row.hash
     return found
-
-
-def _filled(connection: Connection) -> FilledFrom:
-    """Return how far it was filled, and from what; a new one lacks the tables."""
-    return FilledFrom(
-        position.furthest(connection) if _has(connection, position.table) else {},
-        source_topics.load(connection)
-        if _has(connection, source_topics.table)
-        else NOT_FILLED.noted,
-    )
-
-
-def _has(connection: Connection, table: Table) -> bool:
-    return ownership.exists(connection, tables_schema(connection), table.name)

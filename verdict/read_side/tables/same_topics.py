@@ -1,4 +1,4 @@
-"""What a read side remembers of the topics that it was filled from; needs no SQLAlchemy."""
+"""What a read side records of the topics that it was filled from; imports no SQLAlchemy."""
 
 from collections.abc import Collection, Mapping
 
@@ -24,12 +24,7 @@ Archived = Mapping[TopicPartition, tuple[int, str]]
 
 
 def require_same_read_side(settings: Settings, kafka: KafkaConfig) -> None:
-    """Return if the database that readers see was filled from the topics of this Kafka.
-
-    Raises:
-        DifferentLogError: It was filled from another cluster, or from topics that are no more.
-        UnreachableError: The database or Kafka does not answer.
-    """
+    """Return if the database that readers see was filled from the topics of this Kafka."""
     with open_reader(settings) as reader:
         rows = [*reader.select(FOLLOWED).rows]  # they are gone with the reader
     noted = (
@@ -46,11 +41,7 @@ def remembered(
     reached: Mapping[TopicPartition, int] | None = None,
     archived: Archived | None = None,
 ) -> Remembered:
-    """Return what a read side remembers of topics that it may follow; others do not matter.
-
-    Raises:
-        DifferentLogError: It followed others only.
-    """
+    """Return what a read side records of the topics that it may follow; others do not matter."""
     clusters, topic_ids = noted
     if topic_ids and topic_ids.keys().isdisjoint(topics):
         raise DifferentLogError(

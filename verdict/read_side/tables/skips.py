@@ -3,31 +3,36 @@
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, select
+from sqlalchemy import BigInteger, Connection, MetaData, Table, Text, select
 
 from verdict.adapters.sql.bulk import Values
 from verdict.adapters.sql.instant import InstantType
 from verdict.adapters.sql.statements import add_new
 from verdict.model.source import Source
+from verdict.read_side.tables.columns import primary, required
 from verdict.wire.skip_record import Kind, SkippedRanges, SkipRecord
 
 metadata = MetaData()
 table = Table(
     "skipped_record_v1",
     metadata,
-    Column("topic", Text, primary_key=True),
-    Column("partition", BigInteger, primary_key=True),
-    Column("offset", BigInteger, primary_key=True),
-    Column("until_offset", BigInteger, primary_key=True),
-    Column("kind", Text, primary_key=True),
-    Column("operator", Text, nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("decided_at", InstantType, nullable=False),
+    primary("topic", Text, "Topic in Kafka."),
+    primary("partition", BigInteger, "Partition of the topic."),
+    primary("offset", BigInteger, "Offset of the first record that it is about."),
+    primary("until_offset", BigInteger, "Offset after the last one."),
+    primary(
+        "kind",
+        Text,
+        "`SKIPPED`: records are skipped; `RESTORED`, `ACCEPTED`: a topic was changed.",
+    ),
+    required("operator", Text, "Who decided it."),
+    required("reason", Text, "The reason that they gave."),
+    required("decided_at", InstantType, "When it was decided."),
 )
 
 
 def copy(connection: Connection, decisions: Iterable[SkipRecord]) -> None:
-    """Write decisions down that are about records or topics; what is there stays as it is."""
+    """Copy the decisions that are about records or topics; copied ones stay as they are."""
     rows: dict[tuple[Source, int, Kind], Values] = {}
     for one in decisions:
         if one.aggregate is not None:
@@ -39,24 +44,8 @@ def copy(connection: Connection, decisions: Iterable[SkipRecord]) -> None:
 
 
 def passed_over(connection: Connection) -> SkippedRanges:
-    """Return the places that are passed over, as far as they are copied."""
+    """Return the copied ranges of skipped records."""
     columns = table.c
     asked = select(columns.topic, columns.partition, columns.offset, columns.until_offset)
     found = connection.execute(asked.where(columns.kind == Kind.SKIPPED))
     return SkippedRanges.of(tuple(row) for row in found)
-
-
-def load(connection: Connection) -> list[SkipRecord]:
-    """Return what was decided, as far as it is copied, in the order of time."""
-    rows = connection.execute(select(table).order_by(table.c.decided_at)).all()
-    return [
-        SkipRecord(
-            source=Source(row.topic, row.partition, row.offset),
-            until_offset=row.until_offset,
-            operator=row.operator,
-            reason=row.reason,
-            decided_at=row.decided_at,
-            kind=Kind(row.kind),
-        )
-        for row in rows
-    ]

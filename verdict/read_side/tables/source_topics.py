@@ -1,37 +1,44 @@
-"""Which topics, by Kafka's own ids, the read side was filled from: in others no position counts."""
+"""Topics that fill the read side: Kafka's ids of them, and which projection follows which."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import Column, Connection, MetaData, Table, Text, delete, select
+from sqlalchemy import Connection, MetaData, Table, Text, delete, insert, select
 
 from verdict.adapters.sql.statements import add_new
+from verdict.read_side.tables.columns import primary, required
 
 metadata = MetaData()
 table = Table(
     "source_topic_v1",
     metadata,
-    Column("topic", Text, primary_key=True),
-    Column("topic_id", Text, nullable=False),
-    Column("cluster_id", Text, nullable=False),
+    primary("topic", Text, "Name of the topic."),
+    required("topic_id", Text, "Kafka's id of it; a topic that is created again has another one."),
+    required("cluster_id", Text, "Kafka's id of its cluster."),
+)
+followed = Table(
+    "projection_topic_v1",
+    metadata,
+    primary("projection", Text, "Name of the projection."),
+    primary("topic", Text, "Topic in Kafka."),
 )
 
 
 class SourceTopics(NamedTuple):
-    """The ids that were written down: those of clusters, one at most, and of topics by name."""
+    """The ids that are recorded: those of clusters, one at most, and of topics by name."""
 
     clusters: frozenset[str]
     topic_ids: Mapping[str, str]
 
 
 def load(connection: Connection) -> SourceTopics:
-    """Return what was written down, nothing in a new read side."""
+    """Return the recorded ids; a new read side has none."""
     rows = connection.execute(select(table)).all()
     return SourceTopics(frozenset(r.cluster_id for r in rows), {r.topic: r.topic_id for r in rows})
 
 
 def note(connection: Connection, cluster_id: str, topic_ids: Mapping[str, str]) -> None:
-    """Write down the topics of which nothing is; those that are stay as they are."""
+    """Record the topics that are not recorded yet; the others stay as they are."""
     rows = [
         {"topic": topic, "topic_id": topic_id, "cluster_id": cluster_id}
         for topic, topic_id in sorted(topic_ids.items())
@@ -40,7 +47,15 @@ def note(connection: Connection, cluster_id: str, topic_ids: Mapping[str, str]) 
 
 
 def renew(connection: Connection, cluster_id: str, topic_ids: Mapping[str, str]) -> None:
-    """Write down topics in the place of those that bore their names; the positions stay."""
+    """Replace the ids of recorded topics that were created again; the positions stay."""
     known = load(connection).topic_ids.keys() & topic_ids.keys()
     connection.execute(delete(table).where(table.c.topic.in_(known)))
     note(connection, cluster_id, {topic: topic_ids[topic] for topic in known})
+
+
+def note_followed(connection: Connection, follows: Mapping[str, Sequence[str]]) -> None:
+    """Record which topics these projections follow, in place of those recorded earlier."""
+    rows = [{"projection": name, "topic": one} for name, of in follows.items() for one in {*of}]
+    connection.execute(delete(followed).where(followed.c.projection.in_([*follows])))
+    if rows:
+        connection.execute(insert(followed), rows)

@@ -4,41 +4,39 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Connection,
-    MetaData,
-    Table,
-    Text,
-    cast,
-    insert,
-    select,
-)
+from sqlalchemy import BigInteger, Boolean, Connection, MetaData, Table, Text, cast, insert, select
 
-from verdict.adapters.sql import ownership, sequence
+from verdict.adapters.sql import sequence
 from verdict.adapters.sql.instant import InstantType
 from verdict.adapters.sql.json_type import JsonType
-from verdict.read_side.projections.described import View, described
+from verdict.read_side.projections.described import View, comments_of, described
 from verdict.read_side.projections.masking import unless_allowed
-from verdict.read_side.schema.layout import tables_schema
+from verdict.read_side.schema import layout
+from verdict.read_side.tables.columns import optional, primary, required
 
 metadata = MetaData()
 table = Table(
     "verification_v1",
     metadata,
-    Column("seq", BigInteger, primary_key=True, autoincrement=False),
-    Column("started_at", InstantType, nullable=False),
-    Column("ended_at", InstantType, nullable=False),
-    Column("aggregate_type", Text),
-    Column("aggregate_id", Text),
-    Column("clean", Boolean, nullable=False),
-    Column("findings", BigInteger, nullable=False),
-    Column("looked_at", Text, nullable=False),
-    Column("unavailable", Text, nullable=False),
-    Column("not_checked", Text, nullable=False),
-    Column("masked_first_findings", Text, nullable=False),  # they quote rows
+    primary("seq", BigInteger, "Counts the runs, without gaps."),
+    required(
+        "started_at", InstantType, "When it started: what was decided until then is verified."
+    ),
+    required("ended_at", InstantType, "When it ended."),
+    optional("aggregate_type", Text, "The only type of aggregate that was verified; none: all."),
+    optional("aggregate_id", Text, "The only aggregate of it that was verified; none: all."),
+    required("clean", Boolean, "Whether it found nothing, and nothing was unavailable."),
+    required("findings", BigInteger, "How many findings there were."),
+    required("looked_at", Text, "What was looked at, and how many of each, as JSON."),
+    required(
+        "unavailable", Text, "What should be there and could not be looked at, as a JSON list."
+    ),
+    required("not_checked", Text, "What was left out, and why, as a JSON list."),
+    required(
+        "masked_first_findings",
+        Text,
+        "The first findings, as JSON; none unless you may see what is personal.",
+    ),
 )
 SEQUENCE = table.name
 JSON = ("looked_at", "unavailable", "not_checked", "first_findings")
@@ -64,7 +62,7 @@ class Verification(NamedTuple):
 
 def exists(connection: Connection) -> bool:
     """Return whether a start of `verdict up` has made the table already."""
-    return ownership.exists(connection, tables_schema(connection), table.name)
+    return layout.has_table(connection, table.name)
 
 
 def record(connection: Connection, run: Verification) -> None:
@@ -82,20 +80,11 @@ def _view() -> View:
     masked = columns.masked_first_findings
     first = unless_allowed(cast(masked, JsonType), masked).label(JSON[-1])
     plain = [column for column in columns if column is not masked]
+    comments = comments_of(plain) | {JSON[-1]: masked.comment or ""}
     return described(
         select(*(shown.get(one.name, one) for one in plain), first),
         "Runs of `verdict verify`, and what each found; nothing removes it.",
-        seq="Counts the runs, without gaps.",
-        started_at="When it started: what was decided until then is verified.",
-        ended_at="When it ended.",
-        aggregate_type="The only type of aggregate that was verified; none: all.",
-        aggregate_id="The only aggregate of it that was verified; none: all.",
-        clean="Whether it found nothing, and nothing was unavailable.",
-        findings="How many findings there were.",
-        looked_at="What was looked at, and how many of each, as JSON.",
-        unavailable="What should be there and could not be looked at, as a JSON list.",
-        not_checked="What was left out, and why, as a JSON list.",
-        first_findings="The first findings, as JSON; none unless you may see what is personal.",
+        **comments,
     )
 
 

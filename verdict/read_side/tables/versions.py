@@ -1,54 +1,41 @@
-"""What state each version of a projection is in, in one row: from `begin` to `forget`.
+"""The state of each version of a projection: one row from `begin` to `forget`.
 
-The first one is live at once. Every other one is built, which may take a while, then shown in place
-of the live one, which is kept. Each may be stopped, and goes on where it stands.
+The first version is live at once. Another one is built, then shown in place of the live one, which
+is kept. Each may be stopped, and continues from its position.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Connection,
-    MetaData,
-    Table,
-    Text,
-    case,
-    delete,
-    select,
-    update,
-)
+from sqlalchemy import BigInteger, Connection, MetaData, Table, Text, case, delete, select, update
 
-from verdict.adapters.sql import ownership
 from verdict.adapters.sql.instant import InstantType
 from verdict.adapters.sql.statements import add_new
 from verdict.errors import RestartRequestedError
 from verdict.model.nul import spell_out
-from verdict.read_side.projections.described import Query
 from verdict.read_side.projections.projection import Projection, ProjectionStoppedError
 from verdict.read_side.schema import layout
+from verdict.read_side.tables.columns import optional, primary, required
 from verdict.read_side.tables.position import exclude_others, is_of
-from verdict.read_side.tables.version_state import UNSEEN, VersionState
+from verdict.read_side.tables.states import UNSEEN, VersionState
 
-COLUMNS = "columns "  # begins settings that code decides, so that nobody can set them back
+COLUMNS = "columns "  # begins settings that are columns: code decides them, and nobody sets them
 SHOWN_CHARS = 2000
-
 
 metadata = MetaData()
 table = Table(
     "projection_version_v1",
     metadata,
-    Column("projection", Text, primary_key=True),
-    Column("version", BigInteger, primary_key=True),
-    Column("state", Text, nullable=False),
-    Column("settings", Text, nullable=False),
-    Column("build", Text),
-    Column("error", Text),
-    Column("topic", Text),
-    Column("partition", BigInteger),
-    Column("offset", BigInteger),
-    Column("stopped_at", InstantType),
+    primary("projection", Text, "Name of the projection."),
+    primary("version", BigInteger, "Version of the projection's tables."),
+    required("state", Text, "`incomplete`, `candidate`, `live` (readers see it) or `previous`."),
+    required("settings", Text, "The settings that its tables were filled with, as JSON."),
+    optional("build", Text),
+    optional("error", Text, "Why it is stopped, and what can be done about it."),
+    optional("topic", Text, "Topic of the record at which it stopped, if it was at one."),
+    optional("partition", BigInteger, "Partition of that record."),
+    optional("offset", BigInteger, "Offset of that record."),
+    optional("stopped_at", InstantType, "Since when it is stopped."),
 )
 GOING = dict.fromkeys(("error", "topic", "partition", "offset", "stopped_at"))
 
@@ -70,10 +57,33 @@ class SettingsChangedError(Exception):
         super().__init__(
             f"projection {projection.name} v{projection.version} was built with {found!r}, and is "
             f"configured with {projection.settings!r} now: set it back and start again; or build "
-            f"the next version as configured now, `verdict projection rebuild {projection.name}`, "
-            f"and put it in place, `verdict projection promote {projection.name} "
-            "--accept-differences`"
+            f"the next version as configured now, {_remedy(projection)}"
         )
+
+
+class ColumnsChangedError(SettingsChangedError):
+    """A table of a projection has other columns than the code declares."""
+
+    def __init__(self, projection: Projection, table: Table, found: Sequence[str]) -> None:
+        self.found = COLUMNS + ", ".join(found)
+        declared = table.columns.keys()
+        lacking = ", ".join(one for one in declared if one not in found)
+        unknown = ", ".join(one for one in found if one not in declared)
+        differences = [f"lacks {lacking}"] * bool(lacking) + [f"also has {unknown}"] * bool(unknown)
+        Exception.__init__(
+            self,
+            f"projection {projection.name} v{projection.version} has other columns in this code "
+            f"than {table.name}, which {' and '.join(differences)}: build the next version, "
+            f"{_remedy(projection)}",
+        )
+
+
+def _remedy(projection: Projection) -> str:
+    name = projection.name
+    return (
+        f"`verdict projection rebuild {name}`, and put it in place, `verdict projection promote "
+        f"{name} --accept-differences`"
+    )
 
 
 class SupersededError(RestartRequestedError):
@@ -88,62 +98,58 @@ class SupersededError(RestartRequestedError):
 
 def all_live(connection: Connection) -> Mapping[str, int]:
     """Return the version that readers see, by projection."""
-    if not ownership.exists(connection, layout.tables_schema(connection), table.name):
-        return {}  # whoever asks first need not have made the read side
+    if not layout.has_table(connection, table.name):
+        return {}  # the read side may not have been created yet
     found = select(table.c.projection, table.c.version).where(table.c.state == VersionState.LIVE)
     return {row.projection: row.version for row in connection.execute(found)}
 
 
 def live(connection: Connection, name: str) -> int | None:
     """Return the version of a projection that readers see."""
-    found = _live(connection, name)
-    return None if found is None else found[0]
-
-
-def _live(connection: Connection, name: str) -> tuple[int, str | None] | None:
-    """Return the version of a projection that readers see, and why it is stopped."""
     is_live = (table.c.projection == name) & (table.c.state == VersionState.LIVE)
-    found = connection.execute(select(table.c.version, table.c.error).where(is_live)).first()
-    return None if found is None else (found.version, found.error)
+    return connection.scalar(select(table.c.version).where(is_live))
 
 
 def every(connection: Connection, name: str) -> Mapping[int, Version]:
-    """Return all versions of a projection, by number: those that have tables."""
+    """Return all versions of a projection that have tables, by number."""
     columns = (table.c[field] for field in Version._fields)
     statement = select(table.c.version, *columns).where(table.c.projection == name)
     return {number: Version(*known) for number, *known in connection.execute(statement)}
 
 
 def of(connection: Connection, projection: Projection) -> Version:
-    """Return what is known of this version, which is there."""
+    """Return what is known of this version, which exists."""
     return every(connection, projection.name)[projection.version]
 
 
 def check_live(connection: Connection, projection: Projection) -> bool:
-    """Return, when readers see this version, whether it is noted as stopped.
+    """Return whether this version is noted as stopped."""
+    found = every(connection, projection.name).get(projection.version)
+    if found is None or found.state != VersionState.LIVE:
+        raise SupersededError(projection, live(connection, projection.name))
+    return found.error is not None
 
-    Raises:
-        SupersededError: They see another one.
-    """
-    version, error = _live(connection, projection.name) or (None, None)
-    if version != projection.version:
-        raise SupersededError(projection, version)
-    return error is not None
+
+def change_of(connection: Connection, projection: Projection) -> SettingsChangedError | None:
+    """Return how the settings or columns of the tables differ from what the projection declares."""
+    found = of(connection, projection).settings
+    if found != projection.settings:
+        return SettingsChangedError(projection, found)
+    for one in projection.tables:
+        columns = layout.column_names(connection, one.name)
+        if {*columns} != {*one.columns.keys()}:
+            return ColumnsChangedError(projection, one, columns)
+    return None
 
 
 def check_settings(connection: Connection, projection: Projection) -> None:
-    """Return when the tables were filled under the settings that the projection has now.
-
-    Raises:
-        SettingsChangedError: They were not.
-    """
-    found = of(connection, projection).settings
-    if found != projection.settings:
-        raise SettingsChangedError(projection, found)
+    """Return if settings and columns of the tables are those that the projection declares."""
+    if (changed := change_of(connection, projection)) is not None:
+        raise changed
 
 
 def begin(connection: Connection, projection: Projection) -> None:
-    """Write down a version that is new, for readers to see if they see none; others stay."""
+    """Record a new version, which is live if there is no other one; a known one stays as it is."""
     row = {
         "projection": projection.name,
         "version": projection.version,
@@ -163,7 +169,7 @@ def build(connection: Connection, projection: Projection, name: str = "") -> Non
 
 
 def is_build(connection: Connection, projection: Projection, name: str) -> bool:
-    """Tell whether the tables are still those of a build; it is so up to the commit then."""
+    """Tell whether the tables are still those of a build, and keep them so up to the commit."""
     exclude_others(connection, projection)
     found = every(connection, projection.name).get(projection.version)
     return found is not None and (found.state, found.build) == (VersionState.INCOMPLETE, name)
@@ -175,10 +181,7 @@ def finish(connection: Connection, projection: Projection) -> None:
 
 
 def show(connection: Connection, projection: Projection) -> None:
-    """Note that readers see this version from the commit on, and that the one before it is kept.
-
-    That one is not stopped any more, as nobody brings it forward.
-    """
+    """Note that readers see this version from the commit on, and that the former one is kept."""
     shown = table.c.version == projection.version
     either = shown | (table.c.state == VersionState.LIVE)
     state = case((shown, VersionState.LIVE), else_=VersionState.PREVIOUS)
@@ -187,13 +190,13 @@ def show(connection: Connection, projection: Projection) -> None:
 
 
 def stop(connection: Connection, projection: Projection, error: Exception, now: int) -> None:
-    """Write down that `projection` is stopped since `now` (epoch milliseconds), and why."""
+    """Note that `projection` is stopped since `now` (epoch milliseconds), and why."""
     topic, partition, offset = (
         error.place if isinstance(error, ProjectionStoppedError) else (None,) * 3
     )
-    said = spell_out(str(error))[:SHOWN_CHARS]
+    text = spell_out(str(error))[:SHOWN_CHARS]
     place = {"topic": topic, "partition": partition, "offset": offset}
-    _change(connection, projection, error=said, **place, stopped_at=now)
+    _change(connection, projection, error=text, **place, stopped_at=now)
 
 
 def go_on(connection: Connection, projection: Projection) -> None:
@@ -202,26 +205,8 @@ def go_on(connection: Connection, projection: Projection) -> None:
 
 
 def forget(connection: Connection, projection: Projection) -> None:
-    """Remove what is known of a version that is dropped."""
+    """Forget a version that is dropped."""
     connection.execute(delete(table).where(is_of(projection, table)))
-
-
-def views(among: Table) -> Mapping[str, Query]:
-    """Return what readers may select of a table with the columns of `table`, by view."""
-    one, kept = among.c, among.alias("kept").c
-    place = one.topic, one.partition, one.offset
-    before = (kept.projection == one.projection) & (kept.state == VersionState.PREVIOUS)
-    return {
-        "projection_version": select(
-            one.projection, one.version, one.state, one.settings, one.error, one.stopped_at
-        ),
-        "projection_live": select(one.projection, one.version, kept.version.label("previous"))
-        .outerjoin(kept.version.table, before)
-        .where(one.state == VersionState.LIVE),
-        "projection_stopped": select(
-            one.projection, one.version, one.error, *place, one.stopped_at
-        ).where(one.error.is_not(None)),
-    }
 
 
 def _change(connection: Connection, projection: Projection, **values: Any) -> None:

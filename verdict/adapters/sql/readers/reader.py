@@ -124,7 +124,7 @@ def open_reader(settings: Settings, sees: Access = Access.AUDITOR) -> Reader:
     if file is not None:
         views: Sequence[str] = settings.roles.open_to(role, views_made_in(file))
     else:
-        from verdict.read_side.query.views import views_for
+        from verdict.read_side.schema.system_views import views_for
 
         views = [*views_for(settings, sees)]
     return Reader(url, views, role, settings.sql_timeout_s, masked)

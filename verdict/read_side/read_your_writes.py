@@ -1,7 +1,7 @@
-"""Waits until a projection shows what a command did: read your own write.
+"""Read your own write: waits until a projection shows what a command did.
 
-A response says which version its aggregate has after the command; a projection keeps the version
-of each aggregate, of removed ones too. So a reader knows whether a row is new enough.
+A response has the version of its aggregate after the command, and a projection keeps the version of
+each aggregate, removed ones included. So a reader knows whether a row is new enough.
 """
 
 import time
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from verdict.adapters.sql.readers.reader import Reader
 from verdict.errors import TimedOutError, VerdictError
 from verdict.model.application import Application
-from verdict.read_side.query.by_name import UnknownProjectionError, row_per_aggregate
+from verdict.read_side.catalog import UnknownProjectionError, row_per_aggregate
 from verdict.wire.response import Response
 
 PAUSE_S = 0.02
@@ -36,18 +36,13 @@ class ReadToken(NamedTuple):
 
 
 class ProjectionUnavailableError(VerdictError):
-    """The projection does not follow the type, or shows it only after somebody looked after it."""
+    """The projection has no rows of the type, or does not show it until an operator acts."""
 
 
 def require_row_per_aggregate(
     application: Application, projection: str, aggregate_type: str
 ) -> None:
-    """Return when a projection keeps a row for each aggregate of a type.
-
-    Raises:
-        ProjectionUnavailableError: It does not.
-        UnknownProjectionError: There is no such projection.
-    """
+    """Return if a projection keeps a row for each aggregate of a type."""
     types = row_per_aggregate(application)
     if projection not in types:
         raise UnknownProjectionError(projection, types)

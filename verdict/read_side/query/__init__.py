@@ -1,1 +1,0 @@
-"""Which views there are, and how a reader waits for one."""
