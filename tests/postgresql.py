@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 from sqlalchemy import make_url
 
-from verdict.adapters.sql.schema_names import TABLES
+from verdict.adapters.sql.session import TABLES
 
 EMPTY = (
     f"DROP SCHEMA IF EXISTS {TABLES} CASCADE",

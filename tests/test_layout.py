@@ -43,10 +43,7 @@ WINGS = (
 EXEMPT = {"", "errors", "lazy", "projections", "readers"}
 # imports that still point the other way; this list only gets shorter
 UPWARD = {
-    "verdict.adapters.sql.readers.reader": "verdict.read_side.schema.system_views",
     "verdict.service.jvm_exit": "verdict.operations.status.read_side",
-    "verdict.settings.database_address": "verdict.adapters.sql",
-    "verdict.settings.settings": "verdict.adapters.storage.object_store",
 }
 # what applications, clients and their tests import
 FACES = (

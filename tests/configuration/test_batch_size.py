@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from verdict.settings import batch_size
-from verdict.settings.batch_size import BatchSizeError, check_batch_size, transaction_timeout_s
+from verdict.settings import checks
+from verdict.settings.checks import BatchSizeError, check_batch_size, transaction_timeout_s
 from verdict.settings.settings import Settings
 
 GIB = 2**30
@@ -17,7 +17,7 @@ def free(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def set_free(size: int) -> None:
         found = SimpleNamespace(free=size)
-        monkeypatch.setattr(batch_size, "disk_usage", lambda _: found)
+        monkeypatch.setattr(checks, "disk_usage", lambda _: found)
 
     set_free(100 * GIB)
     return set_free
@@ -25,10 +25,6 @@ def free(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def settings(tmp_path: Path, **chosen: Any) -> Settings:
     return Settings(data_dir=tmp_path, **chosen)
-
-
-def test_the_defaults_fit(tmp_path: Path, free: Any) -> None:
-    check_batch_size(settings(tmp_path))
 
 
 def test_a_transaction_may_take_what_is_set_and_more_only_as_a_full_batch_needs_it(
@@ -54,32 +50,25 @@ def test_a_batch_that_no_transaction_can_hold_is_refused_with_what_would_fit(
 
 
 @pytest.mark.parametrize(
-    "chosen", [{"max_rows_per_batch": 1_440_000}, {"max_command_bytes": 47_185}]
+    "chosen", [{}, {"max_rows_per_batch": 1_440_000}, {"max_command_bytes": 47_185}]
 )
-def test_what_the_message_proposes_fits(tmp_path: Path, free: Any, chosen: dict[str, int]) -> None:
+def test_the_defaults_fit_and_what_the_message_proposes(
+    tmp_path: Path, free: Any, chosen: dict[str, int]
+) -> None:
     free(1000 * GIB)
-    check_batch_size(settings(tmp_path, **{"max_rows_per_batch": 2_000_000} | chosen))
+    many = {"max_rows_per_batch": 2_000_000} if chosen else {}
+    check_batch_size(settings(tmp_path, **many | chosen))
 
 
-def test_a_batch_that_the_disk_cannot_hold_is_refused(tmp_path: Path, free: Any) -> None:
+def test_a_batch_that_the_disk_of_outputs_cannot_hold_is_refused(tmp_path: Path, free: Any) -> None:
     free(2 * GIB)
+    shared = tmp_path / "shared"
 
     with pytest.raises(BatchSizeError) as refused:
-        check_batch_size(settings(tmp_path))
+        check_batch_size(settings(tmp_path / "d", shared_dir=shared))
 
     assert str(refused.value) == (
         "max_rows_per_batch 20000 x max_command_bytes 65536 = 1,250 MiB a batch, and "
-        f"{tmp_path} must hold that 3 times while it is decided: 3,750 MiB are needed, 2,048 MiB "
+        f"{shared} must hold that 3 times while it is decided: 3,750 MiB are needed, 2,048 MiB "
         "are free; make room, lower max_rows_per_batch or lower max_command_bytes"
     )
-
-
-def test_room_is_looked_for_where_outputs_go(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shared = tmp_path / "shared"
-    full, roomy = SimpleNamespace(free=0), SimpleNamespace(free=100 * GIB)
-    monkeypatch.setattr(batch_size, "disk_usage", lambda at: full if at == shared else roomy)
-
-    with pytest.raises(BatchSizeError, match=f"and {shared} must hold that 3 times"):
-        check_batch_size(settings(tmp_path / "d", shared_dir=shared))

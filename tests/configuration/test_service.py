@@ -33,18 +33,17 @@ def test_a_running_service_is_found_by_its_data_directory(tmp_path: Path) -> Non
     settings = load_settings(APPLICATION, data_dir=tmp_path)
     assert bootstrap_servers(settings) == "kafka:9092"
     assert database_url(settings) == "sqlite:////data/verdict.db"
-
-
-def test_a_service_that_stopped_is_not_found(tmp_path: Path) -> None:
-    announce(tmp_path, HERE)
     withdraw(tmp_path)
-
     assert find_service(tmp_path) is None
 
 
-def test_an_announcement_that_cannot_be_read_is_said_in_words(tmp_path: Path) -> None:
-    (tmp_path / FILE).mkdir()
+def test_an_announcement_that_is_damaged_or_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text('{"pid": 1}')
+    with pytest.raises(VerdictError, match=f"{FILE} is damaged .*bootstrap_servers"):
+        find_service(tmp_path)
 
+    (tmp_path / FILE).unlink()
+    (tmp_path / FILE).mkdir()
     with pytest.raises(VerdictError, match=f"{tmp_path} is not to be seen, Is a directory"):
         find_service(tmp_path)
 
@@ -96,10 +95,3 @@ def test_without_a_service_the_next_command_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnreachableError, match=r"start `verdict up` .*, or name its directory"):
         bootstrap_servers(settings)
     assert database_url(settings) == f"sqlite:///{tmp_path}/verdict.db"
-
-
-def test_a_damaged_announcement_is_named(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_text('{"pid": 1}')
-
-    with pytest.raises(VerdictError, match=f"{FILE} is damaged"):
-        find_service(tmp_path)

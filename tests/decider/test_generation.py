@@ -8,7 +8,7 @@ from pydantic import create_model
 
 from aggregates.order import order
 from tests.application import APPLICATION, CATALOG
-from verdict.adapters.spark.checkpoint_errors import DamagedCheckpointError
+from verdict.adapters.spark.errors import DamagedCheckpointError
 from verdict.model.aggregate import Aggregate
 from verdict.model.message import Message, Text
 from verdict.streaming.exactly_once.batch import SourceBatch

@@ -4,17 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 
 from tests.application import APPLICATION
 from tests.e2e.deployment import Deployment
 from tests.e2e.outage import PATIENT, PLACE, SELDOM_S, WAIT_S
 from tests.e2e.three_brokers import ThreeBrokers, three_brokers
-from tests.topics import create_new
-from verdict.adapters.kafka.topics import TopicAdmin
 from verdict.client.client import Client
-from verdict.wire.topics import Topics
 
 Brokers = Iterator[ThreeBrokers]
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1500), pytest.mark.process]
@@ -24,24 +19,6 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1500), p
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Brokers:
     with three_brokers(tmp_path_factory.mktemp("kafka")) as brokers:
         yield brokers
-
-
-@pytest.mark.proves("U-02")
-@pytest.mark.thorough
-def test_a_topic_of_which_one_broker_can_take_what_is_acknowledged_is_named(
-    kafka: ThreeBrokers,
-) -> None:
-    topics = Topics(APPLICATION, "thin", "thin-")
-    alone, hasty = topics.events("order"), topics.responses("order")
-    made = [
-        NewTopic(alone, 1, 1, config={"min.insync.replicas": "2"}),
-        NewTopic(hasty, 1, 3, config={"min.insync.replicas": "1"}),
-    ]
-    create_new(AdminClient({"bootstrap.servers": kafka.bootstrap_servers}), made)
-
-    admin = TopicAdmin({"bootstrap.servers": kafka.bootstrap_servers}, topics)
-    admin.create_missing()
-    assert sorted(admin.fragile()) == sorted([alone, hasty])
 
 
 @pytest.mark.proves("F-01")

@@ -73,7 +73,7 @@ def test_who_has_more_than_kafka_ever_had_is_told(followable: Followable, parts:
             connection, archived, known, {place: end + 9 for place, end in known.items()}
         )
 
-    with pytest.raises(TopicMissingError, match="find out who created the topic anew"):
+    with pytest.raises(TopicMissingError, match="find out who created the topic again"):
         [*followable.log(parts).every("position")]
 
 

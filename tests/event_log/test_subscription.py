@@ -222,7 +222,7 @@ def test_a_subscriber_who_has_more_than_kafka_is_told(
         for follow in (False, True):
             subscription = Subscription(reader, log, followable.topics, "position", places)
 
-            with pytest.raises(TopicMissingError, match="find out who created the topic anew"):
+            with pytest.raises(TopicMissingError, match="find out who created the topic again"):
                 next(subscription.events(follow))
 
 

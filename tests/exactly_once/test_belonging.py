@@ -12,7 +12,7 @@ from verdict.adapters.kafka.log_identity import (
     changes,
     require_same_ids,
 )
-from verdict.service.log_watch import LogWatch
+from verdict.adapters.kafka.monitor import KafkaMonitor
 from verdict.streaming.exactly_once.checkpoint import FRESH
 from verdict.streaming.exactly_once.failpoints import Failpoint
 from verdict.streaming.exactly_once.fencing import write_progress
@@ -33,7 +33,7 @@ def test_each_thing_that_is_another_is_named_with_both_ids() -> None:
 
     assert changes(Identity("here", {"order.events": "a", "order.commands": "c"}), found) == [
         "order.commands had the id c and is gone",
-        "order.events had the id a and has b: it was deleted and created anew",
+        "order.events had the id a and has b: it was deleted and created again",
     ]
     assert changes(Identity("there", {"order.events": "a"}), found) == [
         "the cluster's id was there and is here"
@@ -123,13 +123,14 @@ def test_a_topic_that_is_deleted_under_the_owner_is_named(deployment: Deployment
 def test_a_topic_that_is_created_anew_is_noticed_though_nothing_is_published(
     deployment: Deployment,
 ) -> None:
-    watch = LogWatch(deployment.kafka, deployment.query.topics)
-    watch.look()
+    monitor = KafkaMonitor(deployment.kafka, deployment.query.topics)
+    monitor.remember()
+    monitor.compare()
 
     deployment.recreate(deployment.commands)
 
     with pytest.raises(DifferentLogError, match=f"{deployment.commands} had the id"):
-        watch.look()
+        monitor.compare()
 
 
 @pytest.mark.proves("G-01")
@@ -169,7 +170,7 @@ def test_a_query_without_state_goes_on_in_its_own_topics_only(deployment: Deploy
 
     deployment.recreate(deployment.commands)
 
-    with pytest.raises(DifferentLogError, match="created anew"):
+    with pytest.raises(DifferentLogError, match="created again"):
         restart_from_progress(deployment.query, deployment.kafka)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.exactly_once.checkpoints import QUERY_ID, begin, commit, plan
-from verdict.adapters.spark.checkpoint_errors import DamagedCheckpointError
+from verdict.adapters.spark.errors import DamagedCheckpointError
 from verdict.streaming.exactly_once.batch import SourceBatch
 from verdict.streaming.exactly_once.checkpoint import (
     FRESH,

@@ -10,9 +10,11 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tests.event_log.followable import Followable
+from tests.raw_headers import put_with_header_named
 from verdict.adapters.kafka import reader as kafka_log
+from verdict.adapters.kafka.connection import AdminConnection
 from verdict.adapters.kafka.errors import RecordsDroppedError, TopicMissingError
-from verdict.adapters.kafka.reader import FIRST_CHUNK, KafkaLog
+from verdict.adapters.kafka.reader import FIRST_CHUNK, KafkaLog, headers_of
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.errors import UnreachableError, VerdictError
 from verdict.wire.partitions import OffsetRange, TopicPartition
@@ -20,6 +22,7 @@ from verdict.wire.partitions import OffsetRange, TopicPartition
 TOPIC = "read-by-position"
 FIVE, NONE, MANY = (TopicPartition(TOPIC, number) for number in range(3))
 PATIENCE_S = 30.0
+ODD, OFTEN = "oddly-named-headers", 100  # until Python takes short cuts there
 IMPATIENCE_S = 5.0
 
 
@@ -128,6 +131,8 @@ def test_who_does_not_answer_is_named_with_the_reason(
         pytest.raises(UnreachableError, match=f"Kafka at {address}.*{within} .*Connection refused"),
     ):
         log.topics()
+    with pytest.raises(UnreachableError, match=f"Kafka at {address}.*Connection refused"):
+        AdminConnection({"bootstrap.servers": address}).listed(0.3, "nothing is known")
 
 
 class Electing:
@@ -161,7 +166,7 @@ def opened(monkeypatch: pytest.MonkeyPatch, client: Electing) -> KafkaLog:
     return KafkaLog({"bootstrap.servers": "of nobody"}, PATIENCE_S)
 
 
-def test_a_partition_that_has_no_leader_for_a_moment_is_asked_again(
+def test_a_partition_without_a_leader_is_asked_again_and_not_who_refuses(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     electing = KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION
@@ -169,16 +174,8 @@ def test_a_partition_that_has_no_leader_for_a_moment_is_asked_again(
     with opened(monkeypatch, Electing(*electing, KafkaError._TIMED_OUT)) as log:
         assert log.bounds([FIVE]) == {FIVE: OffsetRange(7, 7)}
 
-
-def test_who_is_refused_asks_when_it_is_started_again_and_not_before(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    client = Electing(KafkaError.TOPIC_AUTHORIZATION_FAILED)
-
-    with (
-        opened(monkeypatch, client) as log,
-        pytest.raises(UnreachableError, match=f"offsets of {TOPIC} cannot be read .*uthorization"),
-    ):
+    refused = opened(monkeypatch, Electing(KafkaError.TOPIC_AUTHORIZATION_FAILED))
+    with refused as log, pytest.raises(UnreachableError, match=f"{TOPIC} cannot be .*uthorization"):
         log.bounds([FIVE])
 
 
@@ -229,3 +226,23 @@ def test_who_waits_for_what_never_comes_is_told(monkeypatch: pytest.MonkeyPatch)
         ),
     ):
         next(log.read({TopicPartition("gone", 0): OffsetRange(0, 1)}))
+
+
+def test_a_name_that_is_no_text_lets_no_header_be_had_and_ends_nobody(
+    broker: EmbeddedBroker,
+) -> None:
+    servers = broker.bootstrap_servers
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.create_topics([NewTopic(ODD, 1, 1)])[ODD].result(30)
+    put_with_header_named(servers, ODD, b"\xff\xfe", b"odd")
+    put_with_header_named(servers, ODD, b"sound", b"plain")
+
+    with KafkaLog({"bootstrap.servers": servers}) as log:
+        read = [*log.read({TopicPartition(ODD, 0): OffsetRange(0, 2)})]
+
+    assert [one.value() for one in read] == [b"odd", b"plain"]
+    several = [*(headers_of(read[1]) for _ in range(OFTEN)), *map(headers_of, read)]
+    odd, plain = several[-2:]
+    assert odd is None
+    assert plain is not None
+    assert [name for name, _ in plain] == ["sound"]

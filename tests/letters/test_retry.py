@@ -13,7 +13,7 @@ from tests.letters.desk import NOW, Desk, Given, headers_of, until
 from tests.tiers import examples
 from tests.topics import grow
 from verdict.adapters.kafka.reader import KafkaLog
-from verdict.adapters.sql.schema_names import TABLES
+from verdict.adapters.sql.session import TABLES
 from verdict.model.source import Source
 from verdict.reactions.dead_letters import consume as intake
 from verdict.reactions.dead_letters.publish import LETTERS

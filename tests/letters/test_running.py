@@ -5,7 +5,7 @@ from sqlalchemy import insert, text
 
 from tests.letters.desk import NOW, Desk, until
 from tests.letters.running import RunningRetry
-from verdict.adapters.sql.schema_names import TABLES
+from verdict.adapters.sql.session import TABLES
 from verdict.model.source import Source
 from verdict.read_side.schema.database import create_read_side
 from verdict.read_side.tables.dead_letters import table

@@ -9,13 +9,12 @@ from typing import NamedTuple
 
 import psutil
 import pytest
-from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from verdict.adapters.local import broker as broker_module
 from verdict.adapters.local.broker import EmbeddedBroker
-from verdict.adapters.local.claim import BrokerClaim
+from verdict.adapters.local.lock import BrokerClaim
 from verdict.errors import VerdictError
 
 MIB = 1 << 20
@@ -96,23 +95,14 @@ def test_a_broker_that_ends_by_itself_is_reported_and_keeps_what_was_written(
         guardian.wait(30)
         with pytest.raises(VerdictError, match=r"ended by itself with \d+: start again"):
             broker.check()
+        with broker.log.open("a") as log:
+            print("java.io.IOException: No space left on device", file=log)
+        with pytest.raises(VerdictError, match=f"make room in {data_dir}, then start again"):
+            broker.check()
         broker.kill()
         broker.start()
         assert broker.bootstrap_servers == address
         assert "kept" in topics(broker.bootstrap_servers)
-
-
-@pytest.mark.kafka
-def test_of_a_broker_that_a_full_disk_ends_it_is_said_where_to_make_room(data_dir: Path) -> None:
-    with EmbeddedBroker(data_dir) as broker:
-        with broker.log.open("a") as log:
-            print("java.io.IOException: No space left on device", file=log)
-        jvm_of(data_dir).kill()
-
-        assert broker._guardian is not None
-        broker._guardian.wait(30)
-        with pytest.raises(VerdictError, match=f"make room in {data_dir}, then start again"):
-            broker.check()
 
 
 @pytest.mark.kafka
@@ -161,7 +151,9 @@ def test_a_directory_has_one_broker_at_a_time(broker: EmbeddedBroker) -> None:
     with pytest.raises(VerdictError, match=f"already runs on {broker.data_dir}"):
         EmbeddedBroker(broker.data_dir).start()
 
-    assert jvm_of(broker.data_dir).is_running()
+    jvm = jvm_of(broker.data_dir)
+    assert jvm.is_running()
+    assert os.getsid(jvm.pid) != os.getsid(0), "Ctrl-C in the terminal does not reach it"
 
 
 def test_the_id_of_a_cluster_never_looks_like_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,25 +176,6 @@ def test_a_broker_that_dies_at_start_shows_the_end_of_its_log(tmp_path: Path) ->
 
     with pytest.raises(VerdictError, match=r"died at start(.|\n)*No readable meta.properties"):
         EmbeddedBroker(tmp_path).start()
-
-
-def test_topics_may_take_records_of_up_to_4_mib(broker: EmbeddedBroker) -> None:
-    create_topic(broker.bootstrap_servers, "large-records", max_message_bytes=str(4 * MIB))
-    producer = Producer(
-        {"bootstrap.servers": broker.bootstrap_servers, "message.max.bytes": 4 * MIB}
-    )
-    errors = []
-
-    producer.produce(
-        "large-records", b"x" * (4 * MIB - 1024), on_delivery=lambda error, _: errors.append(error)
-    )
-
-    assert producer.flush(30) == 0
-    assert errors == [None]
-
-
-def test_ctrl_c_in_the_terminal_does_not_reach_the_broker(broker: EmbeddedBroker) -> None:
-    assert os.getsid(jvm_of(broker.data_dir).pid) != os.getsid(0)
 
 
 def test_the_port_of_the_last_start_is_kept_while_it_is_free(tmp_path: Path) -> None:

@@ -39,15 +39,16 @@ def record(java: Path, jars: Path) -> list[Path]:
     return archives
 
 
-def test_without_an_archive_a_jvm_has_no_option_more(java: Path, jars: Path) -> None:
+def test_the_next_jvm_maps_an_archive_that_nobody_else_could_have_written(
+    java: Path, jars: Path
+) -> None:
     assert class_archive("broker", java, [jars]) == []
 
-
-def test_what_one_has_written_the_next_one_maps(java: Path, jars: Path) -> None:
     [archive] = record(java, jars)
-
     assert class_archive("broker", java, [jars]) == [f"-XX:SharedArchiveFile={archive}"]
     assert class_archive("spark", java, [jars]) == []
+    archive.chmod(0o666)
+    assert class_archive("broker", java, [jars]) == []
 
 
 def test_another_jar_or_another_java_has_an_archive_of_its_own(java: Path, jars: Path) -> None:
@@ -60,31 +61,22 @@ def test_another_jar_or_another_java_has_an_archive_of_its_own(java: Path, jars:
     assert class_archive("broker", java, [jars]) == []
 
 
-def test_what_others_could_have_written_is_not_mapped(java: Path, jars: Path) -> None:
-    [archive] = record(java, jars)
-
-    archive.chmod(0o666)
-    assert class_archive("broker", java, [jars]) == []
-
-
 def fail(java: Path, jars: Path) -> None:
     with recorded():
         written_by_a_jvm(class_archive("broker", java, [jars]))
         raise RuntimeError("Kafka does not start")
 
 
-def test_a_rehearsal_that_fails_leaves_nothing(tmp_path: Path, java: Path, jars: Path) -> None:
+def test_what_fails_or_writes_nothing_leaves_nothing(
+    tmp_path: Path, java: Path, jars: Path
+) -> None:
     before = {*tmp_path.iterdir()}
 
-    with pytest.raises(RuntimeError):
+    with pytest.raises(RuntimeError, match="does not start"):
         fail(java, jars)
-
-    assert {*tmp_path.iterdir()} == before
-    assert class_archive("broker", java, [jars]) == []
-
-
-def test_a_java_that_writes_nothing_is_no_failure(java: Path, jars: Path) -> None:
     with recorded() as archives:
         class_archive("broker", java, [jars])
 
     assert archives == []
+    assert {*tmp_path.iterdir()} == before
+    assert class_archive("broker", java, [jars]) == []

@@ -28,35 +28,22 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "jars"
 
 
-def problem(folder: Path) -> str:
-    with pytest.raises(EnvironmentIncompleteError) as incomplete:
-        verify(folder, folder.with_name("some.lock"))
-    return str(incomplete.value)
+def test_every_jar_that_is_not_as_locked_is_named_with_what_was_found_and_wanted(
+    folder: Path,
+) -> None:
+    lock, jar = folder.with_name("some.lock"), folder / "broker" / "kafka.jar"
+    verify(folder, lock)
+    altered = hashlib.sha256(b"altered").hexdigest()
 
-
-def test_locked_jars_pass(folder: Path) -> None:
-    verify(folder, folder.with_name("some.lock"))
-
-
-def test_an_altered_jar_is_named_with_what_was_found_and_wanted(folder: Path) -> None:
-    (folder / "broker" / "kafka.jar").write_bytes(b"altered")
-
-    found = hashlib.sha256(b"altered").hexdigest()
-    assert f"broker/kafka.jar: found {found}, wanted {SHA256}" in problem(folder)
-
-
-def test_a_missing_jar_is_named(folder: Path) -> None:
-    (folder / "broker" / "kafka.jar").unlink()
-
-    said = problem(folder)
-    assert f"the jars in {folder} are not those of some.lock" in said
-    assert f"broker/kafka.jar: found nothing, wanted {SHA256}" in said
-
-
-def test_an_unexpected_jar_is_named(folder: Path) -> None:
-    (folder / "broker" / "other.jar").write_bytes(JAR)
-
-    assert f"broker/other.jar: found {SHA256}, wanted nothing" in problem(folder)
+    for content, found in ((b"altered", altered), (None, "nothing")):
+        jar.unlink() if content is None else jar.write_bytes(content)
+        jar.with_name("other.jar").write_bytes(JAR)
+        with pytest.raises(EnvironmentIncompleteError) as incomplete:
+            verify(folder, lock)
+        said = str(incomplete.value)
+        assert f"the jars in {folder} are not those of some.lock" in said
+        assert f"broker/kafka.jar: found {found}, wanted {SHA256}" in said
+        assert f"broker/other.jar: found {SHA256}, wanted nothing" in said
 
 
 def test_the_two_class_paths_share_no_folder_and_hold_what_is_locked() -> None:

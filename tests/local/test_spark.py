@@ -106,7 +106,17 @@ def test_workers_run_our_python_and_settings_arrive(session: Session) -> None:
     assert answer["python"] == sys.executable
     assert answer["extra"] == "on"
     assert "-XX:TieredStopAtLevel=1" in answer["java"]  # on one core
+    assert "-XX:G1PeriodicGCInterval=" in answer["java"]
     assert answer["tmp"] == str(session.local_dir / "tmp")
+    assert answer["language"] == "en"
+    assert Path(answer["log4j"].removeprefix("file://")).is_file()
+
+
+def test_a_user_without_a_name_has_its_id_for_a_name_and_a_home(session: Session) -> None:
+    answer = session.ask()
+
+    assert answer["user"] == str(2**31 - 9)
+    assert Path(answer["home"]).is_relative_to(session.local_dir)
 
 
 def test_no_secret_is_on_a_command_line_which_all_can_read(session: Session) -> None:
@@ -116,21 +126,6 @@ def test_no_secret_is_on_a_command_line_which_all_can_read(session: Session) -> 
     assert answer["secret"] == "hush"
     assert "spark.verdict.test=on" in jvm.cmdline()
     assert not [word for word in jvm.cmdline() if "hush" in word]
-
-
-def test_what_is_logged_is_set_by_a_file_that_is_there(session: Session) -> None:
-    assert Path(session.ask()["log4j"].removeprefix("file://")).is_file()
-
-
-def test_words_are_english_whatever_the_locale(session: Session) -> None:
-    assert session.ask()["language"] == "en"
-
-
-def test_a_user_without_a_name_has_its_id_for_a_name_and_a_home(session: Session) -> None:
-    answer = session.ask()
-
-    assert answer["user"] == str(2**31 - 9)
-    assert Path(answer["home"]).is_relative_to(session.local_dir)
 
 
 def test_what_a_killed_process_left_is_removed_but_for_its_log(session: Session) -> None:

@@ -17,7 +17,7 @@ from verdict.http import lists
 from verdict.operations.status.read_side import ANSWERED
 from verdict.read_side.catalog import projections
 from verdict.read_side.schema.system_views import readable
-from verdict.settings.database_roles import SUPPORT
+from verdict.settings.database_address import SUPPORT
 
 JSON = [
     "/state/order/o-1?at_version=1", "/history/invoice/inv-1?_limit=1&_offset=1",
@@ -28,13 +28,14 @@ JSON = [
 ]  # fmt: skip
 HTML = [
     "/", "/rejections?reason=VERSION_CONFLICT", "/aggregate?aggregate=order&id=o-1&version=1",
-    f"/flow?id={FLOW}", f"/explain?id={LATE}", "/sql?q=select+count(*)+from+outcome", "/rates",
+    f"/flow?id={FLOW}", f"/explain?id={LATE}", "/sql", "/rates",
     "/commands?outcome=BUSINESS_RULE&rule_code=OVERFILL&actor=ada&since=2020-01-01T00:00",
     "/commands?aggregate_type=order&aggregate_id=o-1", "/commands?correlation_id=orders",
     "/events?aggregate_type=order&event_type=OrderFilled&until=2100-01-01",
     "/aggregates?type=order", "/events?actor=policy:award_points", "/audit", "/search?q=o-1",
     "/search?q=order.events:0:0", "/events.csv?aggregate_id=inv-1",
 ]  # fmt: skip
+COUNTED = "/sql?q=select+count(*)+from+outcome"
 ANSWERS = {
     "ACCEPTED": 7, "VERSION_CONFLICT": 2, "ALREADY_EXISTS": 2, "BUSINESS_RULE": 1, "NOT_FOUND": 1,
 }  # fmt: skip
@@ -47,6 +48,7 @@ def test_pages_and_answers_are_the_same(new_database: Callable[[], str], opened:
     browser = opened(database_url=url, page_token=TOKEN).browser
 
     told = {path: browser.get(path) for path in (*JSON, *HTML)}
+    assert "<td>13</td>" in browser.get(COUNTED, headers=BEARER).text.replace(' class="n"', "")
     assert {path: one.text for path, one in told.items() if one.status_code != 200} == {}
     assert told[JSON[0]].json()["state"]["quantity"] == 10
     assert len(told[JSON[1]].json()["commands"]) == 1

@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 from tests.page.conftest import BEARER, TOKEN, Opened, Page, standing
 from tests.page.filled import FLOW, LATE, ODD, PERSONAL
 from verdict.adapters.sql.time_text import wall_clock
+from verdict.http.pages import WITHOUT_TOKEN
 from verdict.http.templating import NOTHING
 from verdict.operations.status.status import BlockedAggregateStatus, Problem, VerificationStatus
 from verdict.settings.discovery import DATABASE
@@ -37,6 +38,7 @@ EVERY = [
     "/search?" + urlencode({"q": ODD}), "/commands?" + urlencode({"aggregate_id": ODD}),
     "/events?" + urlencode({"actor": ODD}), "/aggregates?" + urlencode({"start": ODD}),
 ]  # fmt: skip
+COUNTING = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT"
 VOID = {"meta", "link", "input", "br", "img"}
 
 
@@ -257,39 +259,36 @@ def test_what_is_personal_is_seen_with_the_token_alone(shown: TestClient, path: 
     "query",
     [
         "delete from outcome", "select * from outcome_v1", "drop view outcome",
-        "select 1; select 2", "attach 'x' as y", "select * from dead_letter",
+        "select 1; select 2", "attach 'x' as y",
     ],
 )  # fmt: skip
-def test_a_query_reads_the_views_that_one_may_see_and_nothing_else(
-    shown: TestClient, query: str
-) -> None:
-    answer = shown.get("/sql", params={"q": query})
+def test_a_query_reads_the_views_and_nothing_else(shown: TestClient, query: str) -> None:
+    answer = shown.get("/sql", params={"q": query}, headers=BEARER)
 
     assert 'class="verdict red"' in answer.text
     assert "<h2>Views" in answer.text
 
 
-def test_of_a_flow_of_a_command_and_of_many_rows_the_page_shows_what_the_verbs_do(
-    shown: TestClient,
-) -> None:
-    many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
-    flow, why = (
-        text(shown.get(f"/flow?id={FLOW}").text),
-        text(shown.get(f"/explain?id={LATE}").text),
-    )
+@pytest.mark.proves("S-05")
+@pytest.mark.parametrize("token", [{}, {"page_token": TOKEN}])
+def test_a_query_needs_the_token(opened: Opened, filled: object, token: dict[str, str]) -> None:
+    answer = opened(data_dir=filled, **token).browser.get("/sql?q=select+41%2B1")
 
-    assert flow.index("RecordInvoice") < flow.index("AwardPoints to loyalty card-1")
-    assert "sent by award_points" in flow
-    assert "Events that its sender had not seen version event" in why
-    assert "send instead expected_version 2" in why
-    assert "200 rows, there are more" in shown.get("/sql", params={"q": many}).text
+    assert WITHOUT_TOKEN in unescape(answer.text)
+    assert "42" not in answer.text
 
 
 def test_a_query_without_an_end_is_ended(opened: Opened, filled: object) -> None:
-    page = opened(data_dir=filled, sql_timeout_s=1)
-    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+    page = opened(data_dir=filled, sql_timeout_s=1, page_token=TOKEN)
+    answer = page.browser.get("/sql", params={"q": f"{COUNTING} max(i) FROM n"}, headers=BEARER)
 
-    assert "the query was ended after 1 s" in page.browser.get("/sql", params={"q": endless}).text
+    assert "the query was ended after 1 s" in answer.text
+
+
+def test_of_many_rows_the_first_are_shown(shown: TestClient) -> None:
+    answer = shown.get("/sql", params={"q": f"{COUNTING} i FROM n"}, headers=BEARER)
+
+    assert "200 rows, there are more" in answer.text
 
 
 def test_what_a_page_loads_is_ours_and_there(shown: TestClient) -> None:

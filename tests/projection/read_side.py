@@ -14,7 +14,7 @@ from sqlalchemy import URL, Engine, MetaData, delete, make_url, select
 
 from tests.application import APPLICATION
 from verdict.adapters.sql.readers.reader import Reader
-from verdict.adapters.sql.schema_names import TABLES
+from verdict.adapters.sql.session import TABLES
 from verdict.model.application import Application
 from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.missing_events import missing_events
@@ -23,7 +23,7 @@ from verdict.read_side.projections.projection import Projection
 from verdict.read_side.schema.creation import OWN_METADATA
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.schema.system_views import readable
-from verdict.settings.database_roles import SUPPORT
+from verdict.settings.database_address import SUPPORT
 from verdict.wire.topics import Topics
 
 NOW = 1_795_300_000_000

@@ -13,7 +13,7 @@ from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
 from tests.projection.responses import ACCEPTED, batch_of
 from tests.tiers import examples
-from verdict.adapters.sql.copy import MANY
+from verdict.adapters.sql.bulk import MANY
 from verdict.model.message import Event
 from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.batch import ProjectionBatch

@@ -15,10 +15,9 @@ from projections.us_holder import us_holder
 from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.postgresql import Server
-from verdict.adapters.sql.copy import MANY
+from verdict.adapters.sql.bulk import MANY
 from verdict.adapters.sql.readers.reader import Reader
-from verdict.adapters.sql.schema_names import TABLES
-from verdict.adapters.sql.session import SERVERS_PATIENCE
+from verdict.adapters.sql.session import SERVERS_PATIENCE, TABLES
 from verdict.adapters.sql.statements import put
 from verdict.errors import UnreachableError, VerdictError
 from verdict.read_side.catalog import projections
@@ -35,8 +34,7 @@ from verdict.read_side.schema.database import (
 from verdict.read_side.schema.layout import replace_view
 from verdict.read_side.schema.reader_role import grant_readers
 from verdict.read_side.schema.system_views import readable
-from verdict.settings.database_address import parse
-from verdict.settings.database_roles import ROLES, SUPPORT
+from verdict.settings.database_address import ROLES, SUPPORT, parse
 
 pytestmark = pytest.mark.both_databases
 TABLES_SCHEMA = {"sqlite": None, "postgresql": TABLES}

@@ -47,8 +47,8 @@ def read(read_side: ReadSide, projection: Projection) -> list[dict[str, Any]]:
     """Return a state's rows, which are one, as the page reads them."""
     role = "verdict_reader"
     with Reader(read_side.url, [*projection.views], role, masked=True) as reader:
-        found = reader.few(f"SELECT * FROM {projection.name}", 5)
-    return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+        found = reader.select(f"SELECT * FROM {projection.name}")
+        return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
 
 
 def filled(new_database: NewDatabase, projection: RowProjection[Any], **values: int) -> ReadSide:

@@ -31,7 +31,7 @@ from verdict.read_side.apply.batch import ProjectionBatch
 from verdict.read_side.apply.missing_events import ARCHIVE
 from verdict.read_side.live.stream import Decoder
 from verdict.read_side.schema import creation
-from verdict.settings.database_roles import ROLES
+from verdict.settings.database_address import ROLES
 from verdict.wire.topics import Topics
 
 P1, P7 = "us_holder/position/p-1", "us_holder/position/p-7"

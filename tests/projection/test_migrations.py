@@ -24,7 +24,7 @@ from sqlalchemy.exc import DBAPIError
 from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.projection.read_side import ReadSide, Rows
-from verdict.adapters.sql.schema_names import TABLES
+from verdict.adapters.sql.session import TABLES
 from verdict.errors import VerdictError
 from verdict.read_side.catalog import projections
 from verdict.read_side.schema import creation, migrations

@@ -19,7 +19,7 @@ from tests.projection.accidents import PARTITIONS, Followed, Step, follow, steps
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide, Rows
 from tests.tiers import examples
-from verdict.adapters.sql import copy
+from verdict.adapters.sql import bulk
 from verdict.model.message import Event, iso_time
 from verdict.model.recorded_event import RecordedEvent
 
@@ -86,7 +86,7 @@ def oracle(events: Iterable[RecordedEvent]) -> Rows:
 @pytest.fixture
 def copies_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let PostgreSQL get some rows by COPY, which in life are many."""
-    monkeypatch.setattr(copy, "MANY", 3)
+    monkeypatch.setattr(bulk, "MANY", 3)
 
 
 @pytest.mark.proves("H-07", "A-05")

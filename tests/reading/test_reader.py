@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.application import APPLICATION
-from verdict.adapters.sql.readers.limited import BYTES, CELL
 from verdict.adapters.sql.readers.reader import NotAllowedError, Reader
 from verdict.adapters.sql.readers.sqlite_reader import views_made_in
 from verdict.errors import UnreachableError, VerdictError
@@ -190,63 +189,6 @@ def test_a_query_ends_at_ctrl_c_and_the_next_one_runs(reader: Reader) -> None:
     assert list(reader.select("SELECT count(*) FROM us_holder").rows) == [(0,)]
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "SELECT zeroblob(100000000)",
-        "SELECT hex(zeroblob(900000))",
-        f"SELECT {', '.join(['zeroblob(900000)'] * 100)}",
-        f"SELECT max({', '.join(['zeroblob(900000)'] * 100)})",
-        "SELECT group_concat(hex(zeroblob(90000))) FROM json_each('[1, 2, 3]')",
-    ],
-)
-def test_who_is_confined_makes_no_large_values(reader: Reader, statement: str) -> None:
-    with pytest.raises(VerdictError, match=r"too (big|many)"):
-        reader.few(statement, 10)
-
-
-SQUARE = "hex(zeroblob(90000)), hex(zeroblob(40000))"
-
-
-@pytest.mark.proves("S-03")
-@pytest.mark.parametrize(
-    "call",
-    [
-        "printf('%.*c', 500000000, 'x')",
-        "format('%.*c', 500000000, 'x')",
-        "json_patch('{}', '{}')",
-        "trim('xa', 'a')",
-        f"hex(zeroblob(90000)) LIKE '%{'0' * 300}1%'",
-        f"hex(zeroblob(90000)) GLOB '*{'0' * 300}1'",
-        "randomblob(1000000000)",
-        "replace(hex(zeroblob(90000)), '0', 'ab')",
-    ],
-)
-def test_no_call_that_nothing_ends_is_made_for_who_is_confined(reader: Reader, call: str) -> None:
-    with pytest.raises(VerdictError, match=r"wants function|too (big|complex|large)"):
-        reader.few(f"SELECT length({call})", 10)
-
-
-@pytest.mark.proves("S-03")
-def test_the_time_is_looked_at_between_calls_that_take_long(url: str) -> None:
-    calls = f"sum(instr({SQUARE} || i)) FROM n"
-    with (
-        Reader(url, VIEWS, timeout_s=0.05) as reader,
-        pytest.raises(VerdictError, match=r"ended after 0\.05 s"),
-    ):
-        reader.few(FOR_EVER + calls, 10)
-
-
-def test_who_is_confined_gets_the_first_rows_cut(reader: Reader) -> None:
-    many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT"
-    large = reader.few(f"{many} hex(zeroblob(5000)), zeroblob(90000) FROM n", 1000)
-
-    assert {len(value) for row in large.rows for value in row} == {CELL + 1}
-    assert len(large.rows) * 2 * CELL < 2 * BYTES
-    assert large.more
-    assert reader.few(f"{many} i FROM n", 2).rows == [(1,), (2,)]
-
-
 def test_a_refusal_does_not_stick(reader: Reader) -> None:
     with pytest.raises(NotAllowedError):
         reader.select("SELECT * FROM us_holder_v1")
@@ -292,15 +234,3 @@ def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
         Reader(f"sqlite:///{tmp_path / 'none.db'}", VIEWS)
 
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_view_that_the_service_has_not_made_yet_stands_in_nobody_s_way(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'older.db'}"
-    engine = open_database(url)
-    create_read_side(engine, [p for p in projections(APPLICATION) if p.name != "us_holder"])
-    engine.dispose()
-
-    with Reader(url, VIEWS) as reader:
-        assert list(reader.select("SELECT count(*) FROM outcome").rows) == [(0,)]
-        with pytest.raises(VerdictError, match="no such table: us_holder"):
-            reader.select("SELECT * FROM us_holder")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from pyspark.sql import SparkSession
 
-from verdict.adapters.spark.interpreting import INTERPRETED, MOST_ROWS, CodegenSwitch
+from verdict.adapters.spark.query_settings import INTERPRETED, MOST_ROWS, CodegenSwitch
 from verdict.write_side.processor.stream import bounded
 
 KAFKA = (
@@ -31,6 +31,7 @@ def interpreted(session: SparkSession) -> bool:
 def test_what_a_query_does_follows_the_size_of_its_batches(
     spark: SparkSession, session: SparkSession
 ) -> None:
+    session.conf.set("spark.sql.codegen.factoryMode", "CODEGEN_ONLY")  # by somebody else
     chosen = {name: session.conf.get(name) for name in INTERPRETED}
     interpreting = CodegenSwitch()
     seen = []
@@ -42,16 +43,6 @@ def test_what_a_query_does_follows_the_size_of_its_batches(
 
     assert seen == [False, True, True, True, False, True]
     assert not interpreted(spark), "whatever else runs keeps its settings"
-
-
-def test_who_has_set_it_otherwise_gets_it_back(session: SparkSession) -> None:
-    session.conf.set("spark.sql.codegen.factoryMode", "CODEGEN_ONLY")
-    interpreting = CodegenSwitch()
-
-    interpreting.suit(session, 1)
-    interpreting.suit(session, MOST_ROWS + 1)
-
-    assert session.conf.get("spark.sql.codegen.factoryMode") == "CODEGEN_ONLY"
 
 
 def test_records_are_the_same_either_way(session: SparkSession) -> None:

@@ -52,16 +52,13 @@ class Told(Executors):
         }
 
 
-def test_executors_that_are_alike_differ_in_nothing() -> None:
-    assert [*differing(WANTED, {ONE: WANTED, OTHER: WANTED}, Path("/shared"))] == []
-
-
 def test_everything_that_differs_is_named_with_its_host() -> None:
     answers: dict[Executor, Answer] = {
         ONE: WANTED | {"rules": "order=2"},
         OTHER: {"file": "", "Python": "3.12.1"},
     }
 
+    assert [*differing(WANTED, {ONE: WANTED, OTHER: WANTED}, Path("/shared"))] == []
     assert [*differing(WANTED, answers, Path("/shared"))] == [
         "a has rules order=2, the driver order=1",
         "a has Python 3.12.1, the driver 3.11.7",
@@ -83,35 +80,16 @@ def test_a_file_of_somebody_else_is_no_shared_one(
     assert answer_here(APPLICATION, tmp_path / "missing")[1]["file"] == "FileNotFoundError"
 
 
-def test_versions_of_all_that_works_there_are_compared() -> None:
-    assert {"pyarrow", "pandas", "lmdb", "fastavro"} < answer_of(APPLICATION, "").keys()
-
-
-def test_the_second_of_a_host_is_heard_too(tmp_path: Path) -> None:
-    executors = Told(tmp_path, ["12"], [{ONE: "", OTHER: "FileNotFoundError"}])
-
-    with pytest.raises(VerdictError, match="a does not see what was written to"):
-        executors.ask()
-
-
-def test_who_had_no_room_to_answer_is_asked_again(tmp_path: Path) -> None:
+def test_each_executor_has_to_answer_and_is_asked_again_if_it_had_no_room(tmp_path: Path) -> None:
     executors = Told(tmp_path, ["12"], [{ONE: ""}, {ONE: "", OTHER: ""}])
-
     executors.await_fitting()
     assert executors.answers == []
 
-
-def test_who_never_answers_is_not_taken(tmp_path: Path) -> None:
-    executors = Told(tmp_path, ["12"], [{ONE: ""}])
-
     with pytest.raises(VerdictError, match="only 1 of 2 executors of spark://host:7077 answered"):
-        executors.await_fitting(patience_s=0)
-
-
-def test_none_at_all_is_said(tmp_path: Path) -> None:
-    with pytest.raises(
-        UnreachableError, match=r"no executor of spark://host:7077 is there: see wh"
-    ):
+        Told(tmp_path, ["12"], [{ONE: ""}]).await_fitting(patience_s=0)
+    with pytest.raises(VerdictError, match="a does not see what was written to"):
+        Told(tmp_path, ["12"], [{ONE: "", OTHER: "FileNotFoundError"}]).ask()
+    with pytest.raises(UnreachableError, match="no executor of spark://host:7077 is there: see wh"):
         Told(tmp_path, [""], []).await_fitting(patience_s=0)
 
 

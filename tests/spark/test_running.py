@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from verdict.adapters.spark.pools import POOL
+from verdict.adapters.spark.query_settings import POOL
 from verdict.errors import UnreachableError, VerdictError
 from verdict.streaming.exactly_once.batch import SourceBatch
 from verdict.streaming.queries import query as running

@@ -2,8 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from verdict.adapters.spark.checkpoint_errors import DamagedCheckpointError
-from verdict.adapters.spark.errors import query_failed
+from verdict.adapters.spark.errors import DamagedCheckpointError, query_failed
 from verdict.errors import UnreachableError, VerdictError, WorkerTimeoutError
 from verdict.settings.application_loader import ApplicationNotFoundError
 from verdict.streaming.exactly_once.errors import CheckpointMismatchError
@@ -21,8 +20,6 @@ Caused by: java.io.IOException: {}
     [
         ("No space left on device", VerdictError, "make room there"),
         ("File too large", VerdictError, "make room there"),
-        ("/data/x: Too many open files", VerdictError, "`ulimit -n`"),
-        ("/data/x: Too many open files in system", VerdictError, "`ulimit -n`"),
         ("[Errno 24] Too many open files: '/data/x'", VerdictError, "`ulimit -n`"),
         ("/data/x: Disk quota exceeded", VerdictError, "make room there"),
         ("/data/x: Read-only file system", VerdictError, "could not be written to"),
@@ -33,7 +30,6 @@ Caused by: java.io.IOException: {}
             VerdictError,
             "its disk works",
         ),
-        ("RocksDBException: While open a file: Too many open files", VerdictError, "`ulimit -n`"),
         (
             "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node "
             "assignment. Call: describeTopics",
@@ -67,18 +63,7 @@ Caused by: java.io.IOException: {}
             DamagedCheckpointError,
             "recover",
         ),
-        ("Python worker failed to connect back.", WorkerTimeoutError, "was late, or has ended"),
-        (
-            "Python worker exited unexpectedly (crashed)",
-            WorkerTimeoutError,
-            "was late, or has ended",
-        ),
         ("Python worker failed to connect back.", WorkerTimeoutError, f"{LOG} has all of it"),
-        (
-            "Timed out while waiting for the Python worker to connect back",
-            WorkerTimeoutError,
-            "was late",
-        ),
         (
             "[STREAMING_PYTHON_RUNNER_INITIALIZATION_COMMUNICATION_FAILURE] Streaming Runner "
             "initialization failed during initial config communication. Cause: null SQLSTATE: "
@@ -104,11 +89,6 @@ Caused by: java.io.IOException: {}
             "SyntaxError: invalid syntax (parcel.py, line 64)",
             ApplicationNotFoundError,
             "(parcel.py, line 64): its files have changed since this process began",
-        ),
-        (
-            "shuffle.MetadataFetchFailedException: Missing an output",
-            WorkerTimeoutError,
-            "was late, or has ended",
         ),
         (
             "[CANNOT_LOAD_STATE_STORE.UNRELEASED_THREAD_ERROR] held by x",

@@ -57,14 +57,14 @@ def spans(
         Resource.create({"service.name": settings.deployment}),
         OTLPSpanExporter(endpoint=to),
     )
-    reach = KafkaMonitor(kafka_of(settings), topics.progress)
-    reach.start()
+    monitor = KafkaMonitor(kafka_of(settings), [topics.progress])
+    monitor.start()
     supervisor = Supervisor(
         name="spans",
         component=StepThread("spans", following),
         essential=True,
         passing=(CollectorError,),
-        is_kafka_there=lambda: reach.there,
+        is_kafka_there=lambda: monitor.is_reachable,
     )
     try:
         supervisor.start()
@@ -72,5 +72,5 @@ def spans(
             supervisor.check()
     finally:
         supervisor.stop()
-        reach.stop()
+        monitor.stop()
     note(f"{following.sent:,} spans were sent")

@@ -2,8 +2,10 @@
 
 from asyncio import Semaphore
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import version as version_of
-from typing import Annotated
+from itertools import islice
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import parse_qs, urlencode
 
 from fastapi import FastAPI, Query, Request, Response
@@ -11,7 +13,6 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.staticfiles import StaticFiles
 
-from verdict.adapters.sql.readers.limited import LimitedRows
 from verdict.adapters.sql.readers.reader import Access, Reader, open_reader
 from verdict.adapters.sql.time_text import text_of, wall_clock
 from verdict.errors import UnreachableError, VerdictError
@@ -46,9 +47,21 @@ QUERY_S = 10
 FORM_BYTES = 4_096
 QUERIES = 2  # of the SQL page, at a time
 FOREIGN = "Another page sent you here: press Run to run this query."
+WITHOUT_TOKEN = (
+    "a query needs the token of this page, which is the setting page_token (VERDICT_PAGE_TOKEN): "
+    "give it below, then press Run"
+)
 SHOWN = 50  # rejections with a reason
 
 Text = Annotated[str, Query(max_length=20_000)]
+
+
+class FirstRows(NamedTuple):
+    """The first rows of a query; `more` tells whether there are others."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+    more: bool
 
 
 class Pages:
@@ -180,23 +193,14 @@ class Pages:
         return self.shown(request, template, {"versions": found})
 
     async def sql(self, request: Request, q: Text = "") -> Response:
-        """Show what a query selects; few run at a time, so that other pages respond meanwhile."""
+        """Show what a query selects, with the token; only a few run at the same time."""
         async with self._turns:
             return await run_in_threadpool(self._sql, request, q)
 
     def _sql(self, request: Request, q: str) -> Response:
         views = views_for(self._settings, sees(request, self._settings))
         described = [(name, about_view(view), columns_of(view)) for name, view in views.items()]
-        found: LimitedRows | None = None
-        error = ""
-        if q and not is_same_origin(request):
-            error = FOREIGN
-        elif q:
-            try:
-                with self.reader(request) as reader:
-                    found = reader.few(q, ROWS)
-            except VerdictError as failure:
-                error = str(failure)
+        found, error = self._selected(request, q) if q else (None, "")
         values = {"q": q, "found": found, "error": error, "views": described}
         return self.shown(request, "sql", values | {"most": ROWS, "seconds": QUERY_S})
 
@@ -229,6 +233,22 @@ class Pages:
     def _count(self) -> Fields:
         with open_reader(self._limited, Access.READER) as reader:
             return rows(reader, ARCHIVED)[0] | {"verdicts": rows(reader, VERDICTS)}
+
+    def _selected(self, request: Request, query: str) -> tuple[FirstRows | None, str]:
+        """Return the first rows that a query selects, or what is wrong with it."""
+        access = sees(request, self._settings)
+        if not is_same_origin(request):
+            return None, FOREIGN
+        if access is Access.READER:
+            return None, WITHOUT_TOKEN
+        try:
+            declared = partial(views_for, self._settings, access)
+            with open_reader(self._limited, access, declared) as reader:
+                selected = reader.select(query)
+                found = [*islice(selected.rows, ROWS + 1)]
+        except VerdictError as error:
+            return None, str(error)
+        return FirstRows(selected.columns, found[:ROWS], len(found) > ROWS), ""
 
 
 def add_pages(page: FastAPI, settings: Settings, sampler: StatusSampler) -> Pages:

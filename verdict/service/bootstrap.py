@@ -17,13 +17,17 @@ from verdict.adapters.local import permissions
 from verdict.adapters.local.broker import FLUSHED, EmbeddedBroker
 from verdict.adapters.local.jars import s3_jars
 from verdict.adapters.local.lock import DataDirectoryLock
-from verdict.adapters.spark.kafka_access import require_spark_access
-from verdict.adapters.spark.probe import Executors
+from verdict.adapters.spark.probe import Executors, require_spark_access
 from verdict.adapters.spark.session import jvm_exit_code, spark_session
+from verdict.adapters.storage.folders import durable_dir
 from verdict.service.directories import BROKER, WorkingDirectory, require_whole_directory
 from verdict.service.ensured_topics import ensure_topics
-from verdict.settings.batch_size import check_batch_size, transaction_timeout_s
-from verdict.settings.cluster import cluster_options, require_reachable_kafka
+from verdict.settings.checks import (
+    check_batch_size,
+    cluster_options,
+    require_reachable_kafka,
+    transaction_timeout_s,
+)
 from verdict.settings.discovery import running_kafka, withdraw
 from verdict.settings.kafka import java_options, librdkafka_options, spark_options
 from verdict.settings.load import InvalidSettingsError
@@ -179,7 +183,7 @@ def _require_store(settings: Settings) -> None:
     if settings.in_object_store:
         from verdict.adapters.storage.object_store import require_store  # as below
 
-        require_store(settings.durable_dir)
+        require_store(durable_dir(settings))
 
 
 def _store_options(settings: Settings) -> dict[str, str]:
@@ -195,7 +199,7 @@ def _store_options(settings: Settings) -> dict[str, str]:
 def _executors(settings: Settings, spark: SparkSession) -> Executors | None:
     if settings.spark_master is None:
         return None
-    executors = Executors(spark, settings.durable_dir, settings.application)
+    executors = Executors(spark, durable_dir(settings), settings.application)
     executors.await_fitting()
     return executors
 

@@ -1,7 +1,5 @@
 """The topics of a deployment, before anything runs: made once, and never in place of others."""
 
-import logging
-
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.topics import TopicAdmin
 from verdict.read_side.tables.same_log import require_same_database
@@ -12,13 +10,6 @@ from verdict.streaming.exactly_once.query import decider_query
 from verdict.streaming.exactly_once.read_progress import readable_progress
 from verdict.streaming.exactly_once.topic_owner import check_topics_owner, claim_topics
 from verdict.wire.progress_record import ProgressRecord
-
-LOG = logging.getLogger("verdict.service")
-FRAGILE = (
-    "one of your brokers can take with it what Kafka has acknowledged, on {} topics with one copy, "
-    "or with min.insync.replicas=1: {}; give them three copies (kafka-reassign-partitions.sh) and "
-    "min.insync.replicas=2 (kafka-configs.sh --alter)"
-)
 
 
 def create_topics(settings: Settings, kafka: KafkaConfig) -> list[str]:
@@ -49,8 +40,5 @@ def ensure_topics(settings: Settings, kafka: KafkaConfig) -> ProgressRecord | No
     progress = readable_progress(kafka, decider_query(settings.topics, settings.shards))
     accepted = accepted_partitions(read_skips(kafka.settings, settings.topics))
     offsets = None if progress is None else progress.offsets
-    admin = TopicAdmin(kafka.settings, settings.topics)
-    admin.ensure(offsets, accepted)
-    if fragile := admin.fragile():
-        LOG.warning("%s", FRAGILE.format(len(fragile), ", ".join(fragile)))
+    TopicAdmin(kafka.settings, settings.topics).ensure(offsets, accepted)
     return progress

@@ -7,7 +7,7 @@ from verdict.errors import UnreachableError
 from verdict.read_side.catalog import declared_projections
 from verdict.service.directories import WorkingDirectory, directory_of, require_whole_directory
 from verdict.service.roles import BROKER, LAKE, PROJECTIONS, ROLES, Role
-from verdict.settings.cluster import require_reachable_kafka
+from verdict.settings.checks import require_reachable_kafka
 from verdict.settings.discovery import running_kafka
 from verdict.settings.load import InvalidSettingsError
 from verdict.settings.settings import Settings

@@ -9,7 +9,6 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 from verdict.adapters.kafka.monitor import KafkaMonitor
-from verdict.adapters.spark.heap import Heap
 from verdict.adapters.spark.probe import Executors
 from verdict.adapters.spark.session import LOG, jvm_exit_code
 from verdict.errors import VerdictError
@@ -24,7 +23,6 @@ from verdict.service.bootstrap import (
 from verdict.service.directories import DECIDER
 from verdict.service.heartbeat import Heartbeat
 from verdict.service.jvm_exit import jvm_ended
-from verdict.service.log_watch import LogWatch
 from verdict.service.read_side import check_tables
 from verdict.service.role_set import RoleSet, all_roles
 from verdict.service.roles import RoleContext
@@ -33,7 +31,6 @@ from verdict.service.transaction_watch import TransactionWatch
 from verdict.settings.discovery import AnnouncedService, database_url, withdraw
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
-from verdict.streaming.queries.query import quiet_s
 from verdict.write_side.decider.known_aggregates import require_known_aggregates
 from verdict.write_side.processor.latency import Latencies
 from verdict.write_side.recovery.recovering import Tell
@@ -74,11 +71,10 @@ class ServiceProcess:
         self._held = ExitStack()
         self._supervisors: list[Supervisor] = []
         self._heartbeat: Heartbeat | None = None
-        self._log_watch: LogWatch | None = None
+        self._monitor: KafkaMonitor | None = None
         self._transaction_watch: TransactionWatch | None = None
         self._spark: SparkSession | None = None
         self._executors: Executors | None = None
-        self._heap: Heap | None = None
 
     def __enter__(self) -> "ServiceProcess":
         """Start everything.
@@ -109,7 +105,7 @@ class ServiceProcess:
     @property
     def kafka_is_there(self) -> bool:
         """Whether Kafka has answered last; only inside."""
-        return self._reach.there
+        return self._monitor is not None and self._monitor.is_reachable
 
     @property
     def spark(self) -> SparkSession:
@@ -146,8 +142,8 @@ class ServiceProcess:
             return
         if not isinstance(failure, VerdictError):
             self._check_jvm(DEATH_S)  # each call to a JVM that is ending fails, with pages of text
-        if self._log_watch is not None:
-            self._log_watch.look()  # many failures follow from a topic that was deleted
+        if self._monitor is not None:
+            self._monitor.compare()  # many failures follow from a topic that was deleted
         raise failure
 
     def _check_jvm(self, patience_s: float = 0) -> None:
@@ -167,13 +163,13 @@ class ServiceProcess:
             supervisor.check()
         if self._executors is not None:
             self._executors.check()
-        if self._reach.there and self._log_watch and self._transaction_watch:
+        if self._monitor is None:
+            return
+        if self._monitor.is_reachable and self._transaction_watch:  # else it would only wait
             self._transaction_watch.check()
-            self._log_watch.check()  # while Kafka is away, they would only wait
-        if self._heap is not None:
-            self._heap.look(quiet_s())
+        self._monitor.check()
         if self._heartbeat is not None:
-            self._heartbeat.beat(self._reach.away_since, self._stopped())
+            self._heartbeat.beat(self._monitor.unreachable_since, self._stopped())
 
     def _stopped(self) -> dict[str, str]:
         """Return which components and roles are stopped, and why."""
@@ -193,19 +189,18 @@ class ServiceProcess:
         laid = self._laid = self._lay(held)
         kafka, topics = laid.kafka, settings.topics
         if DECIDER in role_set.names and isinstance(laid, Runtime) and laid.progress is not None:
-            require_known_aggregates(
-                laid.progress, topics
-            )  # before views are made of what it knows
+            # before views are made of what it knows
+            require_known_aggregates(laid.progress, topics)
+        monitor = self._monitor = KafkaMonitor(kafka, topics.of_the_log())
         if role_set.spark or role_set.database:  # a broker alone must run while topics are repaired
-            self._log_watch = LogWatch(kafka, topics.of_the_log())
+            monitor.remember()
             watch = TransactionWatch(kafka, [topic.name for topic in topics.all()])
             held.callback(watch.close)
             self._transaction_watch = watch
         if database is not None:  # before anything is decided next to tables of another log
             check_tables(kafka, settings)
-        self._reach = KafkaMonitor(kafka, topics.progress)
-        held.callback(self._reach.stop)
-        self._reach.start()
+        held.callback(monitor.stop)
+        monitor.start()
         self._start_components(held)
         service = AnnouncedService(
             os.getpid(), laid.servers, database, self._page_url, roles=role_set.names,
@@ -220,7 +215,6 @@ class ServiceProcess:
             return start_kafka_runtime(self.settings, held, self._role_set.place)
         ground = start_runtime(self.settings, held, self._role_set.place)
         self._spark, self._executors = ground.spark, ground.executors
-        self._heap = Heap(ground.spark)
         return ground
 
     def _start_components(self, held: ExitStack) -> None:

@@ -1,8 +1,7 @@
-"""Applications by name, `MODULE:NAME`: what the command line is given, and what workers are sent.
+"""Loads applications by their path, `MODULE:NAME`, and lets them be pickled as it.
 
-An application holds functions, which no pickle carries. Importing this module lets an application
-travel as its name, and an `AggregateContext` as that and its own. In a worker process the module
-and the catalog are made once, so its tasks do not compile codecs again.
+An application holds functions, which cannot be pickled. Workers get its path, load it once and
+compile its codecs once.
 """
 
 import copyreg
@@ -19,7 +18,7 @@ from verdict.wire.error_text import error_text
 
 
 class ApplicationNotFoundError(VerdictError):
-    """There is no application where this process looks for one, or it cannot be loaded."""
+    """There is no application, or it cannot be loaded."""
 
     exit_code = 2
 
@@ -44,9 +43,6 @@ _paths: dict[Application, str] = {}  # of what was loaded here
 
 def load_application(path: str) -> Application:
     """Import an application, from the working directory too.
-
-    Args:
-        path: `MODULE:NAME`.
 
     Raises:
         ApplicationNotFoundError: There is none at `path`, or it cannot be loaded; says where it
@@ -75,16 +71,12 @@ def load_application(path: str) -> Application:
 
 
 def load_context(path: str, aggregate_type: str) -> AggregateContext:
-    """Return what `path` declares of an aggregate, with its codecs, compiled once per process."""
+    """Return an aggregate of the application at `path`, with its codecs."""
     return catalog_of(load_application(path))[aggregate_type]
 
 
 def path_of(application: Application) -> str:
-    """Return the name, `MODULE:NAME`, under which another process imports an application.
-
-    Raises:
-        ApplicationNotFoundError: It has none.
-    """
+    """Return the path under which another process can import an application."""
     if (known := _paths.get(application)) is not None:
         return known
     module = application.module
@@ -98,7 +90,7 @@ def path_of(application: Application) -> str:
 
 
 def is_in_the_working_directory(module: str) -> bool:
-    """Tell whether the working directory has a module; one that is installed may have its name."""
+    """Tell whether a module would be imported from the working directory."""
     look_in_the_working_directory()
     try:
         spec = find_spec(module)

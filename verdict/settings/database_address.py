@@ -1,16 +1,46 @@
-"""Where a database is: what its URL says."""
+"""Where a database is, and which roles read it."""
 
-import sqlite3
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from verdict.adapters.sql import sqlite_file
 from verdict.errors import EnvironmentIncompleteError, VerdictError
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
 
 OF_A_FILE = "sqlite:///"
+READER, AUDITOR, SUPPORT = "verdict_reader", "verdict_auditor", "verdict_support"
+AUDITED = "projection_intervention"  # only those who may see payloads may see this view
+LETTERS = frozenset({"dead_letter", "dead_letter_intervention"})
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Names of the roles, each of which sees what those before it do, and more.
+
+    A `reader` sees the read models, and of events what is not personal; an `auditor` their payloads
+    too, and what people decided about them; `support` dead letters too.
+    """
+
+    reader: str = READER
+    auditor: str = AUDITOR
+    support: str = SUPPORT
+
+    def each(self) -> Sequence[tuple[str, Collection[str]]]:
+        """Return the roles, each with the views that are closed to it."""
+        return (
+            (self.reader, LETTERS | {AUDITED}), (self.auditor, LETTERS), (self.support, ()),
+        )  # fmt: skip
+
+    def open_to(self, role: str, views: Sequence[str]) -> list[str]:
+        """Return those of `views` that a role may select from."""
+        closed = dict(self.each())[role]
+        return [view for view in views if view not in closed]
+
+
+ROLES = Roles()
 
 
 def url_of(file: Path) -> str:
@@ -20,11 +50,7 @@ def url_of(file: Path) -> str:
 
 
 def file_of(url: str) -> Path | None:
-    """Return the file of a SQLite database; None: it is another one.
-
-    Raises:
-        VerdictError: It is of no database that verdict knows, or none at all.
-    """
+    """Return the file of a SQLite database; None: it is another one."""
     if url.startswith(OF_A_FILE) and not {"?", "%"} & {*url}:
         return Path(url.removeprefix(OF_A_FILE)).absolute()
     parsed = parse(url)
@@ -32,12 +58,8 @@ def file_of(url: str) -> Path | None:
 
 
 def parse(url: str) -> "URL":
-    """Return the URL, a plain PostgreSQL one with the driver that we use (psycopg 3).
-
-    Raises:
-        VerdictError: It is of no database that verdict knows, or none at all.
-    """
-    from sqlalchemy import make_url  # which who reads a file need not wait for
+    """Return the URL, a plain PostgreSQL one with the driver that we use (psycopg 3)."""
+    from sqlalchemy import make_url  # slow to import, and not needed for files
     from sqlalchemy.exc import ArgumentError
 
     try:
@@ -64,7 +86,7 @@ def driver_missing(url: "URL", error: ModuleNotFoundError) -> EnvironmentIncompl
 
 
 def masked_url(url: "URL") -> str:
-    """Return a URL for people: without its passwords, wherever they stand in it."""
+    """Return a URL without its passwords."""
     hidden = {name: "***" for name in url.query if "password" in name}
     return url.update_query_dict(hidden).render_as_string(hide_password=True)
 
@@ -72,14 +94,3 @@ def masked_url(url: "URL") -> str:
 def is_sqlite(url: "URL") -> bool:
     """Tell whether the database is a file of ours."""
     return url.get_backend_name() == "sqlite"
-
-
-def one_line_error(error: object) -> str:
-    """Return a driver's message without line breaks; of a damaged file what to do about it, too.
-
-    Of one that is no database nobody is told to remove it: it may be somebody's letters.
-    """
-    said = " ".join(str(error).split())
-    if sqlite_file.primary_code(error) == sqlite3.SQLITE_CORRUPT:
-        return f"the database is damaged ({said}): {sqlite_file.A_SOUND_COPY}"
-    return said

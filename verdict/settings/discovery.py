@@ -1,7 +1,6 @@
-"""Finds what runs on a data directory, by the files that it leaves there.
+"""Finds the processes that run on a data directory, by files in which they announce themselves.
 
-`verdict up` leaves its file in the directory itself, a role that is a process of its own in the
-folder of that role.
+`verdict up` has its file in the directory itself, a role with a process of its own in its folder.
 """
 
 import contextlib
@@ -10,9 +9,9 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import psutil
+from pydantic import TypeAdapter, ValidationError
 
 from verdict.errors import UnreachableError, VerdictError
 from verdict.settings.database_address import url_of
@@ -28,7 +27,7 @@ CLOCK_STEP_S = 60  # how far the clock may have been set back since the file was
 
 @dataclass(frozen=True, slots=True)
 class OverdueBatch:
-    """A batch that has been under way for longer than it should be, since (epoch seconds)."""
+    """A batch that has taken longer than it should; `since` is in epoch seconds."""
 
     batch_id: int
     since: float
@@ -36,9 +35,9 @@ class OverdueBatch:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Within how many milliseconds commands were answered: half, 99 of 100, and all of them.
+    """How long commands waited for their answers: median, 99th percentile and maximum.
 
-    `at` are epoch milliseconds: the begin of a minute, or when the last 60 s were looked at.
+    `at` is in epoch milliseconds: the begin of a minute, or the end of the last 60 s.
     """
 
     at: int
@@ -50,12 +49,10 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedService:
-    """Where a process of a deployment can be found, and what it says of itself.
+    """Where a process of a deployment can be reached, and its health.
 
-    `stopped` has what is stopped and why, `overdue` the batches that do not end by their query,
-    `kafka_away_since` is in seconds of the epoch, `roles` are those that it has; one that needs
-    no database names none. `latency` is of the last 60 s, `latencies` of each minute before, as far
-    as anybody was answered here. Of an older verdict the `deployment` is unknown.
+    `stopped` has reasons by component, `overdue` batches by query, `kafka_away_since` is in epoch
+    seconds. `latency` is of the last 60 s, `latencies` of each minute before.
     """
 
     pid: int
@@ -71,17 +68,20 @@ class AnnouncedService:
     deployment: str | None = None
 
 
+_ANNOUNCED = TypeAdapter(AnnouncedService)
+
+
 class DeploymentNotFoundError(VerdictError):
     """There is no deployment of that name."""
 
 
 def home_of(data_dir: Path, role: str, *part: str) -> Path:
-    """Return the folder of a role as a process of its own: lock, announcement, Spark's scratch."""
+    """Return the folder of a role with a process of its own, or a path in it."""
     return Path(data_dir, ROLES, role, *part)
 
 
 def announce(data_dir: Path, service: AnnouncedService) -> None:
-    """Write where `service` is found, whole or not at all, for the owner's eyes only."""
+    """Write where `service` is, at once, readable for the owner only."""
     fresh = data_dir / f"{FILE}.new"
     fresh.unlink(missing_ok=True)
     fresh.touch(mode=0o600)  # a database URL may hold a password
@@ -95,17 +95,13 @@ def withdraw(data_dir: Path) -> None:
 
 
 def find_service(folder: Path) -> AnnouncedService | None:
-    """Return who runs on `folder`; None when nobody does, or who did was killed.
-
-    Raises:
-        VerdictError: The announcement is damaged.
-    """
+    """Return the process that runs on `folder`; None: none does, or it was killed."""
     service = _announced(folder)
     return service if service is not None and _runs(service, folder) else None
 
 
 def service_on(data_dir: Path) -> dict[Path, AnnouncedService]:
-    """Return all that runs on a data directory by folder, `verdict up` first; errors as above."""
+    """Return all processes on a data directory by folder, `verdict up` first."""
     found = {folder: find_service(folder) for folder in _folders(data_dir)}
     return {folder: service for folder, service in found.items() if service is not None}
 
@@ -133,7 +129,7 @@ def _folders(data_dir: Path) -> list[Path]:
 def _announced(folder: Path) -> AnnouncedService | None:
     file = folder / FILE
     try:
-        return _service(json.loads(file.read_text()))
+        return _ANNOUNCED.validate_json(file.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -141,39 +137,29 @@ def _announced(folder: Path) -> AnnouncedService | None:
             f"who runs on {folder} is not to be seen, {error.strerror} ({file}): ask as its owner, "
             "or name another directory with --data-dir"
         ) from error
-    except (ValueError, TypeError) as error:
+    except ValidationError as error:
+        said = [" ".join(map(str, (*one["loc"], one["msg"]))) for one in error.errors()]
         raise VerdictError(
-            f"{file} is damaged ({error}): remove it and start `verdict up` again"
-        ) from error
+            f"{file} is damaged ({'; '.join(said)}): remove it and start `verdict up` again"
+        ) from None  # the cause shows values
 
 
 def _runs(service: AnnouncedService, folder: Path) -> bool:
     with contextlib.suppress(psutil.Error, FileNotFoundError):  # it has just ended
         written = (folder / FILE).stat().st_mtime
         process = psutil.Process(service.pid)
-        # a pid may have a new owner, who then began after the file was written; but that shows
-        # of the right one, too, when the clock was set forward meanwhile
+        # a process that got the pid later began after the file was written; with a clock that was
+        # set forward the right one seems so, too
         began_before = process.create_time() <= written + CLOCK_STEP_S
         return process.is_running() and (began_before or _has_open(process, folder / LOCK))
     return False
 
 
 def silence_s(folder: Path) -> float:
-    """Return for how many seconds who runs on `folder` has given no sign of life."""
+    """Return the seconds since the last heartbeat of the process on `folder`."""
     with contextlib.suppress(FileNotFoundError):  # it has just ended
         return time.time() - (folder / FILE).stat().st_mtime
     return 0.0
-
-
-def _service(said: dict[str, Any]) -> AnnouncedService:
-    overdue = {query: OverdueBatch(**batch) for query, batch in said.pop("overdue", {}).items()}
-    roles = tuple(said.pop("roles", ()))
-    latencies = tuple(Latency(**one) for one in said.pop("latencies", ()))
-    of_last_minute = said.pop("latency", None)
-    latency = None if of_last_minute is None else Latency(**of_last_minute)
-    return AnnouncedService(
-        **said, overdue=overdue, roles=roles, latency=latency, latencies=latencies
-    )
 
 
 def _has_open(process: psutil.Process, file: Path) -> bool:
@@ -181,12 +167,7 @@ def _has_open(process: psutil.Process, file: Path) -> bool:
 
 
 def bootstrap_servers(settings: Settings) -> str:
-    """Return where Kafka is: as set, else as the running service says.
-
-    Raises:
-        UnreachableError: Nothing is set and no service runs.
-        DeploymentNotFoundError: Nothing is set, and another deployment runs.
-    """
+    """Return where Kafka is: as set, else as the running service says."""
     if settings.bootstrap_servers:
         return settings.bootstrap_servers
     for service in _of_the_deployment(settings):
@@ -198,16 +179,12 @@ def bootstrap_servers(settings: Settings) -> str:
 
 
 def running_kafka(data_dir: Path) -> str | None:
-    """Return where Kafka is as what runs on a data directory says; None: nothing runs."""
+    """Return the Kafka of what runs on a data directory; None: nothing runs."""
     return next((one.bootstrap_servers for one in service_on(data_dir).values()), None)
 
 
 def database_url(settings: Settings) -> str:
-    """Return where the read side is: as set, else as the running service says, else SQLite.
-
-    Raises:
-        DeploymentNotFoundError: Nothing is set, and another deployment runs.
-    """
+    """Return where the read side is: as set, else as the running service says, else SQLite."""
     if settings.database_url:
         return settings.database_url.get_secret_value()
     for service in _of_the_deployment(settings):
@@ -217,7 +194,7 @@ def database_url(settings: Settings) -> str:
 
 
 def _of_the_deployment(settings: Settings) -> Iterable[AnnouncedService]:
-    """Return what runs on the data directory, which may be of this deployment only."""
+    """Return what runs on the data directory, if it is of this deployment."""
     running = service_on(settings.data_dir).values()
     for service in running:
         if service.deployment not in (None, settings.deployment):
@@ -230,10 +207,5 @@ def _of_the_deployment(settings: Settings) -> Iterable[AnnouncedService]:
 
 
 def kafka_options(settings: Settings) -> Options:
-    """Return librdkafka's options with the servers.
-
-    Raises:
-        UnreachableError: No Kafka is set and no service runs.
-        DeploymentNotFoundError: No Kafka is set, and another deployment runs.
-    """
+    """Return librdkafka's options with the servers."""
     return librdkafka_options(settings) | {"bootstrap.servers": bootstrap_servers(settings)}

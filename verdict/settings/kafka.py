@@ -1,4 +1,4 @@
-"""Kafka security is set once, by our names; here it becomes librdkafka's and Java's."""
+"""Translates our settings of Kafka to the options of librdkafka, Java and Spark."""
 
 from pydantic import SecretStr
 
@@ -11,10 +11,7 @@ PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
 def librdkafka_options(settings: Settings) -> Options:
-    """Return what every client of librdkafka needs besides `bootstrap.servers`.
-
-    The settings under `kafka` come last and win.
-    """
+    """Return the options besides `bootstrap.servers`; those in the table `kafka` win."""
     options: Options = {"security.protocol": settings.kafka_security_protocol}
     if settings.kafka_user and settings.kafka_password:
         options |= {
@@ -35,10 +32,9 @@ def librdkafka_options(settings: Settings) -> Options:
 
 
 def java_options(settings: Settings) -> Options:
-    """Return the same for a Java client, by Java's names.
+    """Return the options of a Java client; those in the table `spark_kafka` win.
 
-    It has what is in the files, and not where they lie: on a cluster, executors on other machines
-    open none. The settings under `spark_kafka` win.
+    They have the content of files: executors on other machines cannot open them.
     """
     options: Options = {"security.protocol": settings.kafka_security_protocol}
     if settings.kafka_user and settings.kafka_password:

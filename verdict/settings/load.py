@@ -1,4 +1,4 @@
-"""From flags, environment and files to the settings of a process; errors name the place."""
+"""Loads the settings of a process from flags, environment and files."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
@@ -34,11 +34,7 @@ class InvalidSettingsError(VerdictError):
 
 
 def settings_class(application: Application | None) -> type[Settings]:
-    """Return what can be chosen: of the engine alone, unless the application adds to it.
-
-    Raises:
-        InvalidApplicationError: The application's settings are of another kind.
-    """
+    """Return the class of the settings, which an application may extend."""
     if application is None or application.settings is None:
         return Settings
     if not issubclass(application.settings, Settings):
@@ -49,11 +45,11 @@ def settings_class(application: Application | None) -> type[Settings]:
 
 
 def load_settings(application: Application | None, /, **flags: Any) -> Settings:
-    """Return the settings that hold here; a flag that is None was not given.
+    """Return the settings of this process.
 
     Args:
-        application: Whose; None: what needs an application says that there is none.
-        **flags: Settings by name, which come before all other sources.
+        application: Whose; None: only what needs an application fails.
+        **flags: Settings by name, which win over all other sources; None: not given.
 
     Raises:
         InvalidSettingsError: Names each wrong setting, and what is wrong with it.
@@ -75,11 +71,7 @@ def load_settings(application: Application | None, /, **flags: Any) -> Settings:
 
 
 def settings_alone(application: Application | None, /, **given: Any) -> Settings:
-    """Return what is given, and the default of all else, whatever environment and files say.
-
-    Raises:
-        ValidationError, InvalidBackoffError: A value cannot be.
-    """
+    """Return the given settings, and defaults for all others, without environment and files."""
     kind = settings_class(application)
 
     class Alone(kind):  # type: ignore[misc, valid-type]
@@ -93,14 +85,13 @@ def settings_alone(application: Application | None, /, **given: Any) -> Settings
 
 
 def _of(application: Application | None, settings: Settings) -> Settings:
-    """Return the settings with their application, whose back-offs they may name."""
     is_valid({} if application is None else application.backoffs, settings.retry_backoff)
     settings._application = application
     return settings
 
 
 def unknown_variables(application: Application | None, environment: Iterable[str]) -> Iterator[str]:
-    """Yield a warning for each variable that looks like a setting of ours and is none."""
+    """Yield a warning for each variable with our prefix that is no setting."""
     known = {
         f"{PREFIX}{name.upper()}" for name in settings_class(application).model_fields
     } | NO_SETTINGS
@@ -112,7 +103,7 @@ def unknown_variables(application: Application | None, environment: Iterable[str
 
 
 def origins(application: Application | None, /, **flags: Any) -> dict[str, str]:
-    """Return setting → where its value comes from; what is not listed has its default."""
+    """Return setting → where its value comes from; all others have their default."""
     kind = settings_class(application)
     sources: dict[str, PydanticBaseSettingsSource] = {
         TOML: TomlConfigSettingsSource(kind),

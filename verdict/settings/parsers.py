@@ -1,4 +1,4 @@
-"""How settings are written where there is only text, or only tables."""
+"""Parses settings from texts and tables; a `ValueError` says what a wrong one must look like."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -19,22 +19,18 @@ SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 SERVER = re.compile(r"(?:\w+://)?(?:[\w.-]+|\[[0-9a-fA-F:.%]+\])(?::(?P<port>\d{1,5}))?")
 TOKEN = 16  # characters
 KAFKA_PORT, PORTS = 9092, 1 << 16
-# Spark takes these for a list of folders, or for a pattern that others fit too
+# Spark takes these for a list of folders, or for a pattern
 UNFIT = re.compile(r"[,*?{}\[\]\\\x00-\x1f\x7f]")
 TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}|[A-Za-z0-9._-]{0,248}\*")
 
 
 def dotted(value: Any) -> Any:
-    """Return a table of tables, as TOML reads `kafka.ssl.ca.location = …`, as one option."""
+    """Flatten a table of tables, as TOML reads `kafka.ssl.ca.location = …`."""
     return dict(_flat(value)) if isinstance(value, dict) else value
 
 
 def listed(value: Any) -> Any:
-    """Return `a, b` or `["a", "b"]`, as either is written in an environment variable, as a tuple.
-
-    Raises:
-        ValueError: It begins as JSON and is none.
-    """
+    """Return the tuple of `a, b` or `["a", "b"]`."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             return from_json(value)
@@ -46,12 +42,7 @@ def listed(value: Any) -> Any:
 
 
 def parse_output_limit(size: int) -> int:
-    """Return how many bytes a command, or its events, may have, if every output can hold them.
-
-    Raises:
-        ValueError: A rejection with its copy of the command could be refused by its topic, which
-            would end the service, and at every start again.
-    """
+    """Return the most bytes of a command or its events, if every output can hold them."""
     if size > LARGEST_BYTES:
         raise ValueError(
             f"{size} bytes are more than {LARGEST_BYTES}: an output may have {OUTPUT_BYTES}, and "
@@ -61,27 +52,18 @@ def parse_output_limit(size: int) -> int:
 
 
 def cluster_url(value: str) -> str:
-    """Return the master of a Spark cluster.
-
-    Raises:
-        ValueError: It is this machine, whose tasks at a time are set by `cores`.
-    """
+    """Return the master of a Spark cluster; this machine has the setting `cores`."""
     if value.startswith("local"):
         raise ValueError(f"{value!r} is this machine: leave it unset, and set cores")
     return value
 
 
 def folder_or_file_url(value: Any) -> Any:
-    """Return a folder, also one that is named as `file:///mnt/verdict`.
-
-    Raises:
-        ValueError: It is on no file system of this machine; as a path it would be a folder of that
-            name, in the one where the process was started.
-    """
+    """Return a folder of this machine, also one that is written as `file:///mnt/verdict`."""
     return _folder(value, "; object stores and HDFS by themselves are not supported")
 
 
-def _folder(value: Any, beside: str) -> Any:
+def _folder(value: Any, others: str) -> Any:
     found = SCHEME.match(value) if isinstance(value, str) else None
     if found is None:
         return value
@@ -89,17 +71,13 @@ def _folder(value: Any, beside: str) -> Any:
     if found[0] != "file:" or not path.startswith("/"):
         raise ValueError(
             f"{value!r} is no folder of this machine: name one on a file system that all machines "
-            f"mount, such as /mnt/verdict{beside}"
+            f"mount, such as /mnt/verdict{others}"
         )
     return unquote(path)
 
 
 def shared_folder(value: Any) -> Any:
-    """Return a folder as `folder_or_file_url` does; one in an object store stays a URI.
-
-    Raises:
-        ValueError: It is neither.
-    """
+    """Return a folder as `folder_or_file_url` does; one in an object store stays a URI."""
     if isinstance(value, str) and value.startswith("s3"):
         if OBJECTS.fullmatch(value):
             return value
@@ -112,12 +90,7 @@ def shared_folder(value: Any) -> Any:
 
 
 def parse_possible(path: Path) -> Path:
-    """Return the path of a folder that is there, or could be.
-
-    Raises:
-        ValueError: It is a file, no file system here has such names, it leads round in a circle, or
-            Spark would read or write elsewhere.
-    """
+    """Return the path of a folder that exists or can be made, if Spark takes it literally."""
     if unfit := UNFIT.search(whole := str(path.absolute())):
         raise ValueError(
             f"{whole!r} has {unfit[0]!r} in it, which Spark takes for a list or a pattern: name a "
@@ -127,18 +100,14 @@ def parse_possible(path: Path) -> Path:
         if not S_ISDIR(path.stat().st_mode):
             raise ValueError(f"{str(path)!r} is no directory: name one, or one that can be made")
     except (FileNotFoundError, NotADirectoryError, PermissionError):
-        pass  # it may be made, or opened to us; whoever needs it says so
+        pass  # it may be made, or opened to us
     except OSError as error:
         raise ValueError(f"{str(path)!r} can lead nowhere, {error.strerror}") from error
     return path
 
 
 def kafka_servers(value: str) -> str:
-    """Return addresses of Kafka that can be some, or nothing: it is not set then.
-
-    Raises:
-        ValueError: They cannot.
-    """
+    """Return addresses of Kafka; an empty text means that none is set."""
     for one in value.split(",") if value else ():
         found = SERVER.fullmatch(one.strip())
         if found is None or not 0 < int(found["port"] or KAFKA_PORT) < PORTS:
@@ -147,11 +116,7 @@ def kafka_servers(value: str) -> str:
 
 
 def database(url: SecretStr) -> SecretStr:
-    """Return the URL of a database of a kind that can be used, or nothing: it is not set then.
-
-    Raises:
-        ValueError: It is another one, or no URL.
-    """
+    """Return the URL of a supported database; an empty text means that none is set."""
     try:
         if url:
             file_of(url.get_secret_value())
@@ -161,11 +126,7 @@ def database(url: SecretStr) -> SecretStr:
 
 
 def parse_token(token: SecretStr) -> SecretStr:
-    """Return a token that nobody guesses.
-
-    Raises:
-        ValueError: It is too short.
-    """
+    """Return a token that is long enough."""
     if len(token) < TOKEN:
         raise ValueError(
             f"it has {len(token)} characters, and needs {TOKEN} at least: `openssl rand -hex 16` "
@@ -175,11 +136,7 @@ def parse_token(token: SecretStr) -> SecretStr:
 
 
 def topic_or_prefix(value: str) -> str:
-    """Return a topic's name, or the beginning of many as `shop.*`.
-
-    Raises:
-        ValueError: Kafka has no such names.
-    """
+    """Return a topic's name, or the beginning of many as `shop.*`."""
     if not TOPIC.fullmatch(value):
         raise ValueError(f"{value!r} is no name of a topic: write parcels, or shop.* for many")
     return value

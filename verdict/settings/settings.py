@@ -27,10 +27,9 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from verdict.errors import EnvironmentIncompleteError
 from verdict.model.application import Application
 from verdict.settings.application_loader import NoApplicationHereError
-from verdict.settings.database_roles import AUDITOR, READER, SUPPORT, Roles
+from verdict.settings.database_address import AUDITOR, READER, SUPPORT, Roles
 from verdict.settings.parsers import (
     cluster_url,
     database,
@@ -214,7 +213,7 @@ class Settings(BaseSettings):
     )
     page_token: Token | None = Field(
         None,
-        description="Who gives it sees what is personal and sends commands; unset: nobody does.",
+        description="Who gives it sees what is personal, runs SQL, sends commands; unset: nobody.",
     )
 
     schema_registry_url: SecretStr | None = Field(
@@ -223,11 +222,7 @@ class Settings(BaseSettings):
 
     @property
     def application(self) -> Application:
-        """The application that these are the settings of.
-
-        Raises:
-            ApplicationNotFoundError: They were loaded without one.
-        """
+        """The application that these are the settings of."""
         if self._application is None:
             raise NoApplicationHereError
         return self._application
@@ -244,34 +239,22 @@ class Settings(BaseSettings):
         return {name: getattr(self, name) for name in own}
 
     @property
-    def durable_dir(self) -> Path:
-        """What every machine must see: checkpoint, recovered state, what is handed over, lake.
-
-        In an object store it is what `object_path` returns.
-
-        Raises:
-            EnvironmentIncompleteError: What that takes is not installed.
-        """
-        if not isinstance(self.shared_dir, str):
-            return (self.shared_dir or self.data_dir).absolute()
-        try:
-            from verdict.adapters.storage.object_store import object_path
-        except ModuleNotFoundError as error:
-            raise EnvironmentIncompleteError(
-                f"shared_dir is {self.shared_dir}, and {error.name}, which reads it, is not "
-                "installed: pip install 'verdict-cqrs[s3]'"
-            ) from error
-        return object_path(self.shared_dir)
+    def durable_location(self) -> Path | str:
+        """What every machine must see, with checkpoint and outputs: a folder, or `s3a://…`."""
+        if isinstance(self.shared_dir, str):
+            return self.shared_dir
+        return (self.shared_dir or self.data_dir).absolute()
 
     @property
     def in_object_store(self) -> bool:
-        """Whether `durable_dir` is in an object store."""
+        """Whether `durable_location` is in an object store."""
         return isinstance(self.shared_dir, str)
 
     @property
     def lake_folder(self) -> Path:
         """Where the lake's files are; never in an object store, which cannot rename."""
-        home = self.data_dir if self.in_object_store else self.durable_dir
+        where = self.durable_location
+        home = self.data_dir if isinstance(where, str) else where
         return (self.lake_dir or home / "lake").absolute()
 
     @property

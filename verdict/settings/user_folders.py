@@ -1,4 +1,4 @@
-"""Folders of the user: where data goes unless a setting names another folder, and the cache."""
+"""The user's folders for data and for the cache."""
 
 import os
 from collections.abc import Callable
@@ -10,12 +10,7 @@ from verdict.errors import EnvironmentIncompleteError
 
 
 def cache_folder() -> Path:
-    """Return the folder for what can be fetched or made again.
-
-    Raises:
-        EnvironmentIncompleteError: The user has no home directory, and the environment names no
-            folder.
-    """
+    """Return the folder for files that can be fetched or made again."""
     return _of_the_user(user_cache_path, "XDG_CACHE_HOME")
 
 

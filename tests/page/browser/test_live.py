@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.page.browser.conftest import FILLED, NewTab, Serve
+from tests.page.conftest import TOKEN
 from verdict.operations.status.status import Problem, ProjectionStatus
 
 pytestmark = [pytest.mark.long, pytest.mark.process]
@@ -61,6 +62,8 @@ def test_without_scripts_every_fact_and_form_is_there(serve: Serve, new_tab: New
     tab.get_by_role("button", name="Search").click()
     expect(main).to_contain_text("hash chain intact")
     tab.goto(f"{site.url}/sql")
+    tab.get_by_label("masked without the token").fill(TOKEN)
+    tab.get_by_role("button", name="Use").click()
     main.get_by_role("textbox").fill("select count(*) from event_archive")
     tab.get_by_role("button", name="Run").click()
     expect(main.get_by_role("heading", name="1 rows")).to_be_visible()

@@ -1,1 +1,1 @@
-"""Kafka from outside of its transactions: topics, settings, what lies there."""
+"""Kafka outside of the decider's transactions: topics, records, offsets."""

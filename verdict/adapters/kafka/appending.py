@@ -1,7 +1,7 @@
-"""Records appended to named partitions, and offsets used up without a record.
+"""Writes records outside of the decider's transactions, and uses offsets up without a record.
 
 Kafka counts the records of an aborted transaction, and no reader of committed records sees them.
-So a partition whose end is too low continues above any offset that somebody has read up to.
+So a partition whose end is too low can continue above any offset that somebody has read up to.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,25 +15,19 @@ from verdict.adapters.kafka.errors import kafka_failed
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import OUTPUT_BYTES
 
-UNUSED = b"unused"  # a key, as a compacted topic refuses records without one
-AT_ONCE = 2_000  # records of a transaction
-USED_UP_AT_ONCE = 100_000  # these hold next to nothing
+ANSWER_S = 30.0
+UNUSED = b"unused"  # a key: a compacted topic refuses records without one
+PER_TRANSACTION = 2_000
+UNUSED_PER_TRANSACTION = 100_000
+PER_FLUSH = 10_000
+IDEMPOTENT = {"enable.idempotence": True, "acks": "all", "compression.type": "lz4"}
 
 Record = Mapping[str, Any]
 """As `Producer.produce` takes it: `topic`, `partition`, `key`, `value`, `headers`."""
 
 
 class Appender:
-    """A transactional producer; a transaction that a killed one left open is aborted first.
-
-    Args:
-        kafka: Where the topics are.
-        transactional_id: Excludes another appender of the same name.
-
-    Raises:
-        UnreachableError: Kafka does not answer.
-        VerdictError: It refuses.
-    """
+    """A transactional producer; a transaction that a killed one left open is aborted first."""
 
     def __init__(self, kafka: KafkaConfig, transactional_id: str) -> None:
         self._servers = str(kafka.settings.get("bootstrap.servers"))
@@ -51,17 +45,17 @@ class Appender:
         self._call(lambda: self._producer.init_transactions(self._seconds))
 
     def use_up(self, counts: Mapping[TopicPartition, int]) -> None:
-        """Return when the end of each partition has moved on by at least so many offsets."""
+        """Move the end of each partition by at least so many offsets."""
         for place, count in counts.items():
-            for start in range(0, count, USED_UP_AT_ONCE):
-                few = min(USED_UP_AT_ONCE, count - start)
+            for start in range(0, count, UNUSED_PER_TRANSACTION):
+                few = min(UNUSED_PER_TRANSACTION, count - start)
                 self._write([{**place._asdict(), "key": UNUSED}] * few)
                 self._call(lambda: self._producer.abort_transaction(self._seconds))
 
     def append(self, records: Iterable[Record]) -> int:
-        """Return how many records there were, when all of them are in Kafka, in their order."""
+        """Write all records, in their order; return how many there were."""
         records, count = iter(records), 0
-        while some := [*islice(records, AT_ONCE)]:
+        while some := [*islice(records, PER_TRANSACTION)]:
             self._write(some)
             self._call(lambda: self._producer.commit_transaction(self._seconds))
             count += len(some)
@@ -96,3 +90,25 @@ class Appender:
 
     def _failed(self, error: KafkaException) -> Exception:
         return kafka_failed("records cannot be appended", self._servers, error)
+
+
+def write_all(options: Mapping[str, str | int], records: Iterable[Record], what: str) -> None:
+    """Write all of `records`, in their order, without a transaction."""
+    failed: list[KafkaError] = []
+    settings: dict[str, Any] = {**options, **IDEMPOTENT, "logger": ClientLog()}
+    producer = Producer(settings)
+
+    def delivered(error: KafkaError | None, _: object) -> None:
+        if error is not None:
+            failed.append(error)
+
+    def require_delivery() -> None:
+        if producer.flush(ANSWER_S) or failed:
+            error = failed[0] if failed else KafkaError(KafkaError._TIMED_OUT)
+            raise kafka_failed(what, str(options["bootstrap.servers"]), KafkaException(error), "")
+
+    for count, record in enumerate(records, 1):
+        producer.produce(on_delivery=delivered, **record)
+        if count % PER_FLUSH == 0:
+            require_delivery()
+    require_delivery()

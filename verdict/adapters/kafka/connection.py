@@ -1,11 +1,18 @@
-"""The way to Kafka: settings, deadlines, and what the clients log."""
+"""How to connect to Kafka: its settings, deadlines, the client's log, and an admin client."""
 
 import logging
 import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, ClusterMetadata  # type: ignore[attr-defined]
+
+from verdict.adapters.kafka.errors import kafka_failed, settings_refused
+from verdict.adapters.kafka.listing import list_topics
+from verdict.errors import VerdictError
 from verdict.settings.discovery import kafka_options
 from verdict.settings.settings import Settings
 
@@ -19,9 +26,8 @@ class KafkaConfig:
 
     Args:
         settings: librdkafka's names, `bootstrap.servers` and security among them.
-        transaction_timeout_s: After it Kafka aborts a transaction by itself, and we stop waiting
-            for an answer.
-        outputs: To how many partitions we write of a topic; of one that is missing here, to all.
+        transaction_timeout_s: After it Kafka aborts a transaction, and we stop waiting for answers.
+        outputs: The partitions that we write to, by topic; of all other topics we write to all.
     """
 
     settings: Mapping[str, str | int] = field(repr=False)  # passwords are in it
@@ -33,11 +39,7 @@ class KafkaConfig:
 
 
 def kafka_of(settings: Settings) -> KafkaConfig:
-    """Return the way to the Kafka that is set, or to that of the service that runs.
-
-    Raises:
-        UnreachableError: No Kafka is set and no service runs.
-    """
+    """Return how to connect to the Kafka that is set, or else to that of the running service."""
     return KafkaConfig(
         settings=kafka_options(settings),
         transaction_timeout_s=settings.transaction_timeout_s,
@@ -53,19 +55,16 @@ class Deadline:
         self._end = time.monotonic() + seconds
 
     def left(self) -> float:
-        """Return the seconds that are left, 0 when it has passed."""
+        """Return the seconds that are left, 0 after the deadline."""
         return max(0.0, self._end - time.monotonic())
 
 
 class ClientLog:
-    """What a librdkafka client logs: it goes on to `logging`, lost connections are counted.
+    """Takes the log of a librdkafka client, and counts lost connections.
 
-    The error callback would not do: a connection that the other side closed while one request was
-    under way (a commit, say) is logged at INFO, which the callback never hears of, and a repeated
-    failure only in the debug log, `debug=broker`.
-
-    The client hands its lines over inside its own `poll`, `flush` and `consume`, and keeps them
-    until then: see `verdict.streaming.exactly_once.poll_thread`.
+    The error callback does not get them: librdkafka logs a connection that the other side closed
+    during a request at INFO, and repeated failures only with `debug=broker`. It hands lines over
+    inside `poll`, `flush` and `consume`: see `verdict.streaming.exactly_once.poll_thread`.
     """
 
     def __init__(self) -> None:
@@ -73,12 +72,43 @@ class ClientLog:
         self.last_failure = ""
 
     def log(self, level: int, template: str, *parts: str) -> None:
-        """Take one line of a client's log; `parts` are its kind, the client's name, the text."""
+        """Take one line, of which `parts` are its kind, the client's name and the text."""
         kind, text = parts[0], parts[-1]
         if kind == "FAIL":
             state = STATE.search(text)
-            # a connection that was never up carries no request that could arrive late
+            # a connection that was never up carries no request that may arrive late
             self.lost_connections += state is None or state[1] == "UP"
             self.last_failure = text
-        # never as a warning: what the client cannot mend by itself is raised by its calls
+        # never as a warning: calls raise what the client cannot repair by itself
         LOG.log(min(level, logging.INFO), template, *parts)
+
+
+class AdminConnection:
+    """An admin client whose failures say which setting to look at."""
+
+    def __init__(
+        self, settings: Mapping[str, str | int], more: Mapping[str, int] | None = None
+    ) -> None:
+        self._servers = str(settings.get("bootstrap.servers"))
+        self._log = ClientLog()
+        given: dict[str, Any] = {**(more or {}), **settings, "logger": self._log}
+        try:
+            self.admin = AdminClient(given)
+        except KafkaException as error:
+            raise settings_refused(error) from error
+
+    def listed(self, seconds: float, what: str) -> ClusterMetadata:
+        """Return what Kafka lists."""
+        try:
+            return list_topics(self.admin, seconds, self.last_failure)
+        except KafkaException as error:
+            raise self.failed(what, error) from error
+
+    def failed(self, what: str, error: KafkaException) -> VerdictError:
+        """Return the error to raise for `error`."""
+        return kafka_failed(what, self._servers, error, self.last_failure())
+
+    def last_failure(self) -> str:
+        """Return why the last connection failed."""
+        self.admin.poll(0)  # hands over the log
+        return self._log.last_failure

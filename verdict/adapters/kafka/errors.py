@@ -1,4 +1,4 @@
-"""What librdkafka reports, in words that say which setting to look at."""
+"""Turns errors of librdkafka into ours, which say which setting to look at."""
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -23,14 +23,7 @@ OURS = {
 
 
 class RecordsDroppedError(VerdictError):
-    """Kafka has dropped what was to be read next.
-
-    Args:
-        topic: Of the records.
-        partition: Of the topic.
-        needed: The offset that was asked for.
-        earliest: The first one that Kafka has.
-    """
+    """Kafka has dropped records that were to be read next."""
 
     def __init__(self, topic: str, partition: int, needed: int, earliest: int) -> None:
         self.place = TopicPartition(topic, partition)
@@ -43,12 +36,12 @@ class RecordsDroppedError(VerdictError):
 
 
 class TopicMissingError(VerdictError):
-    """What was to be read lies behind the end of a partition."""
+    """Records were to be read that are after the end of a partition."""
 
     def __init__(self, topic: str, partition: int, needed: int, end: int) -> None:
         super().__init__(
             f"{topic}:{partition} was to be read from offset {needed}, and Kafka has it up to "
-            f"{end} only: ask for an offset up to that, or find out who created the topic anew"
+            f"{end} only: ask for an offset up to that, or find out who created the topic again"
         )
 
 
@@ -62,12 +55,12 @@ def kafka_failed(what: str, servers: str, error: KafkaException, said: str = "")
 
 
 def settings_refused(error: KafkaException) -> InvalidSettingsError:
-    """Return the error to raise when librdkafka does not accept its settings at all."""
+    """Return the error to raise if librdkafka does not accept its settings."""
     said = error.args[0].str()
-    ours = (ours for theirs, ours in OURS.items() if theirs in said)
+    ours = next((ours for theirs, ours in OURS.items() if theirs in said), "the table kafka")
     return InvalidSettingsError(
-        f"the Kafka client does not accept its settings ({said}): check "
-        f"{next(ours, 'what stands under kafka')}, `verdict config show` tells where it comes from"
+        f"the Kafka client does not accept its settings ({said}): check {ours}, `verdict config "
+        "show` tells where it comes from"
     )
 
 
@@ -75,7 +68,7 @@ def advice(text: str) -> str:
     """Return what to look at after a failed connection that said `text`."""
     if "SASL" in text:
         return "check kafka_user, kafka_password and kafka_sasl_mechanism"
-    if "alert" in text:  # what the broker says of us
+    if "alert" in text:  # by the broker
         return "check kafka_certificate_file and kafka_key_file, or whether they are missing"
     if "certificate" in text:
         return "check kafka_ca_file, and the host name in bootstrap_servers against the certificate"

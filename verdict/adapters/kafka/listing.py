@@ -1,4 +1,4 @@
-"""Asking Kafka which topics there are, and giving up as soon as it does not let us in."""
+"""Lists topics, and gives up as soon as Kafka refuses us."""
 
 import time
 from collections.abc import Callable
@@ -10,10 +10,9 @@ FIRST_S = 0.25
 
 
 def is_refused(said: str) -> bool:
-    """Tell whether a connection that failed with these words would fail in the same way again.
+    """Tell whether a connection failed because of a password or a certificate.
 
-    A password or a certificate does not get better by waiting. What librdkafka calls "Local", such
-    as a timeout or a connection that it closes itself, is no word of the broker's.
+    What librdkafka calls "Local", such as a timeout, is not the broker's answer.
     """
     return ("SASL " in said and "Local: " not in said) or "SSL routines" in said
 
@@ -24,11 +23,7 @@ def list_topics(
     last_failure: Callable[[], str],
     topic: str | None = None,
 ) -> ClusterMetadata:
-    """Return what Kafka lists; librdkafka alone would try until the timeout, whatever is wrong.
-
-    Raises:
-        KafkaException: Kafka does not answer in time, or has refused us.
-    """
+    """Return what Kafka lists; librdkafka alone would try until the timeout in any case."""
     deadline = time.monotonic() + timeout_s
     patience = FIRST_S
     while True:

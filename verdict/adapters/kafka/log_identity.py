@@ -8,24 +8,22 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import AdminClient
 
-from verdict.adapters.kafka.connection import ClientLog, KafkaConfig
-from verdict.adapters.kafka.errors import kafka_failed, settings_refused
-from verdict.adapters.kafka.listing import list_topics
+from verdict.adapters.kafka.connection import AdminConnection, KafkaConfig
 from verdict.adapters.kafka.offsets import Offsets, by_topic, offsets_at
-from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.kafka.reader import KafkaLog, place_of
 from verdict.errors import UnreachableError, VerdictError
 from verdict.wire.partitions import OffsetRange, TopicPartition
 
 SHOWN = 12  # topics
+UNKNOWN_IDS = "the topics' ids cannot be read"
 NEW_LOG = (
     "Check bootstrap_servers. A topic's id comes back with the files of its brokers only: start "
     "the Kafka that has it, from a backup if need be. If it is gone for good, `verdict recover` "
-    "creates it again, unless events, responses or states were on it; else begin a new log beside "
+    "creates it again, unless events, responses or states were on it; else begin a new log next to "
     "this one, with a topic_prefix, a data_dir and a database_url of its own"
 )
 LOST = (
@@ -40,11 +38,11 @@ LOST = (
 
 
 class DifferentLogError(VerdictError):
-    """What was remembered of Kafka is of another cluster, or of topics that are no more."""
+    """What was remembered of Kafka is of another cluster, or of topics that are gone."""
 
 
 class Identity(NamedTuple):
-    """A cluster's id, None if it is not known, and the id of each topic that there is."""
+    """A cluster's id, None if it is not known, and the id of each topic that exists."""
 
     cluster_id: str | None
     topic_ids: Mapping[str, str]
@@ -76,9 +74,8 @@ def require_same_log(
 
     Raises:
         DifferentLogError: A topic was deleted, whether created again or not, or it is another
-            cluster; or
-            Kafka has lost the end of what was read, or has another record there. All differences
-            are named, so that they can be repaired at once.
+            cluster; or Kafka has lost the end of what was read, or has another record there. Names
+            every difference.
         UnreachableError: Kafka does not answer.
     """
     read = [place.topic for one in remembered for place in one.reached]
@@ -100,19 +97,13 @@ def require_same_ids(remembered: Sequence[Remembered], found: Identity) -> None:
 
 
 def require_same_topics(remembered: Remembered, identities: "Identities", seconds: float) -> None:
-    """Return if the remembered topics are those of now; a quick look without the cluster.
-
-    Raises:
-        DifferentLogError: A topic was deleted, whether created again or not.
-        UnreachableError: Kafka does not answer within so many seconds.
-    """
-    known = remembered.ids.topic_ids
-    found = Identity(remembered.ids.cluster_id, identities.topic_ids(known, seconds))
-    require_same_ids([remembered], found)
+    """Return if the remembered topics are those of now; raises as `require_same_log`."""
+    found = identities.topic_ids(remembered.ids.topic_ids, seconds)
+    require_same_ids([remembered], Identity(remembered.ids.cluster_id, found))
 
 
 def changes(known: Identity, found: Identity) -> list[str]:
-    """Return in words how `found` differs from what was known."""
+    """Return a sentence for each id that differs from what was known."""
     if known.cluster_id not in (None, found.cluster_id):  # none of its topics can be the same
         return [f"the cluster's id was {known.cluster_id} and is {found.cluster_id}"]
     changed = []
@@ -122,13 +113,13 @@ def changes(known: Identity, found: Identity) -> list[str]:
             changed.append(f"{topic} had the id {was} and is gone")
         elif now != was:
             changed.append(
-                f"{topic} had the id {was} and has {now}: it was deleted and created anew"
+                f"{topic} had the id {was} and has {now}: it was deleted and created again"
             )
     return changed
 
 
 def beyond(reached: Mapping[TopicPartition, int], ends: Offsets) -> list[str]:
-    """Return in words which positions are after the end of their partition."""
+    """Return a sentence for each position after the end of its partition."""
     return [
         f"{place} was read up to offset {offset}, and Kafka has it up to {end} only"
         for place, offset in sorted(reached.items())
@@ -146,7 +137,7 @@ def _ends(kafka: KafkaConfig, topics: Collection[str]) -> Offsets:
 def _replaced(
     kafka: KafkaConfig, records: Mapping[TopicPartition, tuple[int, str]]
 ) -> Iterator[str]:
-    """Yield in words where Kafka has another record; dropped ones are not compared."""
+    """Yield a sentence for each place where Kafka has another record; dropped ones do not count."""
     if not records:
         return
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
@@ -156,10 +147,7 @@ def _replaced(
             for place, (offset, _) in records.items()
             if kept[place].start <= offset < kept[place].end
         }
-        hashes = {
-            TopicPartition(str(one.topic()), one.partition() or 0): sha256(one.value() or b"")
-            for one in log.read(wanted)
-        }
+        hashes = {place_of(one): sha256(one.value() or b"") for one in log.read(wanted)}
     for place in wanted:
         offset, known = records[place]
         if place not in hashes or hashes[place].hexdigest() != known:
@@ -182,69 +170,41 @@ def _refuse(differences: Mapping[str, Sequence[str]], remedy: str) -> None:
 
 
 class Identities:
-    """Asks Kafka who it is; holds a client, so that an answer takes milliseconds.
+    """Asks Kafka for ids; holds a client, so that an answer takes milliseconds."""
 
-    Raises:
-        InvalidSettingsError: The client does not accept the settings.
-    """
-
-    def __init__(self, kafka: KafkaConfig) -> None:
+    def __init__(self, kafka: KafkaConfig, more: Mapping[str, int] | None = None) -> None:
         self._kafka = kafka
-        self._log = ClientLog()
-        settings: dict[str, Any] = {**kafka.settings, "logger": self._log}
-        try:
-            self._admin = AdminClient(settings)
-        except KafkaException as error:
-            raise settings_refused(error) from error
+        self._client = AdminConnection(kafka.settings, more)
 
     def identity(self, topics: Collection[str]) -> Identity:
-        """Return the ids of the cluster, and of those of `topics` that exist.
-
-        Raises:
-            UnreachableError: Kafka does not answer within the transaction timeout.
-            VerdictError: Kafka refuses.
-        """
+        """Return the ids of the cluster, and of those of `topics` that exist."""
         seconds = self._kafka.transaction_timeout_s
-        try:
-            cluster = list_topics(self._admin, seconds, self._last_failure)
-        except KafkaException as error:
-            raise self._failed(error) from error
+        cluster = self._client.listed(seconds, UNKNOWN_IDS)
         there = [topic for topic in topics if topic in cluster.topics]
         return Identity(cluster.cluster_id, self.topic_ids(there, seconds))
 
     def topic_ids(self, topics: Collection[str], seconds: float) -> dict[str, str]:
-        """Return the id of each of `topics` that exists.
-
-        Raises:
-            UnreachableError: Kafka does not answer within `seconds`.
-            VerdictError: Kafka refuses.
-        """
+        """Return the id of each of `topics` that exists."""
         found: dict[str, str] = {}
         if not topics:
             return found
-        asked = self._admin.describe_topics(TopicCollection([*topics]), request_timeout=seconds)
+        admin = self._client.admin
+        asked = admin.describe_topics(TopicCollection([*topics]), request_timeout=seconds)
         for topic, answer in asked.items():
             try:
-                found[topic] = _as_kafkas_tools(str(answer.result(seconds + 1).topic_id))
+                topic_id = str(answer.result(seconds + 1).topic_id)
             except KafkaException as error:
                 if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-                    raise self._failed(error) from error
+                    raise self._client.failed(UNKNOWN_IDS, error) from error
             except FutureTimeout as error:
                 raise UnreachableError(
                     f"{self._kafka} did not say within {seconds:g} s which id {topic} has: see "
                     "that it runs"
                 ) from error
+            else:  # in the letters that `kafka-topics.sh --describe` shows
+                found[topic] = topic_id.replace("+", "-").replace("/", "_")
         return found
 
-    def _failed(self, error: KafkaException) -> VerdictError:
-        servers = str(self._kafka.settings.get("bootstrap.servers"))
-        return kafka_failed("the topics' ids cannot be read", servers, error, self._last_failure())
-
-    def _last_failure(self) -> str:
-        self._admin.poll(0)  # hands over what was logged
-        return self._log.last_failure
-
-
-def _as_kafkas_tools(topic_id: str) -> str:
-    """Return an id in the letters that `kafka-topics.sh --describe` shows, librdkafka has two."""
-    return topic_id.replace("+", "-").replace("/", "_")
+    def last_failure(self) -> str:
+        """Return why the last connection failed."""
+        return self._client.last_failure()

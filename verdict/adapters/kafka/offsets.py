@@ -1,4 +1,4 @@
-"""Positions in topics, as the progress record and Spark's checkpoint know them."""
+"""Offsets by topic, as the progress record and Spark's checkpoint have them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -23,12 +23,12 @@ def offsets_at(offsets: AnyOffsets, place: TopicPartition | Source) -> int:
 
 
 def starts(spans: Spans) -> Offsets:
-    """Return where the spans begin, which are of all partitions of their topics."""
+    """Return where the spans of all partitions of some topics begin."""
     return by_topic({place: span.start for place, span in spans.items()})
 
 
 def ends(spans: Spans) -> Offsets:
-    """Return where the spans end, which are of all partitions of their topics."""
+    """Return where the spans of all partitions of some topics end."""
     return by_topic({place: span.end for place, span in spans.items()})
 
 
@@ -38,7 +38,7 @@ def same_offsets(left: AnyOffsets, right: AnyOffsets) -> bool:
 
 
 def going_back(start: AnyOffsets, end: AnyOffsets) -> list[str]:
-    """Return the partitions, as `topic-number`, in which `end` lies before `start`."""
+    """Return the partitions, as `topic-number`, in which `end` is before `start`."""
     reached = _advanced(end)
     return [
         f"{place.topic}-{place.partition}"
@@ -48,12 +48,12 @@ def going_back(start: AnyOffsets, end: AnyOffsets) -> list[str]:
 
 
 def offsets_text(offsets: AnyOffsets) -> str:
-    """Return the position for people: next offsets by partition, topics sorted."""
+    """Return the position as text: next offsets by partition, topics sorted."""
     return ", ".join(f"{topic} {list(offsets[topic])}" for topic in sorted(offsets)) or "nothing"
 
 
 def by_topic(positions: Mapping[TopicPartition, int]) -> Offsets:
-    """Return the same position by topic, which has all partitions of its topics."""
+    """Return the offsets of all partitions of some topics, by topic."""
     found: Offsets = {}
     for place in sorted(positions):
         found.setdefault(place.topic, []).append(positions[place])

@@ -1,7 +1,7 @@
-"""Records that no JVM of ours can unpack: which they are, when one has died of them.
+"""Finds records that unpack to more than the JVM of Spark can hold, after it ran out of memory.
 
-Kafka bounds a batch by its compressed bytes, and 0.4 MB can unpack to 400. Java's client makes the
-whole of a record before anybody can look at it, so Spark dies of one, and at every start again.
+Kafka bounds a batch by its compressed bytes, and 0.4 MB can unpack to 400. Java's client unpacks a
+whole record first, so Spark ends at each start.
 """
 
 from collections.abc import Iterator
@@ -11,17 +11,15 @@ from confluent_kafka import Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from verdict.adapters.kafka.connection import ClientLog, Deadline, KafkaConfig
-from verdict.adapters.kafka.message_headers import headers_of
 from verdict.adapters.kafka.offsets import AnyOffsets, each_partition
-from verdict.adapters.kafka.reader import consumer_of
+from verdict.adapters.kafka.reader import consumer_of, headers_of, place_of
 from verdict.model.source import Source
-from verdict.wire.partitions import TopicPartition
 
-GIANT_BYTES = 16 * 2**20  # more than a topic of ours takes, unless it was packed
-FEW: dict[str, str | int | bool] = {  # of what is read ahead: one giant at a time is enough
+OVERSIZED_BYTES = 16 * 2**20  # a topic of ours takes less, unless it is compressed
+ONE_AT_A_TIME: dict[str, str | int | bool] = {
     "queued.min.messages": 1,
     "queued.max.messages.kbytes": 1024,
-    "fetch.message.max.bytes": 1,  # of which Kafka gives a whole batch
+    "fetch.message.max.bytes": 1,  # Kafka sends a whole batch nevertheless
     "isolation.level": "read_uncommitted",
     "auto.offset.reset": "earliest",
 }
@@ -29,7 +27,7 @@ FEW: dict[str, str | int | bool] = {  # of what is read ahead: one giant at a ti
 
 @dataclass(frozen=True, slots=True)
 class OversizedRecord:
-    """A record with many more bytes than its topic takes; `size` is None when it is beyond all."""
+    """A record with many bytes; `size` is None if no client can unpack it."""
 
     source: Source
     size: int | None
@@ -42,12 +40,8 @@ class OversizedRecord:
 def oversized_records(
     kafka: KafkaConfig, starts: AnyOffsets, rows: int, seconds: float
 ) -> list[OversizedRecord]:
-    """Return the giants among the records that come next, as far as they are found in time.
-
-    Raises:
-        InvalidSettingsError: The client does not accept the settings.
-    """
-    consumer = consumer_of(kafka.settings, ClientLog(), FEW)
+    """Return the oversized ones among the next records, as far as they are found in time."""
+    consumer = consumer_of(kafka.settings, ClientLog(), ONE_AT_A_TIME)
     try:
         return list(_found(consumer, starts, rows, Deadline(seconds)))
     finally:
@@ -60,19 +54,18 @@ def _found(
     ends = {place: start + rows for place, start in each_partition(starts)}
     consumer.assign([KafkaPartition(*place, end - rows) for place, end in ends.items()])
     while ends and (left := deadline.left()) and (message := consumer.poll(left)) is not None:
-        place = TopicPartition(message.topic() or "", message.partition() or 0)
+        place = place_of(message)
         if place not in ends:
             continue
-        # of a batch that cannot be unpacked the client tells the first place, which may be behind
+        # of a batch that cannot be unpacked the client names the first offset
         offset, size = max(message.offset() or 0, ends[place] - rows), _size(message)
-        if size is None or size > GIANT_BYTES:
+        if size is None or size > OVERSIZED_BYTES:
             yield OversizedRecord(Source(*place, offset), size)
         if _is_last(message) or offset + 1 >= ends[place]:
             del ends[place]
 
 
 def _size(message: Message) -> int | None:
-    """Return the bytes of a record, None when they are too many to unpack."""
     if (error := message.error()) is not None:
         return None if error.code() == KafkaError._BAD_COMPRESSION else 0
     values = (value for _, value in headers_of(message) or ())

@@ -1,4 +1,4 @@
-"""Reading topics: what is committed, by position, without joining a group or disturbing anyone."""
+"""Reads what is committed in topics, by position, without joining a consumer group."""
 
 import sys
 import time
@@ -28,20 +28,21 @@ from verdict.adapters.kafka.errors import (
 )
 from verdict.adapters.kafka.listing import list_topics
 from verdict.errors import UnreachableError, VerdictError
+from verdict.wire.dead_letter_record import Pairs
 from verdict.wire.partitions import OffsetRange, Spans, TopicPartition
 from verdict.wire.skip_record import NOTHING_PASSED_OVER
 
-ANSWER_S = 5.0  # for each question, where nobody says how long all of it may take
+ANSWER_S = 5.0  # for each question without a deadline
 AT_ONCE = 1000  # records
-POLL_S = 0.1  # also how long a Ctrl-C may go unheard
+POLL_S = 0.1  # Ctrl-C waits as long
 RETRY_S = 0.05
-# a request may wait for a broker that is gone; another one goes to the leader of now. On a slow
-# network each gets more, up to the deadline; the last one may end behind it
+# a request may wait for a broker that is gone, so it is sent again, to the leader of then; each
+# one may take twice as long as the one before
 FIRST_ANSWER_S = 0.5
-SILENT_S = 60.0  # without a record that must be there, and Kafka does not deliver
+SILENT_S = 60.0  # until a record that must be there counts as not delivered
 FOR_EVER = sys.maxsize
 FIRST_CHUNK = 128  # offsets; doubled until the record is found
-# all else passes while topics are created and brokers restart; librdkafka retries some of it only
+# all others pass while topics are created and brokers restart; librdkafka retries only some
 FINAL = frozenset(
     {
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
@@ -53,22 +54,39 @@ FINAL = frozenset(
 )
 Options = Mapping[str, str | int]
 READING: Mapping[str, str | int | bool] = {
-    "group.id": "verdict-reader",  # asked for by the client, never joined
+    "group.id": "verdict-reader",  # the client wants one and never joins it
     "enable.auto.commit": False,
     "enable.partition.eof": True,
     "isolation.level": "read_committed",
-    "auto.offset.reset": "error",  # what Kafka has dropped is never jumped over
-    "fetch.wait.max.ms": 10,  # the end is only known from an empty answer
+    "auto.offset.reset": "error",  # records that Kafka has dropped are never passed silently
+    "fetch.wait.max.ms": 10,  # only an empty answer shows the end
 }
-FOLLOWING = {"fetch.wait.max.ms": 50}  # of who may wait for more all the time
+FOLLOWING = {"fetch.wait.max.ms": 50}
+
+
+def headers_of(message: Message) -> Pairs | None:
+    """Return names and values; None if a name is not UTF-8, which hides all of them."""
+    try:
+        found: Any = message.headers() or ()  # its declared type allows for forms it never has
+        return tuple((name, header_bytes(value)) for name, value in found)
+    except (SystemError, UnicodeDecodeError):
+        # The client leaves its error behind and returns nevertheless. Python makes a SystemError
+        # of that, or after some calls lets the error itself show up.
+        return None
+
+
+def header_bytes(part: bytes | str | None) -> bytes | None:
+    """Return a key, a value or that of a header, whose declared type allows for text."""
+    return part.encode() if isinstance(part, str) else part
+
+
+def place_of(message: Message) -> TopicPartition:
+    """Return the partition of a record."""
+    return TopicPartition(message.topic() or "", message.partition() or 0)
 
 
 def consumer_of(options: Options, log: ClientLog, more: Mapping[str, str | int | bool]) -> Consumer:
-    """Return a consumer that reads as `READING` says, but for `more`.
-
-    Raises:
-        InvalidSettingsError: librdkafka does not accept the settings.
-    """
+    """Return a consumer that reads as `READING` says, except for `more`."""
     settings: dict[str, Any] = {**options, **READING, **more, "logger": log}
     try:
         return Consumer(settings)
@@ -76,27 +94,17 @@ def consumer_of(options: Options, log: ClientLog, more: Mapping[str, str | int |
         raise settings_refused(error) from error
 
 
-def log_bounds(options: Options, places: Collection[TopicPartition]) -> Spans:
-    """Return what `KafkaLog.bounds` says of some partitions; raises as it does."""
-    with KafkaLog(options) as log:
-        return log.bounds(places)
-
-
 class KafkaLog:
     """A reader of topics, of one thing at a time; a context manager.
 
     Args:
         options: librdkafka's, `bootstrap.servers` and security among them.
-        seconds: Within which, from now on, all must have arrived that is asked for; None: each
-            question has five, and records take their time, if only one comes a minute; who follows
-            waits for ever.
+        seconds: Within which, from now on, everything must have arrived; None: each question has
+            five, at least one record must come each minute, and a follower waits for ever.
 
     Attributes:
         passed_over: Places that `read` leaves out.
         shows_passed_over: Whether `read` leaves out only those among them that cannot be unpacked.
-
-    Raises:
-        InvalidSettingsError: librdkafka does not accept the options.
     """
 
     def __init__(self, options: Options, seconds: float | None = None) -> None:
@@ -119,11 +127,7 @@ class KafkaLog:
             client.close()
 
     def await_answer(self, seconds: float) -> None:
-        """Return as soon as Kafka answers.
-
-        Raises:
-            UnreachableError: It does not answer within so many seconds.
-        """
+        """Return as soon as Kafka answers."""
         allowed, self._deadline = self._deadline, Deadline(seconds)
         self.topics()
         self._deadline = allowed
@@ -133,11 +137,7 @@ class KafkaLog:
         self._deadline = Deadline(seconds)
 
     def topics(self) -> frozenset[str]:
-        """Return the names of all topics.
-
-        Raises:
-            UnreachableError: Kafka does not answer in time.
-        """
+        """Return the names of all topics."""
         return frozenset(self._listed())
 
     def exists(self, topic: str) -> bool:
@@ -146,12 +146,7 @@ class KafkaLog:
         return error is None or error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART
 
     def places(self, topics: Iterable[str]) -> list[TopicPartition]:
-        """Return every partition of some topics, in their order.
-
-        Raises:
-            UnreachableError: Kafka does not answer in time.
-            VerdictError: A topic does not exist, or may not be read.
-        """
+        """Return every partition of some topics, in their order."""
         wanted = [*topics]
         known = self._listed(*wanted)
         missing = sorted(topic for topic in wanted if not self._is_there(topic, known))
@@ -167,12 +162,7 @@ class KafkaLog:
         ]
 
     def bounds(self, places: Collection[TopicPartition]) -> dict[TopicPartition, OffsetRange]:
-        """Return from the first offset that is kept to the one behind the last committed record.
-
-        Raises:
-            UnreachableError: Kafka does not answer in time.
-            VerdictError: It refuses.
-        """
+        """Return from the first offset that is kept to the one after the last committed record."""
         starts = self._offsets(self._consumer, places, OFFSET_BEGINNING)
         ends = self._ends(places)
         return {place: OffsetRange(starts[place], ends[place]) for place in places}
@@ -182,24 +172,15 @@ class KafkaLog:
         return self._offsets(self._uncommitted, places, OFFSET_END)
 
     def hidden(self, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Return where a transaction is open now: its first offset, behind which nobody reads.
-
-        Raises:
-            UnreachableError, VerdictError: As for `bounds`.
-        """
+        """Return the first offset of each open transaction; raises as `bounds` does."""
         return {place: end for place, end in self._ends(ends).items() if end < ends[place]}
 
     def await_settled(
         self, places: Collection[TopicPartition], what: str
     ) -> dict[TopicPartition, int]:
-        """Return when every transaction has ended that is open there now; with what was written.
+        """Return the ends of now, once every transaction that is open now has ended.
 
-        A transaction ends on one partition after the other: who sees one record of it need not see
-        all of them yet. That takes milliseconds, where nobody has left one open.
-
-        Raises:
-            UnreachableError: One stays open for too long, or Kafka does not answer in time.
-            VerdictError: Kafka refuses.
+        A transaction ends on one partition after the other, so a reader may see a part of it.
         """
         deadline, written = self._time(), self.written(places)
         while hidden := self.hidden(written):
@@ -218,9 +199,9 @@ class KafkaLog:
     ) -> dict[TopicPartition, int]:
         """Return the offset of the first record of that Kafka time or later, else the end.
 
-        Records of transactions that are still open count. Raises as `bounds` does.
+        Records of open transactions count. Raises as `bounds` does.
         """
-        ends = self.written(places)  # first: what comes now is later than that
+        ends = self.written(places)  # first: later records are of a later time
         found = self._offsets(self._uncommitted, places, millis)
         return {
             place: offset if 0 <= offset <= ends[place] else ends[place]
@@ -228,14 +209,11 @@ class KafkaLog:
         }
 
     def read(self, spans: Spans, follow: bool = False) -> Iterator[Message]:
-        """Yield the records of `spans`, in order within each partition, and all of them.
-
-        Those in `passed_over` are left out.
+        """Yield all records of `spans` but those in `passed_over`, in order within each partition.
 
         Raises:
-            RecordsDroppedError: Kafka has dropped some before they were read; those before are
-                yielded.
-            TopicMissingError: A span begins behind the end of its partition.
+            RecordsDroppedError: Kafka has dropped some before they were read.
+            TopicMissingError: A span begins after the end of its partition.
             UnreachableError: Kafka does not deliver in time.
             VerdictError: A topic is gone, or a record cannot be unpacked.
         """
@@ -248,10 +226,10 @@ class KafkaLog:
         )
         while left:
             for message in self._arrived(left, follow):
-                place = TopicPartition(str(message.topic()), message.partition() or 0)
+                place = place_of(message)
                 if place not in left:
                     continue
-                if message.error() is not None:  # there are no more now
+                if message.error() is not None:  # the end of a partition
                     reached = not follow
                 else:
                     offset = message.offset() or 0
@@ -261,16 +239,12 @@ class KafkaLog:
                     reached = offset + 1 >= ends[place]
                 if reached:
                     left.remove(place)
-        self._consumer.unassign()  # else it would fetch again and again until it is closed
+        self._consumer.unassign()  # else it would go on fetching until it is closed
 
     def last(
         self, place: TopicPartition, span: OffsetRange, wanted: Callable[[Message], bool]
     ) -> Message | None:
-        """Return the last record of a span that is wanted; read backwards, as it is mostly near.
-
-        Raises:
-            UnreachableError, VerdictError: As for `read`.
-        """
+        """Return the last wanted record of a span, searched backwards; raises as `read` does."""
         end, chunk = span.end, FIRST_CHUNK
         while end > span.start:
             start = max(span.start, end - chunk)
@@ -281,7 +255,7 @@ class KafkaLog:
 
     @cached_property
     def _uncommitted(self) -> Consumer:
-        """Sees what open transactions have written; few need that, and a client takes its time."""
+        """A client that sees open transactions; made on demand, as few calls need it."""
         client = consumer_of(self._options, self._log, {"isolation.level": "read_uncommitted"})
         self._clients.append(client)
         return client
@@ -307,9 +281,9 @@ class KafkaLog:
     def _offsets(
         self, client: Consumer, places: Collection[TopicPartition], at: int
     ) -> dict[TopicPartition, int]:
-        """Return what is at a time, or at `OFFSET_BEGINNING` or `OFFSET_END`, as a client sees it.
+        """Return the offsets of a time, of `OFFSET_BEGINNING` or of `OFFSET_END`.
 
-        All partitions are asked at once; behind the last record of a time, -1.
+        After the last record of a partition it is -1.
         """
         deadline, patience = self._time(), FIRST_ANSWER_S
         while places:
@@ -326,10 +300,10 @@ class KafkaLog:
         return {}
 
     def _arrived(self, left: Collection[TopicPartition], follow: bool) -> Iterator[Message]:
-        """Yield what has come, records and ends of partitions."""
+        """Yield what has arrived: records and ends of partitions."""
         began = time.monotonic()
         first = self._consumer.poll(POLL_S)
-        # with all that is there besides; `consume` alone would wait for as many as it may return
+        # `consume` alone would wait for as many records as it may return
         messages = [] if first is None else [first, *self._consumer.consume(AT_ONCE, 0)]
         for message in messages:
             if (error := message.error()) is None or error.code() == KafkaError._PARTITION_EOF:
@@ -348,31 +322,26 @@ class KafkaLog:
         return not follow and self._silent_s > SILENT_S
 
     def _raise_unless_transient(self, message: Message, error: KafkaError) -> None:
-        place = TopicPartition(str(message.topic()), message.partition() or 0)
+        place, offset = place_of(message), message.offset() or 0
         if error.code() == KafkaError._AUTO_OFFSET_RESET:
-            raise self._out_of_range(place, message.offset() or 0)
-        if error.code() == KafkaError._BAD_COMPRESSION and self._jumps(
-            place, message.offset() or 0
-        ):
+            raise self._out_of_range(place, offset)
+        if error.code() == KafkaError._BAD_COMPRESSION and self._skips(place, offset):
             return
         if error.code() in FINAL or self._deadline is None or not self._deadline.left():
-            what = message.topic() or "what was asked for"  # a group is of no topic
+            what = message.topic() or "what was asked for"  # an error of a group has no topic
             raise self._failed(f"{what} cannot be read", KafkaException(error))
 
     def _leaves_out(self, place: TopicPartition, offset: int) -> bool:
         return not self.shows_passed_over and self.passed_over.holds(*place, offset)
 
-    def _jumps(self, place: TopicPartition, told: int) -> bool:
-        """Go on behind what cannot be unpacked, if it is passed over; tell whether it is.
-
-        Kafka's client tells the first place of the batch, which may lie behind.
-        """
-        at = max(told, self._next.get(place, 0))
-        behind = self.passed_over.reached(place, OffsetRange(at, at))
-        if behind > at:
-            self._next[place] = behind
-            self._consumer.seek(KafkaPartition(*place, behind))
-        return behind > at
+    def _skips(self, place: TopicPartition, batch_start: int) -> bool:
+        """Continue after a record that cannot be unpacked, if it is in `passed_over`."""
+        at = max(batch_start, self._next.get(place, 0))
+        after = self.passed_over.reached(place, OffsetRange(at, at))
+        if after > at:
+            self._next[place] = after
+            self._consumer.seek(KafkaPartition(*place, after))
+        return after > at
 
     def _out_of_range(self, place: TopicPartition, needed: int) -> VerdictError:
         kept = self.bounds([place])[place]
@@ -385,13 +354,13 @@ class KafkaLog:
 
     def _failed(self, what: str, error: KafkaException) -> VerdictError:
         reason, away = error.args[0], self._last_failure()
-        if reason.code() == KafkaError._UNKNOWN_PARTITION and away:  # it was known: see `places`
+        if reason.code() == KafkaError._UNKNOWN_PARTITION and away:  # `places` knew it
             error = KafkaException(KafkaError(KafkaError._TRANSPORT, reason.str()))
-        if self._deadline is not None and reason.code() not in FINAL:  # it may pass, in more time
+        if self._deadline is not None and reason.code() not in FINAL:  # more time may help
             what += f" within {self._deadline.seconds:g} s"
             error = KafkaException(KafkaError(KafkaError._TIMED_OUT, reason.str()))
         failed = kafka_failed(what, self._servers, error, away)
-        # a service that may not read goes on as soon as somebody lets it
+        # a service that may not read waits until somebody allows it
         return failed if self._deadline is None else UnreachableError(str(failed))
 
     def _last_failure(self) -> str:

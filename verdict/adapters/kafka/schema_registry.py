@@ -1,8 +1,7 @@
-"""Our schemas in a schema registry, under the ids that our records carry.
+"""Publishes our schemas to a schema registry, under the ids that our records carry.
 
 The API is Confluent's (https://docs.confluent.io/platform/current/schema-registry/develop/api.html),
-which Redpanda, Karapace and others speak too: a subject in the mode IMPORT takes a schema together
-with its id and version.
+which others have too: a subject in the mode IMPORT takes a schema with its id and version.
 """
 
 import base64
@@ -34,7 +33,7 @@ class RegisteredId(NamedTuple):
 
 
 class RegistryUnavailableError(VerdictError):
-    """A URL cannot be that of a schema registry."""
+    """A URL cannot lead to a schema registry."""
 
     exit_code = 2
 
@@ -51,7 +50,7 @@ class SchemaClashError(VerdictError):
 
 
 def every_subject(topics: Topics) -> Iterator[RegisteredId]:
-    """Yield all versions of the schemas of all topics, a subject for each: `<topic>-value`."""
+    """Yield all versions of the schemas of all topics; the subjects are `<topic>-value`."""
     homes = {
         topics.dead_letters: "dead_letter",
         topics.progress: "progress_record",
@@ -73,16 +72,14 @@ def every_subject(topics: Topics) -> Iterator[RegisteredId]:
 class SchemaRegistry:
     """A registry at `url`, which may hold a user and a password.
 
-    Every method raises `UnreachableError` when it does not answer, and `VerdictError` with its own
-    words when it refuses.
+    Every method raises `UnreachableError` if it does not answer, and `VerdictError` with its text
+    if it refuses.
     """
 
     def __init__(self, url: str) -> None:
         split = urlsplit(url)
         if split.scheme not in ("http", "https") or not split.hostname:
-            raise RegistryUnavailableError(
-                "a schema registry is named by an http:// or https:// URL"
-            )
+            raise RegistryUnavailableError("a schema registry has an http:// or https:// URL")
         host = split.netloc.rpartition("@")[2]
         self._root = urlunsplit((split.scheme, host, split.path.rstrip("/"), "", ""))
         self._headers = {"Content-Type": CONTENT, "Accept": CONTENT}
@@ -94,15 +91,11 @@ class SchemaRegistry:
         return self._root
 
     def missing(self, wanted: Iterable[RegisteredId]) -> list[RegisteredId]:
-        """Return what is not there yet.
-
-        Raises:
-            SchemaClashError: Something else stands in its place.
-        """
+        """Return the versions that are not there yet."""
         return [placed for placed in wanted if not self._has(placed)]
 
     def publish(self, missing: Iterable[RegisteredId]) -> None:
-        """Put schemas there under their own ids and versions, one subject after the other."""
+        """Put schemas there under their own ids and versions."""
         by_subject: dict[str, list[SchemaVersion]] = {}
         for placed in missing:
             by_subject.setdefault(placed.subject, []).append(placed.schema)
@@ -111,10 +104,9 @@ class SchemaRegistry:
             self._ask("PUT", f"{mode}?force=true", {"mode": "IMPORT"})
             try:
                 for one in versions:
-                    content = {"schema": json.dumps(one.schema), "id": one.id}
-                    self._ask(
-                        "POST", f"{_path(subject)}/versions", content | {"version": one.version}
-                    )
+                    schema = json.dumps(one.schema)
+                    content = {"schema": schema, "id": one.id, "version": one.version}
+                    self._ask("POST", f"{_path(subject)}/versions", content)
             finally:
                 self._ask("DELETE", mode)
 
@@ -131,7 +123,7 @@ class SchemaRegistry:
         return True
 
     def _ask(self, method: str, path: str, content: Any = None) -> Any:
-        """Return the answer; None when there is nothing of that name."""
+        """Return the answer; None: not found."""
         body = None if content is None else json.dumps(content).encode()
         request = Request(self._root + path, body, self._headers, method=method)
         try:
@@ -154,11 +146,7 @@ def _path(subject: str) -> str:
 
 
 def is_same(text: str, schema: SchemaVersion) -> bool:
-    """Compare as readers of data do: a registry may write a schema in another way.
-
-    Raises:
-        Exception: Any, if the text is no Avro schema.
-    """
+    """Compare as readers of data do: a registry may write a schema in another way."""
     return _canonical(json.loads(text)) == _canonical(schema.schema)
 
 

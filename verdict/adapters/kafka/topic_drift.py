@@ -1,4 +1,4 @@
-"""What is wrong with a topic, as a value, and as one message that leaves nothing out."""
+"""Differences between the topics that exist and those that must, as values and as one message."""
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,16 +7,13 @@ from verdict.errors import VerdictError
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import OWN_TIME, Topic, Topics
 
-MISSING = "topic"  # as the setting of a topic that there is not
+MISSING = "topic"  # the setting of a topic that does not exist
 PARTITIONS = "partitions"
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One setting of one topic that is not what it must be; `advice` says what to do.
-
-    A start refuses it if it is `fatal`, else it warns of it and goes on.
-    """
+    """One wrong setting of a topic; if it is `fatal`, the start is refused, else it warns."""
 
     topic: str
     setting: str
@@ -31,7 +28,7 @@ class Difference:
 
 
 class TopicSettingsError(VerdictError):
-    """Topics are missing, or are set up in a way that would lose or move records."""
+    """Topics are missing, or their settings would lose or move records."""
 
     def __init__(self, differences: Sequence[Difference]) -> None:
         self.differences = tuple(differences)
@@ -48,12 +45,12 @@ class TopicSettingsError(VerdictError):
 
 
 class PartitionsAddedError(VerdictError):
-    """Somebody has added partitions to a commands topic while it was being decided."""
+    """Somebody has added partitions to a commands topic of a running decider."""
 
     def __init__(self, topic: str, before: int, now: int) -> None:
         super().__init__(
             f"{topic} has {now} partitions, and had {before} when the service started: keys have "
-            f"moved to others, and {_moved(topic)}; nothing that lies on the new ones was decided"
+            f"moved to others, and {_moved(topic)}; nothing on the new ones was decided"
         )
 
 
@@ -64,15 +61,15 @@ def wrong_partitions(
     wanted = decided or topic.partitions
     added = [TopicPartition(topic.name, number) for number in range(wanted, found)]
     if found < wanted or any(one not in accepted for one in added):
-        advice = ""
+        reasons = []
         if decided is not None:
-            advice = (
+            reasons.append(
                 f"commands were decided with {decided}: with another count keys move to other "
                 "partitions and their order is lost"
             )
         if added:
-            advice = "; ".join(filter(None, (advice, _moved(topic.name))))
-        return [Difference(topic.name, PARTITIONS, str(found), str(wanted), advice)]
+            reasons.append(_moved(topic.name))
+        return [Difference(topic.name, PARTITIONS, str(found), str(wanted), "; ".join(reasons))]
     first = None if decided is None else _first(topic.name, decided, accepted)
     if first is not None and topic.partitions != first:
         advice = (

@@ -1,4 +1,4 @@
-"""A real Kafka for one machine: broker and controller in one JVM that ends with its parent."""
+"""The embedded Kafka: broker and controller in one JVM, which ends with its parent."""
 
 import base64
 import contextlib
@@ -18,32 +18,31 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from verdict.adapters.local import permissions
-from verdict.adapters.local.claim import BrokerClaim
 from verdict.adapters.local.class_data_sharing import class_archive, is_recording
 from verdict.adapters.local.jars import broker_classpath, last_lines
 from verdict.adapters.local.java import ENGLISH, LOCALE, find_java
+from verdict.adapters.local.lock import BrokerClaim
 from verdict.errors import FULL_DISK, TimedOutError, VerdictError
 
 HERE = Path(__file__).parent
 READY_S = 60
 GRACE_S = 10
-RECORDING_S = 120  # what a JVM has loaded is written behind its end
+RECORDING_S = 120  # a JVM writes its class archive at its end
 LISTENER = re.compile(r"^listeners=PLAINTEXT://127\.0\.0\.1:(\d+)", re.MULTILINE)
 
 JVM_OPTIONS = (
     *ENGLISH,
     "-Xms48m",
     "-Xmx512m",
-    "-XX:+ExitOnOutOfMemoryError",  # else a thread of it dies, and what it served waits for ever
+    "-XX:+ExitOnOutOfMemoryError",  # else only a thread ends, and its clients wait for ever
     "-XX:+UseSerialGC",
-    "-XX:TieredStopAtLevel=1",  # the better compiler would take minutes of the cores of one machine
+    "-XX:TieredStopAtLevel=1",  # the better compiler would take minutes of processor time
     "-Djava.awt.headless=true",
 )
 
 # The voters are static, so that a data directory may be reused with another port. The cleaner's
-# buffer is 128 MB by default and what runs a small heap out of memory. What has 50 partitions by
-# default has few. After a crash the broker is let in again when its old session has run out. By
-# default a controller that has nothing to say writes so down twice a second.
+# buffer is 128 MB by default, too much for a small heap. After a crash the broker has to wait for
+# the end of its old session. An idle controller writes a record twice a second by default.
 PROPERTIES = """\
 process.roles=broker,controller
 node.id=1
@@ -75,18 +74,16 @@ share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 """
 
-# Kafka answers a record, and a transaction, when the operating system has it; with this, when the
-# disk has it: on every topic, its own among them.
+# Kafka acknowledges a record or transaction when the operating system has it; with this, when the
+# disk has it.
 FLUSHED = {"log.flush.interval.messages": "1"}
 
 
 class EmbeddedBroker:
-    """Kafka on a data directory, from `start` to `stop`, also as a context manager.
+    """Kafka on a data directory, from `start` to `stop`; a context manager.
 
-    The broker ends when this process ends, SIGKILL included (only a child that was forked without
-    an exec would keep it); Ctrl-C in the terminal does not reach it. What was written stays in the
-    directory and is there at the next start, with whatever port. One broker at a time runs on a
-    directory; one that outlived its parent is ended first.
+    It ends with this process, SIGKILL included; Ctrl-C in the terminal does not reach it. Only one
+    broker runs on a directory: `start` ends one that outlived its parent.
     """
 
     def __init__(
@@ -95,7 +92,7 @@ class EmbeddedBroker:
         port: int | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> None:
-        """Name where it keeps everything, and how it is reached."""
+        """Choose the directory, and perhaps a port and more settings of Kafka."""
         self.data_dir = data_dir.absolute()
         self.log = self.data_dir / "broker.log"
         self._port = port
@@ -106,7 +103,7 @@ class EmbeddedBroker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """Return what a Kafka client needs to connect; kept over restarts of this object."""
+        """The address for clients, the same after a restart of this object."""
         if self._port is None:
             raise VerdictError("the embedded broker has no address before its first start")
         return f"127.0.0.1:{self._port}"
@@ -117,8 +114,8 @@ class EmbeddedBroker:
         Raises:
             EnvironmentIncompleteError: Java or the jars are missing.
             TimedOutError: It does not answer within a minute.
-            VerdictError: The directory or the port is in use, or the broker died; the message
-                ends with the last lines of its log.
+            VerdictError: The directory or the port is in use, or the broker ended; has the last
+                lines of its log.
         """
         permissions.close(self.data_dir)
         java = _java()
@@ -134,7 +131,7 @@ class EmbeddedBroker:
             raise
 
     def stop(self) -> None:
-        """End the broker cleanly, by force after 10 s; nothing happens when none runs."""
+        """End the broker, by force after 10 s; without one nothing happens."""
         if self._guardian is not None:
             self._guardian.communicate()  # closes its stdin, which asks for the end
             self._guardian = None
@@ -143,11 +140,7 @@ class EmbeddedBroker:
             self._claim = None
 
     def check(self) -> None:
-        """Return while the broker runs.
-
-        Raises:
-            VerdictError: It was started and has ended by itself, or somebody ended it.
-        """
+        """Return while the broker runs."""
         if self._guardian is not None and (code := self._guardian.poll()) is not None:
             said = self._last_lines()
             room = f"make room in {self.data_dir}, then " if re.search(FULL_DISK, said) else ""
@@ -172,7 +165,8 @@ class EmbeddedBroker:
 
     def _ports(self) -> tuple[int, int]:
         """Return the port that was asked for, else the one of the last start if it is free."""
-        if self._port is None and (last := LISTENER.search(_text(self._properties))):
+        said = self._properties.read_text() if self._properties.exists() else ""
+        if self._port is None and (last := LISTENER.search(said)):
             with contextlib.suppress(VerdictError):
                 return _free_ports(int(last[1]))
         return _free_ports(self._port)
@@ -188,7 +182,7 @@ class EmbeddedBroker:
     def _format(self, java: list[str], controller_port: int) -> None:
         if self._logs.is_dir():
             return
-        # formatted aside: an interrupt leaves no half-formatted directory that looks like data
+        # in another folder: an interrupt must leave no half-formatted one that looks like data
         fresh = self.data_dir / "data.new"
         shutil.rmtree(fresh, ignore_errors=True)
         properties = self.data_dir / "format.properties"
@@ -211,8 +205,7 @@ class EmbeddedBroker:
     def _write_properties(self, path: Path, logs: Path, controller_port: int) -> None:
         ours = dict(line.split("=", 1) for line in PROPERTIES.splitlines())
         text = "".join(f"{name}={value}\n" for name, value in (ours | self._more).items())
-        # relative to the folder in which the JVM runs: Java reads the file as Latin-1, and splits
-        # at each comma
+        # relative to the JVM's folder: Java reads the file as Latin-1, and splits at commas
         path.write_text(
             text.format(port=self._port, controller_port=controller_port, logs=logs.name)
         )
@@ -267,20 +260,15 @@ def _java() -> list[str]:
 
 
 def _cluster_id() -> str:
-    """Return a new id as Kafka writes them; one with a dash first would be taken for an option."""
+    """Return a new id; one with a dash first would be taken for an option."""
     while (found := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()).startswith("-"):
         pass
     return found.rstrip("=")
 
 
-def _text(path: Path) -> str:
-    return path.read_text() if path.exists() else ""
-
-
 def _free_ports(wanted: int | None) -> tuple[int, int]:
-    """Return two different ports that are free now, the first as `wanted` if that is given."""
+    """Return two free ports, the first as `wanted` if that is given."""
     try:
-        # both are held at once, and let go just before Kafka takes them
         with (
             socket.create_server(("127.0.0.1", wanted or 0)) as first,
             socket.create_server(("127.0.0.1", 0)) as second,

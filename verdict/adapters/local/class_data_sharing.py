@@ -1,10 +1,8 @@
-"""Classes of Kafka and Spark, loaded once and mapped into each JVM after that.
+"""Archives of the classes of Kafka and Spark, which make JVMs start faster.
 
-Most of what a start of Spark costs, 13 of 22 s of CPU up to a first result, goes into finding,
-parsing and verifying some 20,000 classes. A JVM can write what it has loaded to a file at its end,
-and the next one maps that file (class data sharing: JEP 310, JEP 350; Java 13 and newer). A file
-that does not fit, as its Java or a jar has changed since, is ignored by the JVM, which is slower
-then and nothing else.
+Spark loads some 20,000 classes: 13 of 22 s of processor time until a first result. A JVM can write
+them to a file at its end, and the next one maps it (JEP 310, JEP 350; Java 13 and newer). A JVM
+ignores a file that does not fit its Java or its jars.
 """
 
 import hashlib
@@ -17,11 +15,11 @@ from verdict.settings.user_folders import cache_folder
 
 JARS = "*.jar"
 
-_recorded: dict[Path, Path] | None = None  # what is being written → where it will be
+_recorded: dict[Path, Path] | None = None  # new file → its final name
 
 
 def class_archive(kind: str, java: Path, jars: Iterable[Path]) -> list[str]:
-    """Return the options of a JVM that let it use the archive of its kind, if there is one."""
+    """Return the JVM options to use the archive of a kind, if there is one."""
     archive = _place(kind, java, jars)
     if _recorded is not None:
         fresh = archive.with_suffix(f".{os.getpid()}")
@@ -32,7 +30,7 @@ def class_archive(kind: str, java: Path, jars: Iterable[Path]) -> list[str]:
 
 @contextmanager
 def recorded() -> Iterator[list[Path]]:
-    """Let each JVM that starts inside write its archive at its end; all have to end inside."""
+    """Let JVMs that start and end inside write their archives."""
     global _recorded
     cache_folder().mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
@@ -49,12 +47,12 @@ def recorded() -> Iterator[list[Path]]:
 
 
 def is_recording() -> bool:
-    """Return whether JVMs write archives at their end, for which they need longer."""
+    """Return whether JVMs write archives at their end, which takes time."""
     return _recorded is not None
 
 
 def _place(kind: str, java: Path, jars: Iterable[Path]) -> Path:
-    """Return where the archive of exactly this Java and these jars lies."""
+    """Return the archive of exactly this Java and these jars."""
     files = [java.resolve()]
     for jar in jars:
         files += sorted(jar.glob(JARS)) if jar.is_dir() else [jar]
@@ -64,7 +62,7 @@ def _place(kind: str, java: Path, jars: Iterable[Path]) -> Path:
 
 
 def _ours(archive: Path) -> bool:
-    """Return whether the archive is there, and nobody else can have written it."""
+    """Tell whether the archive exists, and nobody else can have written it."""
     try:
         found = archive.stat()
     except FileNotFoundError:

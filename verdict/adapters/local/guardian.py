@@ -1,12 +1,9 @@
-"""Run a command that must not outlive the process that started it, however that one ends.
+"""Run a command that must not outlive the process that started it, even after SIGKILL.
 
     python -I -S guardian.py GRACE_S COMMAND...
 
-The parent holds the other end of our stdin. When it closes, because the parent asks for the end or
-is gone (SIGKILL included), the command gets SIGTERM, and SIGKILL when it is still there
-GRACE_S seconds later.
-The command's pid is the one line on our stdout; its own output goes to our stderr. We exit with
-its code. Standard library only, so that starting us costs nothing.
+When stdin closes, the command gets SIGTERM, and SIGKILL after GRACE_S seconds. Its pid goes to
+stdout, its output to stderr. Standard library only, which starts fast.
 """
 
 import contextlib

@@ -1,8 +1,7 @@
-"""The jars that pip cannot bring: Kafka's broker, and Spark's Kafka connector.
+"""The jars that pip cannot install: Kafka's broker, and Spark's Kafka connector.
 
-The Ivy that pyspark ships fetches them, `jars.lock` says byte for byte what they must be. They
-lie in the user's cache and are checked on every use (hashing all of them takes 0.1 s), so what
-runs is what was tested.
+The Ivy in pyspark fetches them to the user's cache. Each use checks their hashes against
+`jars.lock`, which takes 0.1 s.
 """
 
 import argparse
@@ -22,38 +21,34 @@ from verdict.settings.user_folders import cache_folder
 
 HERE = Path(__file__).parent
 LOCK = HERE / "jars.lock"
-OF_S3 = HERE / "s3.lock"  # fetched by who has an object store only
-# by lock; never on one class path: broker and Spark each have their own kafka-clients
+OF_S3 = HERE / "s3.lock"  # for an object store only
+# broker and Spark have different versions of kafka-clients, so never on one class path
 FOLDERS = {LOCK: ("broker", "spark"), OF_S3: ("s3",)}
 
 
 def broker_classpath() -> str:
-    """Return the class path that Kafka's broker and its tools run with, logging included.
-
-    Raises:
-        EnvironmentIncompleteError: The jars cannot be fetched, or are not what the lock says.
-    """
+    """Return the class path of Kafka's broker and its tools; raises as `fetched` does."""
     return str(fetched() / "broker" / "*")
 
 
 def spark_jars() -> list[Path]:
-    """Return the jars that make Spark read and write Kafka; raises as `broker_classpath` does."""
+    """Return the jars with which Spark reads and writes Kafka; raises as `fetched` does."""
     return sorted((fetched() / "spark").iterdir())
 
 
 def s3_jars() -> list[Path]:
-    """Return the jars that make Spark keep files in an object store; raises as the others do."""
+    """Return the jars with which Spark uses an object store; raises as `fetched` does."""
     return sorted((fetched(lock=OF_S3) / "s3").iterdir())
 
 
 def fetched(ivy_settings: Path | None = None, lock: Path = LOCK) -> Path:
-    """Return the checked cache folder, one sub-folder per class path; fetch it when it is missing.
+    """Return the cache folder, with a folder per class path; fetch it if it is missing.
 
     Raises:
         EnvironmentIncompleteError: The jars cannot be fetched, or are not what the lock says.
     """
     cache = cache_folder()
-    # one folder per lock: two checkouts of different versions do not disturb each other
+    # one folder per lock, for checkouts of different versions
     folder = cache / f"jars-{hashlib.sha256(lock.read_bytes()).hexdigest()[:16]}"
     if folder.is_dir():
         verify(folder, lock)
@@ -68,12 +63,7 @@ def fetched(ivy_settings: Path | None = None, lock: Path = LOCK) -> Path:
 
 
 def verify(folder: Path, lock: Path) -> None:
-    """Return when `folder` holds exactly the jars that `lock` demands.
-
-    Raises:
-        EnvironmentIncompleteError: Some jar is missing, unexpected or altered; the message names
-            each.
-    """
+    """Return if `folder` holds exactly the jars of `lock`; the error names each difference."""
     found, wanted = digests(folder), read_lock(lock)
     differing = sorted(
         jar for jar in found.keys() | wanted.keys() if found.get(jar) != wanted.get(jar)
@@ -91,7 +81,7 @@ def verify(folder: Path, lock: Path) -> None:
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of every file below `folder`, keyed by its relative path."""
+    """Return the SHA-256 of every file below `folder`, by its relative path."""
     return {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
@@ -100,13 +90,13 @@ def digests(folder: Path) -> dict[str, str]:
 
 
 def read_lock(lock: Path = LOCK) -> dict[str, str]:
-    """Return what a lock demands: "folder/name" to SHA-256."""
+    """Return the SHA-256 of each "folder/name" in a lock."""
     lines = (line.split() for line in lock.read_text().splitlines())
     return {f"{folder}/{name}": sha256 for folder, name, sha256 in lines}
 
 
 def write_lock(ivy_settings: Path | None = None, lock: Path = LOCK) -> None:
-    """Fetch what the ivy files ask for, and lock to it."""
+    """Fetch the jars of the ivy files, and write their hashes to the lock."""
     with tempfile.TemporaryDirectory() as scratch:
         staged = Path(scratch, "jars")
         retrieve(staged, ivy_settings, lock)
@@ -115,11 +105,7 @@ def write_lock(ivy_settings: Path | None = None, lock: Path = LOCK) -> None:
 
 
 def retrieve(target: Path, ivy_settings: Path | None = None, lock: Path = LOCK) -> None:
-    """Let Ivy put the jars of each folder below `target`; unchecked, see `verify`.
-
-    Raises:
-        EnvironmentIncompleteError: Ivy did not get them; the message holds what it said.
-    """
+    """Let Ivy put the jars of each folder below `target`; unchecked, see `verify`."""
     named = ivy_settings or os.environ.get(IVY_SETTINGS)
     settings = ["-settings", str(named)] if named else []
     for folder in FOLDERS[lock]:
@@ -137,12 +123,12 @@ def retrieve(target: Path, ivy_settings: Path | None = None, lock: Path = LOCK) 
 
 
 def last_lines(text: str) -> str:
-    """Return the end of what a program said, to be shown below a message."""
+    """Return the end of a program's output, indented."""
     return "\n".join(f"  {line}" for line in text.splitlines()[-20:])
 
 
 def _ivy() -> Path:
-    # found, not imported: importing pyspark takes longer than all of this
+    # importing pyspark would take longer than all of this
     pyspark = find_spec("pyspark")
     folders = pyspark.submodule_search_locations if pyspark else None
     for folder in folders or ():

@@ -1,6 +1,6 @@
-"""Which Java runs the broker and Spark: `JAVA_HOME`, then `PATH`, and 17 or newer.
+"""Finds a Java for the broker and Spark: in `JAVA_HOME`, then on `PATH`, 17 or newer.
 
-`bootstrap.py` asks here before anything is installed: standard library only.
+`bootstrap.py` runs this before anything is installed: standard library only.
 """
 
 from __future__ import annotations
@@ -15,20 +15,15 @@ from pathlib import Path
 from verdict.errors import EnvironmentIncompleteError
 
 MINIMUM = 17
-# Kafka and Spark change the case of their own names by the rules of the locale: with Turkish ones
-# neither starts. A JVM reads file names by the variable, and "ü" is lost without UTF-8.
+# Kafka and Spark change the case of names by the locale, and do not start with a Turkish one.
+# A JVM decodes file names by the variable, and loses "ü" without UTF-8.
 ENGLISH = ("-Duser.language=en",)
 LOCALE = {"LC_ALL": "C.UTF-8"}
 ANSWER_S = 30
 
 
 def find_java() -> Path:
-    """Return the first `java` that is new enough.
-
-    Raises:
-        EnvironmentIncompleteError: There is none; the message says what was found and what to
-            install.
-    """
+    """Return the first `java` that is new enough."""
     found = []
     for origin, java in _candidates():
         version, said = _asked(java)
@@ -46,16 +41,12 @@ def find_java() -> Path:
 
 
 def java_version(java: Path) -> int | None:
-    """Return the major version that `java` itself reports, None when it does not run.
-
-    Raises:
-        EnvironmentIncompleteError: It does not end: what it is nobody knows.
-    """
+    """Return the major version that `java` itself reports, None when it does not run."""
     return _asked(java)[0]
 
 
 def _asked(java: Path) -> tuple[int | None, str]:
-    """Return the version, and the last line that `java` printed, or why it did not start."""
+    """Return the version, and the last line of `java` or why it did not start."""
     try:
         answer = subprocess.run(
             [java, "-version"], capture_output=True, text=True, timeout=ANSWER_S

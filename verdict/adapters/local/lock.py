@@ -1,5 +1,6 @@
-"""The exclusive right to run on a data directory."""
+"""The exclusive right to run on a directory, which ends with the process."""
 
+import contextlib
 import fcntl
 import os
 import time
@@ -16,28 +17,25 @@ RETRY_S = 0.1
 
 
 class DataDirectoryLock:
-    """Holds a data directory until it is released or the process ends, whatever ends it.
+    """Holds a data directory until it is released or the process ends.
 
-    The operating system keeps the lock, so a file left behind locks nothing. A child that
-    inherits `fileno` holds it too: the directory stays locked while a JVM of ours still writes
-    into it, even when this process was killed.
+    A child that inherits `fileno` holds it too: after a kill of this process, the directory stays
+    locked while its JVM still writes into it.
     """
 
     def __init__(
         self, data_dir: Path, kind: str = "data directory", choice: str = "--data-dir"
     ) -> None:
-        """Lock `data_dir`; it is created when it is missing.
-
-        When its holder was killed, waits for the children that it left behind.
+        """Lock `data_dir`, which is created if it is missing; wait for children of a killed holder.
 
         Raises:
-            VerdictError: It is no directory, closed to us or cannot be made; or another process
-                holds it, or its children do not end: the message names the pid.
+            VerdictError: It cannot be used, or another process or its children hold it; names the
+                pid.
         """
         try:
             permissions.keep_to_ourselves()
             data_dir.mkdir(parents=True, exist_ok=True)
-            # not "w": the holder's pid in it is wanted
+            # not "w": the file has the pid of its holder
             self._file = os.open(data_dir / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise VerdictError(
@@ -67,7 +65,7 @@ class DataDirectoryLock:
         return self._file
 
     def release(self) -> None:
-        """Give the directory up; the file stays, as removing it would race with the next lock."""
+        """Give the directory up; the file stays, as its removal would race with the next lock."""
         os.ftruncate(self._file, 0)
         fcntl.flock(self._file, fcntl.LOCK_UN)  # for children that hold it, too
         os.close(self._file)
@@ -84,3 +82,56 @@ class DataDirectoryLock:
 
     def __exit__(self, *_: object) -> None:
         self.release()
+
+
+class BrokerClaim:
+    """A pid file, which is locked while the process lives that made the claim.
+
+    So a broker in a file that can be locked has lost its parent. It is recognised by its pid and by
+    `mark` among its arguments: a pid may have a new owner, and start times shift with the clock.
+    """
+
+    def __init__(self, pid_file: Path, mark: str) -> None:
+        """Claim the directory of `pid_file`, and end a broker without a parent there."""
+        self._mark = mark
+        # not "w": the file has the pid of the broker
+        self._file = os.open(pid_file, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._file)
+            raise VerdictError(
+                f"a broker already runs on {pid_file.parent}: stop it, or name another directory"
+            ) from None
+        self._end_recorded()
+
+    def record(self, pid: int) -> None:
+        """Write down the pid of the broker."""
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, str(pid).encode(), 0)
+
+    def release(self) -> None:
+        """Give the directory up; end the broker if its guardian could not."""
+        self._end_recorded()
+        os.ftruncate(self._file, 0)
+        os.close(self._file)
+
+    @property
+    def broker(self) -> psutil.Process | None:
+        """The broker while it runs; never a process that got its pid later."""
+        recorded = os.pread(self._file, 20, 0)
+        if not recorded.isdigit():
+            return None
+        try:
+            process = psutil.Process(int(recorded))
+            return process if self._mark in process.cmdline() else None
+        except psutil.Error:
+            return None  # gone, or of a user whose processes we may not see
+
+    def _end_recorded(self) -> None:
+        if broker := self.broker:
+            with contextlib.suppress(psutil.NoSuchProcess):  # it ended by itself meanwhile
+                broker.terminate()
+                if psutil.wait_procs([broker], timeout=10)[1]:
+                    broker.kill()
+                    broker.wait()

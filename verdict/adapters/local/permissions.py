@@ -1,4 +1,4 @@
-"""Keeps what the service writes from other users of the machine: state, events and passwords."""
+"""Closes the files of a service to other users of the machine."""
 
 import logging
 import os
@@ -9,21 +9,20 @@ from pathlib import Path
 from verdict.errors import VerdictError
 
 LOG = logging.getLogger("verdict.private")
-OTHERS = 0o077  # what nobody but the owner may do
+OTHERS = 0o077  # the rights of everybody but the owner
 
-
-_of_the_user = [OTHERS]  # the last one is what the user has set
+_of_the_user = [OTHERS]  # the last one is the umask of the user
 
 
 def keep_to_ourselves() -> None:
-    """Let what this process and its children make from now on be the owner's alone."""
+    """Close the files that this process and its children make from now on."""
     if (former := os.umask(OTHERS)) != OTHERS:
         _of_the_user.append(former)
 
 
 @contextmanager
 def as_all_files_of_the_user() -> Iterator[None]:
-    """Let what is made meanwhile be as open as the user has it: source, nothing of a service."""
+    """Give files that are made inside, such as source, the rights that the user has set."""
     before = os.umask(_of_the_user[-1])
     try:
         yield
@@ -32,13 +31,9 @@ def as_all_files_of_the_user() -> Iterator[None]:
 
 
 def close(folder: Path) -> None:
-    """Make a folder that only its owner can enter, or close the one that is there, with all in it.
+    """Make a folder for its owner only, or close the existing one with all in it.
 
-    What cannot be closed is warned of, and what is closed already is not looked into. It is
-    as `keep_to_ourselves` besides.
-
-    Raises:
-        VerdictError: The folder cannot be made.
+    It also does `keep_to_ourselves`. It warns of files that it cannot close.
     """
     keep_to_ourselves()
     try:

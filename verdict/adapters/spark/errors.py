@@ -1,7 +1,7 @@
-"""What ended a query of Spark, in words that say what to do.
+"""Says what ended a query of Spark, and what to do.
 
-Spark tells causes as text only: Java's messages, those of the Python workers among them. What is
-not recognised here is a bug until somebody has looked at it, and keeps its traceback.
+Spark gives causes as text only: Java's messages, with those of Python workers. A text that is not
+recognised here counts as a bug and keeps its traceback.
 """
 
 import re
@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from verdict.adapters.spark.checkpoint_errors import DamagedCheckpointError
 from verdict.errors import FULL_DISK, UnreachableError, VerdictError, WorkerTimeoutError
 from verdict.settings.application_loader import ApplicationNotFoundError
 
@@ -20,8 +19,12 @@ DISK = VerdictError(
 )
 
 
+class DamagedCheckpointError(VerdictError):
+    """A file of Spark's checkpoint is missing, truncated or of an unknown kind."""
+
+
 class JvmCause(NamedTuple):
-    """A kind of failure: what its text looks like, and the error, with blanks in what it says."""
+    """A kind of failure: a pattern of its text, and the error, whose message is a template."""
 
     pattern: re.Pattern[str]
     error: VerdictError
@@ -37,39 +40,36 @@ def query_failed(
     others: tuple[JvmCause, ...] = (LOST, MOVED, STATE) if recoverable else (DROPPED,)
     for cause in (*SURROUNDINGS, SHORTER, *others):
         if found := cause.pattern.search(text):
-            blanks: dict[str, object] = {
-                "line": _line(text, found),
-                "data_dir": data_dir,
-                "log": log,
-            }
-            blanks |= {"nothing_lost": NOTHING_LOST, **found.groupdict()}
-            said = str(cause.error).format(**blanks)
-            told = type(cause.error)(said)
-            told.__cause__ = error
-            return told
+            said = str(cause.error).format(
+                line=_line(text, found), data_dir=data_dir, log=log, nothing_lost=NOTHING_LOST,
+                **found.groupdict(),
+            )  # fmt: skip
+            failed = type(cause.error)(said)
+            failed.__cause__ = error
+            return failed
     return error
 
 
 def error_texts(error: BaseException) -> Iterator[str]:
-    """Yield what is known of an error and its causes, Java's among them."""
+    """Yield the texts of an error and its causes, with those of Java."""
     cause: BaseException | None = error
     seen: list[BaseException] = []
     while cause is not None and cause not in seen:  # one may be its own cause
         seen.append(cause)
         yield str(cause)
-        # of PySpark's errors: the stack trace has the whole chain, its text only the first
+        # of PySpark's errors only the stack trace has the whole chain
         yield getattr(cause, "_stackTrace", None) or ""
         cause = getattr(cause, "_cause", None) or cause.__cause__
 
 
 def _line(text: str, found: re.Match[str]) -> str:
-    """Return the line that tells, without the names of Java's exceptions before it."""
+    """Return the line of the match, without the names of Java's exceptions before it."""
     begin, end = text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end())
     line = text[begin : end if end >= 0 else None].strip()
     return re.sub(r"^(Caused by: )?([\w$]+\.)+[\w$]+: ", "", line)[:300]
 
 
-# the first that is found: a full disk breaks reading too, and must not be taken for damage
+# the first match counts: a full disk breaks reading too, and must not be taken for damage
 SURROUNDINGS = (
     JvmCause(re.compile(FULL_DISK), DISK),
     JvmCause(re.compile(r"Read-only file system"), DISK),

@@ -1,4 +1,4 @@
-"""Python's garbage collector against batches: many small objects that die together, no cycles."""
+"""Keeps Python's garbage collector from batches, whose objects die together, without cycles."""
 
 import gc
 import threading
@@ -8,7 +8,7 @@ from functools import cache
 
 
 class _Pauses:
-    """Who pauses the collector, which belongs to all threads; it goes on when nobody does."""
+    """Counts the threads that pause the collector; it goes on when none does."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -34,11 +34,7 @@ _pauses = _Pauses()
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Spare a batch the collector's passes over its objects, which are all alive until its end.
-
-    What they hold is freed by reference counting; the few cycles that exceptions make wait for
-    the collector's next pass after the batch, and after those of other threads.
-    """
+    """Spare a batch the collector's passes over its objects, which all live until its end."""
     _pauses.begin()
     try:
         yield
@@ -48,11 +44,10 @@ def collector_paused() -> Iterator[None]:
 
 @cache
 def spare_imports() -> None:
-    """Take what this process has imported out of the collector's sight; once per process.
+    """Hide this process's imports from the collector; once per process.
 
-    PySpark's daemon (4.2.1) ends every task of a worker with a full `gc.collect()`. Over a hundred
-    thousand objects of modules, none of which ever dies, that takes 40 ms of processor time, and a
-    task that decides a single command needs a fraction of it.
+    PySpark's daemon (4.2.1) ends every task of a worker with a full `gc.collect()`. For a hundred
+    thousand objects of modules that takes 40 ms, far more than deciding a single command.
     """
     gc.collect()
     gc.freeze()

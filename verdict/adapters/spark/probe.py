@@ -1,7 +1,7 @@
-"""Asks the executors of a cluster at the start whether they see and run what the driver does.
+"""Checks Spark at the start: its Kafka client, and the files and versions of its executors.
 
-Spark does not notice when storage of the same name is not shared: each executor would keep a state
-of its own. Nor does it notice another version of the rules.
+Spark itself would report a refused client in a page of Java, after three attempts. It does not
+notice at all that a folder is not shared, or that an executor has other rules.
 """
 
 import os
@@ -12,37 +12,77 @@ import uuid
 from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
-from verdict.adapters.spark.pools import own_pool
+from verdict.adapters.spark.query_settings import own_pool
 from verdict.errors import UnreachableError, VerdictError
 from verdict.model.application import Application
 
+ANSWER_MS = 10_000
+WRAPPERS = {"ExecutionException", "KafkaException"}  # they repeat the message of their cause
 FILE = ".seen-by-all"
-EXECUTOR_S = 60.0  # until the first one has come, and all that have come have answered
-SETTLED_S = 1.0  # without another one: those that start together come one after the other
-HOLD_S = 0.3  # that a task keeps its slot, so that the next one goes to another
+EXECUTOR_S = 60.0  # until the first one has come, and until all have answered
+SETTLED_S = 1.0  # without another one: executors register one after the other
+HOLD_S = 0.3  # a task keeps its slot so long, so that the next one goes to another executor
 LOOK_S = 0.2
 CHECK_S = 2.0
 PACKAGES = ("verdict-cqrs", "pyspark", "pyarrow", "pandas", "lmdb", "fastavro", "pydantic")
 
 Answer = Mapping[str, str]
-"""What is asked → what was found."""
+"""The name of a check → what was found."""
 Executor = tuple[str, str]
-"""Its host, and the folders that it has there for itself."""
+"""Its host, and its own folders there."""
+
+
+def require_spark_access(spark: SparkSession, options: Mapping[str, str]) -> None:
+    """Return when Java's client has got an answer from Kafka."""
+    jvm: Any = spark._jvm
+    properties = jvm.java.util.Properties()
+    for name, value in options.items():
+        properties.setProperty(name, value)
+    admin = jvm.org.apache.kafka.clients.admin
+    try:
+        client = admin.AdminClient.create(properties)
+        try:
+            patience = admin.DescribeClusterOptions().timeoutMs(ANSWER_MS)
+            client.describeCluster(patience).nodes().get()
+        finally:
+            client.close(jvm.java.time.Duration.ZERO)
+    except Py4JJavaError as error:
+        reason = ": ".join(_messages(error.java_exception))
+        suspects = "spark_kafka"
+        if "keystore" in reason:
+            suspects = (
+                "kafka_key_file and spark_kafka; of encrypted keys every Java reads those of "
+                "`openssl pkcs8 -topk8 -v1 PBE-SHA1-3DES`"
+            )
+        raise UnreachableError(
+            f"Spark's client cannot reach Kafka at {options['bootstrap.servers']} ({reason}), and "
+            f"librdkafka can with the same kafka_ settings: check {suspects}"
+        ) from None  # the cause quotes the options
+
+
+def _messages(error: Any) -> Iterator[str]:
+    """Yield the message of a Java exception and those of its causes, each text once."""
+    said = ""
+    while error is not None:
+        kind, text = error.getClass().getSimpleName(), error.getMessage() or ""
+        if "JAAS" in text:
+            text = "sasl.jaas.config is malformed"  # Java's message quotes from it
+        if kind not in WRAPPERS and (not text or text not in said):
+            said += f"{kind} {text}"
+            yield f"{kind} {text}".strip()
+        error = error.getCause()
 
 
 class Executors:
-    """Those of a cluster that work for this process.
-
-    Args:
-        session: On the cluster.
-        shared: The folder that all machines must see.
-        application: Whose rules they run.
+    """The executors of a cluster that work for this process.
 
     Attributes:
-        missing: That none is there, and what to look at; None while one is.
+        missing: An error text if no executor is there, else None.
     """
 
     def __init__(self, session: SparkSession, shared: Path, application: Application) -> None:
@@ -59,7 +99,7 @@ class Executors:
 
         Raises:
             UnreachableError: None has come.
-            VerdictError: One differs, or does not answer; each difference is named.
+            VerdictError: One differs, or does not answer; names each difference.
         """
         self._await(patience_s)
         deadline = time.monotonic() + patience_s
@@ -71,20 +111,16 @@ class Executors:
                 )
 
     def check(self) -> None:
-        """Update `missing`; executors that join later are not asked what they run."""
+        """Update `missing`; executors that join later are not checked."""
         if time.monotonic() >= self._look_at:
             self._look_at = time.monotonic() + CHECK_S
             self.missing = None if self._there() else self._none()
 
     def ask(self) -> bool:
-        """Return whether each that is there now has answered as the driver would.
-
-        Raises:
-            VerdictError: One differs, or cannot answer.
-        """
+        """Return whether each one of now has answered as the driver does."""
         there = self._there()
         self._heard |= self._answers().keys()
-        return len(self._heard) >= len(there)  # else one had no slot free
+        return len(self._heard) >= len(there)  # else one had no free slot
 
     def _await(self, patience_s: float) -> None:
         deadline = time.monotonic() + patience_s
@@ -104,7 +140,7 @@ class Executors:
         )
 
     def _there(self) -> frozenset[str]:
-        """Return the numbers of those that are registered; a call to the JVM of a millisecond."""
+        """Return the numbers of those that are registered."""
         listed = self._session.sparkContext._jsc.sc().getExecutorIds().mkString(" ")
         return frozenset(listed.split())
 
@@ -117,9 +153,8 @@ class Executors:
             answers = self._told(file)
         finally:
             file.unlink(missing_ok=True)
-        if differences := sorted(
-            {*differing(answer_of(self._application, token), answers, self._shared)}
-        ):
+        wanted = answer_of(self._application, token)
+        if differences := sorted({*differing(wanted, answers, self._shared)}):
             raise VerdictError(f"executors of {self._master} do not fit: {'; '.join(differences)}")
         return answers
 
@@ -141,7 +176,7 @@ class Executors:
 
 
 def answer_of(application: Application, token: str) -> Answer:
-    """Return what this process runs."""
+    """Return the versions that this process runs."""
     return {
         "Python": platform.python_version(),
         **{package: _version(package) for package in PACKAGES},
@@ -151,7 +186,7 @@ def answer_of(application: Application, token: str) -> Answer:
 
 
 def differing(wanted: Answer, answers: Mapping[Executor, Answer], shared: Path) -> Iterator[str]:
-    """Yield in words what differs."""
+    """Yield a sentence for each difference."""
     for (host, _), found in answers.items():
         for what, ours in wanted.items():
             if found.get(what) == ours:
@@ -163,7 +198,7 @@ def differing(wanted: Answer, answers: Mapping[Executor, Answer], shared: Path) 
 
 
 def answer_here(application: Application, file: Path) -> tuple[Executor, Answer]:
-    """Return which executor this is, and what it sees and runs; called there."""
+    """Return which executor this is, and what it sees and runs; called in a task."""
     try:
         token = file.read_text()
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Records with a time that Spark cannot hold: read by the driver instead.
+"""Records with a time that Spark cannot hold: the driver reads them instead.
 
-Spark counts a time in microseconds, so a time in milliseconds that is too large or too small ends
-its reader. Our own topics have Kafka's times; senders choose those of other teams' topics.
+Spark counts microseconds, so a time in milliseconds that is too large or too small ends its reader.
+Our own topics have Kafka's times; senders choose those of other teams' topics.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -10,8 +10,7 @@ from confluent_kafka import Message
 from pyspark.sql import DataFrame, SparkSession
 
 from verdict.adapters.kafka.connection import KafkaConfig
-from verdict.adapters.kafka.message_headers import header_bytes, headers_of
-from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.kafka.reader import KafkaLog, header_bytes, headers_of
 from verdict.adapters.spark.errors import error_texts
 from verdict.model.message import END_OF_TIME
 from verdict.wire.partitions import Spans
@@ -30,11 +29,7 @@ def is_time_overflow(error: BaseException) -> bool:
 
 
 def read_without_spark(spark: SparkSession, kafka: KafkaConfig, spans: Spans) -> DataFrame:
-    """Return what lies in `spans`, with times that fit; it has to fit in the driver's memory.
-
-    Raises:
-        RecordsDroppedError, UnreachableError, VerdictError: As for `KafkaLog.read`.
-    """
+    """Return the records of `spans` with times that fit, held in the memory of the driver."""
     with KafkaLog(kafka.settings) as log:
         rows = [*map(_row, log.read(spans))]
     return spark.createDataFrame(rows, KAFKA_COLUMNS)

@@ -1,8 +1,9 @@
-"""A Spark session with every setting that verdict's streams rely on: here, or on a cluster."""
+"""A Spark session with all settings that verdict's streams need, on this machine or a cluster."""
 
 import atexit
 import logging
 import os
+import pwd
 import shlex
 import shutil
 import sys
@@ -12,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
+from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext, accumulators
 from pyspark.errors import PySparkRuntimeError
@@ -23,18 +25,22 @@ from verdict.adapters.local import permissions
 from verdict.adapters.local.class_data_sharing import class_archive
 from verdict.adapters.local.jars import spark_jars
 from verdict.adapters.local.java import ENGLISH, LOCALE, find_java
-from verdict.adapters.spark.location import local_path
-from verdict.adapters.spark.user import ensure_user_name, java_home_of_the_user
+from verdict.adapters.spark.query_settings import local_path
 from verdict.errors import VerdictError
-from verdict.settings.cluster import SECRET
+from verdict.settings.checks import SECRET
 
 LOG4J = Path(permissions.__file__).with_name("quiet.log4j2.xml")
 LOG = "spark.log"
 STATE_STORE = "spark.sql.streaming.stateStore"
 
-# The better compiler works for minutes; on few cores it takes them from what it is to make faster.
+# The better compiler works for minutes, on few cores at the expense of the queries.
 QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
 FEW_CORES = 2
+# After five minutes without a collection, G1 gives free memory back to the machine (JEP 346). By
+# default it collects on demand only, and keeps up to 70 % of the heap free.
+SHRINKING = (
+    "-XX:G1PeriodicGCInterval=300000", "-XX:MinHeapFreeRatio=10", "-XX:MaxHeapFreeRatio=30",
+)  # fmt: skip
 LOOPBACK = "127.0.0.1"
 
 PYTHON = "spark.pyspark.python"
@@ -50,11 +56,10 @@ STREAMING = {
     f"{STATE_STORE}.rocksdb.trackTotalNumberOfRows": "false",  # costs a read per write
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     "spark.sql.execution.arrow.maxBytesPerBatch": str(32 * 2**20),  # else 50,000 of any size
-    # Sorting a batch of many bytes takes all that it may before it goes to the disk, and beside it
-    # the state of a slice is held several times.
+    # A sort takes all that it may before it goes to the disk, while slices hold their state.
     "spark.memory.fraction": "0.3",
     "spark.sql.streaming.metricsEnabled": "true",
-    # between pools; within the one that all share who choose none, first come, first served
+    # between pools
     "spark.scheduler.mode": "FAIR",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.compression.codec": "zstd",
@@ -64,7 +69,7 @@ STREAMING = {
         "org.apache.spark.sql.execution.streaming.checkpointing"
         ".FileSystemBasedCheckpointFileManager"
     ),
-    # plans show the options of a source; by default only those that look like secrets are masked
+    # plans show the options of a source; by default only some of the secrets are masked
     "spark.sql.redaction.options.regex": r"(?i)url|^kafka[.](?!bootstrap[.]servers$)",
 }
 
@@ -80,26 +85,26 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
     master: str | None = None,
     more_jars: Sequence[Path] = (),
 ) -> SparkSession:
-    """Return a session; the JVM of this process is started when it has none yet.
+    """Return a session; the first one of a process starts its JVM.
 
     The JVM ends with this process, SIGKILL included, and Ctrl-C in the terminal does not reach it:
-    stop the session, then leave. A later session of the same process runs in the same JVM, so
-    `driver_memory` and `local_dir` stay as they were.
+    stop the session, then leave. Later sessions run in the same JVM, with its `driver_memory` and
+    `local_dir`.
 
     Raises:
         EnvironmentIncompleteError: Java or the jars are missing.
-        VerdictError: The JVM does not start, for example for want of memory; names its log.
+        VerdictError: The JVM does not start; names its log.
     """
     local_dir = local_dir.absolute()
     temporary = local_dir / "tmp"
-    if SparkContext._gateway is None:  # else what lies there may be the running JVM's
+    if SparkContext._gateway is None:  # else the running JVM may use it
         _clear(local_dir)
     permissions.keep_to_ourselves()
     temporary.mkdir(parents=True, exist_ok=True)
     _prepare_environment()
-    _leave_a_death_to_who_looks_for_it()
+    _silence_broken_connections()
     jars, sockets = [*spark_jars(), *more_jars], _folder_of_sockets(temporary)
-    java_tmp = temporary if master is None else sockets  # where each JVM has them of itself
+    java_tmp = temporary if master is None else sockets
     settings = {
         **STREAMING,
         "spark.app.name": app_name,
@@ -108,7 +113,7 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
         "spark.driver.extraJavaOptions": shlex.join(_java_options(java_tmp, cores, jars)),
         "spark.local.dir": str(local_dir),
         "spark.sql.warehouse.dir": local_path(local_dir / "warehouse"),
-        # on the class path, from where Hadoop loads classes too: "spark.jars" would copy each one
+        # Hadoop loads classes from the class path too; "spark.jars" would copy each one
         "spark.driver.extraClassPath": ":".join(map(str, jars)),
         "spark.ui.showConsoleProgress": "false",
         "spark.ui.enabled": "false",
@@ -118,7 +123,7 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
     }
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     gateway = _gateway(conf, local_dir / LOG, keep_open)
-    ensure_user_name(gateway)
+    _ensure_user_name(gateway)
     try:
         context = SparkContext(conf=conf, gateway=gateway)
     except Py4JJavaError as error:
@@ -132,40 +137,38 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
 
 
 def _on_this_machine(cores: int, sockets: Path) -> dict[str, str]:
-    """Return what is right where all is in one JVM and nobody else may come in."""
+    """Return the settings of one JVM that nobody else may enter."""
     os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers take the first python3 on PATH
     os.environ["SPARK_LOCAL_IP"] = LOOPBACK
     return {
         "spark.master": f"local[{cores}]",
         "spark.driver.bindAddress": LOOPBACK,
         "spark.driver.host": LOOPBACK,
-        "spark.authenticate": "true",  # with a secret of this run, between the parts in the JVM
-        # over TCP anybody on this machine could be the first to speak to the state of a task
+        "spark.authenticate": "true",  # with a secret of this run
+        # over TCP anybody on this machine could speak to the state of a task first
         "spark.python.unix.domain.socket.enabled": "true",
         "spark.python.unix.domain.socket.dir": str(sockets),
-        # Hadoop without its native library, which pyspark has not, starts a `chmod` for every file
-        # that it writes: with ten files to a batch that was most of a lonely command's wait
+        # Hadoop starts a `chmod` for every file without its native library, which pyspark lacks
         "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
     }
 
 
 def _on_a_cluster(master: str, jars: Sequence[Path], chosen: Mapping[str, str]) -> dict[str, str]:
-    """Return what executors on other machines need, and what was chosen for it."""
-    # PySpark asks the environment alone; unset, executors have the image that this process has
+    """Return the settings for executors on other machines, with the chosen ones."""
+    # PySpark looks at the environment only
     python = chosen.get(PYTHON) or os.environ.get("PYSPARK_PYTHON") or sys.executable
     os.environ["PYSPARK_PYTHON"] = python
     ours = _options_of_executors(int(chosen.get("spark.executor.cores", FEW_CORES + 1)))
-    theirs = chosen.get(EXECUTOR_OPTIONS, "")  # of two alike Java takes the last
+    theirs = chosen.get(EXECUTOR_OPTIONS, "")  # Java takes the last of two
     return {
         "spark.master": master,
         EXECUTOR_OPTIONS: f"{shlex.join(ours)} {theirs}".strip(),
         "spark.jars": ",".join(jar.as_uri() for jar in jars),
         "spark.python.unix.domain.socket.enabled": "true",
         **{f"spark.executorEnv.{name}": value for name, value in LOCALE.items()},
-        # Spark copies a snapshot of a state by what only a LocalFileSystem is, so that `.crc` files
-        # come with it: `_without_checksums` does not reach executors
+        # `_without_checksums` does not reach executors, and `.crc` files must not be copied
         "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
-        # until a machine that vanished is known to be gone, and its tasks move to others
+        # so fast the tasks of a machine that vanished move to others
         "spark.network.timeout": "20s",
         "spark.network.timeoutInterval": "5s",
         "spark.executor.heartbeatInterval": "5s",
@@ -182,31 +185,23 @@ def _clear(local_dir: Path) -> None:
 
 
 def _without_checksums(session: SparkSession) -> None:
-    """Let this JVM write no `.crc` beside local files, as Spark writes its checkpoints by default.
-
-    A file and its `.crc` are put in place one after the other: a kill in between would leave a
-    checkpoint that cannot be read.
-    """
+    """Let this JVM write no `.crc` files: a kill between a file and its `.crc` would damage it."""
     jvm = session.sparkContext._jvm
     assert jvm is not None
     configuration = session.sparkContext._jsc.hadoopConfiguration()
-    # Hadoop keeps one instance for all who ask
     files = jvm.org.apache.hadoop.fs.FileSystem.getLocal(configuration)
     files.setWriteChecksum(False)
     files.setVerifyChecksum(False)
 
 
 def jvm_exit_code(session: SparkSession) -> int | None:
-    """Return with what the JVM of `session` ended; None while it runs.
-
-    Nothing of the session can be asked any more once it has ended, `stop` included.
-    """
+    """Return the exit code of the JVM of `session`, which nobody can ask then; None: it runs."""
     code: int | None = session.sparkContext._gateway.proc.poll()  # type: ignore[union-attr]
     return code
 
 
 def end_jvm() -> None:
-    """End Spark's JVM, whose session is stopped; return when it has written all that it writes."""
+    """End Spark's JVM, whose session is stopped; return when it has ended."""
     gateway = SparkContext._gateway
     if gateway is None:
         return
@@ -217,7 +212,9 @@ def end_jvm() -> None:
 
 
 def _java_options(temporary: Path, cores: int, jars: Sequence[Path]) -> list[str]:
-    options = [*ENGLISH, f"-Djava.io.tmpdir={temporary}", *java_home_of_the_user(temporary)]
+    options = [*ENGLISH, *SHRINKING, f"-Djava.io.tmpdir={temporary}"]
+    if not _has_name():
+        options.append(f"-Duser.home={temporary}")
     options.append(f"-Dlog4j2.configurationFile={LOG4J.as_uri()}")
     of_spark = Path(_find_spark_home(), "jars")
     options += class_archive("spark", find_java(), [*jars, of_spark])
@@ -230,13 +227,13 @@ def _options_of_executors(cores: int) -> list[str]:
 
 
 def _folder_of_sockets(temporary: Path) -> Path:
-    """Return where sockets can lie that nobody else can enter."""
+    """Return a folder for sockets that nobody else can enter."""
     if _fits_sockets(temporary):
         return temporary
-    # always the same one for a data directory, so that what was killed leaves one and not many
+    # the same one for each start on a data directory, so that killed processes leave only one
     name = blake2b(os.fsencode(temporary), digest_size=8).hexdigest()
     folder = Path("/tmp", f"verdict-{os.getuid()}-{name}")  # $TMPDIR may have capitals too
-    if SparkContext._gateway is None:  # else what lies there may be the running JVM's
+    if SparkContext._gateway is None:  # else the running JVM may use it
         shutil.rmtree(folder, ignore_errors=True)
     try:
         folder.mkdir(mode=0o700)
@@ -247,10 +244,10 @@ def _folder_of_sockets(temporary: Path) -> Path:
 
 
 def _fits_sockets(folder: Path) -> bool:
-    """Whether Unix domain sockets, which are faster than TCP, can lie in `folder`.
+    """Tell whether Unix domain sockets can be in `folder`.
 
-    A Python worker of PySpark 4.2.1 lower-cases the path that it is told (`EvalConf` in
-    `pyspark/worker.py`), and systems take little more than 100 characters.
+    A Python worker of PySpark 4.2.1 lower-cases the path (`EvalConf` in `pyspark/worker.py`), and
+    systems take little more than 100 characters.
     """
     path = str(folder / f".{uuid.UUID(int=0)}.sock")
     return path == path.lower() and len(path.encode()) <= SOCKET_PATH_BYTES
@@ -259,10 +256,10 @@ def _fits_sockets(folder: Path) -> bool:
 def _gateway(conf: SparkConf, log: Path, keep_open: Sequence[int]) -> object:
     if SparkContext._gateway is not None:
         return SparkContext._gateway
-    # what is on its command line everybody on this machine can read; SparkContext tells it the rest
+    # everybody on this machine can read the command line; SparkContext passes the secrets
     seen = [(name, value) for name, value in conf.getAll() if not SECRET.search(name)]
     shown = SparkConf(loadDefaults=False).setAll(seen)
-    # launched here, as SparkContext would leave the JVM's stderr on the terminal
+    # SparkContext would leave the JVM's stderr on the terminal
     with log.open("ab") as said:
         try:
             gateway: object = launch_gateway(  # type: ignore[no-untyped-call]
@@ -273,19 +270,34 @@ def _gateway(conf: SparkConf, log: Path, keep_open: Sequence[int]) -> object:
     return gateway
 
 
-def _leave_a_death_to_who_looks_for_it() -> None:
-    """Let PySpark print no traceback when the JVM is gone, which `jvm_exit_code` tells."""
+def _silence_broken_connections() -> None:
+    """Let PySpark print no traceback when the JVM is gone, which `jvm_exit_code` reports."""
 
-    def unsaid(server: object, request: object, client_address: object) -> None:
+    def log_quietly(server: object, request: object, client_address: object) -> None:
         logging.getLogger("verdict.adapters.spark").debug("Spark is cut off", exc_info=True)
 
     for server in (accumulators.AccumulatorTCPServer, accumulators.AccumulatorUnixServer):
-        server.handle_error = unsaid  # type: ignore[assignment,method-assign]
+        server.handle_error = log_quietly  # type: ignore[assignment,method-assign]
+
+
+def _ensure_user_name(gateway: JavaGateway) -> None:
+    """Give Hadoop a user name, if this user has no entry in passwd: it would refuse to start."""
+    if not _has_name():
+        users = gateway.jvm.org.apache.hadoop.security.UserGroupInformation
+        users.setLoginUser(users.createRemoteUser(str(os.getuid())))
+
+
+def _has_name() -> bool:
+    try:
+        pwd.getpwuid(os.getuid())
+    except KeyError:
+        return False
+    return True
 
 
 def _prepare_environment() -> None:
     os.environ.update(LOCALE)
-    # workers import the application from where this process does
+    # workers import the application from the same places
     former = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(Path.cwd()), *former]))
     java = find_java()

@@ -1,4 +1,4 @@
-"""A column type for times: epoch milliseconds in Python, what people can read in the database."""
+"""A column type for times: epoch milliseconds in Python, readable in the database."""
 
 from typing import Any
 
@@ -9,11 +9,7 @@ from verdict.adapters.sql.time_text import EPOCH, MILLISECOND, text_of, time_of
 
 
 class InstantType(TypeDecorator[int]):
-    """Epoch milliseconds as TIMESTAMPTZ on PostgreSQL, else as ISO 8601 text in UTC.
-
-    The text always has milliseconds and a Z (`2026-11-21T12:00:00.123Z`), so that texts sort as
-    the times do, and `min` and `max` of a column are right.
-    """
+    """TIMESTAMPTZ on PostgreSQL, else ISO 8601 text in UTC, which sorts as the times do."""
 
     impl = Text
     cache_ok = True

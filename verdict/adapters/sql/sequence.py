@@ -1,4 +1,4 @@
-"""Numbers that readers follow: without gaps, and visible in their order."""
+"""Sequences without gaps, whose numbers become visible in their order."""
 
 from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, select, update
 
@@ -27,12 +27,7 @@ def last_number(connection: Connection, name: str) -> int:
 def take_numbers(connection: Connection, name: str, count: int) -> range:
     """Return the next `count` numbers of the sequence `name`.
 
-    They are taken from one row whose lock is held to the commit: a rollback gives them back, and
-    nobody gets later ones before these are visible. Take them after all reads and folds, right
-    before the inserts that carry them, so that the lock is held for a moment only.
-
-    Raises:
-        NoResultFound: There is no such sequence.
+    A lock is held to the commit, so take them after all reads and folds, right before the inserts.
     """
     statement = (
         update(table)

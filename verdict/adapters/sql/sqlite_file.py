@@ -1,9 +1,7 @@
-"""An SQLite database appears as a whole: a file that is in WAL mode from its first moment.
+"""The file of an SQLite database: how it is made, and what a process finds wrong with it.
 
-Several processes may open a new read side at the same time. If each turned the new file to WAL,
-two could hold it as readers while both want it alone; SQLite then fails one of them at once,
-whatever its patience ("database is locked"; https://sqlite.org/wal.html, section 8, and
-`sqlite3_busy_handler`: no waiting where waiting could be a deadlock).
+A new file is in WAL mode before anybody can open it. If several processes turned it to WAL, SQLite
+would fail some of them at once ("database is locked"; https://sqlite.org/wal.html, section 8).
 """
 
 import os
@@ -16,15 +14,15 @@ from verdict.errors import VerdictError
 
 WAL = "PRAGMA journal_mode=WAL"
 WITHOUT_IT = (
-    "the read models are filled anew from Kafka, and letters, the outbox and interventions that "
+    "the read models are filled again from Kafka, and letters, the outbox and interventions that "
     "only it had are lost"
 )
 REMEDY = (
-    "nothing more is written: see that the right file is there, the one of before or a sound copy, "
+    "nothing more is written: see that the right file is there, the former one or a sound copy, "
     f"then stop this process and start again; without a file {WITHOUT_IT}"
 )
-LONGEST_CHECKPOINT_S = 60  # SQLite's, of up to 64 MB: the file is written last then
-PRIMARY = 0xFF  # the bits of a result code that say of which kind it is; the others say more
+LONGEST_CHECKPOINT_S = 60  # SQLite's, of up to 64 MB: it writes the file last
+PRIMARY = 0xFF  # the bits of a result code that are its kind
 DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 A_SOUND_COPY = (
     "stop the service, remove the file with its -wal and -shm, which go with no other one, and put "
@@ -34,25 +32,32 @@ A_SOUND_COPY = (
 
 def is_damaged(error: object) -> bool:
     """Tell whether an error of the driver says that the file is no database, or not any more."""
-    return primary_code(error) in DAMAGED
+    return _kind(error) in DAMAGED
 
 
-def primary_code(error: object) -> int:
-    """Return of which kind an error of the driver is; 0 if it is not SQLite's."""
+def one_line_error(error: object) -> str:
+    """Return a driver's message without line breaks; of a damaged file also what to do.
+
+    It never says to remove a file that is no database: it may be something else.
+    """
+    said = " ".join(str(error).split())
+    if _kind(error) == sqlite3.SQLITE_CORRUPT:
+        return f"the database is damaged ({said}): {A_SOUND_COPY}"
+    return said
+
+
+def _kind(error: object) -> int:
     return (getattr(error, "sqlite_errorcode", None) or 0) & PRIMARY
 
 
 class DatabaseFileChangedError(VerdictError):
-    """The file of a database is gone, or another one now, and a process has the former open."""
+    """The file of an open database is gone, or is another one now."""
 
 
 class OpenedFile:
-    """Which file a path leads to: connections go on with theirs when it is removed or replaced.
+    """Notices that a path leads to another file; connections would go on with the former one.
 
-    A copy over it (`cp`) leaves it the same file, so that is not seen.
-
-    Args:
-        path: Of a file that is there.
+    A copy over the file (`cp`) is not noticed, as it stays the same file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -60,11 +65,7 @@ class OpenedFile:
         self._was = self._found()
 
     def check(self) -> None:
-        """Return while the path leads to the same file.
-
-        Raises:
-            DatabaseFileChangedError: It does not.
-        """
+        """Return while the path leads to the same file."""
         try:
             found = self._found()
         except FileNotFoundError:
@@ -82,11 +83,11 @@ class OpenedFile:
 
 
 def check_wal_belongs(path: Path) -> None:
-    """Return unless a killed process has left a -wal that does not go with the file.
+    """Return unless a killed process has left a -wal that does not belong to the file.
 
-    SQLite takes whatever lies there for the end of the file, so a copy that is put in the place of
-    the file becomes the former one again, or neither. The file is read once, a gigabyte in some
-    seconds, and not changed. *Limit:* a copy that keeps its time is found by its damage alone.
+    SQLite takes any -wal for the end of the file, so it would damage a copy that replaces the file.
+    This reads the file once, a gigabyte in some seconds. A copy that keeps its modification time is
+    found by its damage only.
 
     Raises:
         VerdictError: The two are no database together, or the file came long after its -wal.
@@ -110,19 +111,13 @@ def _fault(path: Path) -> str | None:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as reading:
             (found,) = reading.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.DatabaseError as error:
-        # of what else there is, whoever opens it to write tells
+        # whoever opens it to write reports all else
         return str(error) if is_damaged(error) else None
     return None if found == "ok" else " ".join(found.split())
 
 
 def create(path: Path) -> None:
-    """Make an empty database in WAL mode, with the folders above it, unless there is a file.
-
-    Whoever else does so at the same time gets the same file, whole.
-
-    Raises:
-        VerdictError: Neither it nor its folder can be made there.
-    """
+    """Make an empty database in WAL mode, with the folders above it, unless the file exists."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists():
@@ -135,8 +130,8 @@ def create(path: Path) -> None:
 
 
 def _create(path: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as beside:
-        new = Path(beside) / path.name
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as scratch:
+        new = Path(scratch) / path.name
         with closing(sqlite3.connect(new)) as connection:
             connection.execute(WAL)
         with suppress(FileExistsError):  # somebody was faster, with an empty one as good as ours

@@ -1,4 +1,4 @@
-"""The few statements whose form differs between databases, each one whatever the number of rows."""
+"""Statements whose form differs between databases; each one for any number of rows."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from importlib import import_module
@@ -20,8 +20,14 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from verdict.adapters.sql import copy
-from verdict.adapters.sql.bulk import BulkRows, Values, rows_of
+from verdict.adapters.sql.bulk import (
+    BulkRows,
+    Values,
+    as_driver_takes_rows,
+    copy_pays,
+    insert_copied,
+    rows_of,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql, sqlite
@@ -34,8 +40,8 @@ def is_any_of(
 ) -> ColumnElement[bool]:
     """Return the condition that `column` is one of `keys`.
 
-    The keys travel as one JSON array: a parameter each would run into SQLite's limit of 32,766,
-    and would make a new statement of every number of keys.
+    The keys are one JSON array: SQLite takes at most 32,766 parameters, and each number of
+    parameters would be a new statement.
     """
     array = to_json([*keys]).decode()
     if connection.dialect.name == "postgresql":
@@ -45,31 +51,28 @@ def is_any_of(
 
 
 def exclude_others(connection: Connection, what: str) -> None:
-    """Wait until nobody else is in a transaction that does `what`, and keep others out of it.
-
-    On SQLite the transaction has kept all other writers out since it began.
-    """
+    """Wait until no other transaction does `what`; on SQLite there is only one writer."""
     if connection.dialect.name == "postgresql":
         key = func.hashtextextended(f"verdict {what}", 0)
         connection.execute(select(func.pg_advisory_xact_lock(key)))
 
 
 def wait_for_locks(connection: Connection, seconds: float) -> None:
-    """Give up a statement of this transaction that waits so long for who holds a lock.
+    """Let statements of this transaction give up after waiting so long for a lock.
 
-    On SQLite no statement waits for another one once the transaction has begun.
+    On SQLite no statement of a begun transaction waits.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(select(func.set_config("lock_timeout", f"{seconds * 1000:.0f}ms", True)))
 
 
 def add_new(connection: Connection, table: Table, rows: BulkRows | Sequence[Values]) -> int:
-    """Insert the rows whose primary key is not there yet; return how many those were."""
+    """Insert the rows whose primary key is new; return their number."""
     given = rows_of(rows)
     if not given.values:
         return 0
-    if copy.copy_pays(connection, given):
-        return copy.insert_copied(
+    if copy_pays(connection, given):
+        return insert_copied(
             connection, table, given, {}, lambda insert: insert.on_conflict_do_nothing()
         )
     insert = _insert(connection, table).on_conflict_do_nothing()
@@ -77,14 +80,10 @@ def add_new(connection: Connection, table: Table, rows: BulkRows | Sequence[Valu
 
 
 def append(connection: Connection, table: Table, rows: BulkRows | Sequence[Values]) -> None:
-    """Insert the rows, none of which is there.
-
-    Raises:
-        IntegrityError: One is.
-    """
+    """Insert the rows; an IntegrityError says that one exists."""
     given = rows_of(rows)
-    if copy.copy_pays(connection, given):
-        copy.insert_copied(connection, table, given, {}, lambda insert: insert)
+    if copy_pays(connection, given):
+        insert_copied(connection, table, given, {}, lambda insert: insert)
     elif given.values:
         insert_each(connection, _insert(connection, table), given)
 
@@ -107,8 +106,8 @@ def put(
         overwritten = {name: insert.excluded[name] for name in columns}
         return insert.on_conflict_do_update(index_elements=[*table.primary_key], set_=overwritten)
 
-    if copy.copy_pays(connection, given):
-        copy.insert_copied(connection, table, given, computed or {}, overwriting)
+    if copy_pays(connection, given):
+        insert_copied(connection, table, given, computed or {}, overwriting)
     else:
         insert_each(connection, overwriting(_insert(connection, table, computed)), given)
 
@@ -116,25 +115,23 @@ def put(
 def insert_each(connection: Connection, statement: Insert, rows: BulkRows) -> int:
     """Run an insert for all of `rows` at once; return how many it wrote.
 
-    It is what `Connection.execute` does with a list, at a fraction of the cost: parameters are
-    prepared column by column instead of row by row, and most columns not at all.
+    `Connection.execute` prepares a list row by row; this prepares it by columns, which is faster.
     """
     compiled = statement.compile(dialect=connection.dialect, column_keys=list(rows.names))
     assert isinstance(compiled, SQLCompiler)
-    if compiled.positiontup is None:  # a driver that takes parameters by their names
-        counted = {"preserve_rowcount": True}  # else an insert of many says -1
+    if compiled.positiontup is None:  # a driver that takes parameters by name
+        counted = {"preserve_rowcount": True}  # else it is -1
         return connection.execute(statement, rows.named(), execution_options=counted).rowcount
     kinds = [compiled.binds[name].type for name in compiled.positiontup]
-    prepared = copy.as_driver_takes_rows(
-        connection.dialect, kinds, rows.in_order(compiled.positiontup)
-    )
+    ordered = rows.in_order(compiled.positiontup)
+    prepared = as_driver_takes_rows(connection.dialect, kinds, ordered)
     return connection.exec_driver_sql(str(compiled), prepared).rowcount
 
 
 def _insert(
     connection: Connection, table: Table, computed: Mapping[str, ColumnElement[Any]] | None = None
 ) -> "Upsert":
-    # of the one that is used, as the other takes long to import
+    # only the one that is used: the other takes long to import
     dialect = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")
     insert: Upsert = dialect.insert(table)
     return insert.values(dict(computed)) if computed else insert

@@ -1,4 +1,4 @@
-"""A time as a database of either kind keeps it, as text or as its own type; and what it is now."""
+"""Times as databases have them, as texts or as their own type; and the clock."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -17,11 +17,7 @@ def wall_clock() -> int:
 
 
 def text_of(millis: int) -> str:
-    """Return epoch milliseconds as ISO 8601 in UTC; texts sort as the times do.
-
-    Raises:
-        OverflowError: No calendar has them.
-    """
+    """Return epoch milliseconds as ISO 8601 in UTC; texts sort as the times do."""
     second, rest = divmod(millis, 1000)
     return f"{_second(second)}{rest:03}Z"
 
@@ -35,12 +31,11 @@ def time_of(value: datetime | str) -> int:
 
 @lru_cache(maxsize=4096)
 def _second(second: int) -> str:
-    """Return all but the milliseconds of a time's text; the times of a batch share few seconds."""
+    """Return all but the milliseconds of a time's text."""
     return calendar_time(second * 1000).removesuffix("000Z")
 
 
 @lru_cache(maxsize=4096)
 def _millis_at(second: str) -> int:
-    """Return the epoch milliseconds of what `_second` returned, but for the last character."""
     millis: int = epoch_millis(f"{second}Z")
     return millis

@@ -1,7 +1,7 @@
-"""Files that must be whole and safe when they are seen, on a disk or in an object store.
+"""Files that must be whole and safe when others see them, on a disk or in an object store.
 
-A disk keeps what is flushed to it, and renames a file in one step. A store does neither: one
-request writes a file, safe and whole, or not at all.
+A disk keeps what is flushed to it, and renames a file in one step. In a store one request writes a
+whole file, or nothing.
 """
 
 import os
@@ -10,12 +10,26 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from verdict.errors import EnvironmentIncompleteError
+from verdict.settings.settings import Settings
+
+
+def durable_dir(settings: Settings) -> Path:
+    """Return the folder of what every machine must see: checkpoint, recovered state, outputs."""
+    try:
+        return located(str(settings.durable_location))
+    except ModuleNotFoundError as error:
+        raise EnvironmentIncompleteError(
+            f"shared_dir is {settings.shared_dir}, and {error.name}, which reads it, is not "
+            "installed: pip install 'verdict-cqrs[s3]'"
+        ) from error
+
 
 def located(where: str) -> Path:
-    """Return the path that a text names, be it on a disk or in a store."""
+    """Return the path that a text names, on a disk or in a store."""
     if "://" not in where:
         return Path(where)
-    from verdict.adapters.storage.object_store import object_path  # what it takes not everybody has
+    from verdict.adapters.storage.object_store import object_path  # an extra brings its packages
 
     return object_path(where)
 

@@ -89,8 +89,8 @@ register_implementation(SCHEME, ObjectPath, clobber=True)
 def not_answered(path: object, error: object) -> UnreachableError:
     """Return the error for a store that does not let us at a path."""
     endpoint = os.environ.get(ENDPOINT, "that of Amazon")
-    told = TELLING.search(str(error))  # Arrow says the key and the bucket before, twice
-    said = told[0] if told else str(error)[:200] or type(error).__name__
+    found = TELLING.search(str(error))  # without the key and the bucket, which Arrow repeats
+    said = found[0] if found else str(error)[:200] or type(error).__name__
     return UnreachableError(
         f"the object store ({endpoint}) does not let us at {path} ({said}): see that it runs, that "
         f"the bucket is there, and that {ENDPOINT}, {REGION} and the credentials in the "
@@ -99,11 +99,7 @@ def not_answered(path: object, error: object) -> UnreachableError:
 
 
 def require_store(folder: Path) -> None:
-    """Return when a file could be written into a folder of the store, read and removed.
-
-    Raises:
-        UnreachableError: It could not.
-    """
+    """Return when a file could be written into a folder of the store, read and removed."""
     seen = folder / f".seen-{uuid4()}"
     seen.write_text("")
     seen.read_text()

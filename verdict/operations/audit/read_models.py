@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, Table, and_, select, t
 from sqlalchemy.exc import DBAPIError
 
 from verdict.adapters.sql import sequence
+from verdict.adapters.sql.sqlite_file import one_line_error
 from verdict.errors import UnreachableError, VerdictError
 from verdict.model.recorded_event import RecordedEvent
 from verdict.operations.audit.feed import AnnouncedChanges, faults
@@ -28,7 +29,7 @@ from verdict.read_side.schema.database import opened, snapshot
 from verdict.read_side.schema.system_views import SYSTEM_VIEWS
 from verdict.read_side.tables import position, versions
 from verdict.read_side.tables.versions import SettingsChangedError
-from verdict.settings.database_address import one_line_error, url_of
+from verdict.settings.database_address import url_of
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.archive import HashMismatchError
 from verdict.streaming.event_log.event_log import EventsMissingError

@@ -5,13 +5,13 @@ from typing import Any
 
 from sqlalchemy.exc import DBAPIError
 
+from verdict.adapters.sql.sqlite_file import one_line_error
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.errors import VerdictError
 from verdict.operations.audit.finding import CheckResult
 from verdict.read_side.schema.database import failing_in_words, opened
 from verdict.read_side.tables import verification
 from verdict.read_side.tables.verification import Verification
-from verdict.settings.database_address import one_line_error
 from verdict.settings.discovery import database_url
 from verdict.settings.settings import Settings
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from sqlalchemy.exc import DBAPIError
 
 from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.sql.sqlite_file import one_line_error
 from verdict.errors import UnreachableError, VerdictError
 from verdict.operations.repair.blocked_events import HeldAggregates
 from verdict.operations.repair.blocking_records import StoppingRecords
@@ -14,7 +15,7 @@ from verdict.operations.repair.parked_letters import ParkedLetters
 from verdict.read_side.apply.applier import database_failed
 from verdict.read_side.catalog import declared
 from verdict.read_side.schema.database import opened
-from verdict.settings.database_address import file_of, masked_url, one_line_error
+from verdict.settings.database_address import file_of, masked_url
 from verdict.settings.discovery import database_url, kafka_options
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.skip_log import write_skips

@@ -15,8 +15,7 @@ from typing import Any
 from verdict.adapters.kafka.appending import Appender
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.log_identity import Identities, Identity
-from verdict.adapters.kafka.message_headers import headers_of
-from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.kafka.reader import KafkaLog, headers_of
 from verdict.adapters.kafka.topics import TopicAdmin
 from verdict.errors import VerdictError
 from verdict.model.source import Source

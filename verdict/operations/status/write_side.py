@@ -13,7 +13,7 @@ from verdict.operations.status.status import (
     ProcessorStatus,
     total,
 )
-from verdict.settings.batch_size import transaction_timeout_s
+from verdict.settings.checks import transaction_timeout_s
 from verdict.settings.settings import Settings
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.progress_record import ProgressRecord

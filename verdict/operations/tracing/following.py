@@ -20,8 +20,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 
 from verdict.adapters.kafka.connection import ClientLog
 from verdict.adapters.kafka.errors import kafka_failed
-from verdict.adapters.kafka.message_headers import headers_of
-from verdict.adapters.kafka.reader import FINAL, Options, consumer_of
+from verdict.adapters.kafka.reader import FINAL, Options, consumer_of, headers_of
 from verdict.client.producer import source_of
 from verdict.model.source import Source
 from verdict.operations.tracing.sending import Collector, export

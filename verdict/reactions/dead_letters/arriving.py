@@ -2,7 +2,7 @@
 
 from confluent_kafka import Message
 
-from verdict.adapters.kafka.message_headers import header_bytes, headers_of
+from verdict.adapters.kafka.reader import header_bytes, headers_of
 from verdict.client.producer import source_of
 from verdict.model.source import Source
 from verdict.wire.dead_letter_record import DeadLetterRecord

@@ -5,10 +5,10 @@ from contextlib import contextmanager
 
 from sqlalchemy.exc import DBAPIError
 
+from verdict.adapters.sql.sqlite_file import one_line_error
 from verdict.errors import UnreachableError
 from verdict.read_side.apply.applier import database_failed
 from verdict.read_side.schema.database import UNDEFINED_TABLE
-from verdict.settings.database_address import one_line_error
 
 UNDEFINED_SCHEMA = "3F000"
 

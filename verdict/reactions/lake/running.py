@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.local.lock import DataDirectoryLock
-from verdict.adapters.spark.location import local_path
+from verdict.adapters.spark.query_settings import local_path
 from verdict.model.exchange import LakeTable
 from verdict.reactions.lake.stream import LETTER, lines
 from verdict.reactions.lake.table import LakeFolder, LakeSpan, position, require_rows

@@ -7,6 +7,7 @@ from functools import partial
 from pyspark.sql import DataFrame
 
 from verdict.adapters.spark.record_times import is_time_overflow, read_without_spark
+from verdict.adapters.storage.folders import durable_dir
 from verdict.reactions.policies.query import reactions_of, reactions_query
 from verdict.reactions.policies.skipped_records import note_skipped
 from verdict.reactions.policies.stream import followed
@@ -30,7 +31,7 @@ def start_reactions(
 ) -> StatelessProcessor:
     """Return the one processor for everything that follows, not started."""
     reactions = reactions_of(settings)
-    outputs = Outputs(settings.durable_dir / "policies")
+    outputs = Outputs(durable_dir(settings) / "policies")
 
     follow = partial(
         followed,

@@ -12,6 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from verdict.adapters.kafka.connection import kafka_of
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.sql.readers.reader import Reader, open_reader
+from verdict.adapters.sql.sqlite_file import one_line_error
 from verdict.errors import UnreachableError, VerdictError
 from verdict.read_side.as_of.content import CompletionRecord, ExportContent, completion_record
 from verdict.read_side.as_of.decided_up_to import DecidedUpTo
@@ -25,7 +26,7 @@ from verdict.read_side.catalog import FIRST, declared_projections, live_settings
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.schema.database import opened
 from verdict.read_side.tables.same_topics import require_same_read_side
-from verdict.settings.database_address import one_line_error, url_of
+from verdict.settings.database_address import url_of
 from verdict.settings.discovery import database_url
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.event_log import EventLog, open_event_log

@@ -8,7 +8,7 @@ from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
 from verdict.adapters.spark.gc import collector_paused
-from verdict.adapters.spark.pools import POOL
+from verdict.adapters.spark.query_settings import POOL
 from verdict.adapters.spark.session import jvm_exit_code
 from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.batch import ProjectionBatch

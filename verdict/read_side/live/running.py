@@ -17,7 +17,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from verdict.adapters.spark.errors import query_failed
-from verdict.adapters.sql.sqlite_file import DatabaseFileChangedError
+from verdict.adapters.sql.sqlite_file import DatabaseFileChangedError, one_line_error
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.errors import RestartRequestedError, UnreachableError
 from verdict.read_side.apply.applier import Applier
@@ -28,7 +28,6 @@ from verdict.read_side.live.source import KafkaBatches
 from verdict.read_side.projections.projection import Projection, ProjectionStoppedError
 from verdict.read_side.schema.database import require_same_database, snapshot
 from verdict.read_side.tables import skips, source_topics, versions
-from verdict.settings.database_address import one_line_error
 from verdict.streaming.exactly_once.batch import SourceBatch
 from verdict.streaming.queries.query import SparkQuery
 from verdict.streaming.queries.source import StreamContext

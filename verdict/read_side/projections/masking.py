@@ -13,8 +13,8 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from verdict.adapters.sql.schema_names import VIEWS
-from verdict.settings.database_roles import AUDITED
+from verdict.adapters.sql.session import VIEWS
+from verdict.settings.database_address import AUDITED
 
 Paths = Sequence[tuple[str, ...]]
 

@@ -12,7 +12,7 @@ from sqlalchemy import BigInteger, Boolean, LargeBinary, Text
 from sqlalchemy.types import TypeEngine
 
 from verdict.adapters.sql.instant import InstantType
-from verdict.adapters.sql.masked_columns import PERSONAL
+from verdict.adapters.sql.readers.sqlite_reader import PERSONAL
 from verdict.model.field_types import unwrapped
 from verdict.model.message import Message, TimestampMillis
 from verdict.model.personal import personal_paths

@@ -7,6 +7,7 @@ from uuid import uuid4
 import pyarrow as pa
 from sqlalchemy import Connection, Engine
 
+from verdict.adapters.sql.sqlite_file import one_line_error
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.read_side.apply.one_by_one import refuses_values
 from verdict.read_side.live.final_rows import ERROR, GAP, gap_of
@@ -19,7 +20,6 @@ from verdict.read_side.schema import filling
 from verdict.read_side.tables import blocked, interventions, position, versions
 from verdict.read_side.tables.blocked import Held, TooManyBlockedError
 from verdict.read_side.tables.position import Positions
-from verdict.settings.database_address import one_line_error
 
 
 class ProjectionBuild:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
+from verdict.adapters.sql.sqlite_file import one_line_error
 from verdict.adapters.sql.statements import wait_for_locks
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.errors import VerdictError
@@ -21,8 +22,7 @@ from verdict.read_side.tables import position, versions
 from verdict.read_side.tables.position import ConcurrentProjectionError
 from verdict.read_side.tables.states import VersionState
 from verdict.read_side.tables.versions import SupersededError
-from verdict.settings.database_address import one_line_error
-from verdict.settings.database_roles import Roles
+from verdict.settings.database_address import Roles
 
 DEPENDENT_OBJECTS = "2BP01"  # SQLSTATE: something stands on what is to be dropped
 READERS_HAVE_THEM = {"55P03", "40P01"}  # a lock not available in time; a deadlock

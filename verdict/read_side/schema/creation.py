@@ -22,7 +22,7 @@ from verdict.read_side.tables import (
     versions,
 )
 from verdict.read_side.tables.states import VersionState
-from verdict.settings.database_roles import Roles
+from verdict.settings.database_address import Roles
 
 OWN_METADATA = (
     position.metadata, blocked.metadata, sequence.metadata, versions.metadata,

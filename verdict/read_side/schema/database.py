@@ -17,7 +17,8 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DatabaseError, DBAPIError, ProgrammingError
 
 from verdict.adapters.sql import session, sqlite_file
-from verdict.adapters.sql.schema_names import TABLES, VIEWS
+from verdict.adapters.sql.session import TABLES, VIEWS
+from verdict.adapters.sql.sqlite_file import one_line_error
 from verdict.adapters.sql.statements import exclude_others
 from verdict.errors import UnreachableError, VerdictError
 from verdict.read_side.apply.applier import database_failed
@@ -28,14 +29,14 @@ from verdict.read_side.schema.migrations import NewerDatabaseError
 from verdict.read_side.schema.system_views import readable
 from verdict.read_side.tables import versions
 from verdict.settings.database_address import (
+    ROLES,
+    Roles,
     driver_missing,
     file_of,
     is_sqlite,
     masked_url,
-    one_line_error,
     parse,
 )
-from verdict.settings.database_roles import ROLES, Roles
 
 LOG = logging.getLogger("verdict.adapters.sql")
 WAIT_FOR_LOCK_S = 30  # then it is reported, and tried again

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, insert
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from verdict.adapters.sql.copy import as_driver_takes, copy_into
+from verdict.adapters.sql.bulk import as_driver_takes, copy_into
 
 Columns = Mapping[str, list[Any]]
 

@@ -13,7 +13,7 @@ from sqlalchemy import TEXT, Connection, CreateView, MetaData, Table, Text, insp
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateSchema, DropTable
 
-from verdict.adapters.sql.schema_names import TABLES, VIEWS
+from verdict.adapters.sql.session import TABLES, VIEWS
 from verdict.read_side.projections.described import View, about_view, columns_of, query_of
 
 MARK = re.compile(r"verdict:([0-9a-f]{16})")

@@ -1,10 +1,6 @@
 """Creates the roles on PostgreSQL that can select from views and do nothing else.
 
-Nobody logs in as one: a login becomes a member, `GRANT verdict_reader TO ada`.
-
-Each role owns a function for the SQL of unknown people. A query can undo `SET ROLE` with
-`set_config('role', 'none', true)`, and then read what the service's login may; inside a function
-that runs as its owner the server refuses that. Only we may call it.
+Nobody logs in as one. A login becomes a member: `GRANT verdict_reader TO ada`.
 """
 
 from collections.abc import Collection, Sequence
@@ -12,19 +8,9 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from verdict.adapters.sql.schema_names import TABLES, VIEWS
+from verdict.adapters.sql.session import VIEWS
 from verdict.read_side.schema.layout import views_schema
-from verdict.settings.database_roles import Roles
-
-EXISTS = f"SELECT to_regprocedure('{TABLES}.{{role}}(text)')"
-MAKE = f"""\
-GRANT USAGE, CREATE ON SCHEMA {TABLES} TO {{role}};
-CREATE FUNCTION {TABLES}.{{role}}(query text) RETURNS SETOF record LANGUAGE plpgsql
-SECURITY DEFINER SET search_path TO {VIEWS}, pg_temp AS 'BEGIN RETURN QUERY EXECUTE query; END';
-REVOKE ALL ON FUNCTION {TABLES}.{{role}} FROM PUBLIC;
-ALTER FUNCTION {TABLES}.{{role}} OWNER TO {{role}};
-GRANT EXECUTE ON FUNCTION {TABLES}.{{role}} TO CURRENT_USER;
-REVOKE USAGE, CREATE ON SCHEMA {TABLES} FROM {{role}}"""
+from verdict.settings.database_address import Roles
 
 
 def grant_readers(connection: Connection, roles: Roles, views: Sequence[str]) -> str | None:
@@ -58,8 +44,6 @@ def _let_in(
     for view in views:
         change = "REVOKE ALL ON {} FROM {}" if view in closed else "GRANT SELECT ON {} TO {}"
         connection.execute(text(change.format(f"{VIEWS}.{quote(view)}", quote(role))))
-    if connection.exec_driver_sql(EXISTS.format(role=quote(role))).scalar() is None:
-        _done(connection, MAKE.format(role=quote(role)))  # if not, its callers get an error
     sees = text(f"SELECT has_schema_privilege(:role, '{VIEWS}', 'USAGE')")
     if not connection.scalar(sees, {"role": role}) and not _done(connection, look):
         return look

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+from verdict.adapters.kafka.appending import write_all
 from verdict.adapters.kafka.reader import KafkaLog, Options
-from verdict.adapters.kafka.write import write_all
 from verdict.streaming.event_log.record import RawRecord, raw_record
 from verdict.wire.codec import DecodeError
 from verdict.wire.partitions import TopicPartition

@@ -12,9 +12,8 @@ from typing import NamedTuple
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
 from verdict.adapters.kafka.connection import KafkaConfig
-from verdict.adapters.kafka.message_headers import header_bytes, headers_of
 from verdict.adapters.kafka.offsets import Offsets, ends, offsets_at, starts
-from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.kafka.reader import KafkaLog, header_bytes, headers_of
 from verdict.client.producer import source_of
 from verdict.errors import UnreachableError, VerdictError
 from verdict.model.source import Source

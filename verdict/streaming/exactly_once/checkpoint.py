@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from verdict.adapters.kafka.offsets import AnyOffsets, Offsets, offsets_text
-from verdict.adapters.spark.checkpoint_errors import DamagedCheckpointError
+from verdict.adapters.spark.errors import DamagedCheckpointError
 from verdict.errors import ABSENT
 from verdict.streaming.exactly_once.batch import SourceBatch
 

@@ -10,9 +10,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from verdict.adapters.spark.interpreting import CodegenSwitch
-from verdict.adapters.spark.location import local_path
-from verdict.adapters.spark.pools import own_pool
+from verdict.adapters.spark.query_settings import CodegenSwitch, local_path, own_pool
 from verdict.adapters.spark.session import jvm_exit_code
 from verdict.streaming.exactly_once.batch import SourceBatch
 from verdict.streaming.exactly_once.checkpoint import batch_of
@@ -108,7 +106,6 @@ class SparkQuery:
 
 _LOCK = threading.Lock()
 _UNDER_WAY: dict[str, "BatchUnderWay"] = {}
-_quiet_since = time.monotonic()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +125,6 @@ class BatchUnderWay:
 @contextmanager
 def batch_under_way(query: str, batch_id: int) -> Iterator[None]:
     """Note a batch while it runs: one that does not end raises nothing."""
-    global _quiet_since
     with _LOCK:
         _UNDER_WAY[query] = BatchUnderWay(batch_id)
     try:
@@ -136,13 +132,6 @@ def batch_under_way(query: str, batch_id: int) -> Iterator[None]:
     finally:
         with _LOCK:
             _UNDER_WAY.pop(query, None)
-            _quiet_since = time.monotonic()
-
-
-def quiet_s() -> float:
-    """Return for how many seconds no batch has been under way; 0 while one is."""
-    with _LOCK:
-        return 0.0 if _UNDER_WAY else time.monotonic() - _quiet_since
 
 
 def longer_than(seconds: float) -> Mapping[str, BatchUnderWay]:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
-from verdict.adapters.spark.checkpoint_errors import DamagedCheckpointError
+from verdict.adapters.spark.errors import DamagedCheckpointError
 from verdict.adapters.storage.folders import flush, remove, write_whole
 from verdict.errors import ABSENT, VerdictError
 from verdict.model.application import Application

@@ -12,6 +12,7 @@ from verdict.adapters.kafka.topic_drift import PartitionsAddedError
 from verdict.adapters.spark.errors import query_failed
 from verdict.adapters.spark.record_times import KAFKA_COLUMNS
 from verdict.adapters.sql.time_text import wall_clock
+from verdict.adapters.storage.folders import durable_dir
 from verdict.errors import WorkerTimeoutError
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.batch import EncodedOutputs, SourceBatch
@@ -57,11 +58,11 @@ class DeciderQuery:
         self._latencies = latencies or Latencies()
         self._held = ExitStack()
         self._shards: list[int] = []
-        self._outputs = Outputs(settings.durable_dir / "outputs")
+        self._outputs = Outputs(durable_dir(settings) / "outputs")
         self._publisher: Publisher | None = None
         self._watch: OwnerWatch | None = None
         self._generation: Generation | None = None
-        told = partial(query_failed, data_dir=settings.durable_dir, log=ground.log)
+        told = partial(query_failed, data_dir=durable_dir(settings), log=ground.log)
         self._query = SparkQuery(ground.spark, DECIDER, self._publish, told, ANSWERING_MS)
 
     @property
@@ -96,7 +97,7 @@ class DeciderQuery:
                 self._decided(nothing, []).toArrow()
                 return
             except Exception as error:
-                told = query_failed(error, self._settings.durable_dir, self._ground.log)
+                told = query_failed(error, durable_dir(self._settings), self._ground.log)
                 if not (left and isinstance(told, WorkerTimeoutError)):
                     raise told from error
 
@@ -167,7 +168,7 @@ class DeciderQuery:
 
     def _current(self, query: Query) -> Generation:
         progress = read_progress(self._ground.kafka, query, wait=False).progress
-        return generation_of(self._settings.durable_dir, progress)
+        return generation_of(durable_dir(self._settings), progress)
 
     def _commands(self) -> DataFrame:
         assert self._publisher is not None

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from verdict.adapters.kafka import offsets
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.reader import KafkaLog
-from verdict.adapters.spark.location import local_path
+from verdict.adapters.spark.query_settings import local_path
 from verdict.streaming.exactly_once.checkpoint import starting_offsets
 from verdict.streaming.queries.source import StreamContext, stored
 from verdict.wire.partitions import Spans

@@ -22,6 +22,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum, auto
 
 from verdict.adapters.sql.time_text import wall_clock
+from verdict.adapters.storage.folders import durable_dir
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.skip_log import read_skips
 from verdict.streaming.event_log.skips import (
@@ -159,8 +160,9 @@ def recover_outdated(ground: StreamContext, settings: Settings, tell: Tell) -> N
 def _why_outdated(ground: StreamContext, settings: Settings) -> str | None:
     progress, topics = ground.progress, settings.topics
     known = set[str]() if progress is None else decided_aggregates(progress, topics)
-    generation = generation_of(settings.durable_dir, progress)
-    if outdated := generation.outdated(settings.application, known):
+    if outdated := generation_of(durable_dir(settings), progress).outdated(
+        settings.application, known
+    ):
         return f"the rules store {', '.join(outdated)} in another format, or it is not stored"
     if progress is None:
         return None
@@ -177,7 +179,7 @@ def _claimed(
     """Return the progress to go on from, after whoever decided can read that it must stop."""
     progress = readable_progress(ground.kafka, query, wait=True)
     if progress is None:
-        lost = progress_from_responses(ground, query, settings.topics, settings.durable_dir)
+        lost = progress_from_responses(ground, query, settings.topics, durable_dir(settings))
         return lost, transactions
     require_known_aggregates(progress, settings.topics)  # it may be newer than that of the start
     progress = log_identity(progress, query, ground.kafka)
@@ -228,7 +230,7 @@ def _seeded(
 ) -> tuple[RecoveredState, list[SkipRecord]]:
     """Write the state with which the generation of `new` begins; return what is decided by it."""
     tell, on_step = observers
-    generation = Generation(settings.durable_dir, new.generation)
+    generation = Generation(durable_dir(settings), new.generation)
     generation.clear()
     counts = RecoveryCounts(ground.spark.sparkContext)
     writer = SeedWriter(ground, settings, new, counts)
@@ -257,7 +259,7 @@ def _seeded_states(
     ground: StreamContext, settings: Settings, new: ProgressRecord
 ) -> list[ShardState]:
     """Return the state of each shard once it has taken in its seed, read back from the disk."""
-    seeds = Generation(settings.durable_dir, new.generation).seeds(FRESH)
+    seeds = Generation(durable_dir(settings), new.generation).seeds(FRESH)
     keys = shard_keys(ground.spark, new.shards)
     return [ShardState(*stamp_of(file for key, file in seeds if key == one)) for one in keys]
 

@@ -11,6 +11,7 @@ from dataclasses import astuple, replace
 from pathlib import Path
 
 from verdict.adapters.sql.readers.reader import open_reader
+from verdict.adapters.storage.folders import durable_dir
 from verdict.errors import UnreachableError, VerdictError
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.archive import Archive
@@ -78,7 +79,7 @@ class SeedWriter:
         self._settings = settings
         self._new = new
         self._counts = counts
-        self._generation = Generation(settings.durable_dir, new.generation)
+        self._generation = Generation(durable_dir(settings), new.generation)
         self._without_archive = ""
 
     def write(self, decisions: Sequence[SkipRecord], wish: SkipRequest) -> SeededState:

@@ -1,10 +1,9 @@
-"""Reads the read side: SELECT on its views, and nothing else, whatever the statement says."""
+"""Reads the read side: SELECT on its views and nothing else, whatever the statement says."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from verdict.adapters.sql.readers.limited import LimitedRows, limit_rows
 from verdict.adapters.sql.readers.selected import (
     NotAllowedError,
     Parameters,
@@ -12,14 +11,11 @@ from verdict.adapters.sql.readers.selected import (
     Selected,
 )
 from verdict.adapters.sql.readers.sqlite_reader import SqliteReader, views_made_in
-from verdict.settings.database_address import driver_missing, file_of, parse
-from verdict.settings.database_roles import READER
+from verdict.settings.database_address import READER, driver_missing, file_of, parse
 from verdict.settings.discovery import database_url
 from verdict.settings.settings import Settings
 
 if TYPE_CHECKING:
-    from sqlalchemy import URL
-
     from verdict.adapters.sql.readers.postgresql_reader import PostgresqlReader
 
 TIMEOUT_S = 60.0  # unless the settings say otherwise
@@ -28,7 +24,7 @@ __all__ = ["Access", "NotAllowedError", "Reader", "RoleMissingError", "Selected"
 
 
 class Access(StrEnum):
-    """How much somebody sees; see `verdict.settings.database_roles.Roles`."""
+    """How much somebody sees; see `verdict.settings.database_address.Roles`."""
 
     READER = "reader"
     AUDITOR = "auditor"
@@ -36,36 +32,44 @@ class Access(StrEnum):
 
 
 class Reader:
-    """A read-only connection for one thread; also a context manager."""
+    """A read-only connection for one thread; also a context manager.
+
+    Attributes:
+        views: The names of the views that can be read.
+    """
 
     def __init__(
         self,
         url: str,
-        views: Sequence[str],
+        views: Sequence[str] | None,
         role: str = READER,
         timeout_s: float = TIMEOUT_S,
         masked: bool = False,
+        closed: Container[str] = (),
     ) -> None:
         """Open the database at `url` for reading `views`.
 
         Args:
             url: As for `open_database`.
-            views: Their names; all others are refused.
+            views: Their names; None: all that verdict made there but `closed`.
             role: That reads, on PostgreSQL, and says what it may see.
             timeout_s: How long a query may take, with all of its rows.
             masked: Whether to hide what is personal in events, on SQLite.
+            closed: Views that the role may not read.
 
         Raises:
             UnreachableError: There is no such database, or it does not let us in.
             EnvironmentIncompleteError: The driver of the database is not installed.
             RoleMissingError: There is no such role, or the user is not a member of it.
         """
-        self.views = tuple(views)
-        self._reader = (
-            SqliteReader(file, views, timeout_s, masked)
-            if (file := file_of(url)) is not None
-            else _postgresql(parse(url), views, role, timeout_s)
-        )
+        self._reader: SqliteReader | PostgresqlReader
+        if (file := file_of(url)) is None:
+            self._reader = _postgresql(url)(parse(url), views, role, timeout_s, closed)
+        else:
+            if views is None:
+                views = [name for name in views_made_in(file) if name not in closed]
+            self._reader = SqliteReader(file, views, timeout_s, masked)
+        self.views = self._reader.views
 
     def select(self, statement: str, parameters: Parameters = ()) -> Selected:
         """Run one SELECT; the rows of the one before it are gone then.
@@ -76,20 +80,6 @@ class Reader:
             UnreachableError: The database went away.
         """
         return self._reader.select(statement, parameters)
-
-    def few(self, statement: str, most: int) -> LimitedRows:
-        """Run one SELECT of somebody whom nobody knows, who gets the first rows and no more rights.
-
-        Args:
-            statement: Any text.
-            most: Rows.
-
-        Raises:
-            NotAllowedError: It touches more than the views.
-            VerdictError: It is no SQL, takes too long or too much, or nobody may ask like this.
-            UnreachableError: The database went away.
-        """
-        return limit_rows(self._reader.confined(statement, most + 1), most)
 
     def close(self) -> None:
         """Give the connection back."""
@@ -102,32 +92,31 @@ class Reader:
         self.close()
 
 
-def _postgresql(
-    url: "URL", views: Sequence[str], role: str, timeout_s: float
-) -> "PostgresqlReader":
+def _postgresql(url: str) -> "type[PostgresqlReader]":
     try:
         from verdict.adapters.sql.readers.postgresql_reader import PostgresqlReader
     except ModuleNotFoundError as error:
-        raise driver_missing(url, error) from error
-    return PostgresqlReader(url, views, role, timeout_s)
+        raise driver_missing(parse(url), error) from error
+    return PostgresqlReader
 
 
-def open_reader(settings: Settings, sees: Access = Access.AUDITOR) -> Reader:
+def open_reader(
+    settings: Settings,
+    sees: Access = Access.AUDITOR,
+    declared: Callable[[], Iterable[str]] | None = None,
+) -> Reader:
     """Open the read side of `settings`, or of the running service, for reading its views.
 
     Args:
-        settings: Where it is, and how the roles are called.
-        sees: How much; on SQLite, which has no roles, what is kept from mistakes.
+        settings: Where it is, and the names of the roles.
+        sees: How much; on SQLite, which has no roles, this prevents mistakes only.
+        declared: Returns the views that PostgreSQL must have, for error texts; unset: those that
+            verdict made there.
     """
     url, role = database_url(settings), role_of(settings, sees)
-    file, masked = file_of(url), sees is Access.READER
-    if file is not None:
-        views: Sequence[str] = settings.roles.open_to(role, views_made_in(file))
-    else:
-        from verdict.read_side.schema.system_views import views_for
-
-        views = [*views_for(settings, sees)]
-    return Reader(url, views, role, settings.sql_timeout_s, masked)
+    views = [*declared()] if declared is not None and file_of(url) is None else None
+    masked, closed = sees is Access.READER, dict(settings.roles.each())[role]
+    return Reader(url, views, role, settings.sql_timeout_s, masked, closed)
 
 
 def role_of(settings: Settings, sees: Access) -> str:

@@ -1,4 +1,4 @@
-"""Reads the views of a SQLite file, guarded by its authorizer, as SQLite has no roles."""
+"""Reads the views of a SQLite file, guarded by an authorizer, as SQLite has no roles."""
 
 import re
 import sqlite3
@@ -8,13 +8,15 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from verdict.adapters.sql.masked_columns import is_masked
 from verdict.adapters.sql.readers.selected import NotAllowedError, Parameters, Selected, SqlError
 from verdict.adapters.sql.sqlite_file import A_SOUND_COPY, is_damaged
 from verdict.errors import UnreachableError, VerdictError
 
+PERSONAL = "masked_"  # prefix of the name of a table's column that is personal as a whole
+ARCHIVE, WHOLE_EVENT = "event_archive_v", "value"
+
 ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE}
-REFUSED_FUNCTIONS = {"load_extension"}
+REFUSED_FUNCTION = "load_extension"
 TABLE_FUNCTIONS = {"json_each", "json_tree"}
 OF_SQLITE = ("sqlite_", "pragma_")
 SCHEMA = "sqlite_master"
@@ -29,39 +31,17 @@ STATEMENTS = {
 }
 THERE = "SELECT type, name FROM sqlite_master WHERE type IN ('table', 'view')"
 MODULES = "PRAGMA module_list"
-WIDEST = """\
-SELECT coalesce(max(n), 0) FROM (
-  SELECT count(*) AS n FROM sqlite_master AS made, pragma_table_info(made.name)
-  WHERE made.type IN ('table', 'view') GROUP BY made.name)"""
-OURS = "SELECT count(*) FROM verdict_migration_v1"  # which fails in a file of somebody else
+OURS = "SELECT count(*) FROM verdict_migration_v1"  # fails in a file that is not ours
 MADE = "SELECT name FROM sqlite_master WHERE type = 'view' AND sql LIKE '%/* verdict:%' ORDER BY 1"
-COLUMNS = 64  # of a confined query; more where a view of ours has more
-# nothing ends a call of a function before it is done, so none may have much to do: a search for one
-# value in another takes up to the square of their length, LIKE its length times the pattern's
-LIMITS = {
-    sqlite3.SQLITE_LIMIT_LENGTH: 200_000,  # of a value, and of a row
-    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 200,
-    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
-    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 200,
-    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 100,
-    sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 16,
-}
-# `%.*c` counts up to two billion, whatever the limits; json_patch looks for each name in all
-# others, and trim for each character in all that it shall take away
-UNBOUNDED = {"printf", "format", "json_patch", "trim", "ltrim", "rtrim"}
-CONFINED_STEPS = 2  # each may be a call that takes a second
-STEPS = 10_000  # of SQLite's machine, between two looks at the clock: some 0.1 ms
+STEPS = 10_000  # of SQLite's machine between two looks at the clock: about 0.1 ms
 
 
 class SqliteReader:
     """A read-only connection for one thread."""
 
     def __init__(self, path: Path, views: Sequence[str], timeout_s: float, masked: bool) -> None:
-        """Open the file at `path` for reading `views`.
-
-        Raises:
-            UnreachableError: There is no such database.
-        """
+        """Open the file at `path` for reading `views`."""
+        self.views = tuple(views)
         self._gate = _Authorizer(views, masked)
         self._watch = _QueryTimeout(timeout_s)
         with _reading(path) as connection:
@@ -70,17 +50,11 @@ class SqliteReader:
             self._gate.learn(connection)
 
     def select(self, statement: str, parameters: Parameters) -> Selected:
-        """Run one SELECT.
-
-        Raises:
-            NotAllowedError: It touches more than the views.
-            VerdictError: It is no SQL, names what does not exist, or takes too long.
-            KeyboardInterrupt: Ctrl-C, at once.
-        """
+        """Run one SELECT."""
         while True:
             self._watch.begin()
             schema = self._schema()
-            self._gate.learn(self._connection)  # a view may show another version meanwhile
+            self._gate.learn(self._connection)  # a view may show another version now
             try:
                 with self._gate.raising():
                     cursor = self._connection.execute(statement, parameters)
@@ -89,27 +63,12 @@ class SqliteReader:
             except (sqlite3.Error, sqlite3.Warning) as error:
                 self._watch.explain(error)
                 if self._schema() != schema:
-                    continue  # a view was put on other tables right behind the gate's back
+                    continue  # a view was put on other tables meanwhile
                 if self._gate.refused:
                     raise NotAllowedError(self._gate.refused) from error
                 raise SqlError(str(error), self._gate.views) from error
         columns = tuple(column[0] for column in cursor.description or ())
         return Selected(columns, self._rows(cursor))
-
-    def confined(self, statement: str, most: int) -> Selected:
-        """Run one SELECT that makes no large values, which would lie in this process."""
-        limits = {**LIMITS, sqlite3.SQLITE_LIMIT_COLUMN: max(COLUMNS, self._widest())}
-        for limit, value in limits.items():
-            self._connection.setlimit(limit, value)
-        self._gate.refused_functions = REFUSED_FUNCTIONS | UNBOUNDED
-        self._connection.set_progress_handler(self._watch.look, CONFINED_STEPS)
-        return self.select(statement, ())
-
-    def _widest(self) -> int:
-        """Return how many columns the widest table or view has: SQLite refuses to read more."""
-        self._connection.set_authorizer(None)
-        (columns,) = self._connection.execute(WIDEST).fetchone()
-        return int(columns)
 
     def _rows(self, cursor: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
         try:
@@ -131,11 +90,7 @@ class SqliteReader:
 
 
 def views_made_in(path: Path) -> list[str]:
-    """Return the names of the views that verdict made in a file, sorted; nobody else's are among.
-
-    Raises:
-        UnreachableError: There is no such database.
-    """
+    """Return the names of the views that verdict made in a file, sorted."""
     with _reading(path) as connection, closing(connection):
         connection.execute(OURS)
         return [name for (name,) in connection.execute(MADE)]
@@ -147,7 +102,7 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
     try:
         yield sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)
     except sqlite3.DatabaseError as error:
-        # SQLite says so of a full disk, too, on which it cannot share what is written
+        # also on a full disk
         io_failed = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR
         advice = (
             "see that its disk works, and has room"
@@ -158,10 +113,7 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 class _QueryTimeout:
-    """Asked by SQLite, while a query runs, whether it may go on.
-
-    The driver tells nobody what is raised there, so it is kept, and raised behind the query.
-    """
+    """SQLite asks it during a query whether to go on."""
 
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
@@ -178,7 +130,7 @@ class _QueryTimeout:
         return self._late
 
     def explain(self, error: sqlite3.Error | sqlite3.Warning) -> None:
-        """Raise why a query was ended, if it was, or cannot be answered at all."""
+        """Raise the reason if a query was ended, or the file is damaged."""
         if is_damaged(error):
             raise VerdictError(f"the database is damaged ({error}): {A_SOUND_COPY}") from error
         if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_INTERRUPT:
@@ -192,16 +144,15 @@ class _QueryTimeout:
 
 
 class _Authorizer:
-    """Asked by SQLite about everything that a statement would touch, before it runs.
+    """SQLite asks it about everything that a statement touches, before the statement runs.
 
-    SQLite names the view through which a table is read, but takes a CTE of that name for it too.
-    So no statement may name a table at all; what is read of tables is then read by views.
+    SQLite names the view through which a table is read, but also a CTE of the same name. So no
+    statement may name a table at all: then only views read tables.
     """
 
     def __init__(self, views: Sequence[str], masked: bool) -> None:
         self.views = tuple(views)
         self._masked = masked
-        self.refused_functions = REFUSED_FUNCTIONS
         self.refused = ""
         self._raised: BaseException | None = None
         self._behind: set[tuple[str | None, str | None]] = set()
@@ -211,10 +162,7 @@ class _Authorizer:
     def learn(self, connection: sqlite3.Connection) -> None:
         """Find out what the views read, and guard `connection` from then on.
 
-        A view may be missing: the service has not started since a projection was added.
-
-        Raises:
-            DatabaseError: None is there.
+        Some views may be missing, if the service has not started since a projection was added.
         """
         connection.set_authorizer(None)
         there = [*connection.execute(THERE)]
@@ -232,7 +180,7 @@ class _Authorizer:
 
     @contextmanager
     def raising(self) -> Iterator[None]:
-        """Raise what was raised while SQLite asked, such as Ctrl-C: to the driver it is a no."""
+        """Raise what was raised in the authorizer, such as Ctrl-C: the driver takes it for a no."""
         try:
             yield
         except sqlite3.Error as error:
@@ -252,11 +200,7 @@ class _Authorizer:
         return asked
 
     def require_views_only(self, statement: str) -> None:
-        """Return when a statement names views only.
-
-        Raises:
-            NotAllowedError: It names a table, be it in a text.
-        """
+        """Return if a statement names no table."""
         words = {*re.findall(r"\w+", statement.lower())}
         for table in self._tables:
             if table.lower() in words:
@@ -270,9 +214,9 @@ class _Authorizer:
     def _decide(self, action: int, first: Any, second: Any, database: Any, through: Any) -> int:
         if (
             action in ALLOWED
-            or (action == sqlite3.SQLITE_FUNCTION and second not in self.refused_functions)
+            or (action == sqlite3.SQLITE_FUNCTION and second != REFUSED_FUNCTION)
             or (action == sqlite3.SQLITE_READ and self._readable(first, second))
-            # so SQLite says that a table function is declared; the file is open for reading only
+            # SQLite reports the declaration of a table function so; the file is read-only
             or (action == sqlite3.SQLITE_UPDATE and first == SCHEMA)
         ):
             return (
@@ -282,15 +226,20 @@ class _Authorizer:
         return sqlite3.SQLITE_DENY
 
     def _hides(self, action: int, relation: Any, column: Any) -> bool:
-        """Tell whether a column is NULL instead; views go by that."""
+        """Tell whether a column shows as NULL."""
         reads = action == sqlite3.SQLITE_READ
         return self._masked and reads and is_masked(str(relation), str(column))
 
     def _readable(self, relation: str, column: str) -> bool:
-        """Tell whether a view reads this, or it is made in the statement itself."""
+        """Tell whether a view reads this, or the statement itself makes it."""
         if (relation, column) in self._behind or (relation, column) == (SCHEMA, "ROWID"):
             return True
         return relation not in self._closed and not relation.startswith(OF_SQLITE)
+
+
+def is_masked(table: str, column: str) -> bool:
+    """Tell whether a column is NULL for those who may not see personal fields."""
+    return column.startswith(PERSONAL) or (column == WHOLE_EVENT and table.startswith(ARCHIVE))
 
 
 def _named(action: int, first: Any, second: Any) -> str:

@@ -1,8 +1,11 @@
-"""What a Spark cluster is told of our settings, and what it may not be told in clear."""
+"""Checks at the start whether settings can work together."""
 
+import math
 import re
 from collections.abc import Iterator
+from shutil import disk_usage
 
+from verdict.errors import VerdictError
 from verdict.settings.load import InvalidSettingsError
 from verdict.settings.settings import Settings
 
@@ -13,13 +16,20 @@ LOOPBACK = re.compile(r"(^|[/,])(127[.]|localhost\b|\[::1\])")
 SEALED = ("network.crypto.enabled", "ssl.rpc.enabled")  # either
 DEMANDED = ("authenticate", "io.encryption.enabled")  # both: tasks are spilled to disks, too
 
+MIB = 2**20
+COPIES = 3  # on the disk: Spark's shuffle, undecided commands, decided ones
+# One producer and a broker on the same two cores did more. A batch that takes longer than its
+# transaction may would be tried again at every start, for ever.
+PUBLISHED_PER_S = 100 * MIB
+LONGEST_S = 900  # the longest transaction of brokers by default
+
 
 def cluster_options(settings: Settings) -> dict[str, str]:
     """Return what was set for Spark, under Spark's names.
 
     Raises:
-        InvalidSettingsError: Secrets would travel to the executors in clear, or to anybody who
-            asks; or the master is named in the wrong place.
+        InvalidSettingsError: Executors would get secrets in clear, or the master is named in the
+            wrong place.
     """
     if "master" in settings.spark:
         raise InvalidSettingsError(
@@ -34,11 +44,7 @@ def cluster_options(settings: Settings) -> dict[str, str]:
 
 
 def require_reachable_kafka(settings: Settings) -> None:
-    """Return if executors can reach Kafka as far as its name tells.
-
-    Raises:
-        InvalidSettingsError: It is the embedded one, or on loopback, and executors are elsewhere.
-    """
+    """Return unless Kafka is on this machine and the executors are elsewhere."""
     master, servers = settings.spark_master, settings.bootstrap_servers
     if master is None or (LOOPBACK.search(master) and servers is not None):
         return
@@ -51,6 +57,48 @@ def require_reachable_kafka(settings: Settings) -> None:
         raise InvalidSettingsError(
             f"bootstrap_servers is {servers}, which each executor of {master} would look for on "
             "its own machine: name Kafka as all machines can reach it"
+        )
+
+
+class BatchSizeError(VerdictError):
+    """The largest batch could never be published."""
+
+    exit_code = 2
+
+
+def transaction_timeout_s(settings: Settings) -> int:
+    """Return how long a transaction may take: as set, or longer if a full batch needs it."""
+    return max(settings.transaction_timeout_s, math.ceil(_whole(settings) / PUBLISHED_PER_S))
+
+
+def check_batch_size(settings: Settings) -> None:
+    """Return if a full batch of the largest commands can be published, and fits on the disk.
+
+    Memory does not limit it: workers decide a batch in slices, and hand it over in files.
+
+    Raises:
+        BatchSizeError: Names both settings, what they come to, and what to do.
+    """
+    rows, limit, whole = settings.max_rows_per_batch, settings.max_command_bytes, _whole(settings)
+    product = f"max_rows_per_batch {rows} x max_command_bytes {limit} = {_mib(whole)} a batch"
+    seconds = math.ceil(whole / PUBLISHED_PER_S)
+    if seconds > LONGEST_S:
+        fitting = LONGEST_S * PUBLISHED_PER_S
+        raise BatchSizeError(
+            f"{product}, and publishing that takes about {seconds} s in one transaction, of which "
+            f"Kafka allows {LONGEST_S}: lower max_rows_per_batch to {max(fitting // limit, 1)} or "
+            f"max_command_bytes to {max(fitting // rows, 1)}"
+        )
+    folder = settings.durable_location
+    if isinstance(folder, str):
+        return  # the free space of an object store is unknown
+    folder.mkdir(parents=True, exist_ok=True)
+    free = disk_usage(folder).free
+    if whole * COPIES > free:
+        raise BatchSizeError(
+            f"{product}, and {folder} must hold that {COPIES} times while it is "
+            f"decided: {_mib(whole * COPIES)} are needed, {_mib(free)} are free; make room, lower "
+            "max_rows_per_batch or lower max_command_bytes"
         )
 
 
@@ -67,12 +115,20 @@ def _require_encryption(settings: Settings, options: dict[str, str]) -> None:
 
 
 def _secrets(settings: Settings) -> Iterator[str]:
-    """Yield the settings that tasks take along to be let in by Kafka."""
+    """Yield the settings with secrets that tasks carry to executors."""
     if settings.kafka_password is not None:
         yield "kafka_password"
-    if settings.kafka_key_file is not None:  # what is in it travels
+    if settings.kafka_key_file is not None:  # its content travels
         yield "kafka_key_file"
     if settings.kafka_key_password is not None:
         yield "kafka_key_password"
     for table, options in (("kafka", settings.kafka), ("spark_kafka", settings.spark_kafka)):
         yield from (f"{table}.{name}" for name in options if SECRET.search(name))
+
+
+def _whole(settings: Settings) -> int:
+    return settings.max_rows_per_batch * settings.max_command_bytes
+
+
+def _mib(size: int) -> str:
+    return f"{size / MIB:,.0f} MiB"
