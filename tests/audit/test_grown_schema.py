@@ -16,7 +16,7 @@ from verdict.model.command import CREATING, Command
 from verdict.model.message import Event, Message, Text
 from verdict.operations.audit.archived import ArchivedCopies, differences, event_of
 from verdict.read_side.apply.batch import Delivery
-from verdict.read_side.projections.builtin.archived_event import archived_event
+from verdict.read_side.projections.builtin.rows import archived_event
 from verdict.streaming.event_log.record import RawRecord
 from verdict.wire.catalog import AggregateContext, Catalog
 from verdict.wire.records import encode_event

@@ -28,10 +28,9 @@ from verdict.adapters.sql.readers.reader import Reader
 from verdict.model.message import Event
 from verdict.read_side.catalog import declared, projections
 from verdict.read_side.live.source import KafkaBatches
-from verdict.read_side.projections.projection import Projection
+from verdict.read_side.projections.projection import Projection, Rebuildable
 from verdict.read_side.rebuild.build import ProjectionBuild
-from verdict.read_side.rebuild.folds import ExecutorFold
-from verdict.read_side.rebuild.whole_log import WholeLog, ends_of
+from verdict.read_side.rebuild.spark_fold import SparkFold, ends_of
 from verdict.read_side.schema import creation, filling
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.schema.system_views import readable
@@ -76,21 +75,20 @@ def rebuild(servers: str, folder: Path, events: int) -> Iterator[Result]:
             reader = parts.enter_context(Reader(url, readable(projections(APPLICATION))))
             batches = KafkaBatches(spark, kafka, topics)
             log_and_archive = EventLog(topics, lambda: log, partial(Archive, reader))
-            whole = WholeLog(spark, batches, log_and_archive, topics)
-            fold = ExecutorFold(whole, folder / "scratch", CORES)
-            building = ProjectionBuild(fold, engine, ignore_step, ignore_step)
+            fold = SparkFold(spark, batches, log_and_archive, topics, folder / "scratch", CORES)
             for name in PROJECTIONS:
-                yield _measured(building, partial(ends_of, log=log, topics=topics), engine, name)
+                yield _measured(fold, partial(ends_of, log=log, topics=topics), engine, name)
             engine.dispose()
 
 
-def _measured(building: ProjectionBuild, ends_of_it: EndsOf, engine: Engine, name: str) -> Result:
+def _measured(fold: SparkFold, ends_of_it: EndsOf, engine: Engine, name: str) -> Result:
     built, raw = declared(APPLICATION)[name](2), declared(APPLICATION)[name](3)
     with engine.begin() as connection:
         creation.create(connection, [built, raw])
+    assert isinstance(built, Rebuildable)
     ends = ends_of_it(built)
     began = time.perf_counter()
-    building.build(built, ends)
+    ProjectionBuild(engine, built, ignore_step, ignore_step).write(fold, ends)
     build_s = time.perf_counter() - began
     rows, raw_s = _raw(engine, built, raw)
     events = sum(ends.values())

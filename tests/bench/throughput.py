@@ -27,6 +27,7 @@ from verdict.read_side.catalog import projections
 from verdict.service.bootstrap import Runtime, start_runtime
 from verdict.service.read_side import live_projections
 from verdict.service.running import ServiceProcess
+from verdict.service.supervisor import Supervisor
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.query import DECIDER
 from verdict.streaming.queries.source import SOURCE
@@ -135,7 +136,8 @@ def _projected(settings: Settings, count: int) -> Result:
         ground = start_runtime(settings, parts)
         wanted = _ends(ground, settings)
         began = time.perf_counter()
-        projecting = live_projections(ground, settings)
+        component = live_projections(ground, settings)
+        projecting = Supervisor(name="projections", component=component, essential=True)
         parts.callback(projecting.stop)
         projecting.start()
         reader = parts.enter_context(open_reader(settings))

@@ -160,7 +160,7 @@ def test_a_file_that_is_sent_says_how_much_was_sent_when_it_is_stopped(
         tailing.kill()
 
     assert said == (
-        "1 sent; stopped before the end: send the file again, what was sent is decided once\n"
+        "1 sent; stopped before the end: send the file again, each command is decided once\n"
     )
 
 

@@ -20,7 +20,8 @@ def count() -> None:
 
 
 SHOP = """
-from verdict import Application, Verb
+from verdict import Application
+from verdict.model import Verb
 
 app = Application(
     name="shop",

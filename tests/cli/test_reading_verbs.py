@@ -107,7 +107,7 @@ def test_tail_shows_what_others_are_told(
         (("events", "order", "--from", "9:2"), "has the partitions 0 to 3, not 9"),
         (("events", "order", "--from", "yesterday"), "'yesterday' is no time with a zone"),
         (("events", "car"), "no aggregate 'car'"),
-        (("dead-letters", "order"), "dead-letters of all aggregates lie together"),
+        (("dead-letters", "order"), "dead-letters of all aggregates are in one topic"),
         (("everything",), "everything"),
     ],
 )

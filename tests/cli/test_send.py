@@ -114,7 +114,7 @@ def test_a_line_that_cannot_be_sent_is_named_with_what_was_sent_before_it(
         (("order", "DeleteOrder", "--command-id", ""), "command_id: String should have at least 1"),
         (("order", "ModifyOrder"), "ModifyOrder has [quantity], [limit_price_cents]"),
         (("order", "DeleteOrder", "--deadline", "soon"), "'soon' is no time with a zone"),
-        (("order", "DeleteOrder", "--file", "x"), "--file says all of a command"),
+        (("order", "DeleteOrder", "--file", "x"), "a --file has all of a command"),
     ],
 )
 def test_a_wrong_command_line_ends_with_2_and_names_the_problem(

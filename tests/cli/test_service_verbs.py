@@ -198,8 +198,8 @@ def test_status_tells_of_letters_that_nobody_tries_again(
     [status] = verdict("status", "--json").lines
     page = " ".join(verdict("status").stdout.split())
 
-    assert (before["letters"]["waiting"], before["letters"]["parked"]) == (0, 0)
-    assert (status["letters"]["waiting"], status["letters"]["parked"]) == (0, 1)
+    assert (before["dead_letters"]["waiting"], before["dead_letters"]["parked"]) == (0, 0)
+    assert (status["dead_letters"]["waiting"], status["dead_letters"]["parked"]) == (0, 1)
     assert "dead-letters" not in {p["projection"] for p in status["projections"]}
     assert "dead letters 0 waiting, 1 parked, lag" in page
     assert "1 dead letters are parked, and are not tried again" in page

@@ -136,7 +136,7 @@ def test_no_state_is_told_of_now_when_the_last_events_are_lost(
     [then] = state(verdict, archive, "order", ORDER, "--at-version", 3).lines
 
     assert (now.exit_code, now.lines) == (1, [])
-    assert "an outcome tells of version 4, and events end with version 3" in now.stderr
+    assert "an outcome names version 4, and events end with version 3" in now.stderr
     assert then["version"] == 3
 
 

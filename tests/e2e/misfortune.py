@@ -16,6 +16,7 @@ from projections.us_holder import Position, evolve, us_holder
 from schemas.position import PositionRelisted
 from tests.application import APPLICATION
 from verdict.errors import VerdictError
+from verdict.model.application import Application
 from verdict.model.recorded_event import RecordedEvent
 from verdict.read_side import catalog
 from verdict.read_side.catalog import AtVersion, declared
@@ -40,9 +41,9 @@ def buggy(exchanges: Collection[str], version: int) -> Projection:
     return right if version == 1 else replace(right, evolve=deaf)
 
 
-def planted(chosen: Mapping[str, Any]) -> Mapping[str, AtVersion]:
+def planted(application: Application, chosen: Mapping[str, Any]) -> Mapping[str, AtVersion]:
     """Return the read models with the bug."""
-    return {**declared(APPLICATION, chosen), "us_holder": partial(buggy, chosen["us_exchanges"])}
+    return {**declared(application, chosen), "us_holder": partial(buggy, chosen["us_exchanges"])}
 
 
 def main() -> None:

@@ -10,8 +10,7 @@ from tests.projection.read_side import ReadSide, Rows
 from verdict.read_side.apply.batch import Delivery, StateChange, UnreadableRecord
 from verdict.read_side.apply.overrides import amended
 from verdict.read_side.catalog import declared
-from verdict.read_side.projections.builder import Rebuildable
-from verdict.read_side.projections.projection import Projection
+from verdict.read_side.projections.projection import Projection, Rebuildable
 from verdict.read_side.rebuild.comparison import TableContent, content
 from verdict.read_side.schema import creation, filling
 from verdict.read_side.tables import interventions

@@ -7,7 +7,7 @@ from verdict.model.command_envelope import Expectation
 from verdict.model.reason import Reason
 from verdict.model.source import Source
 from verdict.read_side.apply.batch import Delivery, ProjectionBatch
-from verdict.read_side.projections.builtin.answered import answered
+from verdict.read_side.projections.builtin.rows import answered
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.records import encode
 from verdict.wire.response import Response, Status

@@ -1,6 +1,5 @@
 """`<aggregate>_state`: what the rules know of each aggregate, for who asks in SQL."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 from pydantic import Field
 from pyspark import cloudpickle
 
-from projections.us_exchanges import US_EXCHANGES
 from schemas.order import (
     OrderCancelled,
     OrderCompleted,
@@ -20,7 +18,7 @@ from schemas.order import (
     OrderModified,
     OrderPlaced,
 )
-from schemas.position import PositionClosed, PositionRelisted, PositionTransferred
+from schemas.position import PositionRelisted
 from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.projection.accidents import Followed, Step, follow, steps
@@ -39,8 +37,8 @@ from verdict.read_side.projections.builtin.aggregate_state import (
     state_views,
 )
 from verdict.read_side.projections.builtin.event_archive import event_archive
+from verdict.read_side.projections.builtin.state_field import state_fields
 from verdict.read_side.projections.described import columns_of
-from verdict.read_side.projections.state_field import state_fields
 from verdict.read_side.schema.database import check_built
 
 
@@ -198,23 +196,6 @@ def test_whatever_happens_states_are_what_the_events_say(
     read_side: ReadSide, sequence: list[Step]
 ) -> None:
     follow(States(read_side), sequence)
-
-
-def test_a_reader_can_type_who_holds_what(read_side: ReadSide, log: EventLog) -> None:
-    for number in range(9):
-        log.add(f"p-{number}", opened(("ada", "bob")[number % 2], ("NYSE", "LON")[number % 3 == 0]))
-    log.add("p-1", PositionClosed())
-    log.add("p-2", PositionTransferred(client="cleo"))
-    log.add("p-0", PositionRelisted(exchange="IEX"))
-    for name in ("position_state", "us_holder"):
-        read_side.applier(name).apply(log.everything())
-
-    us = ", ".join(f"'{exchange}'" for exchange in US_EXCHANGES)
-    typed = read_side.select(
-        f"SELECT client, count(*) FROM position_state WHERE exchange IN ({us}) GROUP BY client"
-    )
-
-    assert dict(typed) == read_side.holders() == Counter(ada=3, bob=2, cleo=1)
 
 
 def test_the_last_event_is_told_by_its_place_once_the_archive_has_it(

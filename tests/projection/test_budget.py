@@ -19,7 +19,7 @@ from tests.projection.read_side import ReadSide
 from verdict.model.source import Source
 from verdict.read_side.apply.batch import ProjectionBatch
 from verdict.read_side.live.decoding import RecordDecoder
-from verdict.read_side.live.packed_rows import pack, unpack
+from verdict.read_side.live.stream import pack, unpack
 from verdict.wire.command_record import CommandRecord
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics

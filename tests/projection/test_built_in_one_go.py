@@ -15,8 +15,9 @@ from tests.projection.read_side import ReadSide
 from tests.projection.state_log import BAD, StateLog
 from verdict.model.message import Event
 from verdict.read_side.catalog import declared
-from verdict.read_side.projections import builder
-from verdict.read_side.projections.builder import Rebuildable, RowBuilder
+from verdict.read_side.projections import row_projection
+from verdict.read_side.projections.projection import Rebuildable
+from verdict.read_side.projections.row_projection import RowBuilder
 
 pytestmark = pytest.mark.both_databases
 
@@ -83,7 +84,7 @@ def test_rows_and_groups_are_those_that_batches_make(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert callable(happenings)
-    monkeypatch.setattr(builder, "HISTORIES", 7)  # so that there are several times as many
+    monkeypatch.setattr(row_projection, "HISTORIES", 7)  # so that there are several times as many
     log, applier = EventLog(4, *aggregate_types), read_side.applier(projection)
     for number, (name, event) in enumerate(happenings(Random(7))):
         log.add(name, event)
@@ -121,7 +122,7 @@ def test_an_aggregate_behind_a_gap_is_built_up_to_it_and_the_gap_is_told(log: Ev
 def test_states_some_of_which_nobody_can_read_are_built_as_batches_take_them(
     read_side: ReadSide, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(builder, "HISTORIES", 7)
+    monkeypatch.setattr(row_projection, "HISTORIES", 7)
     name, random = "us_holder_from_state", Random(7)
     log, applier = StateLog(), read_side.applier(name)
     for number, key in enumerate(random.choices(IDS, k=400)):

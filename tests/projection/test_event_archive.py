@@ -94,23 +94,6 @@ def test_the_history_of_an_aggregate_is_one_indexed_query(
 
 
 @pytest.mark.proves("A-01")
-def test_a_gap_is_not_held_back(read_side: ReadSide, log: EventLog) -> None:
-    log.add("p-1", opened("ada"))
-    missing = log.add_unseen("p-1", PositionAdjusted(amount=2))
-    log.add("p-1", PositionClosed())
-    applier = read_side.applier("event_archive")
-
-    applier.apply(log.batch())
-    assert read_side.select(HISTORY) == [(1, "PositionOpened"), (3, "PositionClosed")]
-
-    log.repeat(missing)
-    applier.apply(log.batch())
-    assert [version for version, _ in read_side.select(HISTORY)] == [1, 2, 3]
-    assert positions(read_side) == [1, 2, 3]
-    assert read_side.select("SELECT * FROM projection_blocked") == []
-
-
-@pytest.mark.proves("A-01")
 @pytest.mark.parametrize("at_once", [True, False])
 def test_another_event_under_a_version_that_is_there_stops_the_archive(
     read_side: ReadSide, log: EventLog, at_once: bool

@@ -140,7 +140,7 @@ def groups(rows: Mapping[str, Held]) -> Selected:
 
 
 def places(rows: Mapping[str, Held]) -> Selected:
-    """Return client, place and position of what `largest` shows of rows."""
+    """Return client, rank and position of what `largest` shows of rows."""
     found: Selected = []
     for client in sorted({row.client for row in rows.values() if row.client is not None}):
         own = [(row.amount, name) for name, row in rows.items() if row.client == client]
@@ -195,7 +195,7 @@ class Positions:
     ("declared", "shown", "oracle"),
     [
         (all_columns, "SELECT * FROM all_columns ORDER BY client", groups),
-        (largest, "SELECT client, place, position_id FROM largest ORDER BY 1, 2", places),
+        (largest, "SELECT client, rank, position_id FROM largest ORDER BY 1, 2", places),
         (plain, "SELECT position_id, client, amount FROM plain ORDER BY 1", ids),
     ],
 )
@@ -225,7 +225,7 @@ def test_the_view_has_the_comments_of_the_declaration() -> None:
     assert about_view(view) == "The three largest positions of each client."
     assert [(one.name, one.type, one.about) for one in columns_of(view)] == [
         ("client", "text", "Who holds it."),
-        ("place", "integer", "1 is the newest, 3 the oldest that is shown."),
+        ("rank", "integer", "1 is the newest, 3 the oldest that is shown."),
         ("position_id", "text", "Id of the position."),
         ("exchange", "text", ""),
         ("amount", "integer", ""),

@@ -11,10 +11,8 @@ from tests.projection.event_log import AN_EVENT, opened
 from tests.projection.responses import ACCEPTED, MALFORMED, REJECTED
 from verdict.model.recorded_event import RecordedEvent
 from verdict.read_side.apply.batch import Delivery, Record, StateChange, UnreadableRecord
-from verdict.read_side.live.packed_rows import PACKED, pack, unpack
-from verdict.read_side.live.stream import KAFKA_COLUMNS, Decoder
-from verdict.read_side.projections.builtin.answered import OutcomeRow, answered
-from verdict.read_side.projections.builtin.archived_event import archived_event
+from verdict.read_side.live.stream import KAFKA_COLUMNS, PACKED, Decoder, pack, unpack
+from verdict.read_side.projections.builtin.rows import OutcomeRow, answered, archived_event
 from verdict.wire.records import encode
 from verdict.wire.topics import Topics
 
@@ -69,29 +67,10 @@ def handed_over(delivery: Delivery) -> Delivery:
     return delivery
 
 
-@pytest.mark.parametrize("record", RECORDS)
-def test_a_record_comes_back_as_it_was(record: Record | UnreadableRecord) -> None:
-    delivery = sent(record)
-
-    assert restored(pack([delivery])) == [handed_over(delivery)]
-
-
-def test_what_is_archived_is_the_same_whoever_makes_it() -> None:
-    delivery = sent(EVENT)
-
-    [restored_one] = restored(pack([delivery]))
-
-    assert archived_event(restored_one) == archived_event(delivery)
-
-
 def test_all_kinds_travel_together() -> None:
     deliveries = [sent(record, number) for number, record in enumerate(RECORDS)]
 
     assert restored(pack(deliveries)) == [*map(handed_over, deliveries)]
-
-
-def test_no_records_are_no_deliveries() -> None:
-    assert restored([]) == []
 
 
 def test_events_and_responses_are_decoded_by_their_topics() -> None:

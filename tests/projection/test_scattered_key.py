@@ -24,18 +24,6 @@ def of(aggregate_id: str, partition: int, offset: int = 0, kind: str = "order") 
     )
 
 
-@pytest.mark.proves("C-07")
-def test_an_aggregate_with_commands_on_several_partitions_is_counted_once(
-    read_side: ReadSide,
-) -> None:
-    applier = read_side.applier("outcome")
-
-    applier.apply(batch_of([of("a", 1), of("b", 0), of("a", 3)]))
-    applier.apply(batch_of([of("a", 1, 1), of("a", 0, 2), of("b", 0, 1)], start=3))
-
-    assert read_side.select(SCATTERED) == [("order", "a", 3)]
-
-
 @pytest.mark.both_databases
 def test_where_a_person_has_accepted_more_partitions_nobody_complains_of_keys_that_moved(
     read_side: ReadSide,
@@ -70,6 +58,7 @@ def test_who_claims_an_id_without_its_key_scatters_nothing(read_side: ReadSide) 
 places = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3)), max_size=30)
 
 
+@pytest.mark.proves("C-07")
 @pytest.mark.both_databases
 @settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(places)

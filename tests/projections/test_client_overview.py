@@ -38,6 +38,7 @@ from verdict.read_side.apply.batch import Delivery
 from verdict.read_side.as_of.filling import AsOfRecords, fold
 from verdict.read_side.projections.described import query_of
 from verdict.read_side.projections.kind_tables import compile_projection
+from verdict.streaming.event_log.record import RawRecord
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import Topics
 
@@ -107,23 +108,6 @@ def test_an_order_and_a_position_of_one_id_are_two(overview: Overview) -> None:
     assert overview.read_side.select(versions) == [("order", "x", 2), ("position", "x", 2)]
 
 
-def test_what_is_open_of_an_order_is_worth_its_limit_price(overview: Overview) -> None:
-    overview.after("a", placed("ada"), OrderFilled(quantity=4, price_cents=1))
-    assert overview.shown() == [("ada", 1, 600, 0, 0, at(2))]
-
-    worth = overview.after("a", OrderModified(quantity=5, limit_price_cents=20))
-    assert worth == [("ada", 1, 20, 0, 0, at(3))]
-    filled = overview.after("a", OrderFilled(quantity=1, price_cents=1), OrderCompleted())
-    assert filled == [("ada", 0, 0, 0, 0, at(5))]
-
-
-@pytest.mark.parametrize("end", [OrderCancelled(), OrderDeleted()])
-def test_a_client_of_whom_nothing_is_open_is_still_there(overview: Overview, end: Event) -> None:
-    overview.after("a", placed("ada"))
-
-    assert overview.after("a", end) == [("ada", 0, 0, 0, 0, at(2))]
-
-
 @pytest.mark.proves("V-01")
 def test_a_transfer_touches_both_clients_and_what_comes_then_only_the_new_one(
     overview: Overview,
@@ -137,17 +121,6 @@ def test_a_transfer_touches_both_clients_and_what_comes_then_only_the_new_one(
     assert overview.after("a", PositionTransferred(client="ada")) == [
         ("ada", 0, 0, 1, 1, at(4)),
         ("bob", 0, 0, 0, 0, at(4)),
-    ]
-
-
-def test_a_position_that_is_opened_again_by_another_leaves_the_first_as_he_was(
-    overview: Overview,
-) -> None:
-    overview.after("a", opened("ada"), PositionClosed())
-
-    assert overview.after("a", opened("bob", "LON"), PositionRelisted(exchange="IEX")) == [
-        ("ada", 0, 0, 0, 0, at(2)),
-        ("bob", 0, 0, 1, 1, at(4)),
     ]
 
 
@@ -280,11 +253,18 @@ class Said:
     def __init__(self, log: EventLog) -> None:
         self._log = log
 
-    def before(self, ends: Mapping[TopicPartition, int]) -> Iterator[Delivery]:
-        return (d for d in self._log.deliveries if d.offset < ends[TopicPartition(*d[:2])])
+    @property
+    def log(self) -> "Said":
+        return self
 
-    def in_force(self, projection: object) -> dict[Any, Any]:
-        return {}
+    def read(self, starts: object, ends: Mapping[TopicPartition, int]) -> Iterator[RawRecord]:
+        for d in self._log.deliveries:
+            record = cast(RecordedEvent, d.record)
+            if d.offset < ends[TopicPartition(*d[:2])]:
+                yield RawRecord(*d[:3], record.aggregate_id.encode(), d.value)
+
+    def select(self, statement: str, parameters: object) -> list[tuple[Any, ...]]:
+        return []
 
 
 def history(random: Random, count: int) -> EventLog:

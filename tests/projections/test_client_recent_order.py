@@ -110,12 +110,6 @@ def test_of_31_orders_the_newest_30_are_shown_and_a_deleted_one_lets_the_31st_co
     assert len(deleted) == SHOWN
 
 
-def test_the_31st_comes_when_the_orders_come_one_by_one_too(shown: Shown) -> None:
-    for count, name in enumerate(ids(33), start=1):
-        newest = newest_first(ids(33)[max(count - SHOWN, 0) : count])
-        assert shown.after((name, placed("ada"))) == newest
-
-
 @pytest.mark.proves("O-01")
 def test_of_orders_placed_at_one_time_those_with_the_greater_ids_are_the_newest(
     shown: Shown, orders: EventLog
@@ -148,13 +142,6 @@ def test_a_change_is_shown_in_its_place(shown: Shown, read_side: ReadSide) -> No
         ("ada", 2, "order-2", "AAPL", "BUY", 10, 0, 150_00, "CANCELLED", at(2)),
         ("ada", 3, "order-1", "AAPL", "BUY", 4, 1, 9, "PARTIALLY_FILLED", at(1)),
     ]
-
-
-def test_the_last_order_that_is_deleted_leaves_nothing(shown: Shown, read_side: ReadSide) -> None:
-    shown.after(("order-1", placed("ada")))
-
-    assert shown.after(("order-1", OrderDeleted())) == []
-    assert read_side.dump()["client_recent_order_v1"] == []
 
 
 @pytest.mark.proves("O-03")

@@ -75,12 +75,6 @@ def test_active_to_inactive_moves_one_and_back(tallies: Tallies) -> None:
     assert tallies.after("ada", ParticipantActivated()) == [("chess", 1, 1, None)]
 
 
-def test_the_same_status_twice_changes_nothing(tallies: Tallies) -> None:
-    tallies.after("ada", ENROLLED, ParticipantDeactivated())
-
-    assert tallies.after("ada", ParticipantDeactivated()) == [("chess", 0, 1, None)]
-
-
 @pytest.mark.proves("T-01")
 def test_the_last_login_is_the_latest_of_those_who_are_in_the_program(tallies: Tallies) -> None:
     tallies.after("ada", ENROLLED, LoginRecorded(at=NOON + 1))
@@ -90,13 +84,6 @@ def test_the_last_login_is_the_latest_of_those_who_are_in_the_program(tallies: T
 
     moved = tallies.after("bob", ParticipantMoved(program="go"))
     assert moved == [("chess", 0, 1, iso_time(NOON + 5)), ("go", 1, 0, iso_time(NOON + 9))]
-
-
-def test_a_program_that_the_last_participant_left_is_not_shown(tallies: Tallies) -> None:
-    tallies.after("ada", ENROLLED, ParticipantDeactivated())
-
-    assert tallies.after("ada", ParticipantMoved(program="go")) == [("go", 0, 1, None)]
-    assert tallies.after("ada", ParticipantMoved(program="chess")) == [("chess", 0, 1, None)]
 
 
 def oracle(events: Iterable[RecordedEvent]) -> Rows:
@@ -159,32 +146,3 @@ def test_whatever_happens_the_tallies_are_what_the_events_say(
     read_side: ReadSide, sequence: list[Step]
 ) -> None:
     follow(Tallied(read_side), sequence)
-
-
-@pytest.mark.proves("T-01")
-@pytest.mark.parametrize("cut", [1, 3, 1000])
-@pytest.mark.parametrize("partitions", [1, 4])
-def test_neither_the_cut_of_batches_nor_the_partitions_show(
-    read_side: ReadSide, cut: int, partitions: int
-) -> None:
-    log = EventLog(partitions, aggregate_type="enrolment")
-    applier = read_side.applier("program_tally")
-    changes = [
-        ParticipantDeactivated(),
-        ParticipantMoved(program="go"),
-        ParticipantActivated(),
-        LoginRecorded(at=NOON),
-        ParticipantMoved(program="chess"),
-    ]
-    for number in range(120):
-        event = changes[(number * 7) % 5] if number >= 11 else ENROLLED
-        if isinstance(event, LoginRecorded):
-            event = LoginRecorded(at=NOON + (number * 31) % 97)
-        log.add(f"participant-{number % 11}", event)
-        if number % cut == 0:
-            applier.apply(log.batch())
-    applier.apply(log.batch())
-
-    shown = read_side.select("SELECT * FROM program_tally ORDER BY program")
-    assert shown == oracle(log.events(log.ends))
-    assert len(shown) == 2

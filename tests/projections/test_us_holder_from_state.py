@@ -3,7 +3,6 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -98,23 +97,6 @@ def rows_of(read_side: ReadSide) -> dict[str, Rows]:
     return {name: rows for name, rows in read_side.dump().items() if name.startswith(NAME)}
 
 
-def test_the_newest_state_counts(shown: Shown) -> None:
-    assert shown.after(("1", ("ada", "NYSE")), ("1", ("bob", "NYSE"))) == [("bob", 1)]
-    assert shown.after(("1", ("bob", "LON"))) == []
-    assert shown.after(("1", None), ("1", ("cleo", "IEX"))) == [("cleo", 1)]
-
-
-def test_what_counts_as_a_us_exchange_is_configuration(tmp_path: Path) -> None:
-    read_side = ReadSide(
-        f"sqlite:///{tmp_path / 'london.db'}",
-        [compile_projection(us_holder_from_state, us_exchanges=["LON"])],
-    )
-    shown = Shown(read_side)
-
-    assert shown.after(("1", ("ada", "NYSE")), ("2", ("bob", "LON"))) == [("bob", 1)]
-    read_side.close()
-
-
 def held(read_side: ReadSide) -> dict[str, int]:
     """Return key → version of the record at fault, of the keys that are held with an error."""
     found = read_side.select(HELD)
@@ -167,15 +149,6 @@ def test_the_next_record_of_the_key_takes_its_place(
     records = [("1", BAD), ("1", following)]
     assert shown.after(*records[not at_once :]) == holders
     assert held(shown.read_side) == {}
-
-
-def test_of_several_at_fault_the_newest_is_told(shown: Shown) -> None:
-    shown.after(("1", ("ada", "NYSE")), ("1", BAD))
-    shown.after(("1", UnreadableRecord("ValidationError: no ticker")))
-
-    assert held(shown.read_side) == {"1": 3}
-    assert "no ticker" in shown.read_side.select(HELD)[0][-1]
-    assert holders(shown.read_side) == [("ada", 1)]
 
 
 @pytest.mark.proves("H-02")

@@ -13,6 +13,7 @@ from tests.topics import create
 from verdict.adapters.sql.readers.reader import Reader
 from verdict.model.recorded_event import RecordedEvent
 from verdict.read_side.catalog import projections
+from verdict.read_side.live.catch_up import CaughtUpError
 from verdict.read_side.live.running import LiveProjections
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.schema.system_views import readable
@@ -88,6 +89,10 @@ def reaches(projecting: LiveProjections, reached: Callable[[], bool]) -> None:
     """Wait until something is seen, as long as the read side runs."""
     deadline = time.monotonic() + PATIENCE_S
     while not reached():
-        projecting.check()
+        try:
+            projecting.check()
+        except CaughtUpError:  # as the supervisor of a service does
+            projecting.stop()
+            projecting.start()
         assert time.monotonic() < deadline, f"not seen in {PATIENCE_S} s"
         time.sleep(0.05)

@@ -18,15 +18,14 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.read_side.apply.batch import Delivery
 from verdict.read_side.catalog import declared
 from verdict.read_side.live.source import KafkaBatches
-from verdict.read_side.projections.builder import Rebuildable
 from verdict.read_side.projections.kind_tables import compile_projection
+from verdict.read_side.projections.projection import Rebuildable
 from verdict.read_side.rebuild.build import ProjectionBuild
 from verdict.read_side.rebuild.comparison import compare
 from verdict.read_side.rebuild.errors import BuildStoppedError, ConcurrentBuildError
-from verdict.read_side.rebuild.folds import BuildFold, ExecutorFold, LocalFold, is_small
-from verdict.read_side.rebuild.steps import BuildStep, OnStep
-from verdict.read_side.rebuild.version_pair import create_next
-from verdict.read_side.rebuild.whole_log import WholeLog, ends_of
+from verdict.read_side.rebuild.log_replay import decoded, read_if_short
+from verdict.read_side.rebuild.spark_fold import SparkFold, ends_of
+from verdict.read_side.rebuild.version_pair import BuildStep, OnStep, create_next
 from verdict.read_side.schema import creation
 from verdict.read_side.tables import blocked, interventions, position, versions
 from verdict.read_side.tables.interventions import Intervention, Kind
@@ -60,24 +59,23 @@ class Build(Protocol):
 
 @pytest.fixture(params=["on executors", "here"])
 def build(request: pytest.FixtureRequest, tmp_path: Path) -> Build:
-    """Return what builds with each of the two folds."""
+    """Return what builds in each of the two ways."""
 
     def built_by(of: Followable, built: Rebuildable = BUILT, on_step: OnStep = ignore_step) -> None:
         with KafkaLog(of.options) as log, of.read_side.reader() as reader:
             ends = ends_of(built, log, of.topics)
             events = Log(of.topics, lambda: log, lambda: Archive(reader))
-            fold: BuildFold
+            building = ProjectionBuild(of.read_side.engine, built, ignore_step, on_step)
             if request.param == "here":
-                records = is_small(events, ends)
+                records = read_if_short(events, ends)
                 assert records is not None
-                fold = LocalFold(records, of.topics)
+                building.replay(decoded(records, of.topics), ends, of.topics)
             else:
                 spark = request.getfixturevalue("spark")
                 kafka = {f"kafka.{name}": value for name, value in of.options.items()}
                 batches = KafkaBatches(spark, kafka, of.topics)
-                whole = WholeLog(spark, batches, events, of.topics)
-                fold = ExecutorFold(whole, tmp_path / "scratch", 3)
-            ProjectionBuild(fold, of.read_side.engine, ignore_step, on_step).build(built, ends)
+                scratch = tmp_path / "scratch"
+                building.write(SparkFold(spark, batches, events, of.topics, scratch, 3), ends)
 
     return built_by
 

@@ -216,21 +216,6 @@ def test_a_batch_of_too_many_bytes_is_applied_part_by_part(
     assert deployment.select("SELECT * FROM projection_blocked") == []
 
 
-def test_a_bug_in_a_batch_is_told(
-    deployment: Deployment, running: Callable[[], LiveProjections], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    projecting = running()
-
-    def broken(checkpoint: Path, batch_id: int) -> None:
-        raise ZeroDivisionError(f"in batch {batch_id}")
-
-    monkeypatch.setattr("verdict.streaming.queries.query.batch_of", broken)
-    deployment.write(*deployment.happens("p-1", opened("ada")))
-
-    with pytest.raises(ZeroDivisionError, match="in batch"):
-        reaches(projecting, lambda: False)
-
-
 @pytest.mark.proves("F-21")
 def test_a_database_file_that_is_gone_is_noticed_though_nothing_happens(
     deployment: Deployment, running: Callable[[], LiveProjections]

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 
 from projections.us_holder import us_holder
-from verdict.read_side.live.final_rows import schema_of
 from verdict.read_side.projections.kind_tables import compile_projection
 from verdict.read_side.rebuild.build import ProjectionBuild
 from verdict.read_side.rebuild.errors import BuildStoppedError
+from verdict.read_side.rebuild.final_rows import schema_of
 from verdict.read_side.rebuild.version_pair import create_next
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables import position, versions
@@ -52,11 +52,11 @@ def test_it_is_said_and_no_position_is_written(
     create_read_side(engine, [compile_projection(us_holder)])
     create_next(engine, "us_holder", lambda version: compile_projection(us_holder, version))
     fold = Folded([ROW | {"opened_at": at} for at in opened_at])
-    building = ProjectionBuild(fold, engine, ignore_step, ignore_step)
+    building = ProjectionBuild(engine, BUILT, ignore_step, ignore_step)
 
     said = rf"^projection us_holder v2 stopped: the database refuses a row: {refused}.*readers"
     with pytest.raises(BuildStoppedError, match=said):
-        building.build(BUILT, {TopicPartition("position.events", 0): 1})
+        building.write(fold, {TopicPartition("position.events", 0): 1})
 
     with engine.begin() as connection:
         assert versions.of(connection, BUILT).state == VersionState.INCOMPLETE

@@ -16,10 +16,7 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.read_side.apply import missing_events as releasing
 from verdict.read_side.apply.applier import Applier
 from verdict.read_side.projections.kind_tables import compile_projection
-from verdict.read_side.rebuild import alignment as levelling
-from verdict.read_side.rebuild import promotion
-from verdict.read_side.rebuild import version_pair as beside
-from verdict.read_side.rebuild.alignment import AlignedVersions
+from verdict.read_side.rebuild import promotion, version_pair
 from verdict.read_side.rebuild.errors import (
     DifferentSettingsError,
     NotAlignedError,
@@ -28,8 +25,8 @@ from verdict.read_side.rebuild.errors import (
     ViewsInUseError,
     ViewsReadError,
 )
-from verdict.read_side.rebuild.steps import BuildStep
-from verdict.read_side.rebuild.version_pair import VersionPair
+from verdict.read_side.rebuild.promotion import AlignedVersions
+from verdict.read_side.rebuild.version_pair import BuildStep, VersionPair
 from verdict.read_side.schema import creation
 from verdict.read_side.tables import versions
 from verdict.settings.database_address import ROLES, Roles
@@ -80,22 +77,6 @@ def test_the_role_of_the_settings_reads_on_after_a_swap(
     promotion.promote(level, DESK, ignore_step)
 
     assert holders(followable, DESK.reader) == [("ada", POSITIONS)]
-
-
-@pytest.mark.proves("B-06")
-def test_a_version_that_nothing_can_bring_up_to_date_is_not_put_in_place(
-    followable: Followable, level: AlignedVersions
-) -> None:
-    followable.happen(2)
-    follow(followable, FIRST)
-    followable.drop_all_but_the_last_offset()
-
-    with pytest.raises(
-        EventsMissingError, match=r"archived up to offset 0 and Kafka has them from \d+ only"
-    ):
-        promotion.promote(level, DESK, ignore_step)
-
-    assert live_version(followable) == 1
 
 
 @pytest.mark.proves("H-09")
@@ -170,7 +151,7 @@ def test_one_that_is_parked_gives_way_to_one_that_is_ahead_of_it_but_not_uncompa
 def test_one_that_is_behind_and_only_waits_does_not_give_way(
     followable: Followable, level: AlignedVersions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(levelling, "PATIENCE_S", 0)
+    monkeypatch.setattr(promotion, "LIVE_PATIENCE_S", 0)
     followable.happen(1)
     follow(followable, SECOND)
 
@@ -198,15 +179,15 @@ def test_a_second_swap_is_refused_and_what_the_first_one_kept_is_there(
         promotion.promote(level, ROLES, ignore_step)
 
     assert followable.read_side.changes() == feed
-    back = beside.previous_version(level.engine, "us_holder", level.beside.at_version)
+    back = version_pair.previous_version(level.engine, "us_holder", level.pair.at_version)
     promotion.promote(
         AlignedVersions(level.engine, level.log, level.topics, back), ROLES, ignore_step
     )
     assert live_version(followable) == 1
     assert followable.read_side.holders() == {"ada": POSITIONS}
     with pytest.raises(VerdictError, match=r"rolled back from v2 to v1 already.*promote us_holder"):
-        beside.previous_version(level.engine, "us_holder", level.beside.at_version)
-    again = beside.built_version(level.engine, "us_holder", level.beside.at_version)
+        version_pair.previous_version(level.engine, "us_holder", level.pair.at_version)
+    again = version_pair.built_version(level.engine, "us_holder", level.pair.at_version)
     assert again.other.version == 2, "a swap shows it again"
 
 
@@ -267,7 +248,7 @@ def test_a_reader_who_keeps_a_view_and_wants_another_is_not_ended(
 def test_a_version_that_somebody_else_builds_anew_is_neither_compared_nor_shown(
     followable: Followable, level: AlignedVersions, verb: Callable[..., object]
 ) -> None:
-    beside.create_next(level.engine, "us_holder", level.beside.at_version)
+    version_pair.create_next(level.engine, "us_holder", level.pair.at_version)
 
     with pytest.raises(NotBuiltError, match="has no whole version besides v1"):
         verb(level)
@@ -282,36 +263,12 @@ def test_a_build_that_begins_while_versions_are_put_in_place_keeps_them_out(
 ) -> None:
     def on_step(step: object) -> None:
         if step is BuildStep.LEVEL:
-            beside.create_next(level.engine, "us_holder", level.beside.at_version)
+            version_pair.create_next(level.engine, "us_holder", level.pair.at_version)
 
     with pytest.raises(NotBuiltError):
         promotion.promote(level, ROLES, on_step)
 
     assert live_version(followable) == 1
-    assert followable.read_side.holders() == {"ada": POSITIONS}
-
-
-@pytest.mark.proves("B-06")
-@pytest.mark.both_databases
-def test_a_backup_of_the_table_that_is_to_go_is_waited_for_too(
-    followable: Followable, level: AlignedVersions, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    promotion.promote(level, ROLES, ignore_step)
-    third = compile_projection(us_holder, 3)
-    with level.engine.begin() as connection:
-        creation.create(connection, [third])
-    next_one = replace(level, beside=VersionPair(SECOND, third, level.beside.at_version))
-    if not followable.read_side.is_postgresql:
-        promotion.promote(next_one, ROLES, ignore_step)
-        return
-    monkeypatch.setattr(promotion, "PATIENCE_S", 1)
-    with level.engine.connect() as reading:
-        reading.exec_driver_sql("SELECT * FROM us_holder_v1")
-
-        with pytest.raises(ViewsReadError):
-            promotion.promote(next_one, ROLES, ignore_step)
-
-    assert live_version(followable) == 2
     assert followable.read_side.holders() == {"ada": POSITIONS}
 
 
@@ -343,7 +300,7 @@ def test_who_types_a_swap_without_the_settings_of_the_build_is_told_which(
     followable: Followable, level: AlignedVersions
 ) -> None:
     otherwise = compile_projection(us_holder, 2, us_exchanges=["LON"])
-    typed = replace(level, beside=VersionPair(FIRST, otherwise, level.beside.at_version))
+    typed = replace(level, pair=VersionPair(FIRST, otherwise, level.pair.at_version))
 
     with pytest.raises(
         DifferentSettingsError,
@@ -362,11 +319,11 @@ def test_a_build_that_did_not_end_is_none_even_where_nothing_was_read_yet(
         followable.read_side.engine,
         lambda version: compile_projection(us_holder, version),
     )
-    made = beside.create_next(engine, "us_holder", at_version)
+    made = version_pair.create_next(engine, "us_holder", at_version)
     with pytest.raises(NotBuiltError, match="has no whole version besides v1"):
-        beside.built_version(engine, "us_holder", at_version)
+        version_pair.built_version(engine, "us_holder", at_version)
 
     with engine.begin() as connection:
         versions.finish(connection, made.other)
 
-    assert beside.built_version(engine, "us_holder", at_version).other.version == 2
+    assert version_pair.built_version(engine, "us_holder", at_version).other.version == 2

@@ -15,10 +15,10 @@ from verdict.operations.inspect.history import Fields
 from verdict.operations.status.read_side import read_side
 from verdict.operations.status.status import ProjectionStatus, as_json
 from verdict.read_side.catalog import UnknownProjectionError
-from verdict.read_side.rebuild import messages
 from verdict.read_side.rebuild.comparison import TableContent
 from verdict.read_side.rebuild.promotion import ComparedVersions
 from verdict.read_side.rebuild.rebuilder import Rebuilder
+from verdict.read_side.rebuild.version_pair import VersionPair
 
 app = typer.Typer(add_completion=False)
 
@@ -95,8 +95,8 @@ def rebuild(
     with _rebuilder(name) as rebuilder:
         made = rebuilder.rebuild()
     note(
-        f"{messages.built(made)}: `verdict projection verify {name}` compares them, "
-        f"`verdict projection promote {name}` shows it to readers"
+        f"{name} v{made.other.version} is built next to v{made.live.version}: `verdict projection "
+        f"verify {name}` compares them, `verdict projection promote {name}` shows it to readers"
     )
 
 
@@ -128,7 +128,7 @@ def promote(
     """
     with _rebuilder(name) as rebuilder:
         put = rebuilder.promote(accept_differences)
-    note(messages.promoted_message(put))
+    _show_live(put, "now")
 
 
 @app.command()
@@ -141,7 +141,12 @@ def rollback(
     """
     with _rebuilder(name) as rebuilder:
         put = rebuilder.rollback()
-    note(messages.promoted_message(put, "again"))
+    _show_live(put, "again")
+
+
+def _show_live(pair: VersionPair, how: str) -> None:
+    live, other = pair.live, pair.other
+    note(f"readers see {live.name} v{other.version} {how}; v{live.version} is kept")
 
 
 @contextmanager
@@ -173,7 +178,8 @@ def _show(verified: ComparedVersions) -> None:
                 f"{compared.built_table} {', '.join(map(str, row.key))}: "
                 f"live {row.live or 'nothing'}, built {row.built or 'nothing'}"
             )
-    note(messages.compared_message(verified))
+    same = "hold the same" if verified.equal else "differ"
+    note(f"{verified.projection} v{verified.live} (live) and v{verified.built} {same}")
 
 
 def _cells(name: str, content: TableContent, about: str | Text) -> tuple[str | Text, ...]:

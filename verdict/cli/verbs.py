@@ -45,7 +45,7 @@ VERBS = (
     _listed("spans", "Send spans of commands to an OpenTelemetry collector.", ASK),
     _listed("state", "Show one aggregate or all of a type, now or as they were.", ASK),
     _listed("verify", "Check that log, archive, state and projections agree.", ASK),
-    _listed("sql", "Run a read-only query; without one, say which views there are.", READ),
+    _listed("sql", "Run a read-only query; without one, list the views.", READ),
     _listed("projection", "Rebuild a projection, compare, promote, roll back.", READ),
     _listed("blocked", "See blocked aggregates; edit, retry or skip one.", READ),
     _listed("dead-letters", "See dead letters; edit, replay, park or skip one.", READ),

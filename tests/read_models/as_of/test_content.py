@@ -23,8 +23,8 @@ from verdict.read_side.as_of.content import (
     completion_record,
 )
 from verdict.read_side.as_of.destination import FileDestination
+from verdict.read_side.as_of.filling import scratch_folder
 from verdict.read_side.as_of.moment import AsOf, ResolvedPosition
-from verdict.read_side.as_of.scratch import scratch_database
 from verdict.read_side.catalog import FIRST, declared, declared_projections
 from verdict.wire.partitions import TopicPartition
 
@@ -65,16 +65,16 @@ def test_every_read_model_has_a_key_of_columns_of_its_view(name: str, reader: Re
     assert name in declared(APPLICATION)[name](FIRST).views
 
 
-def test_rows_come_by_key_then_the_progress_record_with_their_number_and_checksum(
+def test_rows_come_by_key_then_the_completion_record_with_their_number_and_checksum(
     holders: CompletionRecord,
 ) -> None:
-    *rows, progress = holders.records()
+    *rows, completion = holders.records()
 
     assert [record.key for record in rows] == sorted(CLIENTS)
     assert [json.loads(record.line)["client"] for record in rows] == sorted(CLIENTS)
     assert [*json.loads(rows[0].line)] == ["client", "positions", "since"]
-    assert progress.key == "verdict:materialised"
-    assert json.loads(progress.line) == {
+    assert completion.key == "verdict:materialised"
+    assert json.loads(completion.line) == {
         "as_of": {
             "asked": "now",
             "positions": [{"topic": "position.events", "partition": 0, "next_offset": 6}],
@@ -159,7 +159,7 @@ def test_what_a_killed_run_left_is_removed_and_what_a_running_one_has_is_not(
         (tmp_path / f"export-{pid}").mkdir()
         (tmp_path / f"export-{pid}" / "as-of.db").touch()
 
-    with scratch_database(tmp_path / "") as folder:
+    with scratch_folder(tmp_path / "") as folder:
         assert [*folder.iterdir()] == []
         assert {one.name for one in tmp_path.iterdir()} == {
             f"export-{os.getppid()}",

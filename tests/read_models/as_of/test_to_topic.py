@@ -16,15 +16,15 @@ from tests.topics import create_new
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.errors import VerdictError
 from verdict.read_side.as_of.content import (
-    PROGRESS_KEY,
+    COMPLETION_KEY,
     CompletionRecord,
     ExportContent,
     ExportRecord,
     completion_record,
 )
+from verdict.read_side.as_of.destination import KafkaTopic
 from verdict.read_side.as_of.materialiser import Materialiser
 from verdict.read_side.as_of.moment import AsOf, ResolvedPosition, parse_as_of
-from verdict.read_side.as_of.to_topic import KafkaTopic
 
 pytestmark = pytest.mark.kafka
 
@@ -55,27 +55,27 @@ def run(world: World, as_of: object, to: str) -> tuple[CompletionRecord, bool]:
 
 
 @pytest.mark.proves("A-03")
-def test_a_reader_of_committed_records_sees_each_row_once_and_then_the_progress_record(
+def test_a_reader_of_committed_records_sees_each_row_once_and_then_the_completion_record(
     world: World, topic: str
 ) -> None:
     """A-03, A-07."""
     done, new = run(world, 2, f"topic:{topic}")
     again, repeated = run(world, 2, f"topic:{topic}")
 
-    assert (new, repeated, again.progress) == (True, False, done.progress)
-    *rows, progress = world.read(topic)
+    assert (new, repeated, again.completion) == (True, False, done.completion)
+    *rows, completion = world.read(topic)
     assert [row.key() for row in rows] == [b"ada", b"bob"]
     assert [json.loads(row.value() or b"")["positions"] for row in rows] == [1, 1]
-    assert progress.key() == PROGRESS_KEY.encode()
-    told = json.loads(progress.value() or b"")
+    assert completion.key() == COMPLETION_KEY.encode()
+    told = json.loads(completion.value() or b"")
     assert told["count"] == 2
     lines = b"".join((row.value() or b"") + b"\n" for row in rows)
     assert told["checksum"] == sha256(lines).hexdigest()
 
     assert run(world, 1, f"topic:{topic}")[1]
     assert [record.key() for record in world.read(topic)[3:]] in (
-        [b"ada", PROGRESS_KEY.encode()],
-        [b"bob", PROGRESS_KEY.encode()],
+        [b"ada", COMPLETION_KEY.encode()],
+        [b"bob", COMPLETION_KEY.encode()],
     )
 
 
@@ -98,7 +98,7 @@ def test_a_run_that_ends_midway_shows_nothing_and_the_next_shows_all(
     assert [record.key() for record in world.read(topic)] == [
         b"ada",
         b"bob",
-        PROGRESS_KEY.encode(),
+        COMPLETION_KEY.encode(),
     ]
 
 

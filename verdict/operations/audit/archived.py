@@ -11,7 +11,7 @@ from verdict.model.message import iso_time
 from verdict.model.source import Source
 from verdict.operations.audit.finding import Check, Finding
 from verdict.read_side.apply.batch import Delivery
-from verdict.read_side.projections.builtin.archived_event import archived_event
+from verdict.read_side.projections.builtin.rows import archived_event
 from verdict.streaming.event_log.record import PositionedEvent, RawRecord, event_in
 from verdict.wire.catalog import AggregateContext
 from verdict.wire.codec import schema_id_of

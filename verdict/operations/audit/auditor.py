@@ -14,8 +14,7 @@ from verdict.operations.audit.finding import Check, CheckResult, Finding
 from verdict.operations.audit.log import LogAudit
 from verdict.operations.audit.read_models import ProjectionAudit
 from verdict.operations.audit.state import StateAudit, copies_in
-from verdict.read_side.as_of.filling import AsOfRecords
-from verdict.read_side.as_of.scratch import scratch_database
+from verdict.read_side.as_of.filling import AsOfRecords, scratch_folder
 from verdict.read_side.schema.database import opened
 from verdict.read_side.tables.same_topics import require_same_read_side
 from verdict.settings.discovery import DeploymentNotFoundError, database_url, kafka_options
@@ -64,7 +63,7 @@ class Auditor:
             VerdictError: A topic is missing.
         """
         with ExitStack() as parts:
-            folder = parts.enter_context(scratch_database(self._settings.data_dir))
+            folder = parts.enter_context(scratch_folder(self._settings.data_dir))
             options = kafka_options(self._settings)
             log = parts.enter_context(reader_skipping(options, self._settings.topics))
             every = [one for spans in log.passed_over.spans.values() for one in spans]

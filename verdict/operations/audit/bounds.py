@@ -6,7 +6,7 @@ from typing import NamedTuple
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.offsets import AnyOffsets, ends
 from verdict.adapters.kafka.reader import KafkaLog
-from verdict.read_side.as_of.decided_up_to import DecidedUpTo
+from verdict.read_side.as_of.resolving import DecidedUpTo
 from verdict.wire.partitions import Spans
 from verdict.wire.topics import Topics
 

@@ -20,8 +20,7 @@ from verdict.read_side.apply.applier import database_failed
 from verdict.read_side.apply.batch import Delivery, StateChange
 from verdict.read_side.as_of.filling import AsOfRecords, fold
 from verdict.read_side.catalog import FIRST, declared, projection_by_name, with_live_settings
-from verdict.read_side.projections.builtin.answered import OutcomeRow
-from verdict.read_side.projections.builtin.rejected_command import RejectedCommand
+from verdict.read_side.projections.builtin.rows import OutcomeRow, RejectedCommand
 from verdict.read_side.projections.described import View
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.rebuild.comparison import content, row_of, shown

@@ -9,7 +9,7 @@ from verdict.model.application import Application
 from verdict.model.message import iso_time
 from verdict.operations.inspect.history import Fields
 from verdict.read_side.apply.batch import Delivery
-from verdict.read_side.projections.builtin.archived_event import archived_event
+from verdict.read_side.projections.builtin.rows import archived_event
 from verdict.streaming.event_log.archive import ArchiveRow, HashMismatchError
 from verdict.wire.catalog import catalog_of
 

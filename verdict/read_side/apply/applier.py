@@ -3,9 +3,11 @@
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
+from typing import Protocol
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection
 from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 
 from verdict.adapters.sql.sqlite_file import DatabaseFileChangedError, is_damaged
@@ -13,12 +15,12 @@ from verdict.adapters.sql.time_text import wall_clock
 from verdict.read_side.apply.batch import Delivery, ProjectionBatch
 from verdict.read_side.apply.one_by_one import Apply, apply_one_by_one, refuses_values
 from verdict.read_side.apply.overrides import MissingEvents, Overridden, Overrides, nothing_missing
-from verdict.read_side.projections.builder import readable
 from verdict.read_side.projections.projection import (
     Applied,
     CannotApplyError,
     Projection,
     ProjectionStoppedError,
+    readable,
 )
 from verdict.read_side.projections.row_projection import without_feed
 from verdict.read_side.tables import blocked, position, skips, versions
@@ -31,6 +33,13 @@ log = logging.getLogger(__name__)
 
 DATABASE_FAILED = (OperationalError, InterfaceError, InternalError)
 CONTESTED_S = 60.0  # by then a server has given up a connection that was lost
+
+
+class Transactions(Protocol):
+    """Where an applier writes: an `Engine`, or a part of a transaction of somebody else."""
+
+    def begin(self) -> AbstractContextManager[Connection]: ...
+    def connect(self) -> AbstractContextManager[Connection]: ...
 
 
 class RecordsMissingError(ProjectionStoppedError):
@@ -70,7 +79,7 @@ class Applier:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: Transactions,
         projection: Projection,
         topics: Topics,
         clock: Callable[[], int] = wall_clock,

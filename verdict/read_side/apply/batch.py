@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from verdict.model.exchange import StateRecord
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent
-from verdict.read_side.projections.builtin.answered import OutcomeRow
-from verdict.read_side.projections.builtin.rejected_command import RejectedCommand
+from verdict.read_side.projections.builtin.rows import OutcomeRow, RejectedCommand
 from verdict.wire.partitions import OffsetRange, TopicPartition
 
 

@@ -11,8 +11,7 @@ from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.model.source import Source
 from verdict.read_side.apply.batch import Delivery, SkippedEvent, UnreadableRecord
 from verdict.read_side.apply.one_by_one import Apply, apply_one_by_one
-from verdict.read_side.projections.builder import readable, unreadable
-from verdict.read_side.projections.projection import Applied, Gap, Projection
+from verdict.read_side.projections.projection import Applied, Gap, Projection, readable, unreadable
 from verdict.read_side.tables import blocked, interventions, position, versions
 from verdict.read_side.tables.blocked import AggregateKey, BlockedAggregate, Held
 from verdict.read_side.tables.interventions import Amendments, EventKey

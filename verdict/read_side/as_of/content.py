@@ -1,4 +1,4 @@
-"""What is handed over: one record per row, in the order of their keys, and then the progress."""
+"""What is handed over: one record per row, in the order of their keys, and then the completion."""
 
 import json
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ from verdict.adapters.sql.readers.reader import Reader
 from verdict.read_side.as_of.moment import ResolvedPosition
 from verdict.wire.json_lines import json_line
 
-PROGRESS_KEY = "verdict:materialised"
+COMPLETION_KEY = "verdict:materialised"
 
 
 class ExportRecord(NamedTuple):
-    """A row, or the progress: its key as text, and its JSON in one line without the line's end."""
+    """A row, or the completion: its key as text, and its JSON in one line without its end."""
 
     key: str
     line: bytes
@@ -22,13 +22,7 @@ class ExportRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExportContent:
-    """The rows of a view that does not change any more.
-
-    Args:
-        reader: Of the database that it is in.
-        view: Its name.
-        key: The columns that tell its rows apart; rows come in their order, texts by code points.
-    """
+    """The rows of a view that does not change any more."""
 
     reader: Reader
     view: str
@@ -53,7 +47,7 @@ class ExportContent:
 
 @dataclass(frozen=True, slots=True)
 class CompletionRecord:
-    """A content and its completion progress record.
+    """A content and its completion record.
 
     `checksum` is SHA-256 in hex over the lines of all rows, each with the line feed at its end.
     """
@@ -61,12 +55,12 @@ class CompletionRecord:
     content: ExportContent
     count: int
     checksum: str
-    progress: ExportRecord
+    completion: ExportRecord
 
     def records(self) -> Iterator[ExportRecord]:
-        """Yield the rows, then the progress record."""
+        """Yield the rows, then the completion record."""
         yield from self.content.rows()
-        yield self.progress
+        yield self.completion
 
 
 def completion_record(content: ExportContent, resolved: ResolvedPosition) -> CompletionRecord:
@@ -76,7 +70,7 @@ def completion_record(content: ExportContent, resolved: ResolvedPosition) -> Com
         count += 1
         digest.update(record.line + b"\n")
     checksum = digest.hexdigest()
-    progress = {"as_of": resolved.shown, "count": count, "checksum": checksum}
+    completion = {"as_of": resolved.shown, "count": count, "checksum": checksum}
     return CompletionRecord(
-        content, count, checksum, ExportRecord(PROGRESS_KEY, json_line(progress))
+        content, count, checksum, ExportRecord(COMPLETION_KEY, json_line(completion))
     )

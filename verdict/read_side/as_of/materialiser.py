@@ -1,4 +1,4 @@
-"""What `verdict export` does, beside a service that runs or not."""
+"""What `verdict export` does, next to a service that runs or not."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -15,13 +15,15 @@ from verdict.adapters.sql.readers.reader import Reader, open_reader
 from verdict.adapters.sql.sqlite_file import one_line_error
 from verdict.errors import UnreachableError, VerdictError
 from verdict.read_side.as_of.content import CompletionRecord, ExportContent, completion_record
-from verdict.read_side.as_of.decided_up_to import DecidedUpTo
-from verdict.read_side.as_of.destination import Destination, FileDestination, StdoutDestination
-from verdict.read_side.as_of.filling import AsOfRecords, fill
+from verdict.read_side.as_of.destination import (
+    Destination,
+    FileDestination,
+    KafkaTopic,
+    StdoutDestination,
+)
+from verdict.read_side.as_of.filling import AsOfRecords, fill, scratch_folder
 from verdict.read_side.as_of.moment import AsOf, ResolvedPosition
-from verdict.read_side.as_of.resolving import PositionResolver
-from verdict.read_side.as_of.scratch import scratch_database
-from verdict.read_side.as_of.to_topic import KafkaTopic
+from verdict.read_side.as_of.resolving import DecidedUpTo, PositionResolver
 from verdict.read_side.catalog import FIRST, declared_projections, live_settings, projection_by_name
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.schema.database import opened
@@ -36,13 +38,9 @@ TOPIC = "topic:"
 
 
 class Materialiser:
-    """Tells what a projection's view was at a position, by folding its records again.
+    """Folds a projection's records again, up to a position.
 
     The live tables are not touched, and it does not matter how far they have come.
-
-    Raises:
-        VerdictError: There is no such projection, or none that can be folded.
-        UnreachableError: No Kafka is set and no service runs.
     """
 
     def __init__(self, settings: Settings, name: str) -> None:
@@ -51,30 +49,20 @@ class Materialiser:
         self._kafka = kafka_of(settings)
 
     def run(self, as_of: AsOf, to: str) -> tuple[CompletionRecord, bool]:
-        """Write the rows as of some position, each once, and then the completion progress record.
-
-        Raises:
-            DifferentLogError: The read side was filled from another Kafka, or topics that are gone.
-            VerdictError: The position cannot be told, or the destination not be written to; it
-                has nothing new then, but for stdout, where the progress record is missing.
-        """
+        """Write the rows as of some position, each once, and then the completion record."""
         self._require_one_log()
         with self._log() as log:
             destination = self._destination(to, log)
             destination.check()
-            with self._told(log, as_of) as (content, resolved):
+            with self._exported(log, as_of) as (content, resolved):
                 done = completion_record(content, resolved)
                 return done, destination.write(done)
 
     @contextmanager
     def content(self, as_of: AsOf) -> Iterator[ExportContent]:
-        """Give the rows as of some position to who wants to work with them; they do not change.
-
-        Raises:
-            VerdictError: The position cannot be told.
-        """
+        """Give the rows as of some position; they do not change."""
         self._require_one_log()
-        with self._log() as log, self._told(log, as_of) as (content, _):
+        with self._log() as log, self._exported(log, as_of) as (content, _):
             yield content
 
     def _require_one_log(self) -> None:
@@ -82,8 +70,10 @@ class Materialiser:
             require_same_read_side(self._settings, self._kafka)
 
     @contextmanager
-    def _told(self, log: KafkaLog, as_of: AsOf) -> Iterator[tuple[ExportContent, ResolvedPosition]]:
-        with ExitStack() as parts, scratch_database(self._settings.data_dir) as folder:
+    def _exported(
+        self, log: KafkaLog, as_of: AsOf
+    ) -> Iterator[tuple[ExportContent, ResolvedPosition]]:
+        with ExitStack() as parts, scratch_folder(self._settings.data_dir) as folder:
             events = open_event_log(self._settings, parts, log)
             resolved = self._resolver(log, events).resolve(as_of)
             url = url_of(folder / "as-of.db")
@@ -135,13 +125,12 @@ def as_of(settings: Settings, projection: str, millis: int) -> Iterator[Iterator
 
 
 def _of_the_service(settings: Settings) -> Iterator[Path]:
-    """Yield where the service keeps its own: no file of a reader's may take the place of any."""
     yield settings.data_dir
     yield settings.lake_folder
     database = make_url(database_url(settings))
     if database.get_backend_name() == "sqlite" and database.database:
-        for beside in ("", "-wal", "-shm"):
-            yield Path(f"{database.database}{beside}")
+        for suffix in ("", "-wal", "-shm"):
+            yield Path(f"{database.database}{suffix}")
 
 
 @contextmanager

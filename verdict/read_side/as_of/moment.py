@@ -25,14 +25,7 @@ class AsOf:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedPosition:
-    """The position that was asked for.
-
-    Args:
-        as_of: What was asked.
-        ends: The next offset of every partition that the projection follows, 0 for nothing.
-        until: Events before `ends` that were decided later than this, in epoch milliseconds, do
-            not count: within a partition events do not lie in the order of their times.
-    """
+    """The position that was asked for."""
 
     as_of: AsOf
     ends: Mapping[TopicPartition, int]
@@ -40,18 +33,14 @@ class ResolvedPosition:
 
     @property
     def shown(self) -> dict[str, Any]:
-        """What the completion progress record says of it."""
+        """What the completion record says of it."""
         ends = sorted(self.ends.items())
         positions = [{**place._asdict(), "next_offset": end} for place, end in ends]
         return {"asked": self.as_of.asked, "positions": positions}
 
 
 def parse_as_of(text: str) -> AsOf:
-    """Read `now`, a global position such as `4711`, or a time with a zone (ISO 8601).
-
-    Raises:
-        ValueError: It is none of these.
-    """
+    """Read `now`, a global position such as `4711`, or a time with a zone (ISO 8601)."""
     if text == "now":
         return AsOf()
     if text.isascii() and text.isdigit():

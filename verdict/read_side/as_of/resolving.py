@@ -1,34 +1,103 @@
 """From what is asked for to a position: the next offset of every partition that is followed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.offsets import offsets_at
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.sql.time_text import wall_clock
-from verdict.errors import UnreachableError
+from verdict.errors import UnreachableError, VerdictError
+from verdict.model.message import iso_time
 from verdict.model.recorded_event import RecordedEvent
-from verdict.read_side.as_of.decided_up_to import DecidedUpTo
-from verdict.read_side.as_of.errors import CompactedError, FutureTimeError, NoPositionsError
 from verdict.read_side.as_of.moment import AsOf, ResolvedPosition
 from verdict.read_side.live.decoding import RecordDecoder
 from verdict.read_side.projections.projection import Projection
 from verdict.streaming.event_log.event_log import EventLog
+from verdict.streaming.exactly_once.query import decider_query
+from verdict.streaming.exactly_once.read_progress import read_progress_now
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
+
+ASK = "ask for `--as-of now` or a time"
 
 Ends = dict[TopicPartition, int]
 
 
-class PositionResolver:
-    """Finds positions for one projection.
+class FutureTimeError(VerdictError):
+    """More may happen before the time that was asked for."""
 
-    Args:
-        projection: Whose topics are asked about.
-        topics: Of the deployment.
-        log: Of Kafka.
-        events: Archived, or of the same Kafka.
-        decided: Knows how far the decider has come.
-        clock: Epoch milliseconds.
-    """
+    def __init__(self, millis: int, now: int) -> None:
+        super().__init__(
+            f"{iso_time(millis)} lies ahead, it is {iso_time(now)} now: more may happen by then; "
+            "ask again when it has passed"
+        )
+
+
+class UndecidedCommandsError(VerdictError):
+    """Commands that Kafka got by that time are not decided yet."""
+
+    def __init__(self, millis: int, place: TopicPartition, needed: int, decided: int) -> None:
+        super().__init__(
+            f"{place} has commands of {iso_time(millis)} or before up to "
+            f"offset {needed}, and the decider has decided them up to {decided}: let `verdict up` "
+            "run until `verdict status` shows no lag there, then ask again"
+        )
+
+
+class NoPositionsError(VerdictError):
+    """Global positions say nothing about the topics that a projection follows."""
+
+    def __init__(self, name: str, topics: list[str]) -> None:
+        super().__init__(
+            f"{name} follows {', '.join(topics)}, and global positions count events only: {ASK}"
+        )
+
+
+class CompactedError(VerdictError):
+    """What a topic of states held then is overtaken and gone."""
+
+    def __init__(self, name: str, place: TopicPartition, missing: int, end: int) -> None:
+        super().__init__(
+            f"{name} follows {place.topic}, which keeps the newest states only: of the {end} "
+            f"offsets that {place} had by then {missing} hold nothing any more, so the rows of "
+            "that time are not known; ask for `--as-of now`"
+        )
+
+
+class DecidedUpTo:
+    """Compares the decider's progress with the times of commands, which are those of Kafka."""
+
+    def __init__(self, kafka: KafkaConfig, topics: Topics) -> None:
+        self._kafka = kafka
+        self._topics = topics
+
+    def require_decided_until(self, millis: int, commands: Sequence[str]) -> None:
+        """Return when the decider has published the outcome of all commands up to that time.
+
+        Those in a transaction that is still open count too: they have their time already.
+        """
+        if not commands:
+            return
+        with KafkaLog(self._kafka.settings, self._kafka.transaction_timeout_s) as log:
+            later = log.first_since(log.places(commands), millis + 1)
+        decided = self.progress_offsets()
+        for place, needed in later.items():
+            if (done := offsets_at(decided, place)) < needed:
+                raise UndecidedCommandsError(millis, place, needed, done)
+
+    def await_settled(self, topics: Sequence[str]) -> None:
+        """Return when every transaction has ended that is open on these topics now."""
+        with KafkaLog(self._kafka.settings, 2 * self._kafka.transaction_timeout_s) as log:
+            log.await_settled(log.places(topics), "the rows of that time are not known yet")
+
+    def progress_offsets(self) -> Mapping[str, Sequence[int]]:
+        """Return how far commands are decided, by topic and partition; none without a record."""
+        progress = read_progress_now(self._kafka, decider_query(self._topics, 1))
+        return {} if progress is None else progress.offsets
+
+
+class PositionResolver:
+    """Finds positions for one projection."""
 
     def __init__(
         self,
@@ -48,20 +117,7 @@ class PositionResolver:
         self._clock = clock
 
     def resolve(self, as_of: AsOf) -> ResolvedPosition:
-        """Return the position; the same again for the same time or global position.
-
-        Raises:
-            FutureTimeError, UndecidedCommandsError: More may come to be before the time that was
-                asked for.
-            PositionNotFoundError, NoPositionsError: There is no such global position, or none
-                helps here.
-            CompactedError: Kafka does not hold any more what was known at that time.
-            EventsMissingError: Kafka has dropped events that are not archived; they may be of that
-                time.
-            RecordsDroppedError: Kafka dropped what was to be read next.
-            UnreachableError: Kafka does not answer, or the archive, where a global position needs
-                it; or a transaction stays open, and what is in it could still count.
-        """
+        """Return the position; the same again for the same time or global position."""
         if as_of.global_position is not None:
             return ResolvedPosition(as_of, self._at_position(as_of.global_position))
         if as_of.millis is not None:
@@ -134,7 +190,6 @@ class PositionResolver:
         return self._log.places(self._followed)
 
     def _commands(self) -> list[str]:
-        """Return the topics of the commands that what is followed came of."""
         kinds = {name: self._of(name) for name in self._topics.application.aggregate_types}
         return [
             self._topics.commands(name)

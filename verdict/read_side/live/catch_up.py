@@ -1,8 +1,7 @@
-"""Threads that bring projections forward, part by part, until the live query takes them along."""
+"""Brings projections that are far behind forward, one part of the log after the other."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Mapping, Sequence
 
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
@@ -10,117 +9,120 @@ from pyspark.sql import SparkSession
 from verdict.adapters.spark.gc import collector_paused
 from verdict.adapters.spark.query_settings import POOL
 from verdict.adapters.spark.session import jvm_exit_code
+from verdict.errors import RestartRequestedError
 from verdict.read_side.apply.applier import Applier
-from verdict.read_side.apply.batch import ProjectionBatch
-from verdict.read_side.live.batch_split import Reached, is_passed, lag, next_part
-from verdict.read_side.live.live_head import LiveHead, apply_rest, reached_by
-from verdict.read_side.live.read_ahead import read_ahead
 from verdict.read_side.live.source import KafkaBatches
-from verdict.wire.partitions import Spans
+from verdict.wire.partitions import OffsetRange, Spans, TopicPartition
 
-NAME = "catching-up"  # of the threads, and of the pool of Spark's scheduler that they share
-PATIENCE_S = 30.0  # for a thread that ends
+NAME = "catching-up"  # of the thread, and of its pool in Spark's scheduler
+PATIENCE_S = 30.0  # until the thread has ended
+
+Reached = Mapping[TopicPartition, int]
+"""The next offset in each partition that a projection follows; 0 where it has read nothing yet."""
+
+
+class CaughtUpError(RestartRequestedError):
+    """A projection is near the end of the log now; after a restart the live query advances it."""
+
+    def __init__(self, applier: Applier) -> None:
+        super().__init__(f"{applier.projection.name} v{applier.projection.version} has caught up")
 
 
 class CatchUp:
-    """Cohorts of appliers, each brought forward by a thread of its own.
+    """A thread that brings appliers forward until one of them is near the end of the log.
 
-    A part is one job of Spark, of bounded size, in a pool of its own: tasks of other queries wait
-    for one of its tasks, and not for all of them. The next part is read while one is applied.
-
-    Args:
-        spark: Reads and decodes.
-        batches: Of the deployment.
-        front: Where the cohorts go.
-        failed: Called with what ended a thread, when that was not `stop`.
+    A part is one job of Spark, of bounded size, in a pool of its own, so tasks of other queries
+    never wait for all of it. The thread ends with `CaughtUpError`: the next start decides again
+    which projections are far behind.
     """
 
     def __init__(
         self,
         spark: SparkSession,
         batches: KafkaBatches,
-        front: LiveHead,
-        failed: Callable[[Exception], None],
+        appliers: Sequence[Applier],
+        log_ends: Callable[[], Reached],
+        ended: Callable[[Exception], None],
     ) -> None:
         self._spark = spark
         self._batches = batches
-        self._front = front
-        self._failed = failed
-        self._threads: list[threading.Thread] = []
+        self._appliers = appliers
+        self._log_ends = log_ends
+        self._ended = ended
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
 
-    def bring(self, cohort: Sequence[Applier]) -> None:
-        """Begin to bring appliers forward, which nobody else uses from now on."""
-        thread = InheritableThread(self._run, args=[cohort], name=NAME, daemon=True)
-        self._threads.append(thread)
-        thread.start()
+    def start(self) -> None:
+        """Start the thread, if there is anything to bring forward."""
+        if self._appliers:
+            self._thread = InheritableThread(self._run, name=NAME, daemon=True)
+            self._thread.start()
 
     def stop(self) -> None:
-        """End all threads; what they have not committed by then is read again."""
-        self._front.close()
-        if self._threads and jvm_exit_code(self._spark) is None:
+        """End the thread; what it has not committed by then is read again."""
+        self._stopping.set()
+        if self._thread is None:
+            return
+        if jvm_exit_code(self._spark) is None:
             self._spark.sparkContext.cancelJobGroup(NAME)
-        for thread in self._threads:
-            if thread is not threading.current_thread():
-                thread.join(PATIENCE_S)
+        self._thread.join(PATIENCE_S)
 
-    def _run(self, cohort: Sequence[Applier]) -> None:
+    def _run(self) -> None:
         try:
             self._spark.sparkContext.setJobGroup(NAME, NAME)
             self._spark.sparkContext.setLocalProperty(POOL, NAME)
-            self._bring(cohort)
+            while self.advance():
+                pass
         except Exception as error:
-            if not self._front.is_closed:  # else a job was cancelled, as it should be
-                self._failed(error)
+            if not self._stopping.is_set():  # else `stop` has cancelled a job
+                self._ended(error)
 
-    def _bring(self, cohort: Sequence[Applier]) -> None:
-        while going := [*self._going(cohort)]:
-            ends = self._front.offsets
-            near = [one for one in going if self._is_near(reached_by(one, ends))]
-            if not near:
-                cohort = going
-                self._run_up(cohort)
-            elif len(near) < len(going):
-                cohort = [one for one in going if one not in near]
-                self.bring(near)
-            elif self._front.join(near):
-                return
-            else:
-                part = self._next([reached_by(one, ends) for one in near])
-                self._apply(near, self._batches.between(part) if part else ())
-                for applier in near:
-                    apply_rest(applier, self._front)
-
-    def _is_near(self, reached: Reached) -> bool:
-        return lag(reached, self._front.offsets) <= self._batches.most
-
-    def _going(self, cohort: Sequence[Applier]) -> Iterator[Applier]:
-        """Yield those that go on: none that failed, and nobody once the live query ends."""
-        if not self._front.is_closed:
-            yield from (applier for applier in cohort if not applier.is_stopped)
-
-    def _run_up(self, cohort: Sequence[Applier]) -> None:
-        """Bring a cohort forward until one of it is near; read a part ahead."""
-        with closing(read_ahead(self._spark, self._way(cohort))) as batches:
-            for batch in batches:
-                self._apply(cohort, [batch])
-
-    def _way(self, cohort: Sequence[Applier]) -> Iterator[ProjectionBatch]:
-        """Yield what lies before a cohort, whoever applies it and when."""
-        reached: dict[Applier, Reached] = {
-            one: reached_by(one, self._front.offsets) for one in cohort
-        }
-        while going := [reached[one] for one in self._going(cohort)]:
-            if any(map(self._is_near, going)):
-                return
-            part = self._next(going)
-            yield from self._batches.between(part)
-            reached = {one: is_passed(offsets, part) for one, offsets in reached.items()}
-
-    def _next(self, going: Sequence[Reached]) -> Spans:
-        return next_part(going, self._front.offsets, self._batches.part)
-
-    def _apply(self, cohort: Sequence[Applier], batches: Iterable[ProjectionBatch]) -> None:
-        for batch in batches:
+    def advance(self) -> bool:
+        """Bring the nearest one forward, with those that need the same part of the log."""
+        ends = self._log_ends()
+        reached = {one: reached_by(one, ends) for one in self._appliers if not one.is_stopped}
+        if not reached or self._stopping.is_set():
+            return False
+        nearest = min(reached, key=lambda one: lag(reached[one], ends))
+        if lag(reached[nearest], ends) <= self._batches.most:
+            raise CaughtUpError(nearest)
+        group = [
+            one for one in reached if agree(reached[one], reached[nearest], self._batches.most)
+        ]
+        part = next_part([reached[one] for one in group], ends, self._batches.part)
+        for batch in self._batches.between(part):
             with collector_paused():
-                for applier in self._going(cohort):
-                    applier.follow(batch)
+                for applier in group:
+                    if not self._stopping.is_set():
+                        applier.follow(batch)
+        return True
+
+
+def reached_by(applier: Applier, places: Mapping[TopicPartition, object]) -> Reached:
+    """Return the next offset of an applier in those of `places` that it follows."""
+    return {
+        place: applier.positions.get(place, 0) for place in places if place.topic in applier.topics
+    }
+
+
+def lag(reached: Reached, ends: Reached) -> int:
+    """Return how many offsets lie between a projection and `ends`."""
+    return sum(max(0, ends[place] - offset) for place, offset in reached.items())
+
+
+def agree(one: Reached, other: Reached, most: int) -> bool:
+    """Return whether two are at most so many offsets apart, as far as they follow the same."""
+    return sum(abs(one[place] - other[place]) for place in one.keys() & other.keys()) <= most
+
+
+def next_part(group: Sequence[Reached], ends: Reached, most: int) -> Spans:
+    """Return what a group reads next, about `most` offsets; nothing if all of it is at `ends`."""
+    starts: dict[TopicPartition, int] = {}
+    for reached in group:
+        for place, offset in reached.items():
+            starts[place] = min(offset, starts.get(place, offset))
+    left = {place: start for place, start in starts.items() if start < ends[place]}
+    size = max(1, most // len(left)) if left else 0
+    return {
+        place: OffsetRange(start, min(ends[place], start + size)) for place, start in left.items()
+    }

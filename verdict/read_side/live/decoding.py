@@ -1,7 +1,4 @@
-"""Kafka's records to what projections are given; pure.
-
-They are events, responses, rejections of policies' commands, and carried states.
-"""
+"""Kafka's records to events, responses, rejections of policies' commands, and states; pure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,8 +12,12 @@ from verdict.model.message import name_rule
 from verdict.model.nul import spell_out_nul, spell_out_nul_in
 from verdict.model.recorded_event import RecordedEvent
 from verdict.read_side.apply.batch import Delivery, Record, StateChange, UnreadableRecord
-from verdict.read_side.projections.builtin.answered import OutcomeRow, answered
-from verdict.read_side.projections.builtin.rejected_command import RejectedCommand, rejected_command
+from verdict.read_side.projections.builtin.rows import (
+    OutcomeRow,
+    RejectedCommand,
+    answered,
+    rejected_command,
+)
 from verdict.wire.catalog import AggregateContext, catalog_of
 from verdict.wire.error_text import kind_and_text
 from verdict.wire.records import decode_event
@@ -27,7 +28,7 @@ NO_ID = "no id: "
 HEX_BYTES = 64  # of a key; of a longer one its hash is as good a name
 
 Read = Callable[[bytes | None, bytes | None], Record | None]
-"""Key and value of one of Kafka's records to what they say; None: nothing that is kept."""
+"""Key and value of a record of Kafka to what it holds; None: nothing that is kept."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,6 @@ class RecordDecoder:
         return Delivery(topic, partition, offset, record, kept)
 
     def _reader(self, topic: str) -> Read:
-        """Return what reads the records of a topic; made at its first one."""
         reader = self._readers[topic] = self._made(topic)
         return reader
 
@@ -97,11 +97,6 @@ def storable_event(context: AggregateContext, value: bytes) -> RecordedEvent:
 
 
 def _carried(kind: type[StateRecord], key: bytes | None, value: bytes | None) -> StateChange:
-    """Return a state by its key, also when only the key can be told.
-
-    Raises:
-        ValueError: There is no key, which Kafka refuses on a compacted topic.
-    """
     if key is None:
         raise ValueError("the record has no key")
     name = _name(key)

@@ -13,37 +13,26 @@ from verdict.adapters.kafka.offsets import by_topic
 from verdict.adapters.spark.gc import collector_paused
 from verdict.adapters.spark.record_times import is_time_overflow, read_without_spark
 from verdict.read_side.apply.batch import ProjectionBatch
-from verdict.read_side.live.packed_rows import PACKED, unpack
-from verdict.read_side.live.stream import TASK_BYTES, BatchTooLargeError, decode_batch
+from verdict.read_side.live.stream import (
+    PACKED,
+    TASK_BYTES,
+    BatchTooLargeError,
+    decode_batch,
+    unpack,
+)
 from verdict.streaming.queries.source import arriving, stored
 from verdict.wire.partitions import Spans, TopicPartition, halves
 from verdict.wire.skip_record import NOTHING_PASSED_OVER, SkippedRanges
 from verdict.wire.topics import Topics
 
-MOST = 20_000  # offsets at a time, unless somebody says otherwise
+MOST = 20_000  # offsets at a time, if nothing else is set
 BATCHES = 2  # that a part is as large as: what a job of Spark's costs is shared by more
 NO_LIMIT = 2**62  # of the bytes of one record, which is bounded by Kafka
 FEW = 1000  # offsets that the driver may read without Spark
 
 
 class KafkaBatches:
-    """Reads and decodes on Spark's executors, and hands the records over in pieces that fit.
-
-    Args:
-        spark: Reads and decodes.
-        kafka: Options of Spark's Kafka source, such as `kafka.bootstrap.servers` and
-            `maxOffsetsPerTrigger`.
-        topics: Of the deployment.
-        task_bytes: What a task may hand over; more comes as several batches.
-        passed_over: Places that are left out.
-        clients: The same Kafka for its own clients: without it a record with a time that Spark
-            cannot hold ends the reader.
-
-    Attributes:
-        most: Offsets that the stream reads at a time.
-        part: Offsets that somebody should ask for who reads a long way part by part.
-        passed_over: As given.
-    """
+    """Reads and decodes on Spark's executors, and hands the records over in pieces that fit."""
 
     def __init__(
         self,
@@ -58,7 +47,7 @@ class KafkaBatches:
         self.part = BATCHES * min(self.most, MOST)
         self._spark = spark
         self._kafka = kafka
-        # else each job of Spark's has a group of its own, for which what was fetched in advance is
+        # else each job of Spark has a group of its own, for which what was fetched in advance is
         # kept: 500 records of each partition for 5 minutes, until the heap is full
         self._group = {"kafka.group.id": f"verdict-{uuid4()}"}
         self._topics = topics
@@ -72,14 +61,14 @@ class KafkaBatches:
         offsets = by_topic(begin)
         sizes = {topic: len(found) for topic, found in offsets.items()}
         records = arriving(self._spark, self._kafka, offsets, sizes, self.most)
-        return self._decoded(records.where(self._wanted), self._task_bytes)
+        return self._decoded(records.where(self._wanted))
 
     def between(self, spans: Spans) -> Iterator[ProjectionBatch]:
         """Yield what Kafka holds in `spans`, in one batch or several that follow each other."""
-        yield from self.batches(self._frame(spans, self._task_bytes), spans)
+        yield from self.batches(self._decoded(self.records(spans)), spans)
 
     def records(self, spans: Spans) -> DataFrame:
-        """Return what Kafka holds in `spans`, as it lies there."""
+        """Return what Kafka holds in `spans`, not decoded."""
         assigned: dict[str, list[int]] = {}
         starts: dict[str, dict[str, int]] = {}
         ends: dict[str, dict[str, int]] = {}
@@ -103,8 +92,8 @@ class KafkaBatches:
                 yield from self._with_any_time(self._clients, spans)
             elif BatchTooLargeError.__name__ in str(error):
                 for half in halves(spans):
-                    limit = NO_LIMIT if _offsets(half) == 1 else self._task_bytes
-                    yield from self.batches(self._frame(half, limit), half)
+                    limit = NO_LIMIT if _offsets(half) == 1 else None
+                    yield from self.batches(self._decoded(self.records(half), limit), half)
             else:
                 raise
         else:
@@ -119,13 +108,10 @@ class KafkaBatches:
                 yield from self.between(half)
         else:
             records = read_without_spark(self._spark, clients, spans).where(self._wanted)
-            yield from self.batches(self._decoded(records, self._task_bytes), spans)
+            yield from self.batches(self._decoded(records), spans)
 
-    def _frame(self, spans: Spans, task_bytes: int) -> DataFrame:
-        return self._decoded(self.records(spans), task_bytes)
-
-    def _decoded(self, records: DataFrame, task_bytes: int) -> DataFrame:
-        return decode_batch(records, self._topics, task_bytes)
+    def _decoded(self, records: DataFrame, task_bytes: int | None = None) -> DataFrame:
+        return decode_batch(records, self._topics, task_bytes or self._task_bytes)
 
 
 def _offsets(spans: Spans) -> int:

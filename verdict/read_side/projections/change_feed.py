@@ -11,7 +11,7 @@ from verdict.adapters.sql.instant import InstantType
 from verdict.adapters.sql.statements import append
 from verdict.model.recorded_event import RecordedEvent
 from verdict.read_side.projections.described import View, described
-from verdict.read_side.projections.fold import RowChange
+from verdict.read_side.projections.row_fold import RowChange
 
 Turn = Literal["entered", "left"]
 Turns = Mapping[str, Turn]
@@ -37,12 +37,6 @@ class ChangeFeed:
 
     All versions of a projection have the same feed, as readers follow its `seq`: so the number in
     its name is that of its form.
-
-    Args:
-        table: From `feed_table`.
-        groups: The table of the groups that begin and end.
-        key: The column of the group, in both.
-        member: The column of the aggregate whose event is the cause.
     """
 
     table: Table

@@ -1,14 +1,34 @@
-"""Views that say what they show: what PostgreSQL keeps as comments, and `verdict sql` lists."""
+"""Views for readers: a sentence about each column, and what is personal hidden from most.
 
-from collections.abc import Iterable, Mapping
+PostgreSQL keeps the sentences as comments, and `verdict sql` lists them.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import Boolean, Column, CompoundSelect, Integer, LargeBinary, Select, Text
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ColumnElement,
+    CompoundSelect,
+    Integer,
+    LargeBinary,
+    Select,
+    Text,
+    case,
+    null,
+)
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeEngine
 
 from verdict.adapters.sql.instant import InstantType
 from verdict.adapters.sql.json_type import JsonType
+from verdict.adapters.sql.session import VIEWS
+from verdict.settings.database_address import AUDITED
 
 Query = Select[*tuple[Any, ...]] | CompoundSelect[*tuple[Any, ...]]
 
@@ -74,10 +94,77 @@ def columns_of(view: View) -> list[ViewColumn]:
 
 
 def _shown(type_: TypeEngine[Any]) -> str:
-    """Return what readers get, in one word."""
     if isinstance(type_, InstantType):
         return "time"
     if isinstance(type_, JsonType):
         return "json"
     words = {Integer: "integer", Boolean: "boolean", LargeBinary: "bytes", Text: "text"}
     return next((word for kind, word in words.items() if isinstance(type_, kind)), str(type_))
+
+
+Paths = Sequence[tuple[str, ...]]
+
+
+class _MaySee(FunctionElement[bool]):
+    """Whether the role that asks may see what is personal.
+
+    There is one view for all roles. PostgreSQL knows the role; SQLite has none, so our readers let
+    the column be NULL for those who may not see it.
+    """
+
+    type = Boolean()
+    inherit_cache = True
+
+
+class _Masked(FunctionElement[str]):
+    """The JSON of a column with null in the place of what lies at `paths`."""
+
+    type = Text()
+    inherit_cache = False
+
+    def __init__(self, payload: ColumnElement[str], paths: Paths) -> None:
+        super().__init__(payload)
+        self.paths = paths
+
+
+@compiles(_MaySee, "sqlite")
+def _may_see_on_sqlite(element: _MaySee, compiler: SQLCompiler, **options: Any) -> str:
+    return f"{compiler.process(element.clauses, **options)} IS NOT NULL"
+
+
+@compiles(_MaySee, "postgresql")
+def _may_see_on_postgresql(element: _MaySee, compiler: SQLCompiler, **options: Any) -> str:
+    # asked once a query, of the role that asks and not of the view's owner
+    return f"(SELECT has_table_privilege(to_regclass('{VIEWS}.{AUDITED}'), 'SELECT'))"
+
+
+@compiles(_Masked, "sqlite")
+def _masked_on_sqlite(element: _Masked, compiler: SQLCompiler, **options: Any) -> str:
+    payload = compiler.process(element.clauses, **options)
+    nulls = "".join(f", '$.{'.'.join(map(json.dumps, path))}', NULL" for path in element.paths)
+    return f"json_replace({payload}{nulls})"
+
+
+@compiles(_Masked, "postgresql")
+def _masked_on_postgresql(element: _Masked, compiler: SQLCompiler, **options: Any) -> str:
+    masked = f"CAST({compiler.process(element.clauses, **options)} AS jsonb)"
+    for path in element.paths:
+        masked = f"jsonb_set({masked}, '{{{','.join(path)}}}', 'null', false)"
+    return f"CAST({masked} AS text)"
+
+
+def unless_allowed(column: ColumnElement[Any], tells: ColumnElement[Any]) -> ColumnElement[Any]:
+    """Return a column for those who may see payloads, and NULL for others."""
+    return case((_MaySee(tells), column), else_=null())
+
+
+def masked(
+    payload: ColumnElement[str],
+    kind: ColumnElement[str],
+    personal: Mapping[str, Paths],
+    tells: ColumnElement[Any],
+) -> ColumnElement[str]:
+    """Return a payload whole for those who may see it, and masked for others."""
+    free = [name for name, paths in personal.items() if not paths]
+    hidden = [(kind == name, _Masked(payload, paths)) for name, paths in personal.items() if paths]
+    return case((_MaySee(tells), payload), (kind.in_(free), payload), *hidden, else_=null())

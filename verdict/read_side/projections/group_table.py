@@ -34,7 +34,7 @@ from verdict.model.groups import AnyOf, Count, Counted, Groups, Total
 from verdict.model.rows import row_fields
 from verdict.read_side.projections.change_feed import Turns
 from verdict.read_side.projections.described import View, described
-from verdict.read_side.projections.fold import FoldedRow, Row, RowChange
+from verdict.read_side.projections.row_fold import FoldedRow, Row, RowChange
 from verdict.read_side.projections.stored_rows import SQL_TYPES
 
 Counts = tuple[int, ...]
@@ -43,13 +43,7 @@ Counter = Callable[[Any], Counts]
 
 @dataclass(frozen=True)
 class GroupTable(Generic[Row]):
-    """The groups of a projection, and how a batch changes them.
-
-    Args:
-        groups: As they are declared.
-        table: From `group_table`.
-        members: The table of the rows, with the indexes of `index_extremes`.
-    """
+    """The groups of a projection, and how a batch changes them."""
 
     groups: Groups[Row]
     table: Table
@@ -115,7 +109,6 @@ class GroupTable(Generic[Row]):
 
     @property
     def _members_at(self) -> int:
-        """Which of the counts is that of all members."""
         counted = self.groups.counted.values()
         return next(
             at for at, one in enumerate(counted) if isinstance(one, Count) and not one.where
@@ -176,7 +169,6 @@ def index_extremes(members: Table, groups: Groups[Any]) -> None:
 
 
 def _what_matters(groups: Groups[Any]) -> Callable[[Any], Any]:
-    """Return what of a row can change its group: the fields that columns are made of."""
     fields = {one.field for one in groups.extremes.values()}
     for one in groups.counted.values():
         fields.update(one.where if isinstance(one, Count) else (one.field,))
@@ -185,7 +177,6 @@ def _what_matters(groups: Groups[Any]) -> Callable[[Any], Any]:
 
 
 def _counter(groups: Groups[Any]) -> Counter:
-    """Return what tells how much a row adds to each count."""
     each = [_counted(one, groups.row._fields) for one in groups.counted.values()]
     return lambda row: tuple([count(row) for count in each])
 
@@ -206,7 +197,6 @@ def _counted(one: Counted, fields: tuple[str, ...]) -> Callable[[Any], int]:
 
 
 def _counted_in_sql(one: Counted, members: Table) -> ColumnElement[int]:
-    """Return the sum of `_counted` over the rows of a group."""
     if isinstance(one, Total):
         return func.sum(members.c[one.field])
     if isinstance(one, AnyOf):

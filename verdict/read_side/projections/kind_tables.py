@@ -11,22 +11,20 @@ from verdict.model.exchange import StateTopic
 from verdict.model.groups import Groups
 from verdict.model.projection import Declaration, settings_text
 from verdict.model.recorded_event import RecordedEvent
-from verdict.model.rows import Evolve, EvolveByType, Latest, Rows, row_fields
+from verdict.model.rows import Evolve, Latest, Rows, row_fields
 from verdict.read_side.projections.change_feed import ChangeFeed, feed_table
 from verdict.read_side.projections.described import View, described
-from verdict.read_side.projections.fold import Group
 from verdict.read_side.projections.group_table import GroupTable, group_table, index_extremes
 from verdict.read_side.projections.latest_table import LatestTable, index_newest, latest_table
+from verdict.read_side.projections.row_fold import Group
 from verdict.read_side.projections.row_projection import RowProjection, no_group, version_view
 from verdict.read_side.projections.row_source import EventSource, StateSource
-from verdict.read_side.projections.stored_rows import columns_of, row_table
+from verdict.read_side.projections.stored_rows import columns_of, is_of_types, row_table
 
 FEED_FORM = 1  # in the name of its table, as all versions of a projection have the same feed
 
 
 class _Parts(NamedTuple):
-    """What a kind adds to the rows."""
-
     view: View
     group: Group[Any] = no_group
     shows: GroupTable[Any] | LatestTable[Any] | None = None
@@ -40,18 +38,13 @@ class ByType:
     evolves: Mapping[str, Evolve[Any]]
 
     def __call__(self, row: Any, recorded: RecordedEvent) -> Any:
-        """Return the row after an event."""
         return self.evolves[recorded.aggregate_type](row, recorded)
 
 
 def compile_projection(
     declared: Declaration[..., Any], version: int = 1, **settings: object
 ) -> RowProjection[Any]:
-    """Return a declared projection with its tables.
-
-    Raises:
-        InvalidApplicationError: It cannot be as it is declared.
-    """
+    """Return a declared projection with its tables."""
     kind = declared(**settings)
     behind = isinstance(kind, Groups) and kind.leaves_behind is not None
     metadata = MetaData()
@@ -65,9 +58,12 @@ def compile_projection(
     views = {declared.name: parts.view}
     if parts.feed is not None:
         views[f"{declared.name}_change"] = parts.feed.view(kind.feed)
-    source = _source(declared)
-    if isinstance(source, EventSource):
-        shared = "aggregate_type" in rows.c
+    source: EventSource | StateSource
+    if isinstance(declared.of, StateTopic):
+        source = StateSource(declared.of.topic)
+    else:
+        source = EventSource(declared.of)
+        shared = is_of_types(rows)
         views |= version_view(declared.name, None if shared else declared.type_name, rows)
     return RowProjection(
         name=declared.name,
@@ -75,7 +71,7 @@ def compile_projection(
         source=source,
         row=kind.row,
         table=rows,
-        evolve=_evolve(kind.evolve),
+        evolve=ByType(kind.evolve) if isinstance(kind.evolve, Mapping) else kind.evolve,
         group=parts.group,
         remains=kind.leaves_behind if behind else None,
         shows=parts.shows,
@@ -128,16 +124,6 @@ PARTS: Mapping[type, Callable[[Declaration[..., Any], int, Any, Table], _Parts]]
     Latest: _of_latest,
     Rows: _of_rows,
 }
-
-
-def _source(declared: Declaration[..., Any]) -> EventSource | StateSource:
-    if isinstance(declared.of, StateTopic):
-        return StateSource(declared.of.topic)
-    return EventSource(declared.of)
-
-
-def _evolve(declared: EvolveByType[Any]) -> Evolve[Any]:
-    return ByType(declared) if isinstance(declared, Mapping) else declared
 
 
 def _index(rows: Table, fields: tuple[str, ...]) -> None:

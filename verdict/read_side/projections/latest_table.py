@@ -33,19 +33,13 @@ from verdict.adapters.sql.statements import is_any_of, put
 from verdict.model.rows import RANK, Latest, row_fields
 from verdict.read_side.projections.change_feed import Turns
 from verdict.read_side.projections.described import Query, View, described
-from verdict.read_side.projections.fold import Row, RowChange
+from verdict.read_side.projections.row_fold import Row, RowChange
 from verdict.read_side.projections.stored_rows import SQL_TYPES, fields_of
 
 
 @dataclass(frozen=True)
 class LatestTable(Generic[Row]):
-    """The groups of a projection, and how a batch changes them.
-
-    Args:
-        latest: As it is declared.
-        table: From `latest_table`.
-        members: The table of the rows, with the indexes of `index_newest`.
-    """
+    """The groups of a projection, and how a batch changes them."""
 
     latest: Latest[Row]
     table: Table
@@ -91,7 +85,7 @@ class LatestTable(Generic[Row]):
                 self.table.c.since.is_(None),
             )
         )
-        return {}  # nobody follows who is shown
+        return {}  # there is no feed of who is shown
 
     def view(self, about: str, type_name: str, id_column: str) -> View:
         """Return what readers see: the group, the rank (1 is the newest), the id, and the rest."""

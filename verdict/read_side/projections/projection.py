@@ -1,16 +1,16 @@
 """What a projection is to the engine, whichever kind it is of."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from sqlalchemy import Connection, Table
 
-from verdict.read_side.apply.batch import Delivery
+from verdict.read_side.apply.batch import Delivery, UnreadableRecord
 from verdict.read_side.projections.described import View as View
 from verdict.wire.topics import Topics
 
-if TYPE_CHECKING:  # it writes down changes that are made of this module's
+if TYPE_CHECKING:  # it records changes that are made of this module's
     from verdict.read_side.projections.change_feed import ChangeFeed
 
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:  # it writes down changes that are made of this module's
 class Gap:
     """An aggregate whose events from `version_needed` on are not applied.
 
-    Those beyond it came without that one; or it came, and `fault` says why it cannot be applied.
-    A key whose newest state cannot be applied has one, too: its topic is the type, and a record's
-    offset plus 1 the version.
+    That one is missing; or it came, and `fault` says why it cannot be applied. A key whose newest
+    state cannot be applied has a gap too: its topic is the type, the record's offset + 1 the
+    version.
     """
 
     aggregate_type: str
@@ -52,12 +52,11 @@ class Applied:
 class Projection(Protocol):
     """A read model: its tables, its views, and how records change them.
 
-    `table` is the first one; its metadata has all of this projection and no others.
-
-    `name` and `version` say whose position it is: another version is built beside this one, with
-    tables of its own. `settings` spells what the tables depend on besides the records; tables that
-    were built with other settings are refused. `waits_for_events` says whether what it holds waits
-    for events, which the archive gives again; else it waits for newer records.
+    The metadata of `table`, the first one, has all tables of this projection and no others. Each
+    version has tables and a position of its own. `settings` spells what the tables depend on
+    besides the records; tables that were built with other settings are refused. If
+    `waits_for_events`, the archive gives again what held aggregates wait for; else they wait for
+    newer records.
     """
 
     @property
@@ -86,16 +85,12 @@ class Projection(Protocol):
         ...
 
     def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
-        """Change the tables by new records, inside the transaction of `connection`.
-
-        Raises:
-            CannotApplyError: One record is at fault.
-        """
+        """Change the tables by new records, inside the transaction of `connection`."""
         ...
 
 
 class ProjectionStoppedError(Exception):
-    """A projection cannot go on behind this place of the log: topic, partition and offset."""
+    """A projection cannot go past this position: topic, partition and offset."""
 
     def __init__(self, message: str, place: tuple[str, int, int]) -> None:
         super().__init__(message)
@@ -103,10 +98,63 @@ class ProjectionStoppedError(Exception):
 
 
 class CannotApplyError(ProjectionStoppedError):
-    """A projection cannot go on behind this record."""
+    """A projection cannot go past this record."""
 
     def __init__(self, delivery: Delivery, problem: str) -> None:
         place = delivery.topic, delivery.partition, delivery.offset
         super().__init__(f"record {':'.join(map(str, place))}: {problem}", place)
         self.delivery = delivery
         self.problem = problem
+
+
+class BuiltRow(NamedTuple):
+    """A row of the projection's first table, and the gap behind which its aggregate waits.
+
+    The values are those of the builder's `columns`.
+    """
+
+    values: tuple[Any, ...] | None
+    gap: Gap | None = None
+
+
+class Builder(Protocol):
+    """Makes the rows of a projection's first table from the whole log.
+
+    With `by_key` all records of a key must come together, in the order of their offsets.
+    """
+
+    @property
+    def columns(self) -> Sequence[str]: ...
+    @property
+    def by_key(self) -> bool: ...
+    def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[BuiltRow]:
+        """Yield the rows as they are after all of `deliveries`; those of a few keys are held."""
+        ...
+
+
+@runtime_checkable
+class Rebuildable(Projection, Protocol):
+    """A projection whose tables can be made from nothing in one go."""
+
+    @property
+    def builder(self) -> Builder:
+        """Makes the rows of the first of `tables`."""
+        ...
+
+    def complete(self, connection: Connection) -> None:
+        """Fill the rest of `tables`, which are empty, from the first one, which is complete."""
+        ...
+
+
+def readable(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
+    """Yield the deliveries."""
+    for delivery in deliveries:
+        if isinstance(delivery.record, UnreadableRecord):
+            raise unreadable(delivery)
+        yield delivery
+
+
+def unreadable(delivery: Delivery) -> CannotApplyError:
+    """Return what a delivery that could not be decoded is for a projection."""
+    assert isinstance(delivery.record, UnreadableRecord)
+    return CannotApplyError(delivery, f"not readable: {delivery.record.error}")

@@ -4,28 +4,76 @@ The aggregates may be of several types: a group then has rows of each, such as a
 and positions. What an event is about decides which row it changes, and that row which group.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, groupby, islice
 from typing import Any, Generic
 
 from sqlalchemy import ColumnElement, Connection, Table, Text, literal_column, select
 
 from verdict.model.rows import Evolve
 from verdict.read_side.apply.batch import Delivery
-from verdict.read_side.projections.builder import RowBuilder
 from verdict.read_side.projections.change_feed import ChangeFeed
 from verdict.read_side.projections.described import described
-from verdict.read_side.projections.fold import FoldedRow, Group, Key, Remains, Row, RowChange
 from verdict.read_side.projections.group_table import GroupTable
 from verdict.read_side.projections.latest_table import LatestTable
-from verdict.read_side.projections.projection import Applied, Projection, View
+from verdict.read_side.projections.projection import Applied, BuiltRow, Projection, View
+from verdict.read_side.projections.row_fold import FoldedRow, Group, Key, Remains, Row, RowChange
 from verdict.read_side.projections.row_source import EventSource, StateSource
 from verdict.read_side.projections.stored_rows import RowForm, StoredRows, is_of_types, unchanged
 from verdict.wire.topics import Topics
 
+HISTORIES = 100  # that are folded at once; each leaves a row
+
 
 def no_group(row: tuple[Any, ...]) -> None:
     """Put a row in no group."""
+
+
+@dataclass(frozen=True)
+class RowBuilder(Generic[Row]):
+    """Folds whole histories in one pass; pure, as it runs on Spark's executors.
+
+    What `apply` reaches batch by batch is reached here in memory, by the same functions over all
+    records of a key: so each row is written once. The arguments are those of `RowProjection`, and
+    the table's form.
+    """
+
+    source: EventSource | StateSource
+    evolve: Evolve[Row]
+    group: Group[Row]
+    form: RowForm[Row]
+    remains: Remains[Row] | None = None
+
+    by_key = True
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Return those of the table."""
+        return self.form.columns
+
+    def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[BuiltRow]:
+        """Yield a row per aggregate, also of those that are no more, and what they left behind.
+
+        A key whose newest state is at fault has a gap that says so. An event at fault ends it.
+        """
+        for some in _histories(deliveries, self.source.key):
+            yield from self._folded(some)
+
+    def _folded(self, deliveries: Iterable[Delivery]) -> Iterator[BuiltRow]:
+        fold = self.source.fold(self.evolve, self.group, self.remains)
+        gaps = {gap.key: gap for gap in fold.run({}, deliveries).gaps}
+        for key, change in fold.changes.items():
+            gap = gaps.pop(key, None)
+            if gap is not None and gap.fault is not None and self.source.waits_for_events:
+                raise gap.fault
+            kept = change.after
+            values = self.form.values(key, kept) if self.source.keeps(kept) else None
+            if values is not None or gap is not None:
+                yield BuiltRow(values, gap)
+            for left in change.remains:
+                yield BuiltRow(self.form.values(key, left, left.version))
+        yield from (BuiltRow(None, gap) for gap in gaps.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +173,15 @@ class RowProjection(Generic[Row]):
                 del new[key]
         left = [(key, one) for key, change in changes.items() for one in change.remains]
         rows.put(connection, new, kept, left)
+
+
+def _histories(
+    deliveries: Iterable[Delivery], key: Callable[[Delivery], Key]
+) -> Iterator[Iterable[Delivery]]:
+    """Yield the records of `HISTORIES` keys at a time, to be used up before the next ones."""
+    histories = (records for _, records in groupby(deliveries, key))
+    for first in histories:
+        yield chain(first, chain.from_iterable(islice(histories, HISTORIES - 1)))
 
 
 def without_feed(projection: Projection) -> Projection:

@@ -1,15 +1,86 @@
 """What the rows of a projection follow from: events of aggregates, or the states of a topic."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic
 
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.rows import Evolve
-from verdict.read_side.apply.batch import Delivery
-from verdict.read_side.projections.fold import FoldedRow, Group, Key, Remains, Row, RowFold
-from verdict.read_side.projections.state_fold import StateFold, key_of
+from verdict.read_side.apply.batch import Delivery, StateChange, UnreadableRecord
+from verdict.read_side.projections.projection import Applied, CannotApplyError, Gap
+from verdict.read_side.projections.row_fold import (
+    FoldedRow,
+    Group,
+    Key,
+    Remains,
+    Row,
+    RowChange,
+    RowFold,
+)
+from verdict.wire.error_text import error_text
 from verdict.wire.topics import Topics
+
+
+@dataclass(slots=True)
+class StateFold(Generic[Row]):
+    """Puts states of a compacted topic onto rows, in memory; pure.
+
+    Each record is all that is known of its key, and its offset + 1 is the version of the row. There
+    are no gaps: what compaction removes was replaced. So a record at fault matters until the next
+    one of its key comes, and no other key waits for it.
+    """
+
+    evolve: Evolve[Row]
+    group: Group[Row]
+    changes: dict[Key, RowChange[Row]] = field(default_factory=dict)
+    _applied: int = 0
+    _skipped: int = 0
+    _gaps: dict[Key, Gap] = field(default_factory=dict)
+    _reached: dict[Key, int] = field(default_factory=dict)
+
+    def run(self, kept: Mapping[Key, FoldedRow[Row]], deliveries: Iterable[Delivery]) -> Applied:
+        """Put each key's newest state in the place of what is kept of it.
+
+        A key whose newest record is at fault stays as the record before left it, with a gap that
+        says why; a record behind it closes the gap.
+        """
+        for delivery in deliveries:
+            self._take(kept, delivery)
+        return Applied(self._applied, self._skipped, [*self._gaps.values()], self._reached)
+
+    def _take(self, kept: Mapping[Key, FoldedRow[Row]], delivery: Delivery) -> None:
+        key, version = _key_of(delivery), delivery.offset + 1
+        change = self.changes.get(key) or RowChange(kept.get(key, FoldedRow()))
+        if version <= change.after.version:
+            self._skipped += 1
+            return
+        after = self._read(delivery)
+        if isinstance(after, CannotApplyError):
+            self._gaps[key] = Gap(*key, version, version, after)
+            self._reached.pop(key, None)
+            return
+        self._gaps.pop(key, None)
+        self._reached[key] = version
+        if after.row is None and change.after.row is None:
+            self._skipped += 1
+            return
+        change.after = after
+        self.changes[key] = change
+        self._applied += 1
+
+    def _read(self, delivery: Delivery) -> FoldedRow[Row] | CannotApplyError:
+        state, version = _change_of(delivery).value, delivery.offset + 1
+        if state is None:
+            return FoldedRow(version)
+        if isinstance(state, UnreadableRecord):
+            return _fault(delivery, f"not readable: {state.error}")
+        try:
+            row = self.evolve(None, state)
+            return FoldedRow(version, row, None if row is None else self.group(row))
+        except Exception as error:
+            fault = _fault(delivery, error_text(error))
+            fault.__cause__ = error
+            return fault
 
 
 @dataclass(frozen=True)
@@ -51,9 +122,6 @@ class StateSource:
 
     Nothing of it is left in the topic either, once that is compacted: so a table that is built from
     it then is the same.
-
-    Args:
-        topic: Without the prefix of a deployment; all records of a key are on one partition.
     """
 
     topic: str
@@ -69,7 +137,7 @@ class StateSource:
 
     def key(self, delivery: Delivery) -> Key:
         """Return whose state was delivered."""
-        return key_of(delivery)
+        return _key_of(delivery)
 
     def topics(self, topics: Topics) -> Sequence[str]:
         """Return the one topic."""
@@ -78,3 +146,21 @@ class StateSource:
     def keeps(self, kept: FoldedRow[Any]) -> bool:
         """Return whether the table has a row of a key of which this is kept."""
         return kept.row is not None
+
+
+def _change_of(delivery: Delivery) -> StateChange:
+    assert isinstance(delivery.record, StateChange), (
+        "a projection of a state topic follows nothing else"
+    )
+    return delivery.record
+
+
+def _key_of(delivery: Delivery) -> Key:
+    return delivery.topic, _change_of(delivery).key
+
+
+def _fault(delivery: Delivery, problem: str) -> CannotApplyError:
+    key = _change_of(delivery).key
+    return CannotApplyError(
+        delivery, f"state of {key!r}: {problem}; the next record of that key takes its place"
+    )

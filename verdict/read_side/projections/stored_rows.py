@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Generic
+from typing import Any, Generic, get_args, get_type_hints
 
 from sqlalchemy import (
     BigInteger,
@@ -11,6 +11,7 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
+    LargeBinary,
     MetaData,
     Table,
     Text,
@@ -25,12 +26,15 @@ from verdict.adapters.sql.bulk import BulkRows
 from verdict.adapters.sql.instant import InstantType
 from verdict.adapters.sql.statements import is_any_of, put
 from verdict.model.rows import FieldType, row_fields
-from verdict.read_side.projections.fold import FoldedRow, Key, Row
+from verdict.read_side.projections.row_fold import FoldedRow, Key, Row
 
 Stored = tuple[Any, ...]  # what a table holds of an aggregate, key first
 
 SQL_TYPES: Mapping[FieldType, type[TypeEngine[Any]]] = {
     "text": Text, "integer": BigInteger, "boolean": Boolean, "time": InstantType,
+}  # fmt: skip
+SCALARS: Mapping[type, type[TypeEngine[Any]]] = {
+    str: Text, int: BigInteger, bool: Boolean, bytes: LargeBinary,
 }  # fmt: skip
 AS_IT_IS = 0  # in `left_with`, as no event has this version
 
@@ -55,7 +59,7 @@ def row_table(
     for column in columns:
         column.nullable = True  # for what remains of a removed row
     key: list[Column[Any]] = [Column("aggregate_id", Text, primary_key=True)]
-    if of_types:  # behind the id, as rows are looked up by that
+    if of_types:  # after the id, as rows are looked up by that
         key.append(Column("aggregate_type", Text, primary_key=True))
         key.append(Column("left_with", BigInteger, primary_key=True, autoincrement=False))
     return Table(
@@ -74,6 +78,16 @@ def columns_of(row: type[Any]) -> list[Column[Any]]:
     return [Column(field.name, SQL_TYPES[field.type]) for field in row_fields(row).values()]
 
 
+def columns_of_record(row: type[Any], key: Collection[str] = ()) -> list[Column[Any]]:
+    """Return the columns of rows that are made of records: `decided_at` is a time."""
+    columns = []
+    for name, hint in get_type_hints(row).items():
+        kind, *others = get_args(hint) or (hint,)
+        type_ = InstantType if name == "decided_at" else SCALARS[kind]
+        columns.append(Column(name, type_, primary_key=name in key, nullable=bool(others)))
+    return columns
+
+
 def is_of_types(table: Table) -> bool:
     """Tell whether a table of rows is for several aggregate types."""
     return "aggregate_type" in table.c
@@ -86,12 +100,7 @@ def unchanged(table: Table) -> ColumnElement[bool]:
 
 @dataclass(frozen=True)
 class RowForm(Generic[Row]):
-    """How a table holds rows.
-
-    Args:
-        row: The named tuple of the declared columns.
-        of_types: Whether the table is from `row_table` for several types.
-    """
+    """How a table holds rows."""
 
     row: type[Row]
     of_types: bool
@@ -116,12 +125,7 @@ class RowForm(Generic[Row]):
 
 @dataclass(frozen=True)
 class StoredRows(Generic[Row]):
-    """Reads and writes rows in bulk.
-
-    Args:
-        table: From `row_table`; one that is not `of_types` takes keys of one type only.
-        row: The named tuple of the declared columns.
-    """
+    """Reads and writes rows in bulk."""
 
     table: Table
     row: type[Row]
@@ -183,7 +187,6 @@ class StoredRows(Generic[Row]):
     def _leaves_alone(
         self, indexed: Collection[str]
     ) -> Callable[[FoldedRow[Row], FoldedRow[Row]], bool]:
-        """Return what tells whether nothing in indexes changes, from one to the other."""
         at = [number for number, name in enumerate(fields_of(self.row)) if name in indexed]
         of: Callable[[Row], Any] = itemgetter(*at) if at else bool
 
@@ -203,7 +206,6 @@ class StoredRows(Generic[Row]):
 
 
 def _indexed(table: Table) -> set[str]:
-    """Return the columns that indexes of a table are of."""
     return {column.name for index in table.indexes for column in index.columns}
 
 

@@ -1,1 +1,1 @@
-"""A projection built again beside the one that readers see, compared with it, and put in place."""
+"""A projection built again next to the live one, compared with it, and made the live one."""

@@ -1,7 +1,8 @@
-"""Fills the tables of a version that nobody sees, from everything that there ever was."""
+"""Fills the tables of a version that readers do not see, from the whole log."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from uuid import uuid4
 
 import pyarrow as pa
@@ -9,125 +10,130 @@ from sqlalchemy import Connection, Engine
 
 from verdict.adapters.sql.sqlite_file import one_line_error
 from verdict.adapters.sql.time_text import wall_clock
+from verdict.read_side.apply.applier import Applier
+from verdict.read_side.apply.batch import Delivery
 from verdict.read_side.apply.one_by_one import refuses_values
-from verdict.read_side.live.final_rows import ERROR, GAP, gap_of
-from verdict.read_side.projections.builder import Rebuildable
-from verdict.read_side.projections.projection import Applied, Projection
+from verdict.read_side.projections.projection import Applied, Rebuildable
 from verdict.read_side.rebuild.errors import BuildStoppedError, ConcurrentBuildError
-from verdict.read_side.rebuild.folds import BuildFold
-from verdict.read_side.rebuild.steps import BuildStep, OnStep, Tell
+from verdict.read_side.rebuild.final_rows import ERROR, GAP, gap_of
+from verdict.read_side.rebuild.log_replay import check_applied, replay
+from verdict.read_side.rebuild.version_pair import BuildStep, OnStep, Tell
 from verdict.read_side.schema import filling
 from verdict.read_side.tables import blocked, interventions, position, versions
 from verdict.read_side.tables.blocked import Held, TooManyBlockedError
+from verdict.read_side.tables.interventions import Amendments
 from verdict.read_side.tables.position import Positions
+from verdict.wire.topics import Topics
+
+Fold = Callable[[Rebuildable, Positions, Amendments], Iterator[pa.RecordBatch]]
+"""Folds everything before the ends to the rows of the first table, as `FinalRows` writes them."""
 
 
+@dataclass(frozen=True)
 class ProjectionBuild:
-    """Lets a whole log be folded, and writes each final row once.
+    """One attempt to fill the empty tables of a version, next to a service that runs or not.
 
-    Args:
-        fold: Makes the rows of everything that there ever was.
-        engine: Of the database; the tables are empty, and readers do not see them.
-        tell: Told how far it has come, for a person who waits.
-        on_step: Called at each step.
+    A version that is not whole stays incomplete: then the next attempt begins with empty tables.
     """
 
-    def __init__(self, fold: BuildFold, engine: Engine, tell: Tell, on_step: OnStep) -> None:
-        self._fold = fold
-        self._engine = engine
-        self._tell = tell
-        self._on_step = on_step
+    engine: Engine
+    projection: Rebuildable
+    tell: Tell
+    on_step: OnStep
+    id: str = field(default_factory=lambda: uuid4().hex)
 
-    def build(self, projection: Projection, ends: Positions) -> None:
-        """Make the tables as they are after everything before `ends`.
+    def replay(self, deliveries: Iterable[Delivery], ends: Positions, topics: Topics) -> None:
+        """Apply the log batch by batch, as the live version does: for a log that is short."""
+        self._begin(ends)
+        applier = Applier(self, self.projection, topics, live=False)
+        replay(applier, deliveries, ends)
+        check_applied(applier)
+        self.on_step(BuildStep.WRITTEN)
+        with self.begin() as connection:
+            held = blocked.load(connection, self.projection)
+            faults = [hold.error for hold in held.values() if hold.error]
+            if faults and self.projection.waits_for_events:
+                raise BuildStoppedError(self.projection, faults[0])
+            versions.finish(connection, self.projection)
+        self._report(held)
 
-        The service may run meanwhile: it writes other tables. The position is written last, with
-        what follows from the rows; up to then the version is a torso, and is begun anew.
+    def write(self, fold: Fold, ends: Positions) -> None:
+        """Write each final row once: for a log of any length.
 
-        Raises:
-            EventsMissingError: Neither Kafka nor the archive has all of it any more.
-            BuildStoppedError: The projection failed at a record, or the database refuses a row.
-            ConcurrentBuildError: Somebody else has begun the version anew.
+        The position is written last, together with the tables that follow from the rows.
         """
-        assert isinstance(projection, Rebuildable), "what has tables can be built"
-        build = uuid4().hex
-        with self._engine.begin() as connection:
-            versions.build(connection, projection, build)
-        self._on_step(BuildStep.BEGUN)
-        name = f"{projection.name} v{projection.version}"
-        self._tell(f"{name}: folding {sum(ends.values()):,} offsets")
-        rows = self._folded(projection, ends)
-        table, written = projection.tables[0], 0
+        self._begin(ends)
+        with self.engine.connect() as connection:
+            decided = interventions.in_force(connection, self.projection.name)
+        table, written = self.projection.tables[0], 0
         held: Held = {}
-        with self._writing(projection, build) as connection:
+        rows = fold(self.projection, ends, decided)
+        with self.begin() as connection:
             filling.drop_indexes(connection, table)
         for batch in rows:
-            held = self._write(projection, build, batch, held)
+            held = self._write(batch, held)
             written += batch.num_rows
-            self._tell(f"{name}: {written:,} rows")
-            self._on_step(BuildStep.WRITTEN)
-        if held:
-            self._tell(f"{name}: {len(held):,} aggregates are held, see `verdict projection list`")
-        with self._writing(projection, build) as connection:
-            _complete(connection, projection, ends, held)
-        self._on_step(BuildStep.BUILT)
-
-    def _folded(self, projection: Rebuildable, ends: Positions) -> Iterator[pa.RecordBatch]:
-        with self._engine.connect() as connection:
-            decided = interventions.in_force(connection, projection.name)
-        return self._fold(projection, ends, decided)
+            self.tell(f"{self._name}: {written:,} rows")
+            self.on_step(BuildStep.WRITTEN)
+        with self.begin() as connection:
+            filling.create_indexes(connection, table)
+            self.projection.complete(connection)
+            position.advance(connection, self.projection, {}, ends)
+            versions.finish(connection, self.projection)
+        self._report(held)
 
     @contextmanager
-    def _writing(self, projection: Rebuildable, build: str) -> Iterator[Connection]:
-        """Give a transaction in which the version is that of `build`, and nobody begins it anew.
-
-        What the database refuses stops the build: rows come as they are in the end, so nobody knows
-        behind which event the live version holds that aggregate.
-        """
-        with _refusing_in_words(projection), self._engine.begin() as connection:
-            if not versions.is_build(connection, projection, build):
+    def begin(self) -> Iterator[Connection]:
+        """Give a transaction in which the version is that of this build."""
+        projection = self.projection
+        with _translate_refusal(projection), self.engine.begin() as connection:
+            if not versions.is_build(connection, projection, self.id):
                 raise ConcurrentBuildError(projection.name, projection.version)
             yield connection
 
-    def _write(
-        self, projection: Rebuildable, build: str, batch: pa.RecordBatch, held: Held
-    ) -> Held:
-        """Write some rows in one transaction; on SQLite a running service waits for its end."""
+    def connect(self) -> Connection:
+        """Return a connection that only reads."""
+        return self.engine.connect()
+
+    @property
+    def _name(self) -> str:
+        return f"{self.projection.name} v{self.projection.version}"
+
+    def _begin(self, ends: Positions) -> None:
+        with self.engine.begin() as connection:
+            versions.build(connection, self.projection, self.id)
+        self.on_step(BuildStep.BEGUN)
+        self.tell(f"{self._name}: folding {sum(ends.values()):,} offsets")
+
+    def _report(self, held: Held) -> None:
+        if held:
+            number = f"{len(held):,} aggregates are held"
+            self.tell(f"{self._name}: {number}, see `verdict projection list`")
+        self.on_step(BuildStep.BUILT)
+
+    def _write(self, batch: pa.RecordBatch, held: Held) -> Held:
         columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
         errors, gaps = columns.pop(ERROR), columns.pop(GAP)
         if found := [*filter(None, errors)]:
-            raise BuildStoppedError(projection, found[0])
-        table = projection.tables[0]
+            raise BuildStoppedError(self.projection, found[0])
+        table = self.projection.tables[0]
         found_gaps = Applied(gaps=[gap_of(gap) for gap in filter(None, gaps)])
         key = columns[next(iter(table.primary_key)).name]
         if None in key:  # a gap without a row
             kept = [at for at, value in enumerate(key) if value is not None]
             columns = {name: [values[at] for at in kept] for name, values in columns.items()}
-        with self._writing(projection, build) as connection:
+        with self.begin() as connection:
             filling.fill_tables(connection, table, columns)
             try:
                 return blocked.record(
-                    connection, projection, found_gaps, wall_clock(), held, seen=False
+                    connection, self.projection, found_gaps, wall_clock(), held, seen=False
                 )
             except TooManyBlockedError as error:
-                raise BuildStoppedError(projection, str(error)) from error
-
-
-def _complete(connection: Connection, projection: Rebuildable, ends: Positions, held: Held) -> None:
-    """Make what follows from the rows, and say that the version is whole."""
-    filling.create_indexes(connection, projection.tables[0])
-    projection.complete(connection)
-    position.advance(connection, projection, {}, ends)
-    versions.finish(connection, projection)
+                raise BuildStoppedError(self.projection, str(error)) from error
 
 
 @contextmanager
-def _refusing_in_words(projection: Projection) -> Iterator[None]:
-    """Say which projection has values that no database of this kind can keep.
-
-    Raises:
-        BuildStoppedError: The database, or its driver, refused some.
-    """
+def _translate_refusal(projection: Rebuildable) -> Iterator[None]:
     try:
         yield
     except Exception as error:

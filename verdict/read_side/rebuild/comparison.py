@@ -1,6 +1,6 @@
 """Two versions of a projection, table by table: rows, checksums, and the rows that differ."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -103,7 +103,7 @@ def row_of(
     connection: Connection, table: Table, names: Iterable[str], key: tuple[Any, ...]
 ) -> dict[str, Any] | None:
     """Return some columns of the row that has a primary key, None where there is none."""
-    this = [column == value for column, value in _keyed(table, key)]
+    this = [column == value for column, value in zip(table.primary_key, key, strict=True)]
     row: Row[*tuple[Any, ...]] | None = connection.execute(
         _columns(table, names).where(*this)
     ).first()
@@ -118,7 +118,3 @@ def shown(table: Table, row: RowMapping) -> dict[str, Any]:
 def _shown(column: Column[Any], value: Any) -> Any:
     timed = isinstance(column.type, InstantType) and value is not None
     return iso_time(value) if timed else value
-
-
-def _keyed(table: Table, key: tuple[Any, ...]) -> Iterator[tuple[Column[Any], Any]]:
-    return zip(table.primary_key, key, strict=True)

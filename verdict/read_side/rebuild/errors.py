@@ -29,7 +29,7 @@ class BuildStoppedError(VerdictError):
 
     def __init__(self, projection: Projection, error: str) -> None:
         name = projection.name
-        # a state is written anew by others only, and a key waits for that
+        # only others write a state again, and a key waits for that
         mend = "the projection" if projection.waits_for_events else "what writes its topic"
         super().__init__(
             f"projection {name} v{projection.version} stopped: {error}; readers see what they "
@@ -38,7 +38,7 @@ class BuildStoppedError(VerdictError):
 
 
 class NotAlignedError(VerdictError):
-    """The two versions did not come to stand at the same position."""
+    """The live version is behind the other one, and does not move."""
 
     def __init__(self, name: str, behind: int) -> None:
         super().__init__(

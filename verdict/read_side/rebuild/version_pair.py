@@ -1,7 +1,8 @@
-"""The versions of one projection in the database: the one that readers see, and those beside it."""
+"""The versions of one projection in the database: the live one, and those next to it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from sqlalchemy import Connection, Engine
 
@@ -16,11 +17,25 @@ from verdict.read_side.tables.states import UNSEEN, VersionState
 from verdict.read_side.tables.versions import Version
 
 
+class BuildStep(StrEnum):
+    """A moment in the life of a version, at which tests kill the process; it has just happened."""
+
+    BEGUN = "begun"
+    WRITTEN = "written"  # some of the rows
+    BUILT = "built"
+    LEVEL = "level"  # it was at the position of the live one
+    SWITCHED = "switched"  # not committed yet
+    SWAPPED = "swapped"
+
+
+OnStep = Callable[[BuildStep], None]
+Tell = Callable[[str], None]  # reports progress to a person
+
+
 @dataclass(frozen=True, slots=True)
 class VersionPair:
-    """A projection's versions: `live` is seen, `other` is built beside it or kept of before.
-
-    `at_version` declares any of them.
+    """Two versions of a projection: `live` is seen by readers, `other` is the candidate or the
+    previous one. `at_version` declares any of them.
     """
 
     live: Projection
@@ -29,16 +44,12 @@ class VersionPair:
 
 
 def create_next(engine: Engine, name: str, at_version: AtVersion) -> VersionPair:
-    """Make the empty tables of the next version; what was built and never seen is dropped.
-
-    Raises:
-        VerdictError: The read side does not have this projection.
-    """
+    """Make the empty tables of the next version; one that was built and never live is dropped."""
     with engine.begin() as connection:
         live, known = _known(connection, name)
         unseen = {number for number, one in known.items() if one.state in UNSEEN}
         for dropped in map(at_version, unseen):
-            exclude_others(connection, dropped)  # who fills it on another host
+            exclude_others(connection, dropped)  # another host may be filling it
             creation.drop(connection, dropped)
         other = at_version(max(known.keys() - unseen) + 1)
         creation.create(connection, [other])
@@ -47,11 +58,7 @@ def create_next(engine: Engine, name: str, at_version: AtVersion) -> VersionPair
 
 
 def built_version(engine: Engine, name: str, at_version: AtVersion) -> VersionPair:
-    """Return the live version and the newest one, which was built after it.
-
-    Raises:
-        NotBuiltError: There is none, or its build was interrupted.
-    """
+    """Return the live version and the newest one, which was built after it."""
     with engine.begin() as connection:
         live, known = _known(connection, name)
     newest = max(known)
@@ -61,11 +68,7 @@ def built_version(engine: Engine, name: str, at_version: AtVersion) -> VersionPa
 
 
 def previous_version(engine: Engine, name: str, at_version: AtVersion) -> VersionPair:
-    """Return the live version and the one that readers saw before it.
-
-    Raises:
-        VerdictError: None is kept, or readers see it again already.
-    """
+    """Return the live version and the one that was live before it."""
     with engine.begin() as connection:
         live, known = _known(connection, name)
     kept = next(
@@ -82,7 +85,6 @@ def previous_version(engine: Engine, name: str, at_version: AtVersion) -> Versio
 
 
 def _known(connection: Connection, name: str) -> tuple[int, Mapping[int, Version]]:
-    """Return which version is live, and all that there are."""
     live = versions.all_live(connection)
     if name not in live:
         raise VerdictError(

@@ -30,11 +30,10 @@ from verdict.model.message import Message, made_of
 from verdict.model.projection import TableProjection
 from verdict.model.recorded_event import RecordedEvent
 from verdict.read_side.projections.builtin.event_archive import archive_table
-from verdict.read_side.projections.described import View, described
-from verdict.read_side.projections.masking import unless_allowed
+from verdict.read_side.projections.builtin.state_field import StateField, state_fields
+from verdict.read_side.projections.described import View, described, unless_allowed
 from verdict.read_side.projections.row_projection import RowProjection, version_view
 from verdict.read_side.projections.row_source import EventSource
-from verdict.read_side.projections.state_field import StateField, state_fields
 from verdict.read_side.projections.stored_rows import row_table
 from verdict.read_side.tables.versions import COLUMNS
 
@@ -52,12 +51,7 @@ StateRow = tuple[Any, ...]  # life cycle, time of the last event, then the field
 
 @dataclass(frozen=True)
 class StateEvolve:
-    """Folds the rows with the rules' own `evolve`; Spark's executors get a copy.
-
-    Args:
-        aggregate: Whose `evolve` it is.
-        fields: Of its state, in the order in which the rows have them.
-    """
+    """Folds the rows with the rules' own `evolve`; Spark's executors get a copy."""
 
     aggregate: Aggregate[Any]
     fields: tuple[StateField, ...]
@@ -94,11 +88,7 @@ class StateEvolve:
 
 
 def aggregate_state(aggregate: Aggregate[Any], version: int = 1) -> RowProjection[StateRow]:
-    """Return the read model of an aggregate's state.
-
-    Raises:
-        TypeError: A field of the state has a type that no column can hold.
-    """
+    """Return the read model of an aggregate's state."""
     kind, fields = aggregate.name, state_fields(aggregate.state)
     metadata = MetaData()
     states = row_table(
@@ -150,7 +140,6 @@ def _view(kind: str, states: Table, archive: Table, fields: tuple[StateField, ..
 
 
 def _shown(column: ColumnElement[Any], field: StateField) -> ColumnElement[Any]:
-    """Return a field as readers see it; one that holds something personal is hidden as a whole."""
     value = column if field.is_as_it_is else cast(column, JsonType)
     return (unless_allowed(value, column) if field.is_personal else value).label(field.shown)
 

@@ -15,10 +15,8 @@ from sqlalchemy import (
     Connection,
     Index,
     Integer,
-    LargeBinary,
     MetaData,
     Table,
-    Text,
     UniqueConstraint,
     cast,
     select,
@@ -27,21 +25,22 @@ from sqlalchemy import (
 
 from verdict.adapters.sql import sequence
 from verdict.adapters.sql.bulk import BulkRows
-from verdict.adapters.sql.instant import InstantType
 from verdict.adapters.sql.json_type import JsonField, JsonType
 from verdict.adapters.sql.statements import add_new, is_any_of
 from verdict.model.application import Application
 from verdict.model.personal import personal_paths
 from verdict.model.source import Source
 from verdict.read_side.apply.batch import Delivery
-from verdict.read_side.projections.builtin.archived_event import (
-    ArchivedEvent,
-    Identity,
-    archived_event,
+from verdict.read_side.projections.builtin.rows import ArchivedEvent, Identity, archived_event
+from verdict.read_side.projections.described import (
+    Paths,
+    View,
+    described,
+    masked,
+    unless_allowed,
 )
-from verdict.read_side.projections.described import View, described
-from verdict.read_side.projections.masking import Paths, masked, unless_allowed
 from verdict.read_side.projections.projection import Applied, CannotApplyError
+from verdict.read_side.projections.stored_rows import columns_of_record
 from verdict.read_side.tables import skips
 from verdict.wire.skip_record import NOTHING_PASSED_OVER
 from verdict.wire.topics import Topics
@@ -94,9 +93,6 @@ class EventArchive:
 
         An event whose version is there with other bytes takes the place of that one if people
         decided to pass that one over; it keeps its position.
-
-        Raises:
-            CannotApplyError: A version is there already, with other bytes.
         """
         found: Found = {}
         for event in in_time(map(archived_event, deliveries)):
@@ -109,7 +105,6 @@ class EventArchive:
         return Applied(applied=len(found), skipped=len(deliveries) - len(found))
 
     def _append(self, connection: Connection, found: Found) -> bool:
-        """Append all of `found`, or nothing when one of them is there already."""
         if not found:
             return True
         attempt = connection.begin_nested()
@@ -146,15 +141,12 @@ class EventArchive:
         return {key: one for key, one in found.items() if key not in there}
 
     def _replace(self, connection: Connection, event: ArchivedEvent) -> None:
-        """Put an event in the place of the one with its version, under the same position."""
         columns = self.table.c
         same = [columns[name] == value for name, value in zip(COLUMNS[1:4], event[:3], strict=True)]
         connection.execute(update(self.table).where(*same).values(event._asdict()))
 
 
 class _Known(NamedTuple):
-    """What is archived already: the hash of its bytes, and where it lies."""
-
     hash: str
     topic: str
     partition: int
@@ -198,19 +190,7 @@ def archive_table(metadata: MetaData, version: int = 1) -> Table:
         f"event_archive_v{version}",
         metadata,
         Column("global_position", PositionType, primary_key=True, autoincrement=False),
-        Column("aggregate_type", Text, nullable=False),
-        Column("aggregate_id", Text, nullable=False),
-        Column("version", BigInteger, nullable=False),
-        Column("event_id", Text, nullable=False),
-        Column("event_type", Text, nullable=False),
-        Column("payload", Text, nullable=False),
-        Column("metadata", Text, nullable=False),
-        Column("value", LargeBinary, nullable=False),
-        Column("hash", Text, nullable=False),
-        Column("topic", Text, nullable=False),
-        Column("partition", BigInteger, nullable=False),
-        Column("offset", BigInteger, nullable=False),
-        Column("decided_at", InstantType, nullable=False),
+        *columns_of_record(ArchivedEvent),
         UniqueConstraint("aggregate_type", "aggregate_id", "version"),
         UniqueConstraint("topic", "partition", "offset"),
     )

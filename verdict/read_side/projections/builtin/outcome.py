@@ -1,37 +1,14 @@
 """`outcome`: one row per command record that was answered, for "what became of it, and why?"."""
 
-from collections.abc import Sequence
+from sqlalchemy import Index, MetaData, Table, func, select
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Index,
-    MetaData,
-    Table,
-    Text,
-    func,
-    select,
-)
-
-from verdict.adapters.sql.instant import InstantType
-from verdict.read_side.apply.batch import Record
 from verdict.read_side.projections.append_projection import AppendProjection
-from verdict.read_side.projections.builtin.answered import OutcomeRow
+from verdict.read_side.projections.builtin.rows import OutcomeRow
 from verdict.read_side.projections.described import View, described
+from verdict.read_side.projections.stored_rows import columns_of_record
 from verdict.wire.topics import Topics
 
-
-def _row(record: Record) -> OutcomeRow:
-    assert isinstance(record, OutcomeRow), "outcome follows responses only"
-    return record
-
-
-def every_responses(topics: Topics) -> Sequence[str]:
-    """Return the responses topics of all aggregates."""
-    return [
-        topics.responses(aggregate_type) for aggregate_type in topics.application.aggregate_types
-    ]
+POSITION = ("topic", "partition", "offset")
 
 
 def _shown(table: Table) -> View:
@@ -86,25 +63,7 @@ def outcome(version: int = 1) -> AppendProjection:
     outcomes = Table(
         f"outcome_v{version}",
         MetaData(),
-        Column("command_id", Text, nullable=False),
-        Column("aggregate_type", Text, nullable=False),
-        Column("aggregate_id", Text, nullable=False),
-        Column("command_type", Text),
-        Column("status", Text, nullable=False),
-        Column("reason", Text),
-        Column("rule_code", Text),
-        Column("message", Text),
-        Column("actor", Text),
-        Column("expected_version", Text),
-        Column("actual_version", BigInteger),
-        Column("from_version", BigInteger),
-        Column("to_version", BigInteger),
-        Column("duplicate", Boolean, nullable=False),
-        Column("correlation_id", Text, nullable=False),
-        Column("topic", Text, primary_key=True),
-        Column("partition", BigInteger, primary_key=True),
-        Column("offset", BigInteger, primary_key=True),
-        Column("decided_at", InstantType, nullable=False),
+        *columns_of_record(OutcomeRow, POSITION),
     )
     Index(f"{outcomes.name}_command", outcomes.c.command_id)
     Index(f"{outcomes.name}_time", outcomes.c.decided_at)
@@ -117,7 +76,6 @@ def outcome(version: int = 1) -> AppendProjection:
         version=version,
         table=outcomes,
         columns=OutcomeRow._fields,
-        row=_row,
-        follows=every_responses,
+        topic_of=Topics.responses,
         views={"outcome": _shown(outcomes), "misrouted_key": _scattered(outcomes)},
     )

@@ -5,30 +5,13 @@ holds neither, and rejections are few: so this follows the topics of rejections,
 the responses stay as they are.
 """
 
-from collections.abc import Sequence
+from sqlalchemy import ColumnElement, Index, MetaData, Table, and_, case, false, or_, select, true
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    ColumnElement,
-    Index,
-    MetaData,
-    Table,
-    Text,
-    and_,
-    case,
-    false,
-    or_,
-    select,
-    true,
-)
-
-from verdict.adapters.sql.instant import InstantType
 from verdict.model.application import Application
-from verdict.read_side.apply.batch import Record
 from verdict.read_side.projections.append_projection import AppendProjection
-from verdict.read_side.projections.builtin.rejected_command import RejectedCommand
+from verdict.read_side.projections.builtin.rows import RejectedCommand
 from verdict.read_side.projections.described import View, described
+from verdict.read_side.projections.stored_rows import columns_of_record
 from verdict.wire.topics import Topics
 
 
@@ -37,18 +20,7 @@ def policy_rejection(application: Application, version: int = 1) -> AppendProjec
     table = Table(
         f"policy_rejection_v{version}",
         MetaData(),
-        Column("policy", Text, nullable=False),
-        Column("event_id", Text, nullable=False),
-        Column("command_id", Text, nullable=False),
-        Column("aggregate_type", Text, nullable=False),
-        Column("aggregate_id", Text, nullable=False),
-        Column("reason", Text, nullable=False),
-        Column("rule_code", Text),
-        Column("message", Text),
-        Column("topic", Text, primary_key=True),
-        Column("partition", BigInteger, primary_key=True),
-        Column("offset", BigInteger, primary_key=True),
-        Column("decided_at", InstantType, nullable=False),
+        *columns_of_record(RejectedCommand, ("topic", "partition", "offset")),
     )
     of = table.c
     # all that is counted, so that a count reads no row
@@ -59,21 +31,9 @@ def policy_rejection(application: Application, version: int = 1) -> AppendProjec
         version=version,
         table=table,
         columns=RejectedCommand._fields,
-        row=_row,
-        follows=_every_rejected,
+        topic_of=Topics.rejected,
         views={"policy_rejection": _shown(application, table)},
     )
-
-
-def _row(record: Record) -> RejectedCommand:
-    assert isinstance(record, RejectedCommand), "policy_rejection follows rejections only"
-    return record
-
-
-def _every_rejected(topics: Topics) -> Sequence[str]:
-    return [
-        topics.rejected(aggregate_type) for aggregate_type in topics.application.aggregate_types
-    ]
 
 
 def _shown(application: Application, table: Table) -> View:

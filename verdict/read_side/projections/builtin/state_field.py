@@ -8,7 +8,7 @@ from typing import Any, Literal, get_origin, get_type_hints
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.fields import FieldInfo
 from pydantic_core import to_json
-from sqlalchemy import BigInteger, Boolean, LargeBinary, Text
+from sqlalchemy import Text
 from sqlalchemy.types import TypeEngine
 
 from verdict.adapters.sql.instant import InstantType
@@ -16,6 +16,7 @@ from verdict.adapters.sql.readers.sqlite_reader import PERSONAL
 from verdict.model.field_types import unwrapped
 from verdict.model.message import Message, TimestampMillis
 from verdict.model.personal import personal_paths
+from verdict.read_side.projections.stored_rows import SCALARS
 from verdict.read_side.tables.identifiers import SYSTEM_COLUMNS
 from verdict.wire.json import as_it_is, show_of
 
@@ -25,30 +26,16 @@ BYTES = ConfigDict(val_json_bytes=Message.model_config["val_json_bytes"])
 
 Convert = Callable[[Any], Any]
 
-SCALARS: dict[type, type[TypeEngine[Any]]] = {
-    bool: Boolean, int: BigInteger, str: Text, bytes: LargeBinary,
-}  # fmt: skip
-
 
 @dataclass(frozen=True)
 class StateField:
-    """A field of a state, and its column.
-
-    Args:
-        name: Of the field.
-        shown: Its name in the view: that of the field, unless the view has one of that name.
-        column: Its name in the table, which says whether it is personal.
-        type: Of the column.
-        about: A sentence about it.
-        kept: Value of the field → value of the column.
-        state: Value of the column → value of the field.
-    """
+    """A field of a state, and its column."""
 
     name: str
     shown: str
     column: str
-    type: TypeEngine[Any]
     about: str
+    type: TypeEngine[Any]
     kept: Convert
     state: Convert
 
@@ -69,11 +56,7 @@ class StateField:
 
 
 def state_fields(state: type[Message]) -> tuple[StateField, ...]:
-    """Return the fields of a state, in their order.
-
-    Raises:
-        TypeError: A field has a type that no column can hold.
-    """
+    """Return the fields of a state, in their order."""
     hints = get_type_hints(state, include_extras=True)
     personal = {path[0] for path in personal_paths(state)}
     return tuple(
@@ -83,7 +66,6 @@ def state_fields(state: type[Message]) -> tuple[StateField, ...]:
 
 
 def _shown(name: str, state: type[Message]) -> str:
-    """Return the name of a field in the view: its own, unless that has another meaning there."""
     shown, others = name, {one.lower() for one in state.model_fields if one != name}
     while shown.lower() in ENGINES | SHOWN | SYSTEM_COLUMNS | others or shown.lower().startswith(
         PERSONAL
@@ -97,22 +79,22 @@ def _field(
 ) -> StateField:
     column = PERSONAL + shown if is_personal else shown
     about = info.description or f"`{name}` of the state that the rules keep."
-    return StateField(name, shown, column, *_held(annotation, about))
+    return StateField(name, shown, column, about, *_held(annotation))
 
 
-def _held(annotation: Any, about: str) -> tuple[TypeEngine[Any], str, Convert, Convert]:
+def _held(annotation: Any) -> tuple[TypeEngine[Any], Convert, Convert]:
     """Return how a column holds values of a type: plain ones as they are, others as JSON."""
     plain, marks = unwrapped(annotation)
     if any(isinstance(mark, TimestampMillis) for mark in marks):
-        return InstantType(), about, _same, _same
+        return InstantType(), _same, _same
     if get_origin(plain) is Literal:
         plain = str
     if plain in SCALARS:
-        return SCALARS[plain](), about, _same, _same
+        return SCALARS[plain](), _same, _same
     show, is_message = show_of(annotation), isinstance(annotation, type)
     kept = _as_json if show is as_it_is else partial(_as_readable_json, show)
     read = TypeAdapter(annotation, config=None if is_message else BYTES).validate_json
-    return Text(), about, kept, partial(_from_json, read)
+    return Text(), kept, partial(_from_json, read)
 
 
 def _same(value: Any) -> Any:

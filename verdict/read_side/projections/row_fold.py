@@ -60,13 +60,7 @@ class RowChange(Generic[Row]):
 
 @dataclass(slots=True)
 class RowFold(Generic[Row]):
-    """What a batch does to the rows of aggregates.
-
-    Args:
-        evolve: Row and event to row; None is no row.
-        group: The group that a row belongs to, None for none.
-        remains: What a row leaves behind in a group that it leaves, by an event; None for nothing.
-    """
+    """What a batch does to the rows of aggregates."""
 
     evolve: Evolve[Row]
     group: Group[Row]
@@ -111,7 +105,6 @@ class RowFold(Generic[Row]):
             self._early.setdefault(key, {})[event.version] = delivery
 
     def _apply_early(self, key: Key, change: RowChange[Row], early: dict[int, Delivery]) -> None:
-        """Apply what came before the event that it follows."""
         while following := early.get(change.after.version + 1):
             assert isinstance(following.record, RecordedEvent)
             if not self._apply(key, change, following.record, following):
@@ -121,7 +114,6 @@ class RowFold(Generic[Row]):
     def _apply(
         self, key: Key, change: RowChange[Row], event: RecordedEvent, delivery: Delivery
     ) -> bool:
-        """Apply an aggregate's next event, or note why that cannot be done."""
         _, row, group = before = change.after
         kind = event.payload.__class__
         try:
@@ -143,7 +135,6 @@ class RowFold(Generic[Row]):
         return True
 
     def _left(self, before: FoldedRow[Row], event: RecordedEvent) -> Sequence[FoldedRow[Row]]:
-        """Return what an aggregate leaves behind in the group that it leaves by `event`."""
         if self.remains is None or before.row is None or before.group is None:
             return ()
         return [FoldedRow(event.version, self.remains(before.row, event), before.group)]

@@ -1,0 +1,72 @@
+"""Folds the whole log on Spark's executors: from the archive what Kafka has dropped."""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.read_side.live.source import KafkaBatches
+from verdict.read_side.live.stream import Decoder
+from verdict.read_side.projections.projection import Projection, Rebuildable
+from verdict.read_side.rebuild.final_rows import ROWS, FinalRows, fold_into_files, schema_of
+from verdict.read_side.tables.interventions import Amendments
+from verdict.read_side.tables.position import Positions
+from verdict.streaming.event_log.event_log import EventLog
+from verdict.streaming.event_log.record import COLUMNS, write_parquet
+from verdict.wire.topics import Topics
+
+OF_SPARK = "topic string, partition int, offset bigint, key binary, value binary"
+
+
+def ends_of(projection: Projection, log: KafkaLog, topics: Topics) -> Positions:
+    """Return the end of the log now, of each partition that ever had a record."""
+    kept = log.bounds(log.places(projection.topics(topics)))
+    return {place: span.end for place, span in kept.items() if span.end > 0}
+
+
+@dataclass(frozen=True, slots=True)
+class SparkFold:
+    """Folds everything before some ends; rows go through files, as they may be more than fits."""
+
+    spark: SparkSession
+    batches: KafkaBatches
+    events: EventLog
+    topics: Topics
+    scratch: Path
+    partitions: int
+
+    def __call__(
+        self, projection: Rebuildable, ends: Positions, in_force: Amendments
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a projection's first table, with the columns of `FinalRows`."""
+        archived, folded = self.scratch / "archived", self.scratch / "folded"
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        for folder in (archived, folded):
+            folder.mkdir(parents=True)
+        schema = schema_of(projection.tables[0])
+        task = FinalRows(Decoder(self.topics), projection.builder, schema, in_force, folded)
+        for file in fold_into_files(self._records(ends, archived), task, self.partitions):
+            # buffered in advance, Arrow would hold all that was read until the file is closed
+            with pq.ParquetFile(file, pre_buffer=False) as parquet:
+                yield from parquet.iter_batches(ROWS)
+        shutil.rmtree(self.scratch)
+
+    def _records(self, ends: Positions, folder: Path) -> DataFrame:
+        parts = self.events.parts({}, ends)
+        # others choose the times of their records, and Spark cannot hold each
+        theirs = {place: end for place, end in ends.items() if place.topic in self.topics.states}
+        kept = {place: span for place, span in parts.kept.items() if place not in theirs}
+        frames = [self.spark.createDataFrame([], OF_SPARK)]
+        if any(span.end > span.start for span in kept.values()):
+            frames.append(self.batches.records(kept).select(*COLUMNS.names))
+        if parts.archived or theirs:
+            archived = {place: span.end for place, span in parts.archived.items()}
+            write_parquet(self.events.read({}, archived | theirs), folder / "archived.parquet")
+            frames.append(self.spark.read.schema(OF_SPARK).parquet(str(folder)))
+        return reduce(DataFrame.unionAll, frames)
