@@ -116,12 +116,12 @@ from compose.application import app
 from verdict import load_settings
 from verdict.cli.verbs import VERBS, loaded
 from verdict.adapters.sql.readers.reader import open_reader
-from verdict.operations.status.read_side import read_side_beside
+from verdict.operations.status.read_side import projection_statuses
 for verb in VERBS:
     if verb.name in ("history", "sql", "state", "status", "tail", "trace", "explain"): loaded(verb)
 url = SecretStr({url!r})
 settings = load_settings(app).model_copy(update={{"database_url": url}})
-print(len(read_side_beside(None, settings).projections) > 5)
+print(len(projection_statuses(settings)) > 5)
 with open_reader(settings) as reader:
     print("us_holder" in reader.views, "dead_letter" in reader.views)
     print(list(reader.select("SELECT count(*) FROM us_holder").rows))

@@ -6,9 +6,8 @@ from verdict.lazy import load_lazily
 
 if TYPE_CHECKING:
     from verdict.adapters.sql.readers.reader import Access, Reader
-    from verdict.operations.status.collect import get_status
+    from verdict.operations.status.collect import get_status, wait_until_idle
     from verdict.operations.status.status import StatusReport
-    from verdict.operations.status.wait_until_idle import wait_until_idle
     from verdict.read_side.read_your_writes import ReadToken, wait_for_projection
     from verdict.streaming.event_log.subscription import Place, SubscribedEvent, Subscription
 
@@ -19,9 +18,8 @@ __all__ = [
 
 HOMES = {
     "verdict.adapters.sql.readers.reader": "Access Reader",
-    "verdict.operations.status.collect": "get_status",
+    "verdict.operations.status.collect": "get_status wait_until_idle",
     "verdict.operations.status.status": "StatusReport",
-    "verdict.operations.status.wait_until_idle": "wait_until_idle",
     "verdict.read_side.read_your_writes": "ReadToken wait_for_projection",
     "verdict.streaming.event_log.subscription": "Place SubscribedEvent Subscription",
 }

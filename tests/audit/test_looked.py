@@ -1,7 +1,7 @@
 """What an audit cannot look at is not taken for clean."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Never
 
@@ -12,7 +12,7 @@ from tests.application import APPLICATION
 from verdict.cli.verify import exit_code_of, summary, unavailable_checks
 from verdict.errors import UnreachableError, VerdictError
 from verdict.operations.audit.finding import Check, CheckResult
-from verdict.operations.audit.read_models import NO_FUNCTION_OF_THE_LOG, ProjectionAudit
+from verdict.operations.audit.projections import NO_FUNCTION_OF_THE_LOG, ProjectionAudit
 from verdict.read_side.as_of.filling import AsOfRecords
 from verdict.read_side.catalog import declared
 from verdict.read_side.projections.builtin.outcome import outcome
@@ -49,17 +49,22 @@ def away() -> Never:
     raise UnreachableError("there is no archive")
 
 
-def test_read_models_that_cannot_be_folded_or_are_missing_are_named(
-    engine: Engine, tmp_path: Path
-) -> None:
+def audited(engine: Engine, tmp_path: Path, log: Callable[[], Never]) -> CheckResult:
+    """Return what an audit looked at that finds nothing, as it has no records."""
     looked, folder = CheckResult(), tmp_path / "folded"
     folder.mkdir()
-    records = AsOfRecords(EventLog(Topics(APPLICATION), dropped, away), Topics(APPLICATION), away)
+    records = AsOfRecords(EventLog(Topics(APPLICATION), log, away), Topics(APPLICATION), away)
     models = ProjectionAudit(
         load_settings(APPLICATION), engine, records, folder, None, looked, lambda text: None
     )
-
     assert [*models.findings([*APPLICATION.aggregate_types])] == []
+    return looked
+
+
+def test_read_models_that_cannot_be_folded_or_are_missing_are_named(
+    engine: Engine, tmp_path: Path
+) -> None:
+    looked = audited(engine, tmp_path, dropped)
 
     told = dict(one.split(": ", 1) for one in looked.unavailable)
     assert set(told) == set(declared(APPLICATION))
@@ -71,16 +76,7 @@ def test_read_models_that_cannot_be_folded_or_are_missing_are_named(
 def test_responses_that_kafka_dropped_when_they_were_read_are_no_fault(
     engine: Engine, tmp_path: Path
 ) -> None:
-    looked, folder = CheckResult(), tmp_path / "folded"
-    folder.mkdir()
-    records = AsOfRecords(
-        EventLog(Topics(APPLICATION), dropped_when_read, away), Topics(APPLICATION), away
-    )
-    models = ProjectionAudit(
-        load_settings(APPLICATION), engine, records, folder, None, looked, lambda text: None
-    )
-
-    assert [*models.findings([*APPLICATION.aggregate_types])] == []
+    looked = audited(engine, tmp_path, dropped_when_read)
 
     assert not any(one.startswith("outcome") for one in looked.unavailable)
     assert looked.not_checked[0] == (
@@ -91,18 +87,10 @@ def test_responses_that_kafka_dropped_when_they_were_read_are_no_fault(
 
 def test_a_read_model_that_is_stopped_is_not_clean(engine: Engine, tmp_path: Path) -> None:
     """What came behind the place at which it stopped, nobody compares with anything."""
-    looked, folder = CheckResult(), tmp_path / "folded"
-    folder.mkdir()
     with engine.begin() as connection:
         versions.stop(connection, outcome(1), ValueError("no room"), 5)
-    records = AsOfRecords(
-        EventLog(Topics(APPLICATION), dropped_when_read, away), Topics(APPLICATION), away
-    )
-    models = ProjectionAudit(
-        load_settings(APPLICATION), engine, records, folder, None, looked, lambda text: None
-    )
 
-    assert [*models.findings([*APPLICATION.aggregate_types])] == []
+    looked = audited(engine, tmp_path, dropped_when_read)
 
     assert "outcome, behind where it is stopped: no room" in looked.unavailable
 

@@ -14,10 +14,14 @@ from tests.conftest import NewDatabase
 from tests.projection.event_log import EventLog as Happened
 from tests.projection.event_log import opened
 from tests.projection.read_side import ReadSide
-from verdict.operations.audit.feed import AnnouncedChanges, faults
 from verdict.operations.audit.finding import Check, CheckResult, Finding
-from verdict.operations.audit.read_models import NO_FUNCTION_OF_THE_LOG, ProjectionAudit
-from verdict.operations.audit.views import altered
+from verdict.operations.audit.projections import (
+    NO_FUNCTION_OF_THE_LOG,
+    AnnouncedChanges,
+    ProjectionAudit,
+    altered,
+    faults,
+)
 from verdict.read_side.as_of.filling import AsOfRecords
 from verdict.read_side.projections.kind_tables import compile_projection
 from verdict.read_side.schema.database import snapshot
@@ -85,9 +89,7 @@ def test_a_view_of_what_was_built_otherwise_is_as_that_was(
 
 @pytest.mark.both_databases
 @pytest.mark.proves("C-16")
-def test_a_view_that_was_replaced_or_dropped_is_named(
-    read_side: ReadSide,
-) -> None:
+def test_a_view_that_was_replaced_or_dropped_is_named(read_side: ReadSide) -> None:
     """Tables were compared, and readers read views: mallory was in one, and all was well."""
     with read_side.engine.begin() as connection:
         if read_side.is_postgresql:

@@ -11,8 +11,14 @@ from tests.conftest import NewDatabase
 from tests.projection.read_side import ReadSide
 from verdict.adapters.sql.readers.reader import Access, open_reader
 from verdict.adapters.sql.time_text import wall_clock
-from verdict.operations.audit.finding import Check, CheckResult, Finding
-from verdict.operations.audit.record import NotRecordedError, record, run_of
+from verdict.operations.audit.finding import (
+    Check,
+    CheckResult,
+    Finding,
+    NotRecordedError,
+    record,
+    run_of,
+)
 from verdict.operations.status.read_side import ReadSideViews
 from verdict.read_side.tables.verification import Verification
 from verdict.settings.load import settings_alone

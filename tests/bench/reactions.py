@@ -22,8 +22,8 @@ from tests.projection.event_log import AN_EVENT
 from verdict.adapters.kafka.topics import TopicAdmin
 from verdict.model.policy import commands_of
 from verdict.model.recorded_event import RecordedEvent, event_id
-from verdict.reactions.policies.query import NAME as REACTIONS
-from verdict.reactions.policies.running import start_reactions
+from verdict.reactions.policies.processor import start_reactions
+from verdict.reactions.policies.reaction import NAME as REACTIONS
 from verdict.service.bootstrap import start_runtime
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.query import DECIDER

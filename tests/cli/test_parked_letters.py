@@ -12,7 +12,7 @@ from tests.application import APPLICATION, decode_command, encode_command
 from tests.cli.conftest import Run, Verdict
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.source import Source
-from verdict.reactions.dead_letters.headers import as_json
+from verdict.reactions.dead_letters.row import headers_json
 from verdict.read_side.catalog import projections
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables.dead_letters import intervention, table
@@ -44,7 +44,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
         "error": "tried 3 times",
         "key": b"p-1",
         "bytes": b'{"to": "Main Street"}',
-        "headers": as_json((("color", b"red"),)),
+        "headers": headers_json((("color", b"red"),)),
         "received_at": NOON,
     }
     with engine.begin() as connection:

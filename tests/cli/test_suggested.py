@@ -12,7 +12,7 @@ from tests.cli.conftest import Run
 from verdict.cli.scaffold.names import require_valid_name
 from verdict.cli.tail import parse_from
 from verdict.model.message import epoch_millis
-from verdict.operations.repair.blocking_records import range_of
+from verdict.operations.repair.stopping_records import range_of
 from verdict.read_side.as_of.moment import parse_as_of
 from verdict.settings.database_address import file_of
 from verdict.settings.parsers import topic_or_prefix

@@ -18,8 +18,8 @@ from tests.projection.read_side import ReadSide
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.sql.sqlite_file import DatabaseFileChangedError
 from verdict.errors import UnreachableError, VerdictError
+from verdict.reactions.dead_letters.allowed_topics import AllowedTopics
 from verdict.reactions.dead_letters.consume import DeadLetterConsumer
-from verdict.reactions.dead_letters.destinations import Destinations
 from verdict.reactions.dead_letters.row import RetryRules
 from verdict.read_side.apply.applier import database_failed
 from verdict.read_side.projections.kind_tables import compile_projection
@@ -203,7 +203,7 @@ def test_a_projection_stops_and_is_not_taken_for_one_at_fault(tmp_path: Path) ->
 def test_the_intake_of_letters_stops_though_no_letter_comes(tmp_path: Path) -> None:
     path = tmp_path / "verdict.db"
     engine = open_database(f"sqlite:///{path}")
-    destinations = Destinations(Topics(APPLICATION), (), frozenset)
+    destinations = AllowedTopics(Topics(APPLICATION), (), frozenset)
     rules = RetryRules(
         attempts=1,
         backoff="fixed:1s",

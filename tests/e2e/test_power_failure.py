@@ -16,7 +16,7 @@ from tests.reactions.tills import earned, recorded, sales, shipped
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.client.client import Client
 from verdict.errors import VerdictError
-from verdict.operations.status.wait_until_idle import wait_until_idle
+from verdict.operations.status.collect import wait_until_idle
 from verdict.testing import Service
 from verdict.wire.response import Response
 

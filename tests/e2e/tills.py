@@ -17,7 +17,7 @@ from tests.e2e.deployment import ASK_AGAIN_S, Deployment
 from tests.reactions.running import behind, read_all
 from tests.reactions.tills import PERSONAL, Sale, earned, recorded, shipped, totals
 from verdict.adapters.kafka.connection import KafkaConfig
-from verdict.reactions.policies.query import reactions_of, reactions_query
+from verdict.reactions.policies.reaction import reactions_of, reactions_query
 from verdict.settings.load import load_settings
 from verdict.streaming.exactly_once.query import lake_query
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.application import APPLICATION
-from verdict.service.bootstrap import start_kafka_runtime
-from verdict.service.directories import BROKER, directory_of
+from verdict.service.bootstrap import BROKER, directory_of, start_kafka_runtime
 from verdict.settings.discovery import AnnouncedService, announce, home_of
 from verdict.settings.load import settings_alone
 

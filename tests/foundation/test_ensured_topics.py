@@ -12,7 +12,7 @@ from verdict.adapters.kafka.log_identity import DifferentLogError
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables import position, source_topics
 from verdict.read_side.tables.states import FOLLOWER
-from verdict.service.ensured_topics import create_topics, ensure_topics
+from verdict.service.topics import create_topics, ensure_topics
 from verdict.streaming.exactly_once.topic_owner import OtherOwnerError
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import Topics

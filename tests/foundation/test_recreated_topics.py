@@ -18,8 +18,8 @@ from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables import position
 from verdict.read_side.tables.same_log import bind_to_log
 from verdict.read_side.tables.states import FOLLOWER
-from verdict.service.ensured_topics import ensure_topics
-from verdict.service.known_progress import queries_of
+from verdict.service.queries import queries_of
+from verdict.service.topics import ensure_topics
 from verdict.settings.discovery import database_url
 from verdict.streaming.event_log.skip_log import read_skips
 from verdict.streaming.event_log.skips import SkipRequest

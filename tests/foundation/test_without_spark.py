@@ -10,8 +10,7 @@ from confluent_kafka.cimpl import NewPartitions
 from tests.application import APPLICATION
 from verdict.adapters.kafka.log_identity import DifferentLogError
 from verdict.adapters.kafka.topic_drift import TopicSettingsError
-from verdict.service.bootstrap import KafkaRuntime, start_kafka_runtime
-from verdict.service.directories import directory_of
+from verdict.service.bootstrap import KafkaRuntime, directory_of, start_kafka_runtime
 from verdict.settings.load import settings_alone
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.checkpoint import FRESH

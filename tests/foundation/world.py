@@ -11,7 +11,7 @@ from tests.application import APPLICATION
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.local.broker import EmbeddedBroker
-from verdict.service.ensured_topics import ensure_topics
+from verdict.service.topics import ensure_topics
 from verdict.settings.load import load_settings
 from verdict.streaming.exactly_once.checkpoint import FRESH
 from verdict.streaming.exactly_once.fencing import claim_query, write_progress

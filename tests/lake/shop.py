@@ -21,7 +21,7 @@ from verdict.adapters.kafka.offsets import ends
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.model.recorded_event import RecordedEvent
 from verdict.operations.repair.reset_progress import begin_without_progress
-from verdict.reactions.lake.running import lake
+from verdict.reactions.lake.processor import lake
 from verdict.reactions.lake.table import NAME, LakeSpan, position
 from verdict.settings.load import load_settings
 from verdict.streaming.event_log.skips import SkipRequest
@@ -96,9 +96,7 @@ class Shop:
     @contextmanager
     def lake(self, on_step: OnStep = ignore_step) -> Iterator[StatelessProcessor]:
         """Run the lake; leaving it is a clean stop."""
-        source = {
-            "kafka.bootstrap.servers": str(self.kafka.settings["bootstrap.servers"]),
-        }
+        source = {"kafka.bootstrap.servers": str(self.kafka.settings["bootstrap.servers"])}
         ground = StreamContext(
             spark=self.spark,
             kafka=self.kafka,

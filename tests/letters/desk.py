@@ -13,12 +13,11 @@ from tests.application import APPLICATION
 from tests.topics import create_new
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.reader import KafkaLog
+from verdict.reactions.dead_letters.allowed_topics import AllowedTopics
 from verdict.reactions.dead_letters.consume import DeadLetterConsumer
-from verdict.reactions.dead_letters.destinations import Destinations
-from verdict.reactions.dead_letters.publish import RetryPublisher
-from verdict.reactions.dead_letters.retrying import topic_names
+from verdict.reactions.dead_letters.publish import OnStep, RetryPublisher
+from verdict.reactions.dead_letters.retry import topic_names
 from verdict.reactions.dead_letters.row import RetryRules
-from verdict.reactions.dead_letters.steps import OnStep
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables.dead_letters import table
 from verdict.streaming.exactly_once.failpoints import ignore_step
@@ -138,8 +137,8 @@ class Desk:
             log.await_settled(places, f"{name} cannot be looked at")
             return [*log.read(log.bounds(places))]
 
-    def _destinations(self) -> Destinations:
-        return Destinations(self.topics, ["*"], lambda: topic_names(self.kafka))
+    def _destinations(self) -> AllowedTopics:
+        return AllowedTopics(self.topics, ["*"], lambda: topic_names(self.kafka))
 
     def close(self) -> None:
         """Let the database and Kafka go."""

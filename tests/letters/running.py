@@ -5,9 +5,9 @@ from typing import Any
 from sqlalchemy import Engine
 
 from verdict.adapters.kafka.connection import KafkaConfig
-from verdict.reactions.dead_letters.retrying import build_retry
-from verdict.service.step_thread import StepThread, Work
+from verdict.reactions.dead_letters.retry import build_retry
 from verdict.service.supervisor import Supervisor
+from verdict.service.threads import StepThread, Work
 from verdict.wire.topics import Topics
 
 

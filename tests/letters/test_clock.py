@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verdict.reactions.dead_letters.clock import LEAP_S, Clock
+from verdict.reactions.dead_letters.retry import LEAP_S, Clock
 
 START = 1_795_300_000.0
 

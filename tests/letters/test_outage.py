@@ -27,16 +27,12 @@ def sqlite_desk(broker: EmbeddedBroker, tmp_path: Path) -> Iterator[Desk]:
 
 @pytest.mark.proves("R-05")
 def test_letters_wait_while_kafka_is_away_and_a_lost_answer_repeats_the_same_ids(
-    sqlite_desk: Desk,
-    network: Proxy,
-    caplog: pytest.LogCaptureFixture,
+    sqlite_desk: Desk, network: Proxy, caplog: pytest.LogCaptureFixture
 ) -> None:
     """R-05."""
     desk = sqlite_desk
     kafka = replace(
-        desk.kafka,
-        settings={"bootstrap.servers": network.address},
-        transaction_timeout_s=SHORT_S,
+        desk.kafka, settings={"bootstrap.servers": network.address}, transaction_timeout_s=SHORT_S
     )
     retrying = RunningRetry(
         desk.engine, kafka, desk.topics, retry_s=0.5, attempts=3, backoff="fixed:0s", poll_s=0.05
@@ -67,9 +63,7 @@ def test_letters_wait_while_kafka_is_away_and_a_lost_answer_repeats_the_same_ids
 
 @pytest.mark.proves("R-05")
 def test_letters_wait_while_the_database_is_away(
-    postgresql_desk: Desk,
-    postgresql: Server,
-    caplog: pytest.LogCaptureFixture,
+    postgresql_desk: Desk, postgresql: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     """R-05: its connections end, and for a while nobody is let in."""
     desk = postgresql_desk

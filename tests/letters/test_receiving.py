@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verdict.model.source import Source
-from verdict.reactions.dead_letters.headers import as_json, from_json
-from verdict.reactions.dead_letters.row import RetryRules, row_of
+from verdict.reactions.dead_letters.row import RetryRules, headers_from_json, headers_json, row_of
 from verdict.wire.cloud_events import DEAD_LETTER
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.dead_letter_record import DeadLetterRecord, Pairs
@@ -74,7 +73,7 @@ def test_a_reaction_that_failed_comes_back_with_its_name() -> None:
 
     assert (row["status"], row["retry_topic"], row["attempt"]) == ("WAITING", "retry", 1)
     assert (row["bytes"], row["key"]) == (b"{}", b"order-1")
-    assert from_json(row["headers"]) == (("retry_policy", b"award_points"),)
+    assert headers_from_json(row["headers"]) == (("retry_policy", b"award_points"),)
 
 
 def test_a_reaction_that_is_none_now_is_parked_and_keeps_its_name() -> None:
@@ -85,19 +84,32 @@ def test_a_reaction_that_is_none_now_is_parked_and_keeps_its_name() -> None:
     row = row_of(letter, RULES)
 
     assert (row["status"], row["retry_topic"]) == ("PARKED", "retry")
-    assert from_json(row["headers"]) == (("retry_policy", b"gone"),)
+    assert headers_from_json(row["headers"]) == (("retry_policy", b"gone"),)
 
 
-def test_what_came_with_a_key_that_was_cut_does_not_go_back() -> None:
-    letter = replace(own_letter(("retry_topic", b"order.commands")), key=b"k", value=LONG_KEY)
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (
+            LONG_KEY,
+            "only 1024 of 3000000 bytes of its key are kept, and no aggregate has such an id: send "
+            "it again under its own id and skip this",
+        ),
+        (
+            encode(replace(decode(DeadLetter, OWN), bytes=b"begin", length=100)),
+            "only 5 of 100 bytes are kept, so it cannot be sent as it was: edit it, or send the "
+            "whole command again and skip this",
+        ),
+    ],
+    ids=["key", "value"],
+)
+def test_what_was_cut_is_not_sent_as_if_it_were_whole(value: bytes, error: str) -> None:
+    letter = replace(own_letter(("retry_topic", b"order.commands")), key=b"k", value=value)
 
     row = row_of(letter, RULES)
 
     assert (row["status"], row["due_at"]) == ("PARKED", None)
-    assert row["error"] == (
-        "order.commands:0:1: a\\0bug; only 1024 of 3000000 bytes of its key are kept, and no "
-        "aggregate has such an id: send it again under its own id and skip this"
-    )
+    assert row["error"] == f"order.commands:0:1: a\\0bug; {error}"
 
 
 @pytest.mark.proves("R-06")
@@ -132,4 +144,4 @@ def test_a_letter_waits_from_when_it_is_taken_in_whatever_time_was_stamped_on_it
 
 @given(headers.map(tuple))
 def test_no_header_is_lost_in_the_table(pairs: Pairs) -> None:
-    assert from_json(as_json(pairs)) == pairs
+    assert headers_from_json(headers_json(pairs)) == pairs

@@ -102,23 +102,6 @@ def test_a_refused_address_fails_with_the_reason_and_stops_no_other_mail(
     assert office.receivers == to("ada", "cleo")
 
 
-def test_a_mail_that_is_refused_for_now_is_sent_by_the_next_run(
-    workers: Workers, office: PostOffice
-) -> None:
-    workers.record("ada", "bob", "cleo")
-    office.answers["bob@example.com"] = "451 4.7.1 greylisted, come back"
-
-    counts = workers.send()
-    assert (counts.sent, counts.failed, counts.put_back) == (2, 0, 1)
-    assert workers.rows("key, error", "status = 'DUE'") == [
-        ("bob", "451 4.7.1 greylisted, come back")
-    ]
-    office.answers.clear()
-    assert workers.send().sent == 1
-    assert office.receivers == to("ada", "bob", "cleo")
-    assert workers.rows("error", "key = 'bob'") == [(None,)]
-
-
 def test_a_lost_connection_leaves_the_mail_to_the_next_run_with_the_same_id(
     workers: Workers, office: PostOffice
 ) -> None:

@@ -7,12 +7,7 @@ from typing import Any
 import pytest
 
 from tests.outbox.database import BATCH, LEASE_MS, NAME, OutboxDatabase
-from verdict.projections import (
-    DeliveryDeferredError,
-    DeliveryRefusedError,
-    Outbox,
-    OutboxMessage,
-)
+from verdict.projections import DeliveryDeferredError, DeliveryRefusedError, Outbox, OutboxMessage
 from verdict.read_side.schema.database import open_database
 
 pytestmark = pytest.mark.both_databases
@@ -74,9 +69,7 @@ def test_readers_see_what_was_recorded(database: OutboxDatabase) -> None:
     assert str(identity) == "c0a491a9-11a6-5ef9-a667-0918fdebd53b"
 
 
-def test_ids_differ_between_deployments_outboxes_batches_and_keys(
-    database: OutboxDatabase,
-) -> None:
+def test_ids_differ_between_deployments_outboxes_batches_and_keys(database: OutboxDatabase) -> None:
     for deployment in ("a", "b"):
         for name in (f"mail-{deployment}", f"letter-{deployment}"):
             for batch in ("x", "y"):
@@ -166,9 +159,7 @@ def test_a_refused_message_is_tried_again_only_on_request(database: OutboxDataba
     assert database.rows("status, error") == [("SENT", None)]
 
 
-def test_any_other_error_ends_the_call_and_the_message_stays_due(
-    database: OutboxDatabase,
-) -> None:
+def test_any_other_error_ends_the_call_and_the_message_stays_due(database: OutboxDatabase) -> None:
     database.record("ada", "bob")
 
     def fail(message: OutboxMessage) -> None:

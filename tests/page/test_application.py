@@ -42,17 +42,17 @@ def test_it_is_what_the_application_declares() -> None:
     assert {*follows()} == {*declared, *PROJECTIONS, "invoice_line"}
     assert follows()["client_overview"] == ("order", "position")
     assert follows()["us_holder_from_state"] == ("share-holders",)
-    assert [*CAUSES.asking("loyalty")] == ["award_points (AwardPoints)"]
-    assert [*CAUSES.asking("invoice")] == ["point_of_sale (topic POS)"]
-    assert "us_holder (read model)" in CAUSES.following("position")
+    assert [*CAUSES.senders_to("loyalty")] == ["award_points (AwardPoints)"]
+    assert [*CAUSES.senders_to("invoice")] == ["point_of_sale (topic POS)"]
+    assert "us_holder (read model)" in CAUSES.followers_of("position")
 
 
 def test_a_policy_points_at_all_that_it_asks_for_and_is_followed_over_aggregates() -> None:
     causes = causes_of(Policy("both", ("order",), both))
 
-    assert [*causes.asking("order")] == ["both (DeleteOrder)"]
-    assert [*causes.asking("loyalty")] == ["award_points (AwardPoints)", "both (AwardPoints)"]
-    assert "both (policy)" in causes.following("order")
+    assert [*causes.senders_to("order")] == ["both (DeleteOrder)"]
+    assert [*causes.senders_to("loyalty")] == ["award_points (AwardPoints)", "both (AwardPoints)"]
+    assert "both (policy)" in causes.followers_of("order")
     assert len(picture(causes).paths) == len(picture(CAUSES).paths) + 3
 
 

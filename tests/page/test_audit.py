@@ -5,12 +5,11 @@ from pathlib import Path
 from tests.application import APPLICATION
 from tests.page.conftest import BEARER, TOKEN, Opened
 from tests.page.test_pages import text
-from verdict.operations.audit.finding import CheckResult
-from verdict.operations.audit.record import record, run_of
+from verdict.operations.audit.finding import CheckResult, record, run_of
 from verdict.settings.discovery import DATABASE
 from verdict.settings.load import settings_alone
 
-FINDING = {"check": "read models", "what": "cashier is 'secret-ada'"}
+FINDING: dict[str, object] = {"check": "read models", "what": "cashier is 'secret-ada'"}
 
 
 def test_a_run_of_verify_is_shown_and_what_it_quotes_needs_the_token(

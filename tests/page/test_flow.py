@@ -16,8 +16,7 @@ from tests.page.filled import FLOW, LATE, PLACE, keep
 from verdict.adapters.sql.readers.reader import Access, Reader, open_reader
 from verdict.errors import VerdictError
 from verdict.operations.inspect.aggregate import NotFoundError, history, state_at
-from verdict.operations.inspect.flow import flow, lacks
-from verdict.operations.inspect.why import why
+from verdict.operations.inspect.flow import flow, lacks, why
 from verdict.settings.load import settings_alone
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.archive import HashMismatchError

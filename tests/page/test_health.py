@@ -11,13 +11,14 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.page.conftest import Opened, Page, standing
 from verdict.http.metrics import METRICS
-from verdict.operations.status.problems import SILENT_S, not_running, problems_of, told_by
+from verdict.operations.status.problems import SILENT_S, not_running, problems_of, service_problems
 from verdict.operations.status.status import DATABASE, KAFKA, BlockedAggregateStatus, Problem
 from verdict.settings.discovery import FILE, OverdueBatch
 
 [SERVICE] = standing().processes
+SILENT = service_problems(SERVICE, SILENT_S + 1)
 OVERDUE = replace(SERVICE, overdue={"decider": OverdueBatch(5, 0)})
-PARKED = Problem("2 letters are parked")
+PARKED = Problem("2 dead letters are parked")
 
 
 def samples(page: Page) -> dict[tuple[str, ...], float]:
@@ -39,8 +40,8 @@ def test_who_decides_is_ready(page: Page) -> None:
     [
         ({"service": None, "processes": ()}, "no verdict runs on /nowhere: start `verdict up`"),
         ({"problems": (Problem("Kafka is away", KAFKA), PARKED)}, "Kafka is away"),
-        ({"problems": (*told_by(SERVICE, SILENT_S + 1), PARKED)}, "has given no sign of life"),
-        ({"problems": (*told_by(OVERDUE, 0), PARKED)}, "has been under way since"),
+        ({"problems": (*SILENT, PARKED)}, "has given no sign of life"),
+        ({"problems": (*service_problems(OVERDUE, 0), PARKED)}, "has been under way since"),
         (
             {"service": None, "processes": (replace(SERVICE, stopped={"lake": "no disk"}),)},
             "no decider runs on /nowhere: start `verdict run decider`",

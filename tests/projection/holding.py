@@ -12,8 +12,8 @@ from tests.projection.read_side import NOW, ReadSide, Rows
 from verdict.model.application import Application
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent
-from verdict.operations.repair.blocked_events import HeldAggregates
-from verdict.operations.repair.operator_identity import OperatorIdentity
+from verdict.operations.repair.blocked_aggregates import BlockedAggregates
+from verdict.operations.repair.operator import OperatorIdentity
 from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.batch import ProjectionBatch
 from verdict.read_side.apply.missing_events import missing_events
@@ -94,8 +94,8 @@ class Holding(Followed):
         )
         self.operator = self._operator(application)
 
-    def _operator(self, application: Application) -> HeldAggregates:
-        return HeldAggregates(application, self._operators, {"us_holder": self.us_holder})
+    def _operator(self, application: Application) -> BlockedAggregates:
+        return BlockedAggregates(application, self._operators, {"us_holder": self.us_holder})
 
     def us_holder(self, version: int) -> RowProjection[Position]:
         """Return `us_holder` with the bug."""

@@ -24,8 +24,7 @@ from tests.tiers import examples
 from verdict.errors import VerdictError
 from verdict.model.message import Event, iso_time
 from verdict.model.recorded_event import RecordedEvent
-from verdict.operations.repair.blocked import NothingWaitsError
-from verdict.operations.repair.operator_identity import OperatorIdentity
+from verdict.operations.repair.operator import NothingWaitsError, OperatorIdentity
 from verdict.read_side.apply import missing_events as releasing
 from verdict.read_side.apply.batch import ProjectionBatch
 from verdict.read_side.apply.missing_events import ARCHIVE

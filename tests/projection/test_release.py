@@ -17,8 +17,8 @@ from tests.projection.read_side import NOW, ReadSide, Rows
 from verdict.errors import VerdictError
 from verdict.model.message import Event, iso_time
 from verdict.model.recorded_event import RecordedEvent
-from verdict.operations.repair.blocked_events import HeldAggregates
-from verdict.operations.repair.operator_identity import OperatorIdentity
+from verdict.operations.repair.blocked_aggregates import BlockedAggregates
+from verdict.operations.repair.operator import OperatorIdentity
 from verdict.read_side.apply import missing_events as releasing
 from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.batch import ProjectionBatch
@@ -361,7 +361,7 @@ class TestWhatCannotBeApplied:
         assert followed.read_side.holders() == {"bob": 1, "cleo": 1}
 
         address = "us_holder/position/p-1"
-        operator = HeldAggregates(
+        operator = BlockedAggregates(
             APPLICATION,
             followed.read_side.engine,
             {"us_holder": lambda _: followed.holder.projection},

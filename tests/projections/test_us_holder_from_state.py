@@ -18,9 +18,8 @@ from tests.projection.read_side import ReadSide, Rows
 from tests.projection.state_log import BAD, TOPIC, State, StateLog
 from tests.tiers import examples
 from verdict.errors import VerdictError
-from verdict.operations.repair.blocked import NothingWaitsError
-from verdict.operations.repair.blocked_events import HeldAggregates
-from verdict.operations.repair.operator_identity import OperatorIdentity
+from verdict.operations.repair.blocked_aggregates import BlockedAggregates
+from verdict.operations.repair.operator import NothingWaitsError, OperatorIdentity
 from verdict.read_side.apply.batch import ProjectionBatch, UnreadableRecord
 from verdict.read_side.catalog import declared
 from verdict.read_side.projections.kind_tables import compile_projection
@@ -224,7 +223,7 @@ def test_operators_see_it_and_are_told_what_helps(shown: Shown) -> None:
     _, _, offset = shown.log.next_place("a/1")
     shown.after(("a/1", BAD))
     operator, by = (
-        HeldAggregates(APPLICATION, shown.read_side.engine, declared(APPLICATION)),
+        BlockedAggregates(APPLICATION, shown.read_side.engine, declared(APPLICATION)),
         OperatorIdentity("ada", "a test"),
     )
     address = f"{NAME}/{TOPIC}/a/1"

@@ -7,7 +7,7 @@ import pytest
 from tests.application import APPLICATION
 from tests.topics import create
 from verdict.adapters.local.broker import EmbeddedBroker
-from verdict.reactions.policies.query import reactions_added, reactions_query
+from verdict.reactions.policies.reaction import reactions_added, reactions_query
 from verdict.wire.topics import Topics
 
 

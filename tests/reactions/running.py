@@ -7,24 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from confluent_kafka import (
-    OFFSET_BEGINNING,
-    Consumer,
-    KafkaError,
-    Message,
-    Producer,
-)
-from confluent_kafka import (
-    TopicPartition as KafkaPartition,
-)
+from confluent_kafka import Message, Producer
 from pyspark.sql import SparkSession
 
 from tests.application import APPLICATION
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.offsets import offsets_at
 from verdict.adapters.kafka.reader import KafkaLog
-from verdict.reactions.policies.query import reactions_of, reactions_query
-from verdict.reactions.policies.running import start_reactions
+from verdict.reactions.policies.processor import start_reactions
+from verdict.reactions.policies.reaction import reactions_of, reactions_query
 from verdict.settings.load import load_settings
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.failpoints import Failpoint, OnStep, ignore_step
@@ -187,29 +178,7 @@ def watch(processor: StatelessProcessor) -> None:
 
 def read_all(servers: str, partitions: Mapping[str, int]) -> list[Message]:
     """Return the committed records of whole topics."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": servers,
-            "group.id": "nobody",
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-        }
-    )
-    places = [
-        KafkaPartition(topic, number, OFFSET_BEGINNING)
-        for topic, count in partitions.items()
-        for number in range(count)
-    ]
-    consumer.assign(places)
-    found: list[Message] = []
-    ended = 0
-    while ended < len(places):
-        message = consumer.poll(30)
-        assert message is not None, "Kafka does not answer"
-        if (error := message.error()) is None:
-            found.append(message)
-        else:
-            assert error.code() == KafkaError._PARTITION_EOF, str(error)
-            ended += 1
-    consumer.close()
-    return found
+    with KafkaLog({"bootstrap.servers": servers}, PATIENCE_S) as log:
+        places = log.places(partitions)
+        log.await_settled(places, "a topic cannot be looked at")
+        return [*log.read(log.bounds(places))]

@@ -20,7 +20,7 @@ from verdict.errors import VerdictError
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 from verdict.operations.repair.reset_progress import begin_without_progress
-from verdict.reactions.policies.query import reactions_of, reactions_query
+from verdict.reactions.policies.reaction import reactions_of, reactions_query
 from verdict.streaming.event_log.skip_log import read_skips, write_skips
 from verdict.streaming.event_log.skips import SkipRequest
 from verdict.streaming.exactly_once.batch import OutputRecord, SourceBatch
@@ -83,23 +83,6 @@ def test_an_event_leads_to_each_of_its_outputs_once(reacted: Reacted) -> None:
     assert told == Counter(number.encode() for number in shipped(invoices))
     awards = reacted.on(topics.commands("loyalty"))
     assert len(awards) == sum(earned(one) is not None for one in invoices.values())
-
-
-@pytest.mark.long
-def test_a_reaction_that_is_tried_again_is_told_by_a_header(reacted: Reacted) -> None:
-    topics = reacted.topics
-    number, one = next(
-        (number, one)
-        for number, one in recorded_sales(value for _, value in sales(20, seed=6)).items()
-        if earned(one) is not None and number in shipped({number: one})
-    )
-    value = encode_event(event_of(number, one))
-    reacted.send(topics.retry, [(number, value)], {RETRY_POLICY: "award_points"})
-    reacted.send(topics.retry, [("parcel-1", b"another service's")])
-    reacted.run_to_the_end()
-
-    assert len(reacted.on(topics.commands("loyalty"))) == 1
-    assert reacted.on(topics.named("shipment")) == reacted.on(topics.dead_letters) == []
 
 
 @pytest.mark.proves("C-11")

@@ -14,7 +14,7 @@ from tests.reactions.running import Reacted
 from tests.reactions.tills import sale
 from tests.topics import create, grow
 from verdict.adapters.local.broker import EmbeddedBroker
-from verdict.reactions.policies.query import reactions_added, reactions_query
+from verdict.reactions.policies.reaction import reactions_added, reactions_query
 from verdict.wire.topics import Topics
 
 pytestmark = pytest.mark.spark

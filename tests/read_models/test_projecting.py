@@ -21,9 +21,8 @@ from verdict.adapters.sql.sqlite_file import DatabaseFileChangedError
 from verdict.errors import UnreachableError, VerdictError
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
-from verdict.operations.repair.blocked import NothingWaitsError
-from verdict.operations.repair.blocking_records import StoppingRecords
-from verdict.operations.repair.operator_identity import OperatorIdentity
+from verdict.operations.repair.operator import NothingWaitsError, OperatorIdentity
+from verdict.operations.repair.stopping_records import StoppingRecords
 from verdict.read_side.apply import missing_events as releasing
 from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.batch import ProjectionBatch

@@ -6,15 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from verdict.operations.status.problems import SILENT_S, kafka_away, told_by
+from verdict.operations.status.problems import SILENT_S, kafka_away, service_problems
 from verdict.service.heartbeat import Heartbeat
-from verdict.settings.discovery import (
-    FILE,
-    AnnouncedService,
-    OverdueBatch,
-    find_service,
-    silence_s,
-)
+from verdict.settings.discovery import FILE, AnnouncedService, OverdueBatch, find_service, silence_s
 from verdict.streaming.queries.query import batch_under_way, longer_than
 
 SERVICE = AnnouncedService(os.getpid(), "localhost:9092", "sqlite:///x")
@@ -106,7 +100,7 @@ def test_everything_that_is_stopped_is_told() -> None:
     )
 
     [away] = kafka_away(ailing)
-    silent, stopped, overdue = told_by(ailing, SILENT_S + 1)
+    silent, stopped, overdue = service_problems(ailing, SILENT_S + 1)
 
     assert away.startswith("Kafka is away since 19")
     assert silent == (
@@ -115,4 +109,4 @@ def test_everything_that_is_stopped_is_told() -> None:
     )
     assert stopped == "the lake stopped: the disk is full"
     assert overdue.startswith("batch 7 of decider has been under way since 19")
-    assert [*kafka_away(SERVICE), *told_by(SERVICE, 0)] == []
+    assert [*kafka_away(SERVICE), *service_problems(SERVICE, 0)] == []

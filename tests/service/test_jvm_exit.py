@@ -21,7 +21,7 @@ def said(tmp_path: Path, code: int, *found: OversizedRecord) -> str:
     """Return what is said of a JVM that ended with `code` when `found` is what came next."""
     settings = load_settings(APPLICATION, data_dir=tmp_path)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(jvm_exit, "_found", lambda *_: [*found])
+        patched.setattr(jvm_exit, "_oversized", lambda *_: [*found])
         return str(jvm_exit.jvm_ended(code, settings, NOWHERE, tmp_path / "spark.log"))
 
 

@@ -12,7 +12,7 @@ from tests.application import APPLICATION
 from verdict.adapters.local.lock import DataDirectoryLock
 from verdict.errors import UnreachableError, VerdictError
 from verdict.operations.status.problems import killed
-from verdict.service.directories import require_whole_directory
+from verdict.service.bootstrap import require_whole_directory
 from verdict.service.role_set import RoleSet, all_roles, alone, with_kafka
 from verdict.settings.discovery import (
     AnnouncedService,

@@ -114,9 +114,7 @@ def test_a_bug_stops_the_component_and_the_process_runs_on(
     assert ended == [bug]
 
 
-def test_a_bug_that_follows_from_a_death_is_not_reported(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_bug_that_follows_from_a_death_is_not_reported(caplog: pytest.LogCaptureFixture) -> None:
     def died() -> None:
         raise VerdictError("the JVM of Spark ended with -9")
 

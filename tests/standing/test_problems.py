@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from verdict.adapters.kafka.topic_drift import MISSING, Difference, added_partitions
 from verdict.adapters.local.lock import DataDirectoryLock
-from verdict.operations.status.problems import not_running, problems_of
+from verdict.operations.status.problems import added_partitions as added_problems
+from verdict.operations.status.problems import not_running, problems_of, topic_problems
 from verdict.operations.status.status import (
     BlockedAggregateStatus,
     CommandsStatus,
@@ -153,3 +155,27 @@ def test_rejected_commands_that_a_policy_does_not_expect_are_a_problem() -> None
         "BUSINESS_RULE OVERFILL; "
     )
     assert "`verdict explain c-9`" in said
+
+
+def test_topics_with_added_partitions_are_named_together() -> None:
+    found = [one for topic in ("a.events", "b.events") for one in added_partitions(topic, 6, 4)]
+
+    [said] = added_problems(found)
+
+    assert said.startswith(
+        "somebody added partitions to 2 topics: a.events (6 instead of 4), b.events (6 instead of "
+        "4): verdict writes to the first ones only"
+    )
+    assert [*topic_problems(found)] == []
+
+
+def test_one_topic_is_named_alone_and_what_is_fatal_as_before() -> None:
+    added = added_partitions("a.events", 6, 4)
+    short = Difference("b.events", "retention.ms", "1", "-1")
+    missing = Difference("c.events", MISSING, "missing", "there")
+
+    assert [*added_problems([*added, short])] == [str(added[0])]
+    assert [*added_problems([short, missing])] == []
+    assert [one.partition(":")[0] for one in topic_problems([*added, short, missing])] == [
+        "b.events"
+    ]

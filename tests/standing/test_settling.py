@@ -8,7 +8,8 @@ import pytest
 
 from tests.application import APPLICATION
 from verdict.errors import TimedOutError
-from verdict.operations.status import wait_until_idle as settling
+from verdict.operations.status import collect
+from verdict.operations.status.collect import is_idle, wait_until_idle
 from verdict.operations.status.status import (
     CommandsStatus,
     DeadLettersStatus,
@@ -17,7 +18,6 @@ from verdict.operations.status.status import (
     ProjectionStatus,
     StatusReport,
 )
-from verdict.operations.status.wait_until_idle import is_settled, wait_until_idle
 from verdict.settings.load import load_settings
 
 
@@ -62,7 +62,7 @@ def test_the_lag_is_of_all_together_and_unknown_when_one_is() -> None:
 def test_it_takes_two_looks_with_nothing_left_and_nothing_new(
     before: StatusReport | None, now: StatusReport, settled: bool
 ) -> None:
-    assert is_settled(before, now) is settled
+    assert is_idle(before, now) is settled
 
 
 @pytest.fixture
@@ -76,8 +76,8 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[StatusReport]:
             yield found[-1]
 
     every = looks()
-    monkeypatch.setattr(settling, "get_status", lambda _: next(every))
-    monkeypatch.setattr(settling, "PAUSE_S", 0)
+    monkeypatch.setattr(collect, "get_status", lambda _: next(every))
+    monkeypatch.setattr(collect, "PAUSE_S", 0)
     return found
 
 

@@ -19,8 +19,8 @@ from verdict.cli.trace import (
     repetitions_text,
 )
 from verdict.errors import VerdictError
+from verdict.operations.inspect.flow import why as explain_command
 from verdict.operations.inspect.history import Fields
-from verdict.operations.inspect.why import why
 
 app = typer.Typer(add_completion=False)
 
@@ -40,7 +40,7 @@ def explain(
     """
     settings = settings_of()
     with open_reader(settings, role) as reader:
-        found = why(settings.application, reader, command_id)
+        found = explain_command(settings.application, reader, command_id)
     if not found:
         raise VerdictError(f"the read side knows no outcome of a command {command_id!r}")
     if json:

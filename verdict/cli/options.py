@@ -11,7 +11,7 @@ from verdict.cli.application import given, load, load_if_named
 from verdict.cli.render import note
 from verdict.model.command_envelope import aggregate_id_rule
 from verdict.model.message import epoch_millis
-from verdict.operations.repair.operator_identity import OperatorIdentity
+from verdict.operations.repair.operator import OperatorIdentity
 from verdict.settings.load import load_settings, unknown_variables
 from verdict.settings.settings import Settings
 

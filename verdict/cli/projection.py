@@ -12,7 +12,7 @@ from verdict.cli.options import Json, settings_of
 from verdict.cli.render import add_rows, note, show, show_json, show_progress, table
 from verdict.errors import VerdictError
 from verdict.operations.inspect.history import Fields
-from verdict.operations.status.read_side import read_side
+from verdict.operations.status.read_side import projection_statuses
 from verdict.operations.status.status import ProjectionStatus, as_json
 from verdict.read_side.catalog import UnknownProjectionError
 from verdict.read_side.rebuild.comparison import TableContent
@@ -37,8 +37,8 @@ def projection() -> None:
 def list_projections(
     json: Json = False,
 ) -> None:
-    """List every version of every projection: its role, and how far behind it is."""
-    found = read_side(settings_of()).projections
+    """List every version of every projection: its state, and how far behind it is."""
+    found = projection_statuses(settings_of())
     if json:
         for one in found:
             show_json(as_json(one))
@@ -55,7 +55,7 @@ def list_projections(
 @app.command()
 def status(name: Name, json: Json = False) -> None:
     """Show each version of one: its positions, blocked aggregates, and why it is stopped."""
-    every = read_side(settings_of()).projections
+    every = projection_statuses(settings_of())
     found = [one for one in every if one.projection == name]
     if not found:
         raise UnknownProjectionError(name, sorted({one.projection for one in every}))

@@ -16,16 +16,20 @@ from verdict.cli.options import Json, Who, Why, WhyIfAny, operator_identity, set
 from verdict.cli.render import note, show_json, show_progress
 from verdict.errors import VerdictError
 from verdict.model.source import Source
-from verdict.operations.repair.blocking_records import range_of
-from verdict.operations.repair.operator_identity import OperatorIdentity
+from verdict.operations.repair.operator import OperatorIdentity
 from verdict.operations.repair.read_side import repair
 from verdict.operations.repair.recreated_topics import recreate_topics
 from verdict.operations.repair.reset_progress import begin_as_owner, begin_without_progress
 from verdict.operations.repair.restored_events import restore_events
-from verdict.reactions.policies.query import reactions_of, reactions_query
-from verdict.service.bootstrap import leave, start_kafka_runtime, start_runtime
-from verdict.service.directories import require_whole_directory
-from verdict.service.known_progress import require_same_log
+from verdict.operations.repair.stopping_records import range_of
+from verdict.reactions.policies.reaction import reactions_of, reactions_query
+from verdict.service.bootstrap import (
+    leave,
+    require_whole_directory,
+    start_kafka_runtime,
+    start_runtime,
+)
+from verdict.service.queries import require_same_log
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.skips import NO_WISH, SkipRequest
 from verdict.streaming.exactly_once.failpoints import ignore_step

@@ -11,10 +11,9 @@ from verdict.adapters.kafka.monitor import KafkaMonitor
 from verdict.cli.options import settings_of
 from verdict.cli.render import note
 from verdict.cli.shutdown import StopRequest
-from verdict.operations.tracing.following import SpanFollower
-from verdict.operations.tracing.sending import CollectorError
-from verdict.service.step_thread import StepThread
+from verdict.operations.tracing.follower import CollectorError, SpanFollower
 from verdict.service.supervisor import Supervisor
+from verdict.service.threads import StepThread
 from verdict.settings.discovery import kafka_options
 from verdict.wire.catalog import catalog_of
 

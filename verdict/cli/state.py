@@ -15,10 +15,9 @@ from verdict.errors import VerdictError
 from verdict.model.command import LifeCycle
 from verdict.model.message import iso_time
 from verdict.model.source import Source
-from verdict.operations.inspect.fold import PointInTime, folded
+from verdict.operations.inspect.aggregate import PointInTime, folded, state_json
 from verdict.operations.inspect.history import Fields
 from verdict.operations.inspect.queries import values
-from verdict.operations.inspect.state_json import state_json
 from verdict.settings.discovery import kafka_options
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.event_log import open_event_log

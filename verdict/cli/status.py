@@ -17,7 +17,7 @@ from verdict.cli.options import Json, settings_of
 from verdict.cli.render import add_rows, fit_to_width, show, show_json, table
 from verdict.errors import UnreachableError, VerdictError
 from verdict.operations.status.collect import get_status
-from verdict.operations.status.patience import Patience
+from verdict.operations.status.database_timeout import DatabaseTimeout
 from verdict.operations.status.problems import NOTHING_RUNS
 from verdict.operations.status.status import (
     CommandsStatus,
@@ -86,10 +86,10 @@ def _is_there(found: StatusReport, deployment: str) -> bool:
 
 
 def _watch(settings: Settings) -> NoReturn:
-    console, patience = Console(), Patience()
+    console, timeout = Console(), DatabaseTimeout()
     with Live(console=console, screen=False, auto_refresh=False) as live:
         while True:
-            page = (fit_to_width(console, part) for part in _page(get_status(settings, patience)))
+            page = (fit_to_width(console, part) for part in _page(get_status(settings, timeout)))
             live.update(Group(*page), refresh=True)
             time.sleep(WATCH_S)
 

@@ -13,10 +13,9 @@ from verdict.cli.options import Json, Who, Why, operator_identity, settings_of
 from verdict.cli.render import note, show_json
 from verdict.errors import VerdictError
 from verdict.model.source import Source
-from verdict.operations.status.progress_records import decider_progress
-from verdict.operations.status.topics import topic_differences
-from verdict.service.ensured_topics import create_topics
-from verdict.service.known_progress import require_same_log
+from verdict.operations.status.topics import decider_progress, topic_differences
+from verdict.service.queries import require_same_log
+from verdict.service.topics import create_topics
 from verdict.settings.discovery import kafka_options
 from verdict.streaming.event_log.skip_log import accepted_partitions, read_skips, write_skips
 from verdict.wire.skip_record import Kind, SkipRecord

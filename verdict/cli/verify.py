@@ -11,8 +11,14 @@ from verdict.cli.options import IdOrAll, Json, known_aggregate, settings_of
 from verdict.cli.render import note, show, show_json, show_progress
 from verdict.errors import UnreachableError, VerdictError
 from verdict.operations.audit.auditor import Auditor
-from verdict.operations.audit.finding import Check, CheckResult
-from verdict.operations.audit.record import FIRST, NotRecordedError, record, run_of
+from verdict.operations.audit.finding import (
+    FIRST,
+    Check,
+    CheckResult,
+    NotRecordedError,
+    record,
+    run_of,
+)
 from verdict.operations.inspect.history import Fields
 from verdict.read_side.tables.verification import Verification
 from verdict.settings.settings import Settings

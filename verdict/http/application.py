@@ -36,13 +36,13 @@ from verdict.http.search import add_search
 from verdict.http.sse import TooManyFeedsError, add_feeds
 from verdict.http.topics import add_topics
 from verdict.operations.inspect.aggregate import NotFoundError
-from verdict.operations.repair.blocked import NothingWaitsError
+from verdict.operations.repair.dead_letters import NoLetterError
+from verdict.operations.repair.operator import NothingWaitsError
 from verdict.operations.status.collect import get_status
-from verdict.operations.status.patience import Patience
+from verdict.operations.status.database_timeout import DatabaseTimeout
 from verdict.operations.status.problems import SILENT_S
 from verdict.operations.status.sampler import StatusSampler
 from verdict.operations.status.status import StatusReport, as_json
-from verdict.reactions.dead_letters.parked import NoLetterError
 from verdict.settings.discovery import silence_s
 from verdict.settings.settings import Settings
 
@@ -66,7 +66,7 @@ def page_of(
 ) -> FastAPI:
     """Return the page of a deployment; `with_service`: its service runs in this process."""
     commands = Commands(settings)
-    sampler = StatusSampler(look or partial(get_status, settings, Patience()))
+    sampler = StatusSampler(look or partial(get_status, settings, DatabaseTimeout()))
     samples = Samples(sampler.look)
     page = FastAPI(
         title=settings.application.name,

@@ -30,17 +30,16 @@ from verdict.http.templating import templates
 from verdict.model.message import LARGEST
 from verdict.operations.inspect.aggregate import NotFoundError, history, state_at
 from verdict.operations.inspect.event_model import causes_in
-from verdict.operations.inspect.flow import flow
+from verdict.operations.inspect.flow import flow, why
 from verdict.operations.inspect.history import Fields, reached_offsets
 from verdict.operations.inspect.queries import ARCHIVED, NEWEST, REFUSALS, REFUSED, VERDICTS, rows
-from verdict.operations.inspect.why import why
-from verdict.operations.status.patience import Patience
+from verdict.operations.status.database_timeout import DatabaseTimeout
 from verdict.operations.status.sampler import StatusSampler
 from verdict.operations.status.status import StatusReport, total
 from verdict.read_side.projections.described import about_view, columns_of
 from verdict.read_side.schema.system_views import views_for
-from verdict.service.directories import DECIDER
 from verdict.settings.settings import Settings
+from verdict.streaming.exactly_once.query import DECIDER
 
 ROWS = 200  # of a query
 QUERY_S = 10
@@ -72,7 +71,7 @@ class Pages:
         self._sampler = sampler
         self._templates = templates()
         self._turns = Semaphore(QUERIES)
-        self._patience = Patience()
+        self._timeout = DatabaseTimeout()
         limit = min(QUERY_S, settings.sql_timeout_s)
         self._limited = settings.model_copy(update={"sql_timeout_s": limit})
 
@@ -225,7 +224,7 @@ class Pages:
         """Return the counts of the read side; the status says why it does not respond."""
         try:
             if found.projections is not None:
-                return self._patience.ask("counted", self._count)
+                return self._timeout.ask("counted", self._count)
         except VerdictError:
             pass
         return {"archived": None, "verdicts": []}

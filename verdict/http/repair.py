@@ -15,12 +15,11 @@ from verdict.http.pages import Pages
 from verdict.http.templating import as_text
 from verdict.model.message import LARGEST
 from verdict.operations.inspect.queries import some
-from verdict.operations.repair.blocked import NothingWaitsError
-from verdict.operations.repair.blocked_events import HeldAggregates
-from verdict.operations.repair.blocking_records import StoppingRecords, place_of
-from verdict.operations.repair.operator_identity import OperatorIdentity
-from verdict.operations.repair.parked_letters import ParkedLetters
+from verdict.operations.repair.blocked_aggregates import BlockedAggregates
+from verdict.operations.repair.dead_letters import DeadLetters
+from verdict.operations.repair.operator import NothingWaitsError, OperatorIdentity
 from verdict.operations.repair.read_side import Repair, repair
+from verdict.operations.repair.stopping_records import StoppingRecords, place_of
 from verdict.operations.status.policy_rejections import LISTED, since
 from verdict.settings.settings import Settings
 
@@ -44,7 +43,7 @@ class ItemKind(NamedTuple):
 
     path: str
     verb: str
-    items: Callable[[Repair], HeldAggregates | StoppingRecords | ParkedLetters]
+    items: Callable[[Repair], BlockedAggregates | StoppingRecords | DeadLetters]
     actions: Mapping[str, Action]
 
 

@@ -18,9 +18,8 @@ from verdict.http.bodies import Explanation, Flow, History, State, ViewRows
 from verdict.http.responses import JsonLine, problems
 from verdict.model.message import LARGEST, calendar_time, epoch_millis
 from verdict.operations.inspect.aggregate import NotFoundError, history, state_at
-from verdict.operations.inspect.flow import flow, lacks
+from verdict.operations.inspect.flow import flow, lacks, why
 from verdict.operations.inspect.queries import MOST, rows
-from verdict.operations.inspect.why import why
 from verdict.read_side.projections.described import ViewColumn, columns_of
 from verdict.read_side.schema.system_views import views_for
 from verdict.settings.settings import Settings

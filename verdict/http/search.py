@@ -15,7 +15,7 @@ from verdict.model.application import Application
 from verdict.model.message import LARGEST
 from verdict.operations.inspect.history import Fields
 from verdict.operations.inspect.queries import rows
-from verdict.operations.repair.blocking_records import place_of
+from verdict.operations.repair.stopping_records import place_of
 from verdict.operations.status.sampler import StatusSampler
 from verdict.read_side.tables.states import PARKED
 from verdict.settings.settings import Settings

@@ -14,7 +14,7 @@ MANY = "*"
 
 
 class KafkaPrincipal(StrEnum):
-    """Who speaks to Kafka: the service, who sends commands, who follows events, who looks."""
+    """A role in Kafka: the service, senders of commands, subscribers of events, readers of all."""
 
     DECIDER = "decider"
     SENDER = "sender"

@@ -1,11 +1,12 @@
-"""What every process of a deployment stands on: locked folders, Kafka, its topics, Spark."""
+"""What a process sets up before its components start: locked folders, Kafka, topics, Spark."""
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -20,31 +21,59 @@ from verdict.adapters.local.lock import DataDirectoryLock
 from verdict.adapters.spark.probe import Executors, require_spark_access
 from verdict.adapters.spark.session import jvm_exit_code, spark_session
 from verdict.adapters.storage.folders import durable_dir
-from verdict.service.directories import BROKER, WorkingDirectory, require_whole_directory
-from verdict.service.ensured_topics import ensure_topics
+from verdict.service.topics import ensure_topics
 from verdict.settings.checks import (
     check_batch_size,
     cluster_options,
     require_reachable_kafka,
     transaction_timeout_s,
 )
-from verdict.settings.discovery import running_kafka, withdraw
+from verdict.settings.discovery import home_of, running_kafka, withdraw
 from verdict.settings.kafka import java_options, librdkafka_options, spark_options
 from verdict.settings.load import InvalidSettingsError
 from verdict.settings.settings import Settings
+from verdict.streaming.exactly_once.query import DECIDER
 from verdict.streaming.queries.source import StreamContext
 from verdict.wire.schemas.write import require_written_schemas
 
 LOG = logging.getLogger("verdict.service")
 SPARK = "spark"
+BROKER = "broker"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingDirectory:
+    """What a process has for itself.
+
+    `home` takes its announcement and Spark's files. `locked` are the folders that no other process
+    may use, and what each is. `role` is set if the process has one role only.
+    """
+
+    home: Path
+    locked: Mapping[Path, str]
+    role: str = ""
+
+
+def require_whole_directory(data_dir: Path, *roles: tuple[str, ...]) -> WorkingDirectory:
+    """Return the directories of a process that has a data directory to itself."""
+    return WorkingDirectory(
+        data_dir, {data_dir: "data directory"} | _homes(data_dir, roles or ((DECIDER,),))
+    )
+
+
+def directory_of(data_dir: Path, *roles: tuple[str, ...]) -> WorkingDirectory:
+    """Return the directories of roles that run by themselves; the first one's is their home."""
+    locked = _homes(data_dir, roles)
+    return WorkingDirectory(next(iter(locked)), locked, roles[0][0])
+
+
+def _homes(data_dir: Path, roles: tuple[tuple[str, ...], ...]) -> dict[Path, str]:
+    return {home_of(data_dir, *role): f"the folder of role {' '.join(role)}" for role in roles}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime(StreamContext):
-    """What runs, and how to reach it.
-
-    `broker` is the embedded one, if that is used; `executors` are those of a cluster.
-    """
+    """Kafka and Spark, running; `progress` is the decider's, if it could be read at once."""
 
     servers: str
     broker: EmbeddedBroker | None
@@ -53,7 +82,7 @@ class Runtime(StreamContext):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaRuntime:
-    """The same for who needs no Spark."""
+    """Kafka, running, for roles without Spark."""
 
     kafka: KafkaConfig
     servers: str
@@ -70,15 +99,14 @@ def start_runtime(
     place: WorkingDirectory | None = None,
     mend: Callable[[Settings, KafkaConfig], None] = leave,
 ) -> Runtime:
-    """Lock a place, start Spark and, unless there is one, Kafka; check the topics.
-
-    Raises:
-        VerdictError: Something is missing, in use, or does not fit.
-    """
+    """Lock the directories, start Spark and, unless there is one, Kafka; check the topics."""
     place = place or require_whole_directory(settings.data_dir)
     locks = _locked(settings, parts, place)
     check_batch_size(settings)
-    _require_store(settings)
+    if settings.in_object_store:
+        from verdict.adapters.storage.object_store import require_store  # an optional package
+
+        require_store(durable_dir(settings))
     _require_kafka_access(settings)
     with ThreadPoolExecutor(1) as beside:  # two JVMs start in the time of one
         broker = beside.submit(_broker, settings, parts, place)
@@ -107,10 +135,10 @@ def start_runtime(
 def start_kafka_runtime(
     settings: Settings, parts: ExitStack, place: WorkingDirectory, *, owned: bool = True
 ) -> KafkaRuntime:
-    """Do what `start_runtime` does, but for Spark; of topics nothing, if they are not `owned`.
+    """Do what `start_runtime` does, without Spark; skip the topics if they are not `owned`.
 
-    Whoever brings the only broker along goes on where topics differ, or are gone: else nobody could
-    mend them.
+    The process with the only broker goes on if topics differ or are gone: they can be repaired
+    only while it runs.
     """
     _locked(settings, parts, place)
     _require_kafka_access(settings)
@@ -129,7 +157,7 @@ def start_kafka_runtime(
 def _locked(
     settings: Settings, parts: ExitStack, place: WorkingDirectory
 ) -> list[DataDirectoryLock]:
-    """Take the place, and see that this application can be run before anything is started."""
+    """Lock the directories, once it is sure that this application can run."""
     require_written_schemas(settings.application)
     locks = [
         parts.enter_context(DataDirectoryLock(folder, kind))
@@ -150,7 +178,7 @@ def _kafka(settings: Settings, servers: str) -> KafkaConfig:
 
 
 def _require_kafka_access(settings: Settings) -> None:
-    """Fail before Spark is started for nothing; and Spark's own client would try for ever."""
+    """Check that Kafka answers before Spark is started: its client would never give up."""
     require_reachable_kafka(settings)
     if settings.bootstrap_servers is not None:
         servers = {"bootstrap.servers": settings.bootstrap_servers}
@@ -166,7 +194,7 @@ def _require_kafka_access(settings: Settings) -> None:
 def _broker(
     settings: Settings, parts: ExitStack, place: WorkingDirectory
 ) -> tuple[str, EmbeddedBroker | None]:
-    """Return where Kafka is, and our own if nobody else's is known."""
+    """Return where Kafka is; start the embedded broker if no other one is known."""
     if settings.bootstrap_servers is not None:
         return settings.bootstrap_servers, None
     # others wait for a broker of ours, and may still name where it was
@@ -189,9 +217,7 @@ def _require_store(settings: Settings) -> None:
 def _store_options(settings: Settings) -> dict[str, str]:
     if not settings.in_object_store:
         return {}
-    from verdict.adapters.storage.object_store import (
-        hadoop_options,  # what it takes not everybody has
-    )
+    from verdict.adapters.storage.object_store import hadoop_options
 
     return hadoop_options(os.environ)
 

@@ -16,14 +16,7 @@ BEAT_S = 5.0
 
 
 class Heartbeat:
-    """Keeps the announcement of a service up to date; its age is the sign of life.
-
-    Args:
-        data_dir: Of the service.
-        service: As it is announced first.
-        slow_batch_s: A batch that is under way for longer is reported, here and in the log.
-        latencies: Of the decider, if that is here.
-    """
+    """Keeps the announcement of a service up to date; its age is the sign of life."""
 
     def __init__(
         self,

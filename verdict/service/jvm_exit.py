@@ -1,4 +1,4 @@
-"""Why Spark's JVM has ended, in words that say what to do."""
+"""Why Spark's JVM has ended, and what to do about it."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -9,11 +9,11 @@ from verdict.adapters.kafka.offsets import by_topic, each_partition
 from verdict.adapters.kafka.oversized import OversizedRecord, oversized_records
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.errors import UnreachableError, VerdictError
-from verdict.operations.status.read_side import read_side
-from verdict.reactions.policies.query import reactions_of, reactions_query
-from verdict.read_side.tables.states import VersionState
+from verdict.read_side.schema.database import failing_in_words, snapshot
+from verdict.read_side.tables import position, versions
+from verdict.read_side.tables.same_log import database_if_any
+from verdict.service.queries import queries_of
 from verdict.settings.settings import Settings
-from verdict.streaming.exactly_once.query import decider_query
 from verdict.streaming.exactly_once.read_progress import read_progress
 from verdict.wire.partitions import TopicPartition
 
@@ -23,16 +23,16 @@ SEARCH_S = 20.0  # a busy machine takes ten to unpack 400 MB
 
 
 def jvm_ended(code: int, settings: Settings, kafka: KafkaConfig, log: Path) -> VerdictError:
-    """Return what to say of a JVM that ended with `code`, and whose log is `log`.
+    """Return the error of a JVM that ended with `code`, and whose log is `log`.
 
-    After want of memory the records that came next are looked at, for some seconds: one that
-    unpacks to hundreds of times its size would end each start again.
+    If it ran out of memory, look for some seconds for a record that unpacks to hundreds of times
+    its size: each start would end at it again.
     """
-    found = _found(settings, kafka) if code == OUT_OF_MEMORY else []
-    return VerdictError(_told(code, found, settings, log))
+    found = _oversized(settings, kafka) if code == OUT_OF_MEMORY else []
+    return VerdictError(_message(code, found, settings, log))
 
 
-def _told(code: int, found: Sequence[OversizedRecord], settings: Settings, log: Path) -> str:
+def _message(code: int, found: Sequence[OversizedRecord], settings: Settings, log: Path) -> str:
     if not found:
         return (
             f"the JVM of Spark ended with {code}: see whether the system ended it for want of "
@@ -49,8 +49,8 @@ def _told(code: int, found: Sequence[OversizedRecord], settings: Settings, log: 
     )
 
 
-def _found(settings: Settings, kafka: KafkaConfig) -> list[OversizedRecord]:
-    """Return the giants that were about to be read, by whomever Spark reads for."""
+def _oversized(settings: Settings, kafka: KafkaConfig) -> list[OversizedRecord]:
+    """Return those among the records that Spark was about to read."""
     try:
         reached = _reached(settings, kafka)
         topics = {place.topic for place in reached}.union(settings.topics.states)
@@ -63,29 +63,30 @@ def _found(settings: Settings, kafka: KafkaConfig) -> list[OversizedRecord]:
 
 
 def _reached(settings: Settings, kafka: KafkaConfig) -> dict[TopicPartition, int]:
-    """Return the next offsets; where several read a partition, of who is furthest behind."""
+    """Return the smallest next offset that any reader has of each partition."""
     reached: dict[TopicPartition, int] = {}
-    for place, offset in (*_of_progress(settings, kafka), *_of_the_read_side(settings)):
+    for place, offset in (*_of_progress(settings, kafka), *_of_read_side(settings)):
         reached[place] = min(offset, reached.get(place, offset))
     return reached
 
 
 def _of_progress(settings: Settings, kafka: KafkaConfig) -> Iterator[tuple[TopicPartition, int]]:
-    for query in (
-        decider_query(settings.topics, settings.shards),
-        reactions_query(reactions_of(settings)),
-    ):
+    for query in queries_of(settings):
         progress = read_progress(kafka, query, wait=False).progress
         if progress is not None:
             yield from each_partition(progress.offsets)
 
 
-def _of_the_read_side(settings: Settings) -> Iterator[tuple[TopicPartition, int]]:
+def _of_read_side(settings: Settings) -> Iterator[tuple[TopicPartition, int]]:
     try:
-        versions = read_side(settings).projections
+        with database_if_any(settings) as engine:
+            if engine is None:
+                return
+            with failing_in_words(engine), snapshot(engine) as connection:
+                live = {*versions.all_live(connection).items()}
+                found = position.every(connection) if live else []
     except UnreachableError:  # then nothing is read for it
         return
-    for version in versions:
-        if version.state == VersionState.LIVE:
-            for one in version.positions:
-                yield TopicPartition.of(one), one.next_offset
+    for name, version, place, offset in found:
+        if (name, version) in live:
+            yield place, offset

@@ -30,13 +30,7 @@ from verdict.wire.topics import Topics
 
 
 def check_tables(kafka: KafkaConfig, settings: Settings) -> None:
-    """Return when the read side's tables fit log and settings; those that were missing are there.
-
-    Raises:
-        DifferentLogError: They were filled from other topics.
-        VerdictError: All that depend on a setting were built with another one, or the database
-            does not fit, or is out of reach.
-    """
+    """Create missing tables, and check that all fit the log and the settings."""
     database, read_models = made_read_side(kafka, settings)
     try:
         check_built(database, read_models)
@@ -48,10 +42,6 @@ def made_read_side(kafka: KafkaConfig, settings: Settings) -> tuple[Engine, Sequ
     """Return the database, and the projections at the versions that readers see.
 
     Tables and views that were missing are there.
-
-    Raises:
-        DifferentLogError: The database was filled from other topics.
-        VerdictError: The database does not fit, or is out of reach.
     """
     database = open_database(database_url(settings))
     try:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from verdict.errors import UnreachableError
 from verdict.read_side.catalog import declared_projections
-from verdict.service.directories import WorkingDirectory, directory_of, require_whole_directory
+from verdict.service.bootstrap import WorkingDirectory, directory_of, require_whole_directory
 from verdict.service.roles import BROKER, LAKE, PROJECTIONS, ROLES, Role
 from verdict.settings.checks import require_reachable_kafka
 from verdict.settings.discovery import running_kafka
@@ -15,14 +15,7 @@ from verdict.settings.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class RoleSet:
-    """The roles of one process.
-
-    Args:
-        roles: In the order in which they start.
-        place: What the process has for itself.
-        chosen: Which read models it brings forward; empty: all.
-        alone: Whether it was started for one role.
-    """
+    """The roles of one process."""
 
     roles: tuple[Role, ...]
     place: WorkingDirectory
@@ -54,12 +47,7 @@ def all_roles(settings: Settings) -> RoleSet:
 
 
 def alone(settings: Settings, name: str, chosen: Sequence[str] = ()) -> RoleSet:
-    """Return one role for a process of its own.
-
-    Raises:
-        InvalidSettingsError: There is no such role, or no such read model, or it has nothing to do
-            here.
-    """
+    """Return one role for a process of its own."""
     role = next((one for one in ROLES if one.name == name), None)
     if role is None:
         if name in ("page", "serve"):
@@ -75,12 +63,7 @@ def alone(settings: Settings, name: str, chosen: Sequence[str] = ()) -> RoleSet:
 
 
 def with_kafka(settings: Settings, name: str) -> Settings:
-    """Return settings that name the Kafka of a role; the broker's name none, as it is that.
-
-    Raises:
-        InvalidSettingsError: Kafka is elsewhere, so there is no broker to run; or executors are.
-        UnreachableError: No Kafka is set, and no broker runs on the data directory.
-    """
+    """Return settings that name the Kafka of a role; the broker's name none, as it is that."""
     require_reachable_kafka(settings)
     if name == BROKER.name:
         if settings.bootstrap_servers is not None:

@@ -6,22 +6,22 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 
 from verdict.errors import UnreachableError, WorkerTimeoutError
-from verdict.reactions.dead_letters.retrying import build_retry
-from verdict.reactions.lake.running import lake
-from verdict.reactions.policies.running import start_reactions
+from verdict.reactions.dead_letters.retry import build_retry
+from verdict.reactions.lake.processor import lake
+from verdict.reactions.policies.processor import start_reactions
 from verdict.read_side.schema.database import open_database
+from verdict.service.bootstrap import BROKER as BROKER_NAME
 from verdict.service.bootstrap import KafkaRuntime, Runtime
-from verdict.service.directories import BROKER as BROKER_NAME
-from verdict.service.directories import DECIDER
 from verdict.service.read_side import live_projections
-from verdict.service.rehearsal import Rehearsal
-from verdict.service.step_thread import StepThread
-from verdict.service.supervisor import Component, Supervisor
+from verdict.service.supervisor import Supervisor
+from verdict.service.threads import Rehearsal, StepThread
 from verdict.settings.discovery import database_url
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.failpoints import OnStep
+from verdict.streaming.exactly_once.query import DECIDER
 from verdict.write_side.decider.known_aggregates import decided_aggregates
 from verdict.write_side.decider.running import DeciderQuery
 from verdict.write_side.processor.latency import Latencies
@@ -32,20 +32,7 @@ DECIDER_RETRY_S = 1.0  # somebody waits for an answer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleContext:
-    """What the components of a role are made of.
-
-    Args:
-        settings: All that can be chosen.
-        laid: Kafka, and Spark for roles that need it.
-        held: Takes what is closed when the process ends, after all components that use it.
-        is_kafka_there: Whether Kafka has answered last.
-        alone: Whether the process has one role: then what stops it ends the process.
-        chosen: Names of read models; empty: all.
-        on_step: Called at each step of publishing what was decided.
-        tell: Called with what a person who waits for the start may want to know.
-        check_jvm: Raises why Spark's JVM ended, if it did.
-        latencies: Takes in how long commands waited for their answers.
-    """
+    """What the components of a role are made of; `held` is closed after all of them."""
 
     settings: Settings
     laid: Runtime | KafkaRuntime
@@ -64,31 +51,15 @@ class RoleContext:
         assert isinstance(self.laid, Runtime), "a role that needs Spark says so"
         return self.laid
 
-    def supervise(
-        self,
-        name: str,
-        component: Component,
-        *,
-        must_start: bool = False,
-        on_end: Callable[[Exception], None] = lambda _: None,
-        is_ready: Callable[[], bool] = lambda: True,
-    ) -> Supervisor:
-        """Return the supervisor of a component that ends the process only if its role is alone."""
-        return Supervisor(
-            name=name,
-            component=component,
+    @property
+    def supervise(self) -> Callable[..., Supervisor]:
+        """Makes the supervisor of a component that ends the process only if its role is alone."""
+        return partial(
+            Supervisor,
             essential=self.alone,
-            must_start=must_start,
             is_kafka_there=self.is_kafka_there,
             find_cause=self.check_jvm,
-            on_end=on_end,
-            is_ready=is_ready,
         )
-
-
-def no_components(_: RoleContext) -> Iterator[Supervisor]:
-    """Yield nothing: the embedded broker runs before any component of any role."""
-    yield from ()
 
 
 def decider_components(context: RoleContext) -> Iterator[Supervisor]:
@@ -97,14 +68,12 @@ def decider_components(context: RoleContext) -> Iterator[Supervisor]:
     recover_outdated(ground, settings, context.tell)
     deciding = DeciderQuery(ground, settings, context.on_step, context.latencies)
     context.held.callback(deciding.close)
-    yield Supervisor(
+    yield context.supervise(
         name=DECIDER,
         component=deciding,
         essential=True,
         passing=(UnreachableError, WorkerTimeoutError),
         retry_s=DECIDER_RETRY_S,
-        is_kafka_there=context.is_kafka_there,
-        find_cause=context.check_jvm,
     )
     rehearsal = Rehearsal(deciding.rehearse)
     yield Supervisor(
@@ -121,20 +90,23 @@ def policies_components(context: RoleContext) -> Iterator[Supervisor]:
     ground, topics = context.ground, context.settings.topics
     known = () if ground.progress is None else decided_aggregates(ground.progress, topics)
     processor = start_reactions(ground, context.settings, with_history=[*map(topics.events, known)])
-    yield context.supervise("policies", processor)
+    yield context.supervise(name="policies", component=processor)
 
 
 def lake_components(context: RoleContext) -> Iterator[Supervisor]:
     """Yield what writes the application's lake."""
     table = context.settings.application.lake
     assert table is not None, "there is no such role without one"
-    yield context.supervise("lake", lake(context.ground, context.settings, table))
+    processor = lake(context.ground, context.settings, table)
+    yield context.supervise(name="lake", component=processor)
 
 
 def projections_components(context: RoleContext) -> Iterator[Supervisor]:
     """Yield what brings read models forward; where it cannot start, the process does not."""
-    projecting = live_projections(context.ground, context.settings, context.chosen)
-    yield context.supervise("projections", projecting, must_start=True, on_end=projecting.note_end)
+    live = live_projections(context.ground, context.settings, context.chosen)
+    yield context.supervise(
+        name="projections", component=live, must_start=True, on_end=live.note_end
+    )
 
 
 def dead_letters_components(context: RoleContext) -> Iterator[Supervisor]:
@@ -152,33 +124,24 @@ def dead_letters_components(context: RoleContext) -> Iterator[Supervisor]:
         poll_s=settings.retry_poll_ms / 1000,
     )
     thread = StepThread("dead-letter intake", intake)
-    yield context.supervise(thread.name, thread, is_ready=intake.caught_up.is_set)
+    yield context.supervise(name=thread.name, component=thread, is_ready=intake.caught_up.is_set)
     thread = StepThread("dead-letter dispatch", dispatch)
-    yield context.supervise(thread.name, thread)
+    yield context.supervise(name=thread.name, component=thread)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
-    """What a process can be there for.
-
-    Args:
-        name: As it is typed.
-        components: Yields what runs, not started; each one is started before the next is made.
-        spark: Whether it needs Spark.
-        database: Whether it needs the tables of the read side.
-        is_there: Whether a deployment has it.
-    """
+    """What a process can be there for; each of `components` is started before the next is made."""
 
     name: str
-    components: Callable[[RoleContext], Iterator[Supervisor]]
+    components: Callable[[RoleContext], Iterator[Supervisor]] = lambda _: iter(())
     spark: bool = True
     database: bool = False
     is_there: Callable[[Settings], bool] = lambda _: True
 
 
 BROKER = Role(
-    name=BROKER_NAME,
-    components=no_components,
+    name=BROKER_NAME,  # it runs before any component
     spark=False,
     is_there=lambda settings: settings.bootstrap_servers is None,
 )

@@ -20,17 +20,17 @@ from verdict.service.bootstrap import (
     start_kafka_runtime,
     start_runtime,
 )
-from verdict.service.directories import DECIDER
 from verdict.service.heartbeat import Heartbeat
 from verdict.service.jvm_exit import jvm_ended
 from verdict.service.read_side import check_tables
 from verdict.service.role_set import RoleSet, all_roles
 from verdict.service.roles import RoleContext
 from verdict.service.supervisor import Supervisor
-from verdict.service.transaction_watch import TransactionWatch
+from verdict.service.topics import TransactionWatch
 from verdict.settings.discovery import AnnouncedService, database_url, withdraw
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
+from verdict.streaming.exactly_once.query import DECIDER
 from verdict.write_side.decider.known_aggregates import require_known_aggregates
 from verdict.write_side.processor.latency import Latencies
 from verdict.write_side.recovery.recovering import Tell
@@ -45,13 +45,6 @@ class ServiceProcess:
 
     Use it as a context manager: inside, the components run; on leaving, they are stopped cleanly,
     whatever happened.
-
-    Args:
-        settings: All that can be chosen.
-        on_step: Called at each step of publishing what was decided.
-        tell: Called with what a person who waits for the start may want to know.
-        role_set: The roles; unset: all, in this one process.
-        page_url: Of the page that this process serves, for those who look for the service.
     """
 
     def __init__(
@@ -77,11 +70,7 @@ class ServiceProcess:
         self._executors: Executors | None = None
 
     def __enter__(self) -> "ServiceProcess":
-        """Start everything.
-
-        Raises:
-            VerdictError: Something is missing, in use, or does not fit; nothing is left running.
-        """
+        """Start everything."""
         with ExitStack() as held:
             try:
                 self._start(held)
@@ -114,24 +103,12 @@ class ServiceProcess:
         return self._spark
 
     def run_until(self, stopped: threading.Event) -> None:
-        """Return when `stopped` is set.
-
-        Raises:
-            VerdictError: What ended an essential component; a person can act on it.
-            Exception: The same, and it is a bug.
-        """
+        """Return when `stopped` is set."""
         while not stopped.wait(CHECK_S):
             self.check()
 
     def check(self) -> None:
-        """Poll everything once; return while the process can go on.
-
-        Raises:
-            DifferentLogError: A topic was deleted, whether it was created again or not.
-            VerdictError: An essential component, Spark's JVM or the embedded broker stopped, and a
-                person can act on it.
-            Exception: An essential component stopped because of a bug.
-        """
+        """Poll everything once; return while the process can go on."""
         self._check_jvm()
         failure: Exception | None = None
         try:
@@ -173,13 +150,11 @@ class ServiceProcess:
 
     def _stopped(self) -> dict[str, str]:
         """Return which components and roles are stopped, and why."""
+        stopped: dict[str, str] = {}
+        if self._executors is not None and (missing := self._executors.missing) is not None:
+            stopped = {role.name: missing for role in self._role_set.roles if role.spark}
         failures = {one.name: one.failure for one in self._supervisors if one.failure is not None}
-        return self._without_executors() | failures
-
-    def _without_executors(self) -> dict[str, str]:
-        if self._executors is None or self._executors.missing is None:
-            return {}
-        return {role.name: self._executors.missing for role in self._role_set.roles if role.spark}
+        return stopped | failures
 
     def _start(self, held: ExitStack) -> None:
         settings, role_set = self.settings, self._role_set

@@ -49,23 +49,7 @@ class Component(Protocol):
 
 @dataclass(kw_only=True)
 class Supervisor:
-    """Polls one component, and starts it again after failures that pass.
-
-    Args:
-        name: Of the component, in the log and in `verdict status`.
-        component: Not started.
-        essential: Whether an error that does not pass is raised, to end the process.
-        must_start: Whether errors of the first start are raised, as those of essential ones are.
-        passing: The errors after which the component is started again.
-        retry_s: Seconds until the next try.
-        is_kafka_there: While it is not, nothing is polled or started: that would only wait.
-        find_cause: Called before a bug is reported; raises what the bug follows from, if anything.
-        on_end: Called with the error that stopped the component for good.
-        is_ready: Whether others may rely on the component.
-
-    Attributes:
-        failure: Why the component is stopped, until it works again.
-    """
+    """Polls one component, and starts it again after failures that pass."""
 
     name: str
     component: Component
@@ -86,11 +70,7 @@ class Supervisor:
         self._done = 0  # pieces of work, when it was late last
 
     def start(self) -> None:
-        """Start the component.
-
-        Raises:
-            Exception: It does not start, and is essential or must start.
-        """
+        """Start the component."""
         if self.essential or self.must_start:
             self.component.start()
         else:
@@ -103,11 +83,7 @@ class Supervisor:
             time.sleep(READY_S)
 
     def check(self) -> None:
-        """Look after the component; returns soon.
-
-        Raises:
-            Exception: What ended an essential component, or what a bug follows from.
-        """
+        """Look after the component; returns soon."""
         if not self._has_ended and self.is_kafka_there():
             self._attempt(self._poll)
 

@@ -23,9 +23,6 @@ def warm_up(application: Application, tell: Tell = ignore_step) -> list[Path]:
 
     Nothing of what is set is used or touched: a broker and a database of its own, in a folder that
     is removed.
-
-    Raises:
-        VerdictError: Something is missing, or the service does not start.
     """
     with tempfile.TemporaryDirectory(prefix="verdict-") as folder, recorded() as archives:
         settings = settings_alone(application, data_dir=Path(folder))

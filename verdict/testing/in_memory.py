@@ -18,7 +18,7 @@ from verdict.model.application import Application
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandInfo, Expected, envelope_of
 from verdict.model.source import Source
-from verdict.reactions.policies.query import reactions_added
+from verdict.reactions.policies.reaction import reactions_added
 from verdict.read_side.catalog import projections
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.testing.cascade import Cascade

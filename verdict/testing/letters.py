@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from sqlalchemy import Engine
 
 from verdict.adapters.sql.statements import append
-from verdict.reactions.dead_letters.destinations import Destinations
+from verdict.reactions.dead_letters.allowed_topics import AllowedTopics
 from verdict.reactions.dead_letters.queue import DueRetry, claim, remove
 from verdict.reactions.dead_letters.row import RetryRules, row_of
 from verdict.read_side.tables.dead_letters import table
@@ -31,7 +31,7 @@ class DeadLetterMemory:
             attempts=ATTEMPTS,
             backoff=BACKOFF,
             retry_topic=topics.retry,
-            problem_with=Destinations(topics, (), lambda: log.names).problem_with,
+            problem_with=AllowedTopics(topics, (), lambda: log.names).problem_with,
             now=clock,
             declared=topics.application.backoffs,
         )

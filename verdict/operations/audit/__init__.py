@@ -1,1 +1,1 @@
-"""What an auditor asks: do events, outcomes, archive, state and read models still hold together?"""
+"""The audit: do events, outcomes, archive, state and projections still hold together?"""

@@ -1,11 +1,11 @@
-"""The archive against Kafka, record by record; pure."""
+"""The archive compared with Kafka, record by record; pure."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from heapq import merge
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from verdict.model.message import iso_time
 from verdict.model.source import Source
@@ -18,17 +18,17 @@ from verdict.wire.codec import schema_id_of
 from verdict.wire.schemas.checks import known_fields
 from verdict.wire.stored_event import StoredEvent
 
-Whole = Mapping[str, Any]  # a row of `event_archive`, all of its columns
+Row = Mapping[str, Any]  # of `event_archive`, with all columns
 
 
 class ArchivedCopies(NamedTuple):
     """One event as the archive has it, and as Kafka has it."""
 
-    row: Whole | None
+    row: Row | None
     record: RawRecord | None
 
 
-def side_by_side(rows: Iterable[Whole], records: Iterable[RawRecord]) -> Iterator[ArchivedCopies]:
+def side_by_side(rows: Iterable[Row], records: Iterable[RawRecord]) -> Iterator[ArchivedCopies]:
     """Yield both copies of each record of a partition, in the order of the offsets."""
     both = merge(
         ((row["offset"], True, row) for row in rows),
@@ -37,7 +37,9 @@ def side_by_side(rows: Iterable[Whole], records: Iterable[RawRecord]) -> Iterato
     )
     for _, found in groupby(both, key=lambda one: one[0]):
         copies = {archived: one for _, archived, one in found}
-        yield ArchivedCopies(copies.get(True), copies.get(False))  # type: ignore[arg-type]
+        yield ArchivedCopies(
+            cast(Row | None, copies.get(True)), cast(RawRecord | None, copies.get(False))
+        )
 
 
 def event_of(context: AggregateContext, copies: ArchivedCopies) -> PositionedEvent:
@@ -62,7 +64,7 @@ def differences(
     reached: int,
     earliest: int,
 ) -> Iterator[Finding]:
-    """Yield what the archive holds otherwise than Kafka, or than its own bytes say."""
+    """Yield where the archive differs from Kafka, or from its own bytes."""
     row, record = copies
     if row is None:
         if placed.place.offset < reached:
@@ -80,30 +82,25 @@ def differences(
         yield _finding(placed, f"{_row(row)} was altered: {', '.join(altered)} not as archived")
 
 
-def _altered(context: AggregateContext, row: Whole, placed: PositionedEvent) -> Iterator[str]:
+def _altered(context: AggregateContext, row: Row, placed: PositionedEvent) -> Iterator[str]:
     """Yield the columns that are not what follows from the event."""
     if isinstance(placed.content, str):
         return
-    expected = archived_event(
-        Delivery(
-            placed.place.topic,
-            placed.place.partition,
-            placed.place.offset,
-            placed.content.event,
-            placed.content.value,
-        )
-    )
-    for column, value in expected._asdict().items():
+    place, content = placed.place, placed.content
+    delivery = Delivery(place.topic, place.partition, place.offset, content.event, content.value)
+    for column, value in archived_event(delivery)._asdict().items():
         found, wanted = _plain(column, row[column]), _plain(column, value)
         if column == "value" or found == wanted:
             continue
-        if column == "payload" and _told_by(context, placed.content, found, wanted):
+        if column == "payload" and _is_same_payload(context, content, found, wanted):
             continue
         yield column
 
 
-def _told_by(context: AggregateContext, content: StoredEvent, found: Any, wanted: Any) -> bool:
-    """Tell whether payloads differ only in defaults, of any day, for what their record lacks."""
+def _is_same_payload(
+    context: AggregateContext, content: StoredEvent, found: object, wanted: object
+) -> bool:
+    """Tell whether payloads differ only in defaults for fields that their record lacks."""
     subject, name = f"{context.name}_event", type(content.event.payload).__name__
     written = context.schemas.versions_of(subject)[schema_id_of(content.value)]
     now = context.schemas.newest(subject)
@@ -114,11 +111,11 @@ def _told_by(context: AggregateContext, content: StoredEvent, found: Any, wanted
             known_fields(one.schema, name, found),
             known_fields(one.schema, name, wanted),
         )
-    return bool(found == wanted)
+    return found == wanted
 
 
-def _plain(column: str, value: Any) -> Any:
-    """Return a value as both databases and the event give it."""
+def _plain(column: str, value: object) -> object:
+    """Return a value in the form that both databases and the event can give it."""
     if column in ("payload", "metadata") and isinstance(value, str):
         try:
             return json.loads(value)
@@ -129,11 +126,11 @@ def _plain(column: str, value: Any) -> Any:
     return value
 
 
-def _row(row: Whole) -> str:
+def _row(row: Row) -> str:
     return f"row {row['global_position']} of event_archive"
 
 
-def _finding(placed: PositionedEvent, what: str, row: Whole | None = None) -> Finding:
+def _finding(placed: PositionedEvent, what: str, row: Row | None = None) -> Finding:
     content = placed.content
     known = content.event.aggregate_type if isinstance(content, StoredEvent) else None
     if known is None and row is not None:

@@ -1,4 +1,4 @@
-"""The whole audit: log, archive, outcomes, state and read models, beside a service that runs."""
+"""The whole audit: log, archive, outcomes, state and projections, next to a running service."""
 
 from collections.abc import Callable, Container, Iterator
 from contextlib import ExitStack
@@ -9,10 +9,9 @@ from verdict.adapters.kafka.connection import kafka_of
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.sql.readers.reader import open_reader
 from verdict.errors import UnreachableError
-from verdict.operations.audit.bounds import Cut, cut
 from verdict.operations.audit.finding import Check, CheckResult, Finding
-from verdict.operations.audit.log import LogAudit
-from verdict.operations.audit.read_models import ProjectionAudit
+from verdict.operations.audit.log import Cut, LogAudit, cut
+from verdict.operations.audit.projections import ProjectionAudit
 from verdict.operations.audit.state import StateAudit, copies_in
 from verdict.read_side.as_of.filling import AsOfRecords, scratch_folder
 from verdict.read_side.schema.database import opened
@@ -31,14 +30,7 @@ STATE = "state"
 
 
 class Auditor:
-    """Looks at everything, at one aggregate type, or at one aggregate; changes nothing.
-
-    Args:
-        settings: Of the deployment.
-        aggregate_type: The only type to look at; None for all.
-        aggregate_id: The only aggregate of that type; None for all.
-        tell: Told how far it has come.
-    """
+    """Looks at everything, at one aggregate type, or at one aggregate; changes nothing."""
 
     def __init__(
         self,
@@ -48,6 +40,7 @@ class Auditor:
         tell: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._settings = settings
+        self._topics = settings.topics
         every = settings.application.aggregate_types
         self._types = every if aggregate_type is None else (aggregate_type,)
         self._only = aggregate_id
@@ -56,32 +49,22 @@ class Auditor:
         self._kafka = kafka_of(settings)
 
     def findings(self) -> Iterator[Finding]:
-        """Yield what is not as it was written; all of it was decided when this began.
+        """Yield what is not as it was written, of all that was decided when this began.
 
-        Raises:
-            UnreachableError: Kafka does not answer; or the read side, when all else is looked at.
-            VerdictError: A topic is missing.
+        A read side that cannot be reached is raised after everything else was looked at.
         """
         with ExitStack() as parts:
             folder = parts.enter_context(scratch_folder(self._settings.data_dir))
-            options = kafka_options(self._settings)
-            log = parts.enter_context(reader_skipping(options, self._settings.topics))
-            every = [one for spans in log.passed_over.spans.values() for one in spans]
-            if places := sum(one.end > one.start for one in every):  # the others pass over nothing
-                self.looked.not_checked.append(f"{places} places that people decided to pass over")
-            if self._only is not None:
-                self.looked.not_checked.append(
-                    f"partitions that are not those of the key {self._only!r}: what somebody put "
-                    f"there under it is found by `verdict verify {self._types[0]}`"
-                )
+            log = parts.enter_context(reader_skipping(kafka_options(self._settings), self._topics))
+            self._note_not_checked(log)
             archive, away = self._archive(parts)
             self._require_deployment(log)
-            settled = cut(self._kafka, log, self._settings.topics)
+            settled = cut(self._kafka, log, self._topics)
             audit = LogAudit(
-                self._settings.topics, log, archive, settled, self._only, self.looked, self._tell
+                self._topics, log, archive, settled, self._only, self.looked, self._tell
             )
             yield from audit.findings(self._types)
-            quarantines = active_quarantines(accepted_in(log, self._settings.topics))
+            quarantines = active_quarantines(accepted_in(log, self._topics))
             yield from self._quarantined(quarantines)
             events = open_event_log(self._settings, parts, log, self._tell)
             yield from self._state(events, settled, quarantines)
@@ -89,12 +72,20 @@ class Auditor:
                 raise UnreachableError(
                     f"archive and read models were not looked at: {away}"
                 ) from away
-            records = AsOfRecords(
-                events, self._settings.topics, partial(open_reader, self._settings)
-            )
-            for one in self._read_models(records, parts, folder):
+            records = AsOfRecords(events, self._topics, partial(open_reader, self._settings))
+            for one in self._projections(records, parts, folder):
                 if (one.aggregate_type, one.aggregate_id) not in quarantines:
-                    yield one  # else no fold can tell what the row must be
+                    yield one  # no fold can tell the rows of the others
+
+    def _note_not_checked(self, log: KafkaLog) -> None:
+        every = [one for spans in log.passed_over.spans.values() for one in spans]
+        if places := sum(one.end > one.start for one in every):
+            self.looked.not_checked.append(f"{places} places that people decided to pass over")
+        if self._only is not None:
+            self.looked.not_checked.append(
+                f"partitions that are not those of the key {self._only!r}: what somebody put "
+                f"there under it is found by `verdict verify {self._types[0]}`"
+            )
 
     def _quarantined(self, quarantines: Quarantines) -> Iterator[Finding]:
         for (aggregate_type, name), one in quarantines.items():
@@ -110,7 +101,7 @@ class Auditor:
                 )
 
     def _require_deployment(self, log: KafkaLog) -> None:
-        if not log.exists(self._settings.topics.progress):
+        if not log.exists(self._topics.progress):
             raise DeploymentNotFoundError(
                 f"Kafka has nothing of a deployment {self._settings.deployment!r}: name another "
                 "one with --deployment, or start `verdict up`"
@@ -123,11 +114,11 @@ class Auditor:
             return None, error
 
     def _state(
-        self, events: EventLog, settled: Cut, incomplete: Container[tuple[str, str]]
+        self, events: EventLog, settled: Cut, quarantines: Container[tuple[str, str]]
     ) -> Iterator[Finding]:
-        progress = read_progress_now(self._kafka, decider_query(self._settings.topics, 1))
+        progress = read_progress_now(self._kafka, decider_query(self._topics, 1))
         shards = () if progress is None else progress.shard_states
-        # an empty log tells nothing: any copy that was just begun stands at its end
+        # without sequence 0: any copy that was just begun is at the end of an empty log
         heads = frozenset((one.sequence, one.digest) for one in shards if one.sequence)
         copies = copies_in(self._settings.data_dir.absolute() / STATE, heads)
         if not copies.copies:
@@ -146,9 +137,8 @@ class Auditor:
                     else [(self._only, events.history(aggregate_type, self._only))]
                 )
                 for name, history in histories:
-                    if (aggregate_type, name) in incomplete:
-                        continue  # no fold can tell what is stored
-                    yield from state.findings(context, name, history)
+                    if (aggregate_type, name) not in quarantines:  # else no fold can tell it
+                        yield from state.findings(context, name, history)
         except EventsMissingError as gone:
             self.looked.unavailable.append(f"the operator's state: {gone}")
         finally:
@@ -159,13 +149,13 @@ class Auditor:
                 "in with the next commands of their shards"
             )
 
-    def _read_models(
+    def _projections(
         self, records: AsOfRecords, parts: ExitStack, folder: Path
     ) -> Iterator[Finding]:
         require_same_read_side(self._settings, self._kafka)
         engine = parts.enter_context(opened(database_url(self._settings)))
         only = None if self._only is None else (self._types[0], self._only)
-        models = ProjectionAudit(
+        audit = ProjectionAudit(
             self._settings, engine, records, folder, only, self.looked, self._tell
         )
-        yield from models.findings(self._types)
+        yield from audit.findings(self._types)

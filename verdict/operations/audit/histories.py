@@ -16,10 +16,7 @@ from verdict.wire.stored_event import StoredEvent
 
 @dataclass(frozen=True, slots=True)
 class HistoryEnd:
-    """Where an aggregate's events end, or the last outcome says so; `digest`: the last event's.
-
-    The hash of an event that cannot be read is not known.
-    """
+    """Where an aggregate's events end; `digest` is the last event's, None if it is unreadable."""
 
     version: int
     digest: bytes | None
@@ -29,86 +26,92 @@ class HistoryEnd:
 class Histories:
     """Takes the events of one partition in their order, and then its responses.
 
-    Args:
-        aggregate_type: Of the topic.
-        answered: Whether all responses are there, that is, Kafka has dropped none of the partition.
+    `answered`: all responses are there, because Kafka has dropped none of the partition.
     """
 
     def __init__(self, aggregate_type: str, answered: bool = True) -> None:
         self.aggregate_type = aggregate_type
         self._answered = answered
-        self._tips: dict[str, HistoryEnd] = {}
-        self._said: dict[str, HistoryEnd] = {}
+        self._events: dict[str, HistoryEnd] = {}
+        self._outcomes: dict[str, HistoryEnd] = {}
 
     @property
     def aggregates(self) -> int:
         """How many aggregates have events."""
-        return len(self._tips)
+        return len(self._events)
 
     def take(self, placed: PositionedEvent) -> Iterator[Finding]:
-        """Look at the next event; yield what is wrong with it."""
+        """Take the next event; yield what is wrong with it."""
         name = placed.aggregate_id
-        tip = self._tips.get(name, HistoryEnd(0, b"", placed.place))
+        last = self._events.get(name, HistoryEnd(0, b"", placed.place))
         if isinstance(placed.content, str):
-            # what follows is looked at as if this were the next version
-            unread = self._tips[name] = HistoryEnd(tip.version + 1, None, placed.place)
+            # later events are looked at as if this were the next version
+            unread = self._events[name] = HistoryEnd(last.version + 1, None, placed.place)
             yield self._finding(Check.CHAIN, name, unread, placed.content)
             return
-        if placed.version <= tip.version:
-            behind = f"lies behind version {tip.version}, at {tip.place}"
+        if placed.version <= last.version:
+            behind = f"lies behind version {last.version}, at {last.place}"
             what = f"{behind}: it is there twice, or came too late"
             yield self._finding(Check.VERSIONS, name, placed, what)
             return
-        yield from self._followed(tip, placed, placed.content)
+        yield from self._chain(last, placed, placed.content)
         digest = sha256(placed.content.value).digest()
-        self._tips[name] = HistoryEnd(placed.version, digest, placed.place)
+        self._events[name] = HistoryEnd(placed.version, digest, placed.place)
 
     def answer(self, response: Response, place: Source) -> None:
-        """Take the next response in."""
-        if response.duplicate or response.to_version is None:
-            return
-        self._said[response.aggregate_id] = HistoryEnd(
-            response.to_version, response.last_hash, place
-        )
+        """Take the next response."""
+        if not response.duplicate and response.to_version is not None:
+            self._outcomes[response.aggregate_id] = HistoryEnd(
+                response.to_version, response.last_hash, place
+            )
 
     def close(self) -> Iterator[Finding]:
-        """Yield what outcomes and events say differently of how they end."""
-        for name in sorted({*self._tips, *self._said}):
-            tip, said = self._tips.get(name), self._said.get(name)
+        """Yield where outcomes and events differ about how they end."""
+        for name in sorted({*self._events, *self._outcomes}):
+            last, said = self._events.get(name), self._outcomes.get(name)
             if said is None:
-                if tip is not None and self._answered:
+                if last is not None and self._answered:
                     what = "no outcome tells of it or of any before"
-                    yield self._finding(Check.VERSIONS, name, tip, what)
-            elif tip is None or tip.version < said.version:
-                if said.version:  # else it never existed, and was told so
-                    yield self._cut_off(name, tip, said)
-            elif tip.version > said.version:
+                    yield self._finding(Check.VERSIONS, name, last, what)
+            elif last is None or last.version < said.version:
+                if said.version:  # else a rejection says that it never existed
+                    ends = f"they end with version {last.version}" if last else "there is none"
+                    what = (
+                        f"its last events are cut off: {ends}, the outcome says version "
+                        f"{said.version}"
+                    )
+                    yield self._finding(Check.VERSIONS, name, said, what)
+            elif last.version > said.version:
                 what = f"no outcome tells of it: the last one, at {said.place}, says version "
-                yield self._finding(Check.VERSIONS, name, tip, f"{what}{said.version}")
-            elif said.digest is not None and tip.digest not in (None, said.digest):
-                yield self._altered(name, tip, said)
+                yield self._finding(Check.VERSIONS, name, last, f"{what}{said.version}")
+            elif None not in (said.digest, last.digest) and last.digest != said.digest:
+                what = (
+                    f"has the SHA-256 {_short(last.digest)}, and the last outcome, at "
+                    f"{said.place}, says it was {_short(said.digest)}: it was altered"
+                )
+                yield self._finding(Check.LAST_HASH, name, last, what)
 
-    def _followed(
-        self, tip: HistoryEnd, placed: PositionedEvent, stored: StoredEvent
+    def _chain(
+        self, last: HistoryEnd, placed: PositionedEvent, stored: StoredEvent
     ) -> Iterator[Finding]:
         name = placed.aggregate_id
-        if placed.version > tip.version + 1:
-            lacking = f"{tip.version + 1}"
-            if placed.version > tip.version + 2:
-                lacking += f" to {placed.version - 1}"
-            what = f"follows version {tip.version}: version {lacking} is missing"
+        if placed.version > last.version + 1:
+            missing = f"{last.version + 1}"
+            if placed.version > last.version + 2:
+                missing += f" to {placed.version - 1}"
+            what = f"follows version {last.version}: version {missing} is missing"
             yield self._finding(Check.VERSIONS, name, placed, what)
-        elif tip.digest is not None and stored.event.previous_hash != tip.digest:
+        elif last.digest is not None and stored.event.previous_hash != last.digest:
             said = stored.event.previous_hash.hex()[:16] or "nothing"
-            if not tip.version:
+            if not last.version:
                 what = f"is the first one and names an event before it ({said}…)"
                 yield self._finding(Check.CHAIN, name, placed, what)
                 return
             what = (
-                f"has the SHA-256 {tip.digest.hex()[:16]}…, and version {placed.version}, at "
+                f"has the SHA-256 {_short(last.digest)}, and version {placed.version}, at "
                 f"{placed.place}, says it was {said}…: one of the two was altered"
             )
-            yield self._finding(Check.CHAIN, name, tip, what)
+            yield self._finding(Check.CHAIN, name, last, what)
 
     def _finding(
         self, check: Check, name: str, at: HistoryEnd | PositionedEvent, what: str
@@ -122,16 +125,6 @@ class Histories:
             place=at.place,
         )
 
-    def _cut_off(self, name: str, tip: HistoryEnd | None, said: HistoryEnd) -> Finding:
-        ends = "there is none" if tip is None else f"they end with version {tip.version}"
-        what = f"its last events are cut off: {ends}, the outcome says version {said.version}"
-        return self._finding(Check.VERSIONS, name, said, what)
 
-    def _altered(self, name: str, tip: HistoryEnd, said: HistoryEnd) -> Finding:
-        assert tip.digest is not None
-        assert said.digest is not None
-        what = (
-            f"has the SHA-256 {tip.digest.hex()[:16]}…, and the last outcome, at {said.place}, "
-            f"says it was {said.digest.hex()[:16]}…: it was altered"
-        )
-        return self._finding(Check.LAST_HASH, name, tip, what)
+def _short(digest: bytes | None) -> str:
+    return f"{(digest or b'').hex()[:16]}…"

@@ -4,46 +4,64 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import NamedTuple, TypeVar
 
+from verdict.adapters.kafka.connection import KafkaConfig
+from verdict.adapters.kafka.offsets import AnyOffsets, ends
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.model.source import Source
-from verdict.operations.audit.archived import differences, event_of, side_by_side
-from verdict.operations.audit.bounds import Cut
+from verdict.operations.audit.archived import Row, differences, event_of, side_by_side
 from verdict.operations.audit.finding import Check, CheckResult, Finding
 from verdict.operations.audit.histories import Histories
 from verdict.operations.audit.outcomes import OutcomeAudit, SeenOutcome
+from verdict.read_side.as_of.resolving import DecidedUpTo
 from verdict.streaming.event_log.archive import Archive
 from verdict.streaming.event_log.event_log import record_of_key
 from verdict.streaming.event_log.record import RawRecord, raw_record
 from verdict.wire.catalog import catalog_of
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.partitions import OffsetRange, TopicPartition
+from verdict.wire.partitions import OffsetRange, Spans, TopicPartition
 from verdict.wire.records import decode
 from verdict.wire.response import Rejection, Response, Status
 from verdict.wire.stored_event import StoredEvent
 from verdict.wire.topics import Topics
 
-EVERY = 10_000  # records between two words of progress
+EVERY = 10_000  # records between two reports of progress
 
-Kind = TypeVar("Kind", DeadLetter, Rejection, Response)
+Kind = TypeVar("Kind", Rejection, Response)
 Tell = Callable[[str], None]
+
+
+class Cut(NamedTuple):
+    """What an audit looks at while the service goes on: all that was decided when it began.
+
+    Commands before `decided` count, and all their consequences are there. Commands before `begun`
+    may have outcomes among these; later ones cannot. `kept` is what Kafka has of each partition.
+    """
+
+    decided: AnyOffsets
+    begun: AnyOffsets
+    kept: Spans
+
+
+def cut(kafka: KafkaConfig, log: KafkaLog, topics: Topics) -> Cut:
+    """Return what counts from now on; all commands, if the decider has no progress."""
+    decided = DecidedUpTo(kafka, topics)
+    before = decided.progress_offsets()
+    kinds = (topics.events, topics.responses, topics.rejected)
+    outputs = [of(name) for of in kinds for name in topics.application.aggregate_types]
+    decided.await_settled([*outputs, topics.dead_letters])
+    commands = topics.every_commands()
+    kept = log.bounds(log.places([*outputs, topics.dead_letters, *commands]))
+    there_are = {topic: found for topic, found in ends(kept).items() if topic in commands}
+    return Cut({**there_are, **before}, {**there_are, **decided.progress_offsets()}, kept)
 
 
 @dataclass(frozen=True, slots=True)
 class LogAudit:
-    """Reads each topic of the deployment once, up to the cut.
+    """Reads each topic of the deployment once, up to the cut; `only` is the one aggregate's id.
 
-    Memory: a byte per command, and some hundred for each aggregate of one partition at a time.
-
-    Args:
-        topics: Of the deployment.
-        log: Of Kafka.
-        archive: None when there is no read side.
-        cut: What counts.
-        only: The id of the one aggregate to look at; None for all.
-        looked: Is told what was looked at.
-        tell: Told how far it has come.
+    It needs a byte per command, and some hundred per aggregate of one partition at a time.
     """
 
     topics: Topics
@@ -57,23 +75,21 @@ class LogAudit:
     def findings(self, aggregate_types: Iterable[str]) -> Iterator[Finding]:
         """Yield what is wrong with events, outcomes and archive of these types."""
         outcomes = {name: self._outcomes(name) for name in aggregate_types}
-        yield from self._letters(outcomes)
+        yield from self._dead_letters(outcomes)
         for aggregate_type, seen in outcomes.items():
             for number in self._numbers(aggregate_type):
                 yield from self._partition(aggregate_type, number, seen)
-            self._from_the_view(aggregate_type, seen)
+            self._fill_in_from_view(aggregate_type, seen)
             yield from self._rejections(aggregate_type, seen)
             yield from self._commands(aggregate_type, seen)
-            self._tell_of_unanswered(seen.unanswered, aggregate_type)
+            self._note_unanswered(seen.unanswered, aggregate_type)
             yield from seen.close()
 
     def _outcomes(self, aggregate_type: str) -> OutcomeAudit:
         topic = self.topics.commands(aggregate_type)
         decided = self.cut.decided[topic]
-        kept = [self.cut.kept.get(TopicPartition(topic, n)) for n in range(len(decided))]
-        earliest = [span.start if span else 0 for span in kept]
-        rejected = self.topics.rejected(aggregate_type)
-        whole = not self._dropped(rejected)
+        earliest = [self._kept(TopicPartition(topic, n)).start for n in range(len(decided))]
+        whole = not self._has_dropped(self.topics.rejected(aggregate_type))
         over, answers = self.log.passed_over, self.topics.responses(aggregate_type)
         unread = sum(
             over.count(place, OffsetRange(0, sys.maxsize))
@@ -82,13 +98,13 @@ class LogAudit:
         )
         return OutcomeAudit(aggregate_type, topic, decided, earliest, whole, over, unread)
 
-    def _dropped(self, topic: str) -> bool:
+    def _has_dropped(self, topic: str) -> bool:
         return any(kept.start for place, kept in self.cut.kept.items() if place.topic == topic)
 
-    def _from_the_view(self, aggregate_type: str, seen: OutcomeAudit) -> None:
-        """Take in the outcomes that Kafka has dropped, as far as SQL has them."""
+    def _fill_in_from_view(self, aggregate_type: str, seen: OutcomeAudit) -> None:
+        """Take the outcomes that Kafka has dropped from SQL."""
         responses = self.topics.responses(aggregate_type)
-        if not self._dropped(responses):
+        if not self._has_dropped(responses):
             return
         if self.archive is None:
             self.looked.unavailable.append(f"what Kafka has dropped of {responses}")
@@ -96,9 +112,8 @@ class LogAudit:
         topic = self.topics.commands(aggregate_type)
         for number in range(len(self.cut.decided[topic])):
             for source, name, status, duplicate in self.archive.outcomes(topic, number):
-                refused = status == Status.REJECTED and not duplicate
-                what = SeenOutcome.RESPONSE | (SeenOutcome.REFUSED if refused else SeenOutcome(0))
                 if seen.counts(source) and self.only in (None, name):
+                    what = _response(status, duplicate)
                     self.looked.at["outcomes from SQL"] += seen.fill_in(what, source)
 
     def _partition(self, aggregate_type: str, number: int, seen: OutcomeAudit) -> Iterator[Finding]:
@@ -112,27 +127,21 @@ class LogAudit:
                 yield from self._counts(seen, response.source, record, response.aggregate_id)
             ):
                 continue
-            first_refused = response.status == Status.REJECTED and not response.duplicate
-            what = SeenOutcome.RESPONSE | (SeenOutcome.REFUSED if first_refused else SeenOutcome(0))
-            place = _place(record)
+            what, place = _response(response.status, response.duplicate), _place(record)
             yield from seen.take(what, response.source, response.aggregate_id, place)
             histories.answer(response, place)
-            self._count(response)
+            self.looked.at["responses"] += 1
+            self.looked.at["duplicates" if response.duplicate else response.status.lower()] += 1
         yield from histories.close()
         self.looked.at["aggregates"] += histories.aggregates
 
-    def _tell_of_unanswered(self, missing: Counter[str], aggregate_type: str) -> None:
+    def _note_unanswered(self, missing: Counter[str], aggregate_type: str) -> None:
         if missing:
             [(name, _)] = missing.most_common(1)
             self.looked.not_checked.append(
                 f"{missing.total():,} outcomes of {len(missing):,} {aggregate_type} aggregates, "
                 f"{name!r} among them, at skipped places"
             )
-
-    def _count(self, response: Response) -> None:
-        self.looked.at["responses"] += 1
-        kind = "duplicates" if response.duplicate else response.status.lower()
-        self.looked.at[kind] += 1
 
     def _events(
         self, aggregate_type: str, number: int, histories: Histories, seen: OutcomeAudit
@@ -145,13 +154,13 @@ class LogAudit:
             if copies.row and self.log.passed_over.holds(*place, copies.row["offset"]):
                 continue
             placed = event_of(context, copies)
-            event = placed.content.event if isinstance(placed.content, StoredEvent) else None
-            if event is not None:
+            name = placed.aggregate_id
+            if isinstance(placed.content, StoredEvent):
+                source = placed.content.event.source
                 record = copies.record or RawRecord(*place, placed.place.offset, None, None)
-                if not (yield from self._counts(seen, event.source, record, placed.aggregate_id)):
+                if not (yield from self._counts(seen, source, record, name)):
                     continue
-                name = placed.aggregate_id
-                yield from seen.take(SeenOutcome.EVENT, event.source, name, placed.place)
+                yield from seen.take(SeenOutcome.EVENT, source, name, placed.place)
             yield from histories.take(placed)
             if self.archive is not None:
                 yield from differences(context, copies, placed, reached, kept.start)
@@ -165,7 +174,7 @@ class LogAudit:
 
     def _archived(
         self, aggregate_type: str, place: TopicPartition, end: int
-    ) -> tuple[Iterator[dict[str, Any]], int]:
+    ) -> tuple[Iterator[Row], int]:
         if self.archive is None:
             return iter(()), 0
         reached = min(self.archive.standing().reached.get(place, 0), end)
@@ -174,20 +183,19 @@ class LogAudit:
         rows = self.archive.whole_of(aggregate_type, self.only)
         return (row for row in rows if row["offset"] < reached), reached
 
-    def _letters(self, outcomes: dict[str, OutcomeAudit]) -> Iterator[Finding]:
-        for record in self._whole(self.topics.dead_letters):
+    def _dead_letters(self, outcomes: dict[str, OutcomeAudit]) -> Iterator[Finding]:
+        for record in self._topic(self.topics.dead_letters):
             try:
-                letter = decode(DeadLetter, record.value or b"")
+                source = decode(DeadLetter, record.value or b"").source
             except ValueError:
-                continue  # of some other service, which may put its own letters there
+                continue  # other services may put their own there
             for seen in outcomes.values():
-                if seen.counts(letter.source):
+                if seen.counts(source):
                     self.looked.at["dead letters"] += 1
-                    name = (record.key or b"").decode(errors="backslashreplace")
-                    yield from seen.take(SeenOutcome.LETTER, letter.source, name, _place(record))
+                    yield from seen.take(SeenOutcome.LETTER, source, _key(record), _place(record))
 
     def _rejections(self, aggregate_type: str, seen: OutcomeAudit) -> Iterator[Finding]:
-        for record in self._whole(self.topics.rejected(aggregate_type)):
+        for record in self._topic(self.topics.rejected(aggregate_type)):
             found = yield from self._decoded(Rejection, record, aggregate_type)
             if found is not None and (
                 yield from self._counts(seen, found.source, record, found.aggregate_id)
@@ -197,11 +205,10 @@ class LogAudit:
                 yield from seen.take(SeenOutcome.REJECTION, found.source, name, place)
 
     def _commands(self, aggregate_type: str, seen: OutcomeAudit) -> Iterator[Finding]:
-        for record in self._whole(self.topics.commands(aggregate_type)):
+        for record in self._topic(self.topics.commands(aggregate_type)):
             if seen.counts(_place(record)):
                 self.looked.at["commands"] += 1
-                name = (record.key or b"").decode(errors="backslashreplace")
-                yield from seen.ask(_place(record), name)
+                yield from seen.ask(_place(record), _key(record))
 
     def _counts(
         self, seen: OutcomeAudit, source: Source, record: RawRecord, name: str
@@ -211,12 +218,8 @@ class LogAudit:
             return True
         begun = self.cut.begun.get(source.topic, ())
         if not (source.partition < len(begun) and source.offset < begun[source.partition]):
-            yield Finding(
-                check=Check.OUTCOMES,
-                what=f"names a command at {source}, where none is decided",
-                aggregate_id=name,
-                place=_place(record),
-            )
+            what = f"names a command at {source}, where none is decided"
+            yield Finding(check=Check.OUTCOMES, what=what, aggregate_id=name, place=_place(record))
         return False
 
     def _decoded(
@@ -229,31 +232,29 @@ class LogAudit:
                 check=Check.OUTCOMES,
                 what=f"cannot be read: {error}",
                 aggregate_type=aggregate_type,
-                aggregate_id=(record.key or b"").decode(errors="backslashreplace"),
+                aggregate_id=_key(record),
                 place=_place(record),
             )
             return None
 
     def _numbers(self, aggregate_type: str) -> list[int]:
-        """Return the partitions of events and of responses; somebody may have added some to one."""
-        events, responses = (
-            self.topics.events(aggregate_type),
-            self.topics.responses(aggregate_type),
-        )
+        """Return the partitions of events and of responses, which may be more on one of them."""
+        events = self.topics.events(aggregate_type)
         if self.only is not None:
             return [record_of_key(self.log, self.topics, events, self.only.encode()).partition]
-        return sorted({one.partition for one in self.cut.kept if one.topic in (events, responses)})
+        topics = (events, self.topics.responses(aggregate_type))
+        return sorted({place.partition for place in self.cut.kept if place.topic in topics})
 
     def _kept(self, place: TopicPartition) -> OffsetRange:
         return self.cut.kept.get(place, OffsetRange(0, 0))
 
-    def _whole(self, topic: str) -> Iterator[RawRecord]:
+    def _topic(self, topic: str) -> Iterator[RawRecord]:
         for place in self.cut.kept:
             if place.topic == topic:
                 yield from self._records(place)
 
     def _records(self, place: TopicPartition) -> Iterator[RawRecord]:
-        """Yield what Kafka has of a partition before the cut, of the one aggregate if asked."""
+        """Yield what Kafka has of a partition before the cut."""
         key = None if self.only is None else self.only.encode()
         self.tell(str(place))
         for count, message in enumerate(self.log.read({place: self._kept(place)}), 1):
@@ -261,6 +262,15 @@ class LogAudit:
                 self.tell(f"{place}: {count:,} records")
             if key is None or message.key() == key:
                 yield raw_record(message)
+
+
+def _response(status: str, duplicate: bool) -> SeenOutcome:
+    refused = status == Status.REJECTED and not duplicate
+    return SeenOutcome.RESPONSE | (SeenOutcome.REFUSED if refused else SeenOutcome(0))
+
+
+def _key(record: RawRecord) -> str:
+    return (record.key or b"").decode(errors="backslashreplace")
 
 
 def _place(record: RawRecord) -> Source:

@@ -10,7 +10,7 @@ from verdict.wire.skip_record import NOTHING_PASSED_OVER, SkippedRanges
 
 
 class SeenOutcome(IntFlag):
-    """What there is of one command."""
+    """The records that name one command."""
 
     RESPONSE = 1
     REFUSED = 2  # by a response that is no duplicate
@@ -26,19 +26,12 @@ ONCE = {
 
 
 class OutcomeAudit:
-    """Takes everything that names a command, in any order, and then the commands in theirs.
+    """Takes all records that name a command, in any order, and then the commands in their order.
 
-    Args:
-        aggregate_type: Of the commands.
-        topic: That they lie on.
-        decided: By partition, the offset up to which all are decided.
-        earliest: By partition, the first offset that Kafka has; those before it were commands.
-        rejections: Whether all of them are there, that is, Kafka has dropped none.
-        passed_over: Commands that people decided to jump: nobody reads them, and each has a letter.
-        unread: How many responses people decided to pass over: so many outcomes may be missing.
-
-    Attributes:
-        unanswered: By aggregate, how many of its outcomes are missing by that.
+    `decided` and `earliest` are offsets by partition: up to the first all commands are decided,
+    from the second on Kafka has them. `rejections`: Kafka has dropped none. `passed_over` are
+    commands that operators skipped: each has a dead letter. `unread` responses were skipped, so as
+    many outcomes may be missing; `unanswered` counts these by aggregate.
     """
 
     def __init__(  # noqa: PLR0913  (each a fact about one topic)
@@ -62,14 +55,14 @@ class OutcomeAudit:
         self._next = [*earliest]
 
     def counts(self, source: Source) -> bool:
-        """Tell whether a command of ours is decided, as far as this audit looks."""
+        """Tell whether a command is one of ours that this audit looks at."""
         ours = source.topic == self._topic and 0 <= source.partition < len(self._seen)
         return ours and source.offset < len(self._seen[source.partition])
 
     def take(
         self, what: SeenOutcome, source: Source, name: str, place: Source
     ) -> Iterator[Finding]:
-        """Take in that `what` lies at `place` and names a command; yield a second one."""
+        """Note that `what` at `place` names a command; yield it if it is the second one."""
         seen = self._seen[source.partition]
         for kind, said in ONCE.items():
             if what & kind and seen[source.offset] & kind:
@@ -77,7 +70,7 @@ class OutcomeAudit:
         seen[source.offset] |= what
 
     def fill_in(self, what: SeenOutcome, source: Source) -> bool:
-        """Take in an outcome that Kafka has dropped; tell whether it was not there anyway."""
+        """Note an outcome that Kafka has dropped; tell whether it is new."""
         seen = self._seen[source.partition]
         new = not seen[source.offset] & SeenOutcome.RESPONSE
         if new:
@@ -85,7 +78,7 @@ class OutcomeAudit:
         return new
 
     def ask(self, place: Source, name: str) -> Iterator[Finding]:
-        """Look at the next command of a partition; yield that it has no outcome, or too many."""
+        """Look at the next command of a partition; yield what is wrong with its outcome."""
         yield from self._between(place.partition, self._next[place.partition], place.offset)
         self._next[place.partition] = place.offset + 1
         seen = SeenOutcome(self._seen[place.partition][place.offset])

@@ -1,7 +1,7 @@
-"""The operator's state against a fold: what it decides from, read from its local copies.
+"""The decider's state, as its local copies have it, against a fold of the events.
 
-A copy takes in the log of a shard's state up to the batch before: what that last batch changed
-comes with the next one. The progress record tells which copies are at the head already.
+A copy lacks what the last batch of its shard changed: that comes with the next batch. The
+progress record tells which copies are complete already.
 """
 
 from collections.abc import Iterable, Iterator
@@ -33,7 +33,7 @@ Stamps = frozenset[Stamp]
 
 @dataclass(frozen=True, slots=True)
 class StateCopies:
-    """The local copies of a host's shards; `complete`: all of them are at the head of their log."""
+    """The local copies of a host's shards; `complete`: each is at the head of its log."""
 
     copies: tuple[tuple[LmdbCache, bool], ...]
     complete: bool
@@ -67,13 +67,8 @@ def copies_in(folder: Path, heads: Stamps) -> StateCopies:
 class StateAudit:
     """Compares what is stored of each aggregate with the fold of its events.
 
-    Args:
-        copies: Of this host.
-        decided: Events of commands before these offsets are in a copy that is at the head.
-        looked: Is told what was looked at.
-
-    Attributes:
-        unseen: How many aggregates no copy has, of those that could have.
+    A copy at the head has the events of commands before `decided`. `unseen` counts aggregates that
+    no copy here has, though another one may.
     """
 
     copies: StateCopies
@@ -84,7 +79,7 @@ class StateAudit:
     def findings(
         self, context: AggregateContext, name: str, history: Iterable[PositionedEvent]
     ) -> Iterator[Finding]:
-        """Yield what is stored otherwise; a history that does not hold together is left out."""
+        """Yield where the two differ; a damaged history is left to the audit of the log."""
         aggregate_type = context.name
         stored = [*self.copies.stored(aggregate_type, name)]
         kept: list[tuple[Snapshot[Any], bytes, bool]] = []
@@ -140,7 +135,7 @@ class StateAudit:
 def _snapshots(
     rules: Aggregate[Any], history: Iterable[PositionedEvent]
 ) -> Iterator[tuple[Snapshot[Any], Source]]:
-    """Yield what the aggregate was after each of its events, and the command of that."""
+    """Yield the snapshot after each event, and the event's command."""
     snapshot: Snapshot[Any] = NEVER_EXISTED
     for placed in history:
         if isinstance(placed.content, str) or placed.version > snapshot.version:

@@ -1,15 +1,15 @@
 """One aggregate: its commands and events, and its state at any version."""
 
-import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from verdict.adapters.sql.readers.reader import Access, Reader, open_reader
 from verdict.errors import VerdictError
+from verdict.model.aggregate import Aggregate
 from verdict.model.application import Application
-from verdict.model.message import LARGEST, Message
+from verdict.model.message import LARGEST, Message, iso_time
 from verdict.model.personal import personal_paths
-from verdict.operations.inspect.fold import PointInTime, folded
+from verdict.model.source import Source
 from verdict.operations.inspect.history import Fields, command_history, missing
 from verdict.operations.inspect.queries import (
     EVENTS_BETWEEN,
@@ -21,17 +21,20 @@ from verdict.operations.inspect.queries import (
     rows,
     some,
 )
-from verdict.operations.inspect.state_json import state_json
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.archive import Archive, HashMismatchError
+from verdict.streaming.event_log.record import PositionedEvent
 from verdict.streaming.event_log.skip_log import quarantine_text
 from verdict.wire.catalog import catalog_of
+from verdict.wire.json import readable, readable_fields
+from verdict.wire.stored_event import InvalidHistoryError, StoredEvent
+from verdict.write_side.decide.fold import fold
+from verdict.write_side.decide.snapshot import Snapshot
 
 QUARANTINE = """\
 SELECT version, error, operator, reason FROM aggregate_quarantined
 WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id"""
-MOST_EVENTS = 10_000  # of a page; more is some fault's doing
-LOG = logging.getLogger("verdict.http")
+MOST_EVENTS = 10_000  # of a page; more is a fault
 
 
 class NotFoundError(VerdictError):
@@ -41,14 +44,21 @@ class NotFoundError(VerdictError):
 class AggregateHistory(NamedTuple):
     """Commands to one aggregate, the oldest first, each with its `response` and its `events`.
 
-    `more` tells whether there are older ones. `missing` says what is lost, altered or not archived
-    yet; only a `complete` history is all that there is.
+    `more`: there are older ones. `missing` says what is lost, altered or not archived yet.
+    `complete`: this is all that there is.
     """
 
     commands: list[Fields]
     more: bool
     missing: tuple[str, ...]
     complete: bool
+
+
+class PointInTime(NamedTuple):
+    """Which events count: up to a version, or those decided up to a time (epoch milliseconds)."""
+
+    version: int | None = None
+    until: int | None = None
 
 
 def history(
@@ -61,7 +71,7 @@ def history(
 ) -> AggregateHistory:
     """Return the newest commands to an aggregate with their events, each checked with its hash.
 
-    Each event is on one page, also when the outcome of its command is missing.
+    Each event is on one page, even if the outcome of its command is missing.
     """
     about = {"aggregate_type": aggregate_type, "aggregate_id": aggregate_id}
 
@@ -104,6 +114,38 @@ def _checked(
     return events, altered
 
 
+def folded(
+    rules: Aggregate[Any], about: str, history: Iterable[PositionedEvent], moment: PointInTime
+) -> tuple[dict[int, Source], Snapshot[Any]]:
+    """Return the position of each version that was read, and what the aggregate was then."""
+    places: dict[int, Source] = {}
+
+    def stored() -> Iterator[StoredEvent]:
+        for placed in history:
+            places.setdefault(placed.version, placed.place)
+            yield placed.stored
+
+    try:
+        return places, fold(rules, stored(), *moment)
+    except InvalidHistoryError as broken:
+        raise VerdictError(f"{about}: {broken}; no state can be told") from broken
+
+
+def state_json(
+    aggregate_type: str, aggregate_id: str, snapshot: Snapshot[Any], place: Source | None
+) -> Fields:
+    """Return what an aggregate is, or was, as an object for JSON; nothing of it is masked."""
+    return {
+        "aggregate_type": aggregate_type,
+        "aggregate_id": aggregate_id,
+        "version": snapshot.version,
+        "life_cycle": snapshot.life_cycle.value,
+        "decided_at": iso_time(snapshot.decided_at) if place else None,
+        "position": place and readable(place),
+        "state": snapshot.state and readable_fields(snapshot.state),
+    }
+
+
 def state_at(
     settings: Settings,
     sees: Access,
@@ -112,13 +154,7 @@ def state_at(
     version: int | None = None,
     until: int | None = None,
 ) -> Fields:
-    """Return what an aggregate was after a version, else after its last one that is archived.
-
-    Raises:
-        NotFoundError: The archive has no such version, or nothing of the aggregate.
-        VerdictError: Its history is damaged.
-        UnreachableError: The read side cannot be asked.
-    """
+    """Return what an aggregate was after a version, or after the last one that is archived."""
     about = f"{aggregate_type} {aggregate_id!r}"
     if aggregate_type not in settings.application.aggregate_types:
         raise NotFoundError(f"there is no {about}: no aggregate has this type")
@@ -132,12 +168,12 @@ def state_at(
     if snapshot.version < (version or 0):
         when = "archived up to" if until is None else "at that time at"
         raise NotFoundError(f"{about} is {when} version {snapshot.version}, not {version}")
-    told = state_json(aggregate_type, aggregate_id, snapshot, places.get(snapshot.version))
+    shown = state_json(aggregate_type, aggregate_id, snapshot, places.get(snapshot.version))
     state: Message | None = snapshot.state
     if sees is Access.READER and state is not None:
         for path in personal_paths(type(state)):
-            _hide(told["state"], path)
-    return told
+            _hide(shown["state"], path)
+    return shown
 
 
 def _hide(shown: Any, path: tuple[str, ...]) -> None:

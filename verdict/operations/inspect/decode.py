@@ -54,11 +54,7 @@ def decode_record(
 
     A record that cannot be read is shown as it is, with the `error`.
     """
-    place = {
-        "topic": message.topic(),
-        "partition": message.partition(),
-        "offset": message.offset(),
-    }
+    place = {"topic": message.topic(), "partition": message.partition(), "offset": message.offset()}
     value = message.value() or b""
     try:
         # again: a command that is not well-formed may say anything of itself

@@ -1,4 +1,4 @@
-"""Who causes what, as the application declares it, so that it says what the application does."""
+"""The event model: which commands, events, policies and projections cause each other."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from verdict.read_side.catalog import projections
 from verdict.wire.topics import Topics
 
 
-class OutboundNotification(NamedTuple):
-    """An aggregate: what it is asked, and what happens to it."""
+class AggregateMessages(NamedTuple):
+    """An aggregate with its commands and events."""
 
     name: str
     commands: tuple[str, ...]
@@ -18,7 +18,7 @@ class OutboundNotification(NamedTuple):
 
 
 class CommandSource(NamedTuple):
-    """Who sends commands by itself: to which aggregates, and which; none: it does not say."""
+    """A policy or inbound topic: which commands it sends to which aggregates, None if unknown."""
 
     name: str
     what: str
@@ -26,7 +26,7 @@ class CommandSource(NamedTuple):
 
 
 class Downstream(NamedTuple):
-    """Who does something because of events of aggregates, or of records on others' topics."""
+    """What follows aggregates, or topics of states: a policy, a notification, a projection."""
 
     name: str
     what: str
@@ -35,37 +35,32 @@ class Downstream(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EventModel:
-    """The whole: `states` are topics on which others carry states."""
+    """The whole application; `states` are topics of states."""
 
     askers: tuple[CommandSource, ...]
-    aggregates: tuple[OutboundNotification, ...]
+    aggregates: tuple[AggregateMessages, ...]
     states: tuple[str, ...]
     followers: tuple[Downstream, ...]
 
-    def asking(self, aggregate: str) -> Iterator[str]:
-        """Yield who asks something of an aggregate, and what."""
+    def senders_to(self, aggregate: str) -> Iterator[str]:
+        """Yield what sends commands to an aggregate, and which."""
         for one in self.askers:
             what = [command or one.what for name, command in one.asks if name == aggregate]
             if what:
                 yield f"{one.name} ({', '.join(what)})"
 
-    def following(self, name: str) -> Iterator[str]:
-        """Yield who follows an aggregate, or a topic of states."""
+    def followers_of(self, name: str) -> Iterator[str]:
+        """Yield what follows an aggregate, or a topic of states."""
         return (f"{one.name} ({one.what})" for one in self.followers if name in one.follows)
 
 
 def causes_in(app: Application, chosen: Mapping[str, object]) -> EventModel:
-    """Return who causes what.
-
-    Left out is what every application has alike: archive, outcomes and states of aggregates.
-    """
+    """Return the event model, without the projections that each application has."""
     kinds = (app.aggregate(name) for name in app.aggregate_types)
     return EventModel(
         askers=(*_askers(app),),
         aggregates=tuple(
-            OutboundNotification(
-                one.name, (*sorted(one.command_types),), (*sorted(one.event_types),)
-            )
+            AggregateMessages(one.name, (*sorted(one.command_types),), (*sorted(one.event_types),))
             for one in kinds
         ),
         states=tuple(one.topic for one in app.state_topics),

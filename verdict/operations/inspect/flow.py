@@ -1,24 +1,33 @@
-"""A flow as a tree: commands, what each caused, and what policies asked for because of it."""
+"""A flow as a tree of commands, events and policies; and why a command ended as it did."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from verdict.adapters.sql.readers.reader import Reader
 from verdict.model.application import Application
-from verdict.model.policy import Policy, command_id
+from verdict.model.policy import ACTOR, Policy, command_id
+from verdict.model.reason import Reason
 from verdict.operations.inspect.history import Fields, command_history, inconsistency
-from verdict.operations.inspect.queries import EVENTS_OF_FLOW, MOST, OF_FLOW, event, response, some
+from verdict.operations.inspect.queries import (
+    EVENTS_BETWEEN,
+    EVENTS_OF_FLOW,
+    MOST,
+    OF_COMMAND,
+    OF_FLOW,
+    event,
+    response,
+    rows,
+    some,
+)
 
 
 def flow(
     application: Application, reader: Reader, correlation_id: str, most: int = MOST
 ) -> tuple[list[Fields], bool]:
-    """Return the commands of a flow that nothing in it asked for, the others below their causes.
+    """Return the commands that started a flow, the others below them, and if there are more.
 
-    And whether there are more commands or events than are told. Each has `response` (null when
-    that is nowhere), `policy` (who asked for it), `events`, each with the commands that were
-    `asked` because of it, and `inconsistency`, where answer and events do not agree. Refused ones
-    and repetitions are among them.
+    Each has its `response` (null if it is missing), its `policy`, its `events`, each with the
+    commands that policies `asked` for, and a `doubt` if outcome and events do not agree.
     """
     outcomes, more = some(reader, OF_FLOW, most, correlation_id=correlation_id)
     events, more_events = some(reader, EVENTS_OF_FLOW, most, correlation_id=correlation_id)
@@ -29,7 +38,7 @@ def flow(
 
 
 def lacks(nodes: Iterable[Fields]) -> bool:
-    """Return whether a tree lacks an answer, or events that an answer tells of."""
+    """Tell whether a tree lacks an outcome, or events that an outcome names."""
     return any(
         node["response"] is None
         or node["doubt"] is not None
@@ -39,10 +48,9 @@ def lacks(nodes: Iterable[Fields]) -> bool:
 
 
 def tree(told: Sequence[Fields], policies: Sequence[Policy]) -> list[Fields]:
-    """Return chapters, each below the event because of which a policy asked for it; pure.
+    """Return commands, each below the event because of which a policy sent it; pure.
 
-    The id of such a command is made of the policy's name and the event's id, so nothing else has to
-    be known, and a refused one has its place too.
+    The command's id follows from the policy's name and the event's id.
     """
     by_id: dict[str, list[Fields]] = {}
     nodes = [_node(chapter) for chapter in told]
@@ -63,6 +71,17 @@ def cause_of(nodes: Iterable[Fields], command_id: str) -> Fields | None:
         if (found := cause_of(cause["asked"], command_id)) is not None:
             return found
     return None
+
+
+def why(application: Application, reader: Reader, command_id: str) -> list[Fields]:
+    """Return the `response` to each record of a command, and why it is so.
+
+    `cause` is the event because of which a policy sent it, `winners` are the events that its sender
+    had not seen, `events` its own. `instead` says what could be sent now, `doubt` where outcome and
+    events do not agree. It is empty if the read side knows no outcome of the command.
+    """
+    found = [response(row) for row in rows(reader, OF_COMMAND, command_id=command_id)]
+    return [_explained(application, reader, one) for one in found]
 
 
 def _node(chapter: Fields) -> Fields:
@@ -93,3 +112,60 @@ def _asked(
             while found := by_id.get(command_id(policy.name, cause["event_id"], index)):
                 yield from ((policy.name, one) for one in found)
                 index += 1
+
+
+def _explained(application: Application, reader: Reader, answered: Fields) -> Fields:
+    refused = answered["reason"] is not None
+    between = partial(_between, application, reader, answered)
+    winners = between(*_unseen(answered))
+    events = between(answered["from_version"], answered["to_version"])
+    return {
+        "response": answered,
+        "met_version": answered["actual_version" if refused else "from_version"],
+        "doubt": inconsistency(answered, [*winners, *events]),
+        "cause": _cause(application, reader, answered),
+        "winners": winners,
+        "events": events,
+        "instead": instead(answered),
+    }
+
+
+def _cause(application: Application, reader: Reader, answered: Fields) -> Fields | None:
+    """Return the event because of which a policy sent a command, if it is known."""
+    if not (answered["actor"] or "").startswith(ACTOR):
+        return None
+    nodes, _ = flow(application, reader, answered["correlation_id"])
+    return cause_of(nodes, answered["command_id"])
+
+
+def instead(answered: Fields) -> str | None:
+    """Return what would have been accepted; None if the command was."""
+    if answered["reason"] is None:
+        return None
+    reason, actual = Reason(answered["reason"]), answered["actual_version"]
+    expected = {
+        Reason.VERSION_CONFLICT: f"expected_version {actual}, if the rules agree with what is now",
+        Reason.ALREADY_EXISTS: f"expected_version {actual} or EXISTS, if it is not deleted",
+        Reason.NOT_FOUND: "expected_version 0, NO_STREAM or ANY, for a command that creates it",
+    }
+    advice = reason.advice
+    return f"{expected[reason]}; {advice}" if reason in expected else advice
+
+
+def _unseen(answered: Fields) -> tuple[int | None, int | None]:
+    """Return the versions between which the events are that a rejected sender had not seen."""
+    expected = answered["expected_version"]
+    refused = answered["reason"] in (Reason.VERSION_CONFLICT, Reason.ALREADY_EXISTS)
+    if not refused:
+        return None, None
+    return expected if isinstance(expected, int) else 0, answered["actual_version"]
+
+
+def _between(
+    application: Application, reader: Reader, of: Fields, after: int | None, to: int | None
+) -> list[Fields]:
+    if after is None or to is None or after >= to:
+        return []
+    whose = {name: of[name] for name in ("aggregate_type", "aggregate_id")}
+    found = rows(reader, EVENTS_BETWEEN, after=after, version=to, **whose)
+    return [event(application, row) for row in found]

@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Any
 
 Fields = dict[str, Any]
-Place = tuple[Any, ...]
+RecordKey = tuple[Any, ...]
 
 
 def command_history(outcomes: Iterable[Fields], events: Iterable[Fields]) -> Iterator[Fields]:
@@ -14,7 +14,7 @@ def command_history(outcomes: Iterable[Fields], events: Iterable[Fields]) -> Ite
     They are in the order of the outcomes. Events without an outcome come first, because outcomes
     are lost from the oldest on.
     """
-    caused: dict[Place, list[Fields]] = {}
+    caused: dict[RecordKey, list[Fields]] = {}
     for event in events:
         caused.setdefault(place_of(event["source"]), []).append(event)
     told = [
@@ -32,7 +32,7 @@ def reached_offsets(found: Iterable[Fields]) -> int:
 
 
 def missing(found: Sequence[Fields], explained: Collection[int] = ()) -> Iterator[str]:
-    """Yield in words what the whole history of an aggregate lacks, by what it says itself."""
+    """Yield what the whole history of an aggregate lacks, as its own records say."""
     versions = {event["version"] for one in found for event in one["events"]}
     last = max((*versions, *explained), default=0)
     lacking = {*range(1, reached_offsets(found) + 1)} - versions - {*explained}
@@ -57,7 +57,7 @@ def missing(found: Sequence[Fields], explained: Collection[int] = ()) -> Iterato
 
 
 def inconsistency(answered: Fields, events: Iterable[Fields]) -> str | None:
-    """Return in words where an answer and the events beside it do not agree; None: they do."""
+    """Return where an outcome and its events do not agree, if they do not."""
     own = {one["version"] for one in events if one["command_id"] == answered["command_id"]}
     if answered["reason"] is not None:
         said = f"it caused the versions {in_ranges(own)} all the same" if own else None
@@ -75,6 +75,6 @@ def in_ranges(numbers: Iterable[int]) -> str:
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
-def place_of(record: Fields) -> Place:
-    """Return where a record lies."""
+def place_of(record: Fields) -> RecordKey:
+    """Return the position of a record."""
     return record["topic"], record["partition"], record["offset"]

@@ -86,9 +86,6 @@ def event(application: Application, row: Fields) -> Fields:
 
     `checked`: whether it is told from its bytes, which fit their hash; a mere reader may not see
     them, and finds what stands beside them.
-
-    Raises:
-        HashMismatchError: They do not fit.
     """
     checked = row["value"] is not None
     told = row | _archived(application, row) if checked else row
@@ -98,7 +95,7 @@ def event(application: Application, row: Fields) -> Fields:
 
 
 def _archived(application: Application, row: Fields) -> Fields:
-    """Return what the bytes of an event say: somebody may have altered the columns beside them."""
+    """Return what the bytes of an event say, because its columns may have been altered."""
     columns = (row[name] for name in ArchiveRow._fields[:-2])
     found = ArchiveRow._make([*columns, bytes(row["value"]), row["hash"]])
     record, placed = found.record(), found.positioned(catalog_of(application)[found.aggregate_type])

@@ -1,1 +1,1 @@
-"""What could not be handled and waits for a person: looked at, mended, tried again, given up."""
+"""Repairs by an operator: blocked aggregates, stopping records, dead letters and topics."""

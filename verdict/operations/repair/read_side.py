@@ -1,4 +1,4 @@
-"""Opens the read side of a deployment for repairs."""
+"""The read side of a deployment, opened for repairs."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,9 +9,9 @@ from sqlalchemy.exc import DBAPIError
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.sql.sqlite_file import one_line_error
 from verdict.errors import UnreachableError, VerdictError
-from verdict.operations.repair.blocked_events import HeldAggregates
-from verdict.operations.repair.blocking_records import StoppingRecords
-from verdict.operations.repair.parked_letters import ParkedLetters
+from verdict.operations.repair.blocked_aggregates import BlockedAggregates
+from verdict.operations.repair.dead_letters import DeadLetters
+from verdict.operations.repair.stopping_records import StoppingRecords
 from verdict.read_side.apply.applier import database_failed
 from verdict.read_side.catalog import declared
 from verdict.read_side.schema.database import opened
@@ -25,18 +25,14 @@ from verdict.wire.skip_record import SkipRecord
 class Repair(NamedTuple):
     """What operators can repair on the read side."""
 
-    blocked: HeldAggregates
+    blocked: BlockedAggregates
     records: StoppingRecords
-    dead_letters: ParkedLetters
+    dead_letters: DeadLetters
 
 
 @contextmanager
 def repair(settings: Settings) -> Iterator[Repair]:
-    """Open the read side that is set, or that of the running service.
-
-    Raises:
-        UnreachableError: There is none, or it does not answer.
-    """
+    """Open the read side that is set, or that of the running service."""
 
     def decide(made: Sequence[SkipRecord]) -> None:
         write_skips(kafka_options(settings), settings.topics, made)
@@ -50,11 +46,11 @@ def repair(settings: Settings) -> Iterator[Repair]:
     with opened(url) as engine:
         try:
             yield Repair(
-                HeldAggregates(
+                BlockedAggregates(
                     settings.application, engine, declared(settings.application, settings.chosen)
                 ),
                 StoppingRecords(engine, lambda: KafkaLog(kafka_options(settings)), decide),
-                ParkedLetters(engine, settings.topics),
+                DeadLetters(engine, settings.topics),
             )
         except DBAPIError as error:
             problem = f"{masked_url(engine.url)}: {one_line_error(error.orig)}"

@@ -1,8 +1,8 @@
-"""A topic that somebody deleted is created again, if nothing is made from what was on it.
+"""A deleted topic is created again, unless state is made from its records.
 
-The new topic continues above the offsets that anybody has read of the former one. So every position
-stays true and no offset stands for two records. What only the former topic held is lost: commands
-that were not decided, dead letters that the database has not stored.
+The new topic continues above the offsets that were read of the former one. So each position stays
+true, and no offset names two records. What only the former topic had is lost: commands that were
+not decided, dead letters that the database has not stored.
 """
 
 import logging
@@ -19,7 +19,7 @@ from verdict.adapters.kafka.reader import KafkaLog, headers_of
 from verdict.adapters.kafka.topics import TopicAdmin
 from verdict.errors import VerdictError
 from verdict.model.source import Source
-from verdict.operations.repair.read_positions import ReadPositions, read_positions
+from verdict.operations.repair.positions import ReadPositions, read_positions
 from verdict.read_side.tables.same_log import rebind_to_log
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.skip_log import write_skips
@@ -37,15 +37,9 @@ LOG = logging.getLogger("verdict.recovery")
 
 
 def recreate_topics(settings: Settings, kafka: KafkaConfig, wish: SkipRequest) -> list[str]:
-    """Create the topics again that are gone, and let all that knew the former ones know these.
+    """Create deleted topics again, and let progress records and database know their new ids.
 
     An interrupted run can be repeated.
-
-    Raises:
-        VerdictError: One of them cannot be created again, or nobody knows how far it was read.
-        OtherOwnerError: The topics are another deployment's.
-        NotPublishedError: Somebody starts the deployment at the same time.
-        UnreachableError: Kafka or the database does not answer.
     """
     positions = read_positions(settings, kafka)
     gone = _gone(positions, kafka, {topic.name for topic in settings.topics.all()})
@@ -59,7 +53,11 @@ def recreate_topics(settings: Settings, kafka: KafkaConfig, wish: SkipRequest) -
         )
     _check_recreatable(gone, settings.topics)
     begins = _begins(positions, settings.topics, gone)
-    _make(kafka, settings.topics, begins)
+    counts = Counter(place.topic for place in begins)
+    wanted = [one for one in settings.topics.all() if one.name in counts]
+    TopicAdmin(kafka.settings, settings.topics).make(
+        [replace(topic, partitions=counts[topic.name]) for topic in wanted]
+    )
     _continue(kafka, settings, begins)
     _record(kafka, settings.topics, gone, wish)
     found = Identities(kafka).identity(gone)
@@ -95,7 +93,7 @@ def _check_recreatable(gone: Collection[str], topics: Topics) -> None:
 def _begins(
     positions: ReadPositions, topics: Topics, gone: Collection[str]
 ) -> dict[TopicPartition, int]:
-    """Return where each partition continues: those that there must be, and those that were read."""
+    """Return the offset at which each partition continues."""
     first = {
         TopicPartition(topic.name, number): 0
         for topic in topics.all()
@@ -106,21 +104,11 @@ def _begins(
     return first | {place: offset for place, offset in reached if place.topic in gone}
 
 
-def _make(kafka: KafkaConfig, topics: Topics, begins: Collection[TopicPartition]) -> None:
-    counts = Counter(place.topic for place in begins)
-    wanted = [
-        replace(topic, partitions=counts[topic.name])
-        for topic in topics.all()
-        if topic.name in counts
-    ]
-    TopicAdmin(kafka.settings, topics).make(wanted)
-
-
 def _continue(kafka: KafkaConfig, settings: Settings, begins: Mapping[TopicPartition, int]) -> None:
-    """Return when no record has an offset below `begins` that a reader still has to see.
+    """Use up the offsets below `begins`.
 
-    What others have written there meanwhile, as a sender may to a topic of that name, is appended
-    again. After an interruption some of it may come twice.
+    Records that others have written there meanwhile are appended again: after an interruption,
+    some of them twice.
     """
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         kept = log.bounds(begins)
@@ -160,7 +148,7 @@ def _record(kafka: KafkaConfig, topics: Topics, gone: Sequence[str], wish: SkipR
 
 
 def _with_new_ids(query: Query, kafka: KafkaConfig, found: Identity) -> ProgressRecord:
-    """Return the query's progress record, now that nobody else can write it, with the new ids."""
+    """Return the query's newest progress record with the new ids."""
     progress = readable_progress(kafka, query, wait=True)
     if progress is None:
         raise VerdictError(f"the progress record of {query.name} was deleted meanwhile: try again")

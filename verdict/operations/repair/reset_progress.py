@@ -1,7 +1,7 @@
-"""A query without state that has lost its progress record begins anew, on a person's word.
+"""A query without state that has lost its progress record starts again, by an operator's decision.
 
-Nothing says what its outputs follow from. Whoever sends to others begins at the ends: nothing is
-sent twice, and what had no consequence yet gets none. Files can be written again, all of them.
+Policies start at the ends of their topics: nothing is sent twice, and what had no consequence yet
+gets none. The lake starts at the first records, because files can be written again.
 """
 
 from verdict.adapters.kafka.connection import KafkaConfig
@@ -25,16 +25,7 @@ from verdict.wire.topics import Topics
 def begin_without_progress(
     query: Query, kafka: KafkaConfig, topics: Topics, wish: SkipRequest, *, at_the_ends: bool
 ) -> ProgressRecord:
-    """Fence whoever runs; write the progress record and, in the same transaction, who decided that.
-
-    The decision's place is that of the new progress record, on the progress topic.
-
-    Raises:
-        DifferentLogError: The progress record that is there is of another cluster, or of topics
-            that are no more.
-        NotPublishedError: Somebody else started meanwhile; nothing was changed.
-        UnreachableError, VerdictError: Kafka does not answer, or refuses.
-    """
+    """Fence the owner; write progress and, in the same transaction, the operator's decision."""
     transactions = Transactions(kafka, query.transactional_id)
     try:
         former = readable_progress(kafka, query, wait=True)
@@ -50,11 +41,7 @@ def begin_without_progress(
 
 
 def begin_as_owner(kafka: KafkaConfig, topics: Topics, wish: SkipRequest) -> None:
-    """Write down that the topics are this deployment's and, with it, who decided that.
-
-    Raises:
-        OtherOwnerError, NotPublishedError, UnreachableError, VerdictError: As for `claim_topics`.
-    """
+    """Claim the topics for this deployment, together with the operator's decision."""
     reason = f"the topics are those of {topics.deployment}: {wish.reason}"
     decided = encode(_decision(kafka, topics.owners, reason, wish))
     claim_topics(topics, kafka, [OutputRecord(topics.skips, OWNER.encode(), decided)])

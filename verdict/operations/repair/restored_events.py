@@ -1,16 +1,14 @@
 """Events that Kafka lost at the end of its topics are appended again, from the archive.
 
-The order of steps lets a repetition finish what an interrupted run began. What is appended follows
-from what the archive and the topic hold, so no event is appended twice.
+A repetition finishes what an interrupted run began, and no event is appended twice:
 
 1. Fence the command processor, and let its progress record cover all commands whose outcomes the
-   database has: it may have lost its end, too.
-2. Use up the offsets that anybody has read, on each topic that ends below them. So no offset stands
-   for two records, and no reader anywhere misses what is appended. A transaction of the command
-   processor whose end was lost is aborted by that.
+   database has.
+2. Use up the offsets that were read, on each topic that ends below them. So no offset names two
+   records, and no reader misses what is appended. This also aborts a transaction without an end.
 3. Append the missing events, and a decision for each partition.
-4. Correct the progress records of policies and lake; then, in one transaction, the places in the
-   archive and all positions in the database. Until then every start is refused.
+4. Correct the progress records of policies and lake; then, in one transaction, the positions of
+   archived events and of all projections. Until then each start is refused.
 """
 
 import logging
@@ -27,13 +25,18 @@ from verdict.adapters.kafka.offsets import Offsets, by_topic
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.errors import VerdictError
 from verdict.model.source import Source
-from verdict.operations.repair.read_positions import ReadPositions, read_positions
-from verdict.operations.repair.restored_progress import Restorations, correct_progress, unchanged
+from verdict.operations.repair.positions import (
+    ReadPositions,
+    Restorations,
+    correct_progress,
+    read_positions,
+    unchanged,
+)
 from verdict.read_side.schema.database import failing_in_words, snapshot
 from verdict.read_side.tables import lost_events, position
 from verdict.read_side.tables.lost_events import ArchivedBytes, find_lost
 from verdict.read_side.tables.same_log import check_same_topics, database_if_any, has_archive
-from verdict.service.known_progress import require_same_log
+from verdict.service.queries import require_same_log
 from verdict.settings.database_address import masked_url, parse
 from verdict.settings.discovery import database_url
 from verdict.settings.settings import Settings
@@ -70,15 +73,7 @@ class Restored:
 
 
 def restore_events(settings: Settings, kafka: KafkaConfig, wish: SkipRequest) -> Restored:
-    """Append the archived events again that Kafka has lost, and correct all positions.
-
-    Raises:
-        VerdictError: There is no archive, a row of it was altered, or Kafka holds other events
-            under the versions of lost ones; nothing was changed.
-        DifferentLogError: The database is of another Kafka.
-        OtherOwnerError, NotPublishedError: Somebody else uses the topics, or starts meanwhile.
-        UnreachableError: Kafka or the database does not answer.
-    """
+    """Append the archived events again that Kafka has lost, and correct all positions."""
     require_same_log(settings, kafka)
     check_topics_owner(settings.topics, kafka)
     positions = read_positions(settings, kafka)
@@ -163,7 +158,7 @@ class _Restoring:
                         yield _record(self._catalog, place, event)
 
     def _record(self, found: Restorations, wish: SkipRequest) -> None:
-        """Write down who restored what, unless that was done before the run was interrupted."""
+        """Record who restored what, unless an interrupted run did that."""
         decisions = [
             SkipRecord(
                 kind=Kind.RESTORED,
@@ -181,7 +176,7 @@ class _Restoring:
         write_skips(self._kafka.settings, self._topics, new)
 
     def _report_lost_beyond_archive(self) -> None:
-        """Name who has read events that neither Kafka nor the archive has."""
+        """Log the projections that have read events that neither Kafka nor the archive has."""
         with snapshot(self._engine) as connection:
             every = position.every(connection)
         archived = {place: at for name, _, place, at in every if name == "event_archive"}
@@ -220,11 +215,7 @@ def _check_conflicts(found: Restorations) -> None:
 
 
 def _record(catalog: Catalog, place: TopicPartition, event: ArchivedBytes) -> Record:
-    """Return the record of an archived event.
-
-    Raises:
-        VerdictError: The row is not what was archived.
-    """
+    """Return the record of an archived event."""
     if (found := sha256(event.value).hexdigest()) != event.hash:
         raise VerdictError(
             f"version {event.version} of {event.aggregate_type} {event.aggregate_id!r} in "
@@ -245,7 +236,7 @@ def _record(catalog: Catalog, place: TopicPartition, event: ArchivedBytes) -> Re
 
 
 def _raised(offsets: Offsets, decided: Mapping[TopicPartition, int]) -> Offsets:
-    """Return a position in topics of commands that is not below what is known to be decided."""
+    """Return a position in topics of commands that covers what is decided."""
     known = {
         TopicPartition(topic, n): at for topic, of in offsets.items() for n, at in enumerate(of)
     }

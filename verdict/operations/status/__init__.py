@@ -1,1 +1,1 @@
-"""How far everything has come, and what is wrong: as `verdict status` and whoever else shows it."""
+"""The status of a deployment: how far each component has come, and what needs attention."""

@@ -1,5 +1,6 @@
-"""Asks everybody, and says what could not be asked."""
+"""Collects a status from the service's announcement, Kafka and the database."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -9,25 +10,24 @@ from typing import TypeVar
 
 from verdict.adapters.kafka.connection import kafka_of
 from verdict.adapters.kafka.reader import KafkaLog
-from verdict.adapters.kafka.topic_drift import MISSING, PARTITIONS, Difference
-from verdict.errors import UnreachableError, VerdictError
-from verdict.operations.status.log_ends import log_of
-from verdict.operations.status.patience import Patience
+from verdict.errors import TimedOutError, UnreachableError, VerdictError
+from verdict.operations.status.database_timeout import DatabaseTimeout
 from verdict.operations.status.problems import (
     NOTHING_RUNS,
+    added_partitions,
     kafka_away,
     killed,
     not_running,
     problems_of,
-    told_by,
+    service_problems,
+    topic_problems,
 )
 from verdict.operations.status.read_side import views_of
 from verdict.operations.status.status import DATABASE, KAFKA, Problem, StatusReport
 from verdict.operations.status.topics import differences_to
-from verdict.operations.status.write_side import decider, open_transactions, processors
+from verdict.operations.status.write_side import decider, log_of, open_transactions, processors
 from verdict.read_side.tables.same_topics import require_same_read_side
-from verdict.service.directories import DECIDER
-from verdict.service.known_progress import queries_of
+from verdict.service.queries import queries_of
 from verdict.settings.discovery import (
     AnnouncedService,
     killed_roles,
@@ -37,32 +37,32 @@ from verdict.settings.discovery import (
 )
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.log_identity import require_log_of
-from verdict.streaming.exactly_once.query import Query
+from verdict.streaming.exactly_once.query import DECIDER
 from verdict.streaming.exactly_once.read_progress import decode_progress
-from verdict.wire.progress_record import ProgressRecord
 
 Answer = TypeVar("Answer")
 
+PAUSE_S = 0.1
 
-def get_status(settings: Settings, patience: Patience | None = None) -> StatusReport:
-    """Return how far everything has come, and what is wrong; within seconds, whatever hangs.
 
-    What does not answer is unknown and among the problems. Kafka is not asked when the service
-    says that it is away.
+def get_status(settings: Settings, timeout: DatabaseTimeout | None = None) -> StatusReport:
+    """Return how far each component has come, and what is wrong; within seconds, whatever hangs.
+
+    What does not answer is unknown, and among the problems. Kafka is not asked if the service says
+    that it is away.
 
     Args:
-        settings: Of the deployment; where its Kafka and database are is what they say, or else the
-            service that runs on their data directory.
-        patience: With the database; whoever looks again and again keeps one, so that a database
-            that hangs is asked once.
+        settings: Of the deployment. If they do not say where Kafka and the database are, the
+            service that runs on their data directory does.
+        timeout: Keep one for repeated calls: then a database that hangs is asked once.
 
     Raises:
-        VerdictError: The service's own announcement is damaged.
+        VerdictError: The service's announcement is damaged.
     """
     running = service_on(settings.data_dir)
     processes = tuple(running.values())
-    away = [said for service in processes for said in kafka_away(service)][:1]
-    asking = _StatusQuery(away, patience or Patience())
+    away = [problem for service in processes for problem in kafka_away(service)][:1]
+    asking = _StatusQuery(away, timeout or DatabaseTimeout())
     decides = next((one for one in processes if DECIDER in one.roles or not one.roles), None)
     starting = None if processes else starting_on(settings.data_dir)
     found = StatusReport(decides, settings.data_dir, processes=processes, starting=starting)
@@ -72,105 +72,79 @@ def get_status(settings: Settings, patience: Patience | None = None) -> StatusRe
         if log is not None:
             found = _with_kafka(asking, settings, log, found, views is not None)
         if views is not None:
-            reads = views.standing(log)
-            found = replace(
-                found,
-                projections=reads.projections,
-                quarantines=reads.quarantines,
-                scattered=reads.scattered,
-                dead_letters=reads.dead_letters,
-                events=reads.events,
-                answered=reads.answered,
-                refused=reads.refused,
-                policy_rejections=reads.policy_rejections,
-                verified=reads.verified,
-            )
-    others = (*_told(settings, running), *asking.problems, *problems_of(found), *asking.notes)
+            found = views.added_to(found, log)
+    others = (
+        *_announced(settings, running), *asking.problems, *problems_of(found), *asking.notes,
+    )  # fmt: skip
     down = (*not_running(found),)
     problems = (*down, *(one for one in others if not (down and one.startswith(NOTHING_RUNS))))
     return replace(found, problems=problems, unreachable=asking.unreachable)
 
 
-def _with_kafka(
-    asking: "_StatusQuery", settings: Settings, log: KafkaLog, found: StatusReport, reads: bool
-) -> StatusReport:
-    decider_query, *others = queries = queries_of(settings)
-    seen = {one: asking.ask(partial(decode_progress, log, one)) for one in queries}
-    if asking.lacks_kafka:  # nor would it answer what else there is to ask
-        return found
-    progress_records = {query: progress for query, progress in seen.items() if progress is not None}
-    progress = progress_records.get(decider_query)
-    _look_at_topics(asking, settings, progress_records, progress)
-    if reads:
-        question = partial(require_same_read_side, settings, kafka_of(settings))
-        asking.ask_database("belonging", question)
-    opened = asking.ask(partial(open_transactions, settings, log)) or ()
-    found = replace(found, open_transactions=opened)
-    if progress is not None:
-        decided = asking.ask(partial(decider, progress, settings.topics, log, opened))
-        if decided is not None:
-            found = replace(found, decider=decided.about, commands=decided.commands)
-    beside = [progress_records[query] for query in others if query in progress_records]
-    return replace(found, processors=asking.ask(partial(processors, beside, log)))
+def wait_until_idle(settings: Settings, patience_s: float = 120.0) -> Iterator[StatusReport]:
+    """Look until each command is decided, its consequences too, and each table shows them.
 
+    For tests and scripts next to a running service.
 
-def _look_at_topics(
-    asking: "_StatusQuery",
-    settings: Settings,
-    progress_records: Mapping[Query, ProgressRecord],
-    of_decider: ProgressRecord | None,
-) -> None:
-    kafka = kafka_of(settings)
-    asking.ask(partial(require_log_of, [*progress_records.items()], kafka))
-    differences = asking.ask(partial(differences_to, settings, of_decider), "")
-    asking.problems += _unlike(differences or ())
-    asking.notes += _added(differences or ())
+        for look in wait_until_idle(load_settings(app)):
+            print(f"{look.lag} records behind")
 
+    Args:
+        settings: As for `get_status`.
+        patience_s: For so many seconds nothing may move.
 
-def _unlike(differences: Iterable[Difference]) -> Iterator[Problem]:
-    """Say of topics that are there what is not as it must be; who is missing is created."""
-    for one in differences:
-        if not one.fatal and one.setting != PARTITIONS:
-            yield Problem(str(one))
-        elif one.fatal and one.setting != MISSING:
-            yield Problem(
-                f"{one}: Kafka may drop or refuse what must stay, and the next start is refused; "
-                "mend it, see `verdict topics check`"
+    Yields:
+        Each look; the last one finds nothing left to do.
+
+    Raises:
+        TimedOutError: Nothing moved; says what is stopped.
+        VerdictError: The service's announcement is damaged.
+    """
+    before, now = None, get_status(settings)
+    moved = time.monotonic()
+    while True:
+        yield now
+        if is_idle(before, now):
+            return
+        if before is None or _reached(before) != _reached(now):
+            moved = time.monotonic()
+        elif time.monotonic() - moved > patience_s:
+            raise TimedOutError(
+                f"nothing moved for {patience_s:g} s, {now.lag} records behind"
+                + "".join(f"; {one}" for one in now.problems)
             )
+        time.sleep(PAUSE_S)
+        before, now = now, get_status(settings)
 
 
-def _added(differences: Iterable[Difference]) -> Iterator[Problem]:
-    """Name in one sentence all topics to which somebody added partitions; that stops nothing."""
-    added = [one for one in differences if not one.fatal and one.setting == PARTITIONS]
-    if len(added) == 1:
-        yield Problem(str(added[0]))
-    elif added:
-        named = ", ".join(f"{one.topic} ({one.found} instead of {one.wanted})" for one in added)
-        yield Problem(
-            f"somebody added partitions to {len(added)} topics: {named}: verdict writes to the "
-            "first ones only, as before, and goes on; `verdict topics check` tells what is on the "
-            "others; when you know who did it and why, note it with `verdict topics accept TOPIC "
-            "--reason …`"
-        )
+def is_idle(before: StatusReport | None, now: StatusReport) -> bool:
+    """Tell from two looks whether nothing is left to do.
+
+    One is not enough: it asks one component after another, and a policy may send a command
+    meanwhile.
+    """
+    return before is not None and now.lag == 0 and _reached(before) == _reached(now)
+
+
+def _reached(found: StatusReport) -> tuple[object, ...]:
+    return found.commands, found.processors, found.projections, found.dead_letters
 
 
 class _StatusQuery:
-    """Asks one after the other, and keeps what goes wrong."""
+    """Asks one question after another, and keeps what goes wrong."""
 
-    def __init__(self, kafka_away: Iterable[Problem], patience: Patience) -> None:
+    def __init__(self, kafka_away: Iterable[Problem], timeout: DatabaseTimeout) -> None:
         self.problems = [*kafka_away]
         self.notes: list[Problem] = []  # of what stops nothing
         self.unreachable = self.lacks_kafka = bool(self.problems)
-        self._patience = patience
+        self._timeout = timeout
 
     def ask_database(self, name: str, question: Callable[[], Answer]) -> Answer | None:
-        """Return what a question to the database is answered with; None: it is not."""
-        return self.ask(partial(self._patience.ask, name, question), DATABASE)
+        return self.ask(partial(self._timeout.ask, name, question), DATABASE)
 
-    def ask(self, part: Callable[[], Answer], of: str = KAFKA) -> Answer | None:
-        """Return what a part says that is known of Kafka, or the database; None: it cannot."""
+    def ask(self, question: Callable[[], Answer], of: str = KAFKA) -> Answer | None:
         try:
-            return part()
+            return question()
         except VerdictError as error:
             if str(error) not in self.problems:  # several ask the same Kafka
                 self.problems.append(Problem(str(error), of))
@@ -179,8 +153,33 @@ class _StatusQuery:
             return None
 
 
-def _told(settings: Settings, running: Mapping[Path, AnnouncedService]) -> Iterator[Problem]:
+def _with_kafka(
+    asking: _StatusQuery, settings: Settings, log: KafkaLog, found: StatusReport, reads: bool
+) -> StatusReport:
+    decider_query, *others = queries = queries_of(settings)
+    seen = {one: asking.ask(partial(decode_progress, log, one)) for one in queries}
+    if asking.lacks_kafka:  # nor would it answer other questions
+        return found
+    progress_records = {query: progress for query, progress in seen.items() if progress is not None}
+    progress, kafka = progress_records.get(decider_query), kafka_of(settings)
+    asking.ask(partial(require_log_of, [*progress_records.items()], kafka))
+    differences = asking.ask(partial(differences_to, settings, progress), "") or ()
+    asking.problems += topic_problems(differences)
+    asking.notes += added_partitions(differences)
+    if reads:
+        asking.ask_database("belonging", partial(require_same_read_side, settings, kafka))
+    opened = asking.ask(partial(open_transactions, settings, log)) or ()
+    found = replace(found, open_transactions=opened)
+    if progress is not None:
+        decided = asking.ask(partial(decider, progress, settings.topics, log, opened))
+        if decided is not None:
+            found = replace(found, decider=decided.about, commands=decided.commands)
+    ran = [progress_records[query] for query in others if query in progress_records]
+    return replace(found, processors=asking.ask(partial(processors, ran, log)))
+
+
+def _announced(settings: Settings, running: Mapping[Path, AnnouncedService]) -> Iterator[Problem]:
     for folder, service in running.items():
-        yield from told_by(service, silence_s(folder))
+        yield from service_problems(service, silence_s(folder))
     for service in killed_roles(settings.data_dir):
         yield killed(service)

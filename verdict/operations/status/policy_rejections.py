@@ -1,7 +1,7 @@
 """Rejected commands of policies: how many there are, and which of them need attention.
 
-A rejection needs attention while it is younger than 24 hours, unless the policy expects it, or the
-same command was accepted later, as after the retry of a dead letter.
+A rejection needs attention for 24 hours, unless the policy expects it, or the same command was
+accepted later (after the retry of a dead letter, for example).
 """
 
 from verdict.adapters.sql.readers.reader import Reader
@@ -48,11 +48,7 @@ def since() -> str:
 
 
 def policy_rejections(reader: Reader) -> tuple[PolicyRejections, ...]:
-    """Count the rejected commands of policies.
-
-    Raises:
-        VerdictError, UnreachableError: As `Reader.select`.
-    """
+    """Count the rejected commands of policies."""
     young = {"since": since()}
     counted = [*reader.select(COUNTED, young).rows]
     can_be_cured = any(row[1] in CURABLE and row[-1] for row in counted)
@@ -63,10 +59,7 @@ def policy_rejections(reader: Reader) -> tuple[PolicyRejections, ...]:
         # none of these reasons has a rule; a retry may succeed between the two queries
         left = max(0, unexpected - cured.get((policy, reason), 0))
         of = {"policy": policy, "reason": reason, "rule_code": code or ""}
-        newest = _newest(reader, young | of) if left else None
-        found.append(PolicyRejections(policy, reason, code, rejected, left, newest))
+        newest = reader.select(NEWEST, young | of).rows if left else ()
+        command_id = next((command_id for (command_id,) in newest), None)
+        found.append(PolicyRejections(policy, reason, code, rejected, left, command_id))
     return (*found,)
-
-
-def _newest(reader: Reader, asked: dict[str, str]) -> str | None:
-    return next((command_id for (command_id,) in reader.select(NEWEST, asked).rows), None)

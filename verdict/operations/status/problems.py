@@ -1,22 +1,19 @@
-"""What needs attention, in words for people, and whether commands are decided in spite of it."""
+"""What needs attention, as sentences, and whether commands are decided in spite of it."""
 
 import time
 from collections.abc import Iterable, Iterator
 
 from verdict.adapters.kafka.monitor import local_time
+from verdict.adapters.kafka.topic_drift import MISSING, PARTITIONS, Difference
 from verdict.operations.status.status import (
     KAFKA,
     BlockedAggregateStatus,
-    DeadLettersStatus,
-    PolicyRejections,
     Problem,
     ProjectionStatus,
-    QuarantinedAggregates,
-    ScatteredKeys,
     StatusReport,
 )
-from verdict.service.directories import DECIDER
 from verdict.settings.discovery import AnnouncedService
+from verdict.streaming.exactly_once.query import DECIDER
 
 NOTHING_RUNS = "no verdict runs on"
 SILENT_S = 60.0  # a service gives a sign of life every few seconds, but a start may be busy
@@ -24,7 +21,7 @@ STILL_S = 30.0  # without progress while something waits
 
 
 def not_running(found: StatusReport) -> Iterator[Problem]:
-    """Say that nothing runs on the data directory, or that it has not started yet."""
+    """Yield that nothing runs on the data directory, or that it has not started yet."""
     if found.processes:
         return
     if found.starting is not None:
@@ -38,7 +35,7 @@ def not_running(found: StatusReport) -> Iterator[Problem]:
 
 
 def kafka_away(service: AnnouncedService) -> Iterator[Problem]:
-    """Say since when the service waits for Kafka, if it does."""
+    """Yield since when the service waits for Kafka, if it does."""
     if (since := service.kafka_away_since) is not None:
         yield Problem(
             f"Kafka is away since {local_time(since)}, for {time.time() - since:.0f} s: what is "
@@ -48,7 +45,7 @@ def kafka_away(service: AnnouncedService) -> Iterator[Problem]:
 
 
 def killed(service: AnnouncedService) -> Problem:
-    """Say that a role that ran alone has ended, and that nobody stopped it."""
+    """Return that a role that ran alone has ended, and that nobody stopped it."""
     role = " ".join(service.roles)
     return Problem(
         f"the role {role}, pid {service.pid}, has ended without a last word (kill -9, want of "
@@ -56,8 +53,8 @@ def killed(service: AnnouncedService) -> Problem:
     )
 
 
-def told_by(service: AnnouncedService, silent_s: float) -> Iterator[Problem]:
-    """Say what a service has stopped, and what does not end."""
+def service_problems(service: AnnouncedService, silent_s: float) -> Iterator[Problem]:
+    """Yield that a service is silent, which components are stopped, and which batch hangs."""
     if silent_s > SILENT_S:
         yield Problem(
             f"the service, pid {service.pid}, has given no sign of life for {silent_s:.0f} s: "
@@ -76,15 +73,15 @@ def told_by(service: AnnouncedService, silent_s: float) -> Iterator[Problem]:
 
 
 def no_progress(name: str, still_s: float, waiting: int | None) -> Iterator[Problem]:
-    """Say that a part takes nothing although something waits for it."""
+    """Yield that a component makes no progress although something waits for it."""
     if still_s >= STILL_S and waiting:
         yield Problem(f"{name}: no progress for {still_s:.0f} s while {waiting:,} wait", name)
 
 
 def unready(found: StatusReport, problems: Iterable[Problem]) -> Iterator[str]:
-    """Yield why commands are not decided now; nothing: they are.
+    """Yield why commands are not decided now; nothing if they are.
 
-    A stopped projection or a database that is away is no reason: commands are decided without them.
+    They are decided without a database, and without a projection that is stopped.
     """
     if found.processes and found.service is None:
         yield f"no decider runs on {found.data_dir}: start `verdict run decider`"
@@ -92,25 +89,39 @@ def unready(found: StatusReport, problems: Iterable[Problem]) -> Iterator[str]:
         yield from (one for one in problems if one.part in (DECIDER, KAFKA))
 
 
+def topic_problems(differences: Iterable[Difference]) -> Iterator[Problem]:
+    """Yield the topics with wrong settings; a missing topic is created, so it is none."""
+    for one in differences:
+        if not one.fatal and one.setting != PARTITIONS:
+            yield Problem(str(one))
+        elif one.fatal and one.setting != MISSING:
+            yield Problem(
+                f"{one}: Kafka may drop or refuse what must stay, and the next start is refused; "
+                "mend it, see `verdict topics check`"
+            )
+
+
+def added_partitions(differences: Iterable[Difference]) -> Iterator[Problem]:
+    """Yield, in one sentence, all topics with added partitions; that stops nothing."""
+    added = [one for one in differences if not one.fatal and one.setting == PARTITIONS]
+    if len(added) == 1:
+        yield Problem(str(added[0]))
+    elif added:
+        named = ", ".join(f"{one.topic} ({one.found} instead of {one.wanted})" for one in added)
+        yield Problem(
+            f"somebody added partitions to {len(added)} topics: {named}: verdict writes to the "
+            "first ones only, as before, and goes on; `verdict topics check` tells what is on the "
+            "others; when you know who did it and why, note it with `verdict topics accept TOPIC "
+            "--reason …`"
+        )
+
+
 def problems_of(found: StatusReport) -> Iterator[Problem]:
-    """Yield what these facts say is wrong."""
+    """Yield what is wrong according to Kafka's ends and the views."""
     yield from _ahead(found)
-    yield from map(Problem, _kept_waiting(found))
-    yield from map(Problem, _of_readers(found))
-
-
-def _of_readers(found: StatusReport) -> Iterator[str]:
-    for one in found.projections or ():
-        if one.state == "live":
-            yield from _stopped(one)
-    if found.quarantines is not None:
-        yield from _quarantined(found.quarantines)
-    if found.scattered is not None:
-        yield from _out_of_order(found.scattered)
-    if found.dead_letters is not None:
-        yield from _given_up(found.dead_letters)
-    for rejections in found.policy_rejections or ():
-        yield from _unexpected(rejections)
+    sentences = (_open, _projections, _quarantined, _scattered, _parked, _rejections)
+    for each in sentences:
+        yield from map(Problem, each(found))
 
 
 def _ahead(found: StatusReport) -> Iterator[Problem]:
@@ -120,21 +131,9 @@ def _ahead(found: StatusReport) -> Iterator[Problem]:
             yield Problem(
                 f"{name} has read {-lag} offsets further than Kafka goes: a topic was deleted, or "
                 "these are the progress record or the tables of another Kafka; look at "
-                "bootstrap_servers "
-                "and database_url",
+                "bootstrap_servers and database_url",
                 part,
             )
-
-
-def _kept_waiting(found: StatusReport) -> Iterator[str]:
-    for one in found.open_transactions:
-        yield (
-            f"a transaction stays open on {one.topic}:{one.partition} at offset {one.offset}: "
-            f"nobody reads the {one.end - one.offset} offsets from there on until it is ended, by "
-            "its producer or by Kafka (transaction.timeout.ms); its producer is named by "
-            f"`kafka-transactions.sh describe-producers --topic {one.topic} "
-            f"--partition {one.partition}`"
-        )
 
 
 def _lags(found: StatusReport) -> Iterator[tuple[str, str, Iterable[int | None]]]:
@@ -147,24 +146,36 @@ def _lags(found: StatusReport) -> Iterator[tuple[str, str, Iterable[int | None]]
         yield "the intake of dead letters", "dead-letters", [found.dead_letters.lag]
 
 
-def _stopped(one: ProjectionStatus) -> Iterator[str]:
-    if one.stopped_by:
-        yield f"{_named(one)} is stopped: {one.stopped_by}"
-    if one.held:
-        first = one.held[0]
+def _open(found: StatusReport) -> Iterator[str]:
+    for one in found.open_transactions:
         yield (
-            f"{_named(one)} holds {len(one.held)} aggregates, the first: "
-            f"{first.aggregate_type} {first.aggregate_id!r} needs version "
-            f"{first.version_needed}, {_why(first)}; see `verdict blocked list`"
+            f"a transaction stays open on {one.topic}:{one.partition} at offset {one.offset}: "
+            f"nobody reads the {one.end - one.offset} offsets from there on until it is ended, by "
+            "its producer or by Kafka (transaction.timeout.ms); its producer is named by "
+            f"`kafka-transactions.sh describe-producers --topic {one.topic} "
+            f"--partition {one.partition}`"
         )
 
 
-def _why(held: BlockedAggregateStatus) -> str:
+def _projections(found: StatusReport) -> Iterator[str]:
+    for one in found.projections or ():
+        if one.state == "live" and one.stopped_by:
+            yield f"{_named(one)} is stopped: {one.stopped_by}"
+        if one.state == "live" and one.held:
+            first = one.held[0]
+            yield (
+                f"{_named(one)} holds {len(one.held)} aggregates, the first: "
+                f"{first.aggregate_type} {first.aggregate_id!r} needs version "
+                f"{first.version_needed}, {_cause(first)}; see `verdict blocked list`"
+            )
+
+
+def _cause(held: BlockedAggregateStatus) -> str:
     return f"which cannot be applied: {held.error}" if held.error else "which is missing"
 
 
-def _quarantined(quarantines: QuarantinedAggregates) -> Iterator[str]:
-    if first := quarantines.first:
+def _quarantined(found: StatusReport) -> Iterator[str]:
+    if (quarantines := found.quarantines) and (first := quarantines.first):
         yield (
             f"{quarantines.aggregates} aggregates are quarantined, the first: "
             f"{first.aggregate_type} {first.aggregate_id!r}, damaged from version {first.version} "
@@ -173,8 +184,8 @@ def _quarantined(quarantines: QuarantinedAggregates) -> Iterator[str]:
         )
 
 
-def _out_of_order(scattered: ScatteredKeys) -> Iterator[str]:
-    if first := scattered.first:
+def _scattered(found: StatusReport) -> Iterator[str]:
+    if (scattered := found.scattered) and (first := scattered.first):
         yield (
             f"{scattered.aggregates} aggregates of the newest 5,000 commands have commands on "
             f"several partitions, the first: {first.aggregate_type} {first.aggregate_id!r} on "
@@ -183,22 +194,24 @@ def _out_of_order(scattered: ScatteredKeys) -> Iterator[str]:
         )
 
 
-def _given_up(letters: DeadLettersStatus) -> Iterator[str]:
-    if letters.parked:
+def _parked(found: StatusReport) -> Iterator[str]:
+    if found.dead_letters and found.dead_letters.parked:
         yield (
-            f"{letters.parked} dead letters are parked, and are not tried again: see why with "
-            "`verdict dead-letters list`"
+            f"{found.dead_letters.parked} dead letters are parked, and are not tried again: see "
+            "why with `verdict dead-letters list`"
         )
 
 
-def _unexpected(one: PolicyRejections) -> Iterator[str]:
-    if one.unexpected:
-        code = f" {one.rule_code}" if one.rule_code else ""
-        yield (
-            f"unexpected rejections of commands of the policy {one.policy} in the last 24 hours: "
-            f"{one.unexpected} with {one.reason}{code}; what it drives may be stuck; see why with "
-            f"`verdict explain {one.newest}`, and all of them in the view policy_rejection"
-        )
+def _rejections(found: StatusReport) -> Iterator[str]:
+    for one in found.policy_rejections or ():
+        if one.unexpected:
+            code = f" {one.rule_code}" if one.rule_code else ""
+            yield (
+                f"unexpected rejections of commands of the policy {one.policy} in the last 24 "
+                f"hours: {one.unexpected} with {one.reason}{code}; what it drives may be stuck; "
+                f"see why with `verdict explain {one.newest}`, and all of them in the view "
+                "policy_rejection"
+            )
 
 
 def _named(one: ProjectionStatus) -> str:

@@ -1,8 +1,8 @@
-"""How far the read side has come, by what it says of itself in its views."""
+"""How far the read side has come, as its views say."""
 
 from collections import defaultdict
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields, replace
 from typing import Any
 
 from verdict.adapters.kafka.reader import KafkaLog
@@ -11,28 +11,28 @@ from verdict.adapters.sql.readers.selected import SqlError
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.errors import UnreachableError
 from verdict.model.message import iso_time
-from verdict.operations.status.log_ends import Ends, ends_of, log_of
 from verdict.operations.status.policy_rejections import policy_rejections
 from verdict.operations.status.status import (
     BlockedAggregateStatus,
     DeadLettersStatus,
-    PolicyRejections,
     PositionStatus,
     ProjectionStatus,
     QuarantinedAggregate,
     QuarantinedAggregates,
     ScatteredAggregate,
     ScatteredKeys,
+    StatusReport,
     VerificationStatus,
     total,
 )
+from verdict.operations.status.write_side import LogEnds, ends_of, log_of
 from verdict.read_side.tables.states import FOLLOWER, PARKED, WAITING, VersionState
 from verdict.settings.settings import Settings
 from verdict.wire.partitions import TopicPartition
 
 Row = tuple[Any, ...]
 Version = tuple[str, int]  # projection, version
-GROWING = (VersionState.LIVE, VersionState.INCOMPLETE)  # what they have not begun to read they will
+GROWING = (VersionState.LIVE, VersionState.INCOMPLETE)  # they will read what they have not begun
 
 VERSIONS = "SELECT projection, version, state, error FROM projection_version ORDER BY 1, 2"
 POSITIONS = 'SELECT projection, version, topic, "partition", next_offset FROM projection_position'
@@ -50,8 +50,8 @@ VERIFIED = """\
 SELECT ended_at, aggregate_type, aggregate_id, clean, findings FROM verification
 ORDER BY CASE WHEN aggregate_type IS NULL OR findings > 0 THEN 0 ELSE 1 END, seq DESC LIMIT 1"""
 LETTERS = "SELECT status, count(*) FROM dead_letter GROUP BY status"
-# of the newest commands, as the view `misrouted_key` reads an index of all there ever were; and not
-# where a person has accepted partitions that were added: keys have moved to others then
+# of the newest commands, because the view `misrouted_key` reads an index of all commands; without
+# topics on which an operator has accepted added partitions, because keys have moved to them
 SCATTERED = """\
 WITH newest AS (
   SELECT DISTINCT aggregate_type, aggregate_id FROM (
@@ -72,65 +72,36 @@ SELECT count(*) OVER (), aggregate_type, aggregate_id, (
   SELECT 1 FROM skipped_record WHERE "offset" = 0 AND until_offset = 0
   AND topic LIKE '%' || aggregate_type || '.commands'
 ) ORDER BY 2, 3 LIMIT 1"""
-
-
 QUARANTINED = """\
 SELECT count(*) OVER (), aggregate_type, aggregate_id, version, error FROM aggregate_quarantined
 ORDER BY 2, 3 LIMIT 1"""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadSideStatus:
-    """Every version of every projection, quarantines, keys on several partitions, letters, archived
-    events, how the commands of the last minute were answered, and rejected commands of policies."""
-
-    projections: tuple[ProjectionStatus, ...]
-    quarantines: QuarantinedAggregates
-    scattered: ScatteredKeys
-    dead_letters: DeadLettersStatus
-    events: int
-    answered: dict[str, int]
-    refused: dict[str, int]
-    policy_rejections: tuple[PolicyRejections, ...]
-    verified: VerificationStatus | None
-
-
-def read_side(settings: Settings) -> ReadSideStatus:
-    """Ask the read side, and Kafka for the ends of what it follows.
-
-    Raises:
-        UnreachableError: The read side cannot be asked.
-    """
+def projection_statuses(settings: Settings) -> tuple[ProjectionStatus, ...]:
+    """Return each version of each projection; without a Kafka that answers, lags are unknown."""
+    views = views_of(settings)
     try:
-        log = log_of(settings)
+        with log_of(settings) as log:
+            return views.projections(_ends(log, views.topics()))
     except UnreachableError:
-        return read_side_beside(None, settings)
-    with log:
-        return read_side_beside(log, settings)
-
-
-def read_side_beside(log: KafkaLog | None, settings: Settings) -> ReadSideStatus:
-    """Ask the read side, and a log for the ends; without one they are unknown. Raises as above."""
-    return views_of(settings).standing(log)
+        return views.projections({})
 
 
 def views_of(settings: Settings) -> "ReadSideViews":
-    """Ask the read side what its views say. Raises as above."""
+    """Read what the views say."""
     with open_reader(settings, Access.SUPPORT) as reader:
         return ReadSideViews(reader, settings.topics.dead_letters)
 
 
-def _ends(log: KafkaLog | None, topics: set[str]) -> Ends:
+def _ends(log: KafkaLog | None, topics: set[str]) -> LogEnds:
     try:
         return ends_of(log, topics) if log else {}
-    except (
-        UnreachableError
-    ):  # who asks for the decider says so; the positions are known all the same
+    except UnreachableError:  # other questions report it; the positions are known anyway
         return {}
 
 
 class ReadSideViews:
-    """What the views say."""
+    """What the views say at one moment."""
 
     def __init__(self, reader: Reader, dead_letters: str) -> None:
         self.positions = _rows(reader, POSITIONS)
@@ -150,34 +121,40 @@ class ReadSideViews:
         self.policy_rejections = policy_rejections(reader)
         self.verified = _verified(reader)
 
-    def standing(self, log: KafkaLog | None) -> ReadSideStatus:
-        """Ask a log for the ends of what is followed; without one they are unknown."""
+    def added_to(self, found: StatusReport, log: KafkaLog | None) -> StatusReport:
+        """Return a status with what the views say, and lags if there is a log."""
         ends = _ends(log, self.topics())
-        return ReadSideStatus(
-            tuple(self.projection(name, version, ends) for name, version in self.versions),
-            self.quarantines,
-            self.scattered,
-            self.letters(ends),
-            self.events,
-            self.answered,
-            self.refused,
-            self.policy_rejections,
-            self.verified,
+        return replace(
+            found,
+            projections=self.projections(ends),
+            quarantines=self.quarantines,
+            scattered=self.scattered,
+            dead_letters=self.letters(ends),
+            events=self.events,
+            answered=self.answered,
+            refused=self.refused,
+            policy_rejections=self.policy_rejections,
+            verified=self.verified,
         )
 
+    def projections(self, ends: LogEnds) -> tuple[ProjectionStatus, ...]:
+        """Return each version of each projection."""
+        return tuple(self.projection(name, version, ends) for name, version in self.versions)
+
     def topics(self) -> set[str]:
-        """Return all topics that anybody follows, or has followed."""
+        """Return all topics that a projection follows, or has followed."""
         return {topic for _, _, topic, *_ in self.positions}.union(*self._followed.values())
 
-    def projection(self, name: str, version: int, ends: Ends) -> ProjectionStatus:
+    def projection(self, name: str, version: int, ends: LogEnds) -> ProjectionStatus:
         """Return how far a version has come, what is held in it, and why it is stopped.
 
-        What the live one has not begun to read of the topics that it follows is in its lag, and all
-        that one reads which is being built: its position is written at the end.
+        The lag of a live version counts topics that it has not begun to read. A version that is
+        being built has no position until the end: its lag is all that there is.
         """
         of = name, version
         state, error = self.versions[of]
-        positions = self._positions(of, ends)
+        mine = (row for row in self.positions if (row[0], row[1]) == of)
+        positions = tuple(_position(row, ends) for row in mine)
         held = (
             BlockedAggregateStatus(*waits) for one, its, *waits in self._held if (one, its) == of
         )
@@ -191,8 +168,8 @@ class ReadSideViews:
             positions=positions,
         )
 
-    def letters(self, ends: Ends) -> DeadLettersStatus:
-        """Return how many there are, and how many offsets are not taken in yet."""
+    def letters(self, ends: LogEnds) -> DeadLettersStatus:
+        """Return how many there are, and how many offsets are not stored yet."""
         taken_in = [_position(row, ends) for row in self.positions if row[0] == FOLLOWER.name]
         return DeadLettersStatus(
             waiting=self._letters.get(WAITING, 0),
@@ -200,18 +177,17 @@ class ReadSideViews:
             lag=_lag(taken_in, self._followed[FOLLOWER.name], ends),
         )
 
-    def _positions(self, of: Version, ends: Ends) -> tuple[PositionStatus, ...]:
-        return tuple(_position(row, ends) for row in self.positions if (row[0], row[1]) == of)
 
-
-def _lag(positions: Sequence[PositionStatus], followed: Container[str], ends: Ends) -> int | None:
-    """Return what is not read, with all of the partitions that nobody has begun to read."""
+def _lag(
+    positions: Sequence[PositionStatus], followed: Container[str], ends: LogEnds
+) -> int | None:
+    """Return what is not read, with partitions that were never read."""
     begun = {TopicPartition.of(one) for one in positions}
     unread = (end for place, end in ends.items() if place.topic in followed and place not in begun)
     return total([*(one.lag for one in positions), *unread])
 
 
-def _position(row: Row, ends: Ends) -> PositionStatus:
+def _position(row: Row, ends: LogEnds) -> PositionStatus:
     _, _, topic, partition, next_offset = row
     end = ends.get(TopicPartition(topic, partition))
     return PositionStatus(topic, partition, next_offset, None if end is None else end - next_offset)
@@ -230,7 +206,7 @@ def _quarantines(first: Row = (0,)) -> QuarantinedAggregates:
 def _verified(reader: Reader) -> VerificationStatus | None:
     try:
         found = _rows(reader, VERIFIED)
-    except SqlError:  # a service of an earlier version runs: its database has no such view yet
+    except SqlError:  # the database of an earlier version has no such view
         return None
     for at, kind, name, clean, findings in found:
         return VerificationStatus(at, kind, name, bool(clean), findings)

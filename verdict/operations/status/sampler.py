@@ -1,6 +1,6 @@
-"""Looks again and again: how far each part is behind, since when it takes nothing, how fast it is.
+"""Samples of the status: how far each component is behind, since when it is still, and its rate.
 
-What a look alone cannot tell comes from the looks before it, so it is told from the second one on.
+These follow from earlier samples, so they are known from the second sample on.
 """
 
 import threading
@@ -12,16 +12,16 @@ from itertools import chain
 from typing import NamedTuple
 
 from verdict.operations.status.problems import no_progress, unready
-from verdict.operations.status.status import Problem, ProjectionStatus, StatusReport, total
-from verdict.service.directories import DECIDER
+from verdict.operations.status.status import Problem, StatusReport, total
+from verdict.streaming.exactly_once.query import DECIDER
 
-FRESH_S = 1.0  # a look that is younger is given to the next who asks
-KEPT = 400  # looks: some 15 minutes of a page that is open
+FRESH_S = 1.0  # a younger sample is used again
+KEPT = 400  # samples: some 15 minutes of a page that is open
 RATE_S = 10.0
 
 
 class Progress(NamedTuple):
-    """How many offsets a part has come by, and how many wait for it; None: unknown."""
+    """How many offsets a component has come by, and how many wait for it; None: unknown."""
 
     reached: int | None
     waiting: int | None
@@ -29,10 +29,10 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How far a part is behind.
+    """How far a component is behind.
 
-    `seconds` is since when, as the looks saw the end of its topics, what it has not got is there;
-    `still_s` for how long nothing was taken while something waited; `rate` in offsets a second.
+    `seconds`: since when what it has not read was there, as the samples saw the ends of its topics.
+    `still_s`: for how long it took nothing while something waited. `rate`: offsets a second.
     """
 
     reached: int | None
@@ -44,7 +44,7 @@ class Lag:
 
 @dataclass(frozen=True, slots=True)
 class StatusSample:
-    """What is known at one time: what `verdict status` says, and each part's way by its name."""
+    """The status at one time, and the lag of each component by its name."""
 
     at: float
     standing: StatusReport
@@ -58,22 +58,20 @@ class StatusSample:
 
     @property
     def unready(self) -> tuple[str, ...]:
-        """Why commands are not decided now; empty when they are."""
+        """Why commands are not decided now; empty if they are."""
         return (*unready(self.standing, self.problems),)
 
     @property
     def colour(self) -> str:
-        """`red` when no command is decided, `amber` when something needs attention, or `green`."""
+        """`red` if no command is decided, `amber` if something needs attention, or `green`."""
         return "red" if self.unready else "amber" if self.problems else "green"
 
 
-class StatusSampler:
-    """Looks when it is asked; safe between threads.
+Samples = list[tuple[float, Lag]]
 
-    Args:
-        look: Returns how far everything has come.
-        clock: Seconds that never go back.
-    """
+
+class StatusSampler:
+    """Takes a sample when it is asked; safe between threads."""
 
     def __init__(
         self, look: Callable[[], StatusReport], clock: Callable[[], float] = time.monotonic
@@ -81,69 +79,58 @@ class StatusSampler:
         self._look = look
         self._clock = clock
         self._lock = threading.Lock()
-        self._looks: deque[StatusSample] = deque(maxlen=KEPT)
+        self._samples: deque[StatusSample] = deque(maxlen=KEPT)
 
     def look(self) -> StatusSample:
-        """Return what is known now, or was a second ago.
-
-        Raises:
-            VerdictError: The service's own announcement is damaged.
-        """
+        """Return the newest sample, which is a second old at most."""
         with self._lock:
-            if self._looks and self._clock() - self._looks[-1].at < FRESH_S:
-                return self._looks[-1]
+            if self._samples and self._clock() - self._samples[-1].at < FRESH_S:
+                return self._samples[-1]
             found = self._look()
-            places, at = places_of(found), self._clock()
-            parts = {name: self._behind(name, place, at) for name, place in places.items()}
-            self._looks.append(StatusSample(at, found, parts))
-            return self._looks[-1]
+            progress, at = progress_of(found), self._clock()
+            parts = {name: self._lag(name, one, at) for name, one in progress.items()}
+            self._samples.append(StatusSample(at, found, parts))
+            return self._samples[-1]
 
-    def _behind(self, name: str, place: Progress, at: float) -> Lag:
-        before = [(look.at, one) for look in self._looks if (one := look.parts.get(name))]
-        found = Lag(*place, None, 0.0, None)
-        if place.reached is None or place.waiting is None:
+    def _lag(self, name: str, progress: Progress, at: float) -> Lag:
+        before = [(each.at, one) for each in self._samples if (one := each.parts.get(name))]
+        found = Lag(*progress, None, 0.0, None)
+        if progress.reached is None or progress.waiting is None:
             return found
-        seconds = _seconds(place.reached, before, at) if place.waiting > 0 else 0.0
         return replace(
             found,
-            seconds=seconds,
+            seconds=_seconds(progress.reached, before, at) if progress.waiting > 0 else 0.0,
             still_s=_still_s(found, before, at),
-            rate=_rate(found, before, at),
+            rate=_rate(progress.reached, before, at),
         )
 
 
-def places_of(found: StatusReport) -> dict[str, Progress]:
-    """Return how far each part has come: the decider, what runs beside it, what readers see."""
-    places: dict[str, Progress] = {}
+def progress_of(found: StatusReport) -> dict[str, Progress]:
+    """Return how far each component has come."""
+    progress: dict[str, Progress] = {}
     if found.commands is not None:
-        lags = total(one.lag for one in found.commands)
-        places[DECIDER] = Progress(sum(one.decided for one in found.commands), lags)
-    for beside in found.processors or ():
-        places[beside.processor] = Progress(beside.reached, beside.lag)
+        lag = total(one.lag for one in found.commands)
+        progress[DECIDER] = Progress(sum(one.decided for one in found.commands), lag)
+    for processor in found.processors or ():
+        progress[processor.processor] = Progress(processor.reached, processor.lag)
     for shown in found.projections or ():
         if shown.state == "live":
-            places[shown.projection] = Progress(_reached(shown), shown.lag)
+            reached = sum(one.next_offset for one in shown.positions)
+            progress[shown.projection] = Progress(reached, shown.lag)
     if found.dead_letters is not None:
-        places["dead-letters"] = Progress(None, found.dead_letters.lag)
-    return places
+        progress["dead-letters"] = Progress(None, found.dead_letters.lag)
+    return progress
 
 
-def _reached(shown: ProjectionStatus) -> int:
-    return sum(one.next_offset for one in shown.positions)
-
-
-def _seconds(reached: int, before: list[tuple[float, Lag]], at: float) -> float | None:
-    """Return how long ago the end was where the part is now; at least so long, if never seen.
-
-    None: nobody looked before.
-    """
+def _seconds(reached: int, before: Samples, at: float) -> float | None:
+    """Return how long ago the end was where the component is now, or the age of all samples."""
     for then, one in reversed(before):
         if (one.reached or 0) + (one.waiting or 0) <= reached:
             return at - then
     return at - before[0][0] if before else None
 
 
-def _still_s(found: Lag, before: list[tuple[float, Lag]], at: float) -> float:
+def _still_s(found: Lag, before: Samples, at: float) -> float:
     since = at
     for then, one in reversed(before):
         if one.reached != found.reached or not one.waiting or not found.waiting:
@@ -152,11 +139,10 @@ def _still_s(found: Lag, before: list[tuple[float, Lag]], at: float) -> float:
     return at - since
 
 
-def _rate(found: Lag, before: list[tuple[float, Lag]], at: float) -> float | None:
-    """Return offsets a second over the last seconds."""
+def _rate(reached: int, before: Samples, at: float) -> float | None:
     for then, one in reversed(before):
         if at - then >= RATE_S or then == before[0][0]:
-            if found.reached is None or one.reached is None or at <= then:
+            if one.reached is None or at <= then:
                 return None
-            return max(0, found.reached - one.reached) / (at - then)
+            return max(0, reached - one.reached) / (at - then)
     return None

@@ -1,24 +1,22 @@
-"""What is known of a deployment at one moment, as values; None is: unknown."""
+"""The status of a deployment at one moment, as values; None means unknown."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from verdict.settings.discovery import AnnouncedService
 
 KAFKA, DATABASE = "kafka", "database"
-NOT_TOLD = {"database_url", "latencies"}  # it may hold a password; they are for a chart
+NOT_TOLD = {"database_url", "latencies"}  # one may hold a password, the others are for a chart
 
 
 class Problem(str):
-    """What is wrong, in words; `part` is with what: a part of the service, `kafka`, `database`."""
+    """A sentence about what is wrong; `part` names a component, `kafka`, `database` or nothing."""
 
     part: str
 
-    def __new__(cls, said: str, part: str = "") -> "Problem":
-        """Return the words, which know their part."""
-        problem = super().__new__(cls, said)
+    def __new__(cls, text: str, part: str = "") -> "Problem":
+        problem = super().__new__(cls, text)
         problem.part = part
         return problem
 
@@ -38,7 +36,7 @@ class DeciderStatus:
 class CommandsStatus:
     """How far a partition of commands is decided; `decided` is the next offset.
 
-    `open_at` is where a sender's transaction stays open, if one does: what lies behind waits.
+    Commands from `open_at` on wait for a sender's transaction that stays open.
     """
 
     topic: str
@@ -51,7 +49,7 @@ class CommandsStatus:
 
 @dataclass(frozen=True, slots=True)
 class OpenTransaction:
-    """Where somebody's transaction stays open: nobody reads from `offset` on, up to `end`."""
+    """A transaction that stays open: readers wait at `offset`, and the partition goes to `end`."""
 
     topic: str
     partition: int
@@ -61,7 +59,7 @@ class OpenTransaction:
 
 @dataclass(frozen=True, slots=True)
 class ProcessorStatus:
-    """How many offsets what runs beside the decider is behind, and how many it has come by."""
+    """How far a query without state (policies, lake) has come."""
 
     processor: str
     generation: int
@@ -72,7 +70,7 @@ class ProcessorStatus:
 
 @dataclass(frozen=True, slots=True)
 class PositionStatus:
-    """How far a partition is read; without a lag nobody knows where it ends."""
+    """How far a partition is read; without a lag its end is unknown."""
 
     topic: str
     partition: int
@@ -84,7 +82,7 @@ class PositionStatus:
 class BlockedAggregateStatus:
     """What an aggregate waits for in a projection, since `found_at`.
 
-    Without an `error` the event of `version_needed` is missing, with one it cannot be applied.
+    The event of `version_needed` cannot be applied because of `error`; without one it is missing.
     """
 
     aggregate_type: str
@@ -97,11 +95,7 @@ class BlockedAggregateStatus:
 
 @dataclass(frozen=True, slots=True)
 class ProjectionStatus:
-    """How far a version of a projection has come.
-
-    `state` is `live`, `previous`, `candidate` or `incomplete`; only the live one follows events.
-    `stopped_by` is why it is stopped.
-    """
+    """How far a version of a projection has come; only the live one follows events."""
 
     projection: str
     version: int
@@ -149,7 +143,7 @@ class QuarantinedAggregates:
 
 @dataclass(frozen=True, slots=True)
 class DeadLettersStatus:
-    """How many letters wait and are parked, and how many offsets are not taken in yet."""
+    """How many dead letters wait and are parked, and how many offsets are not stored yet."""
 
     waiting: int
     parked: int
@@ -160,8 +154,7 @@ class DeadLettersStatus:
 class PolicyRejections:
     """How many commands of a policy were rejected, with one reason and code of a rule.
 
-    `unexpected` are those of the last 24 hours that the policy does not expect, and whose command
-    was not accepted later; `newest` is the id of the newest such command.
+    `unexpected` are those that need attention; `newest` is the id of the newest such command.
     """
 
     policy: str
@@ -174,7 +167,7 @@ class PolicyRejections:
 
 @dataclass(frozen=True, slots=True)
 class VerificationStatus:
-    """When `verdict verify` last ran, and what came of it; `aggregate_type` None: of all types."""
+    """The last run of `verdict verify`; `aggregate_type` is None if it was of all types."""
 
     ended_at: str
     aggregate_type: str | None
@@ -184,29 +177,25 @@ class VerificationStatus:
 
     @property
     def result(self) -> str:
-        """What came of it, in words."""
+        """`clean`, or how much was found."""
         if self.clean:
             return "clean"
         return f"{self.findings:,} findings" if self.findings else "not all could be looked at"
 
     def __str__(self) -> str:
-        """Say it in a line."""
         of = " ".join(filter(None, (self.aggregate_type, self.aggregate_id))) or "everything"
         return f"{self.ended_at}, {of}: {self.result}"
 
 
 @dataclass(frozen=True, slots=True)
 class StatusReport:
-    """The whole: service, decider, processors, projections, letters.
+    """The whole status of a deployment.
 
-    A processor that never ran is not among `processors`. `problems` says what needs attention;
-    that no service runs comes first. `starting` is the pid of a process that is not ready yet;
-    `unreachable` whether that is Kafka or the database. `processes` are all that run on the data
-    directory, with their roles; `service` is the one that decides. `events` is how many are in the
-    archive; `answered` how many commands of the last minute were ACCEPTED, or rejected by reason;
-    `refused` how many of these each rule refused, by its code;
-    `policy_rejections` how many commands of policies were ever rejected. `verified` is the last
-    run of `verdict verify`. `open_transactions` are on any topic of the deployment.
+    `problems` is what needs attention; that no service runs comes first. `unreachable`: Kafka or
+    the database does not answer. `processes` are all that run on the data directory, `service` is
+    the one that decides, `starting` the pid of one that is not ready yet. `processors` are those
+    that ever ran. `events` counts the archive. `answered` counts the outcomes of the last minute,
+    ACCEPTED or by reason; `refused` those of rules, by their code.
     """
 
     service: AnnouncedService | None
@@ -231,10 +220,7 @@ class StatusReport:
 
     @property
     def lag(self) -> int | None:
-        """How many offsets everybody is behind together; None while one of them is unknown.
-
-        Versions of projections that nobody sees are not waited for.
-        """
+        """How many offsets all components are behind together; None while one is unknown."""
         if self.commands is None or self.processors is None or self.dead_letters is None:
             return None
         decided = (one.lag for one in self.commands)
@@ -243,20 +229,18 @@ class StatusReport:
         return total([*decided, *ran, *shown, self.dead_letters.lag])
 
 
-def as_json(fact: StatusReport | ProjectionStatus) -> dict[str, Any]:
-    """Return a fact as an object for JSON, without what is secret or long."""
-    return asdict(fact, dict_factory=_object)
-
-
-def _object(fields: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    return {name: value for name, value in fields if name not in NOT_TOLD}
+def as_json(status: StatusReport | ProjectionStatus) -> dict[str, object]:
+    """Return an object for JSON, without what is secret or long."""
+    return asdict(
+        status,
+        dict_factory=lambda fields: {one: value for one, value in fields if one not in NOT_TOLD},
+    )
 
 
 def total(lags: Iterable[int | None]) -> int | None:
-    """Return the lag over partitions; a negative one is not made up for by others."""
-    known: list[int] = []
-    for lag in lags:
-        if lag is None:
-            return None
-        known.append(lag)
+    """Return the sum of lags, or the least one if that is negative; None if one is unknown."""
+    every = [*lags]
+    known = [lag for lag in every if lag is not None]
+    if len(known) < len(every):
+        return None
     return min(known) if min(known, default=0) < 0 else sum(known)

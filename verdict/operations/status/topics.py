@@ -1,52 +1,49 @@
-"""Where Kafka's topics are not what they must be, as far as they are known to a deployment."""
+"""Where Kafka's topics differ from what they must be."""
 
 from dataclasses import replace
 
+from verdict.adapters.kafka.connection import kafka_of
 from verdict.adapters.kafka.reader import KafkaLog
-from verdict.adapters.kafka.topic_drift import Difference
+from verdict.adapters.kafka.topic_drift import PARTITIONS, Difference
 from verdict.adapters.kafka.topics import TopicAdmin
-from verdict.operations.status.progress_records import decider_progress
 from verdict.settings.discovery import kafka_options
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.skip_log import accepted_partitions, read_skips
+from verdict.streaming.exactly_once.query import decider_query
+from verdict.streaming.exactly_once.read_progress import read_progress_now
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.progress_record import ProgressRecord
 
 
-def topic_differences(settings: Settings) -> list[Difference]:
-    """Return all that is missing or differs, but for what a person has accepted.
+def decider_progress(settings: Settings) -> ProgressRecord | None:
+    """Return the decider's progress record; None if nothing was ever decided here."""
+    return read_progress_now(kafka_of(settings), decider_query(settings.topics, settings.shards))
 
-    Raises:
-        UnreachableError: Kafka does not answer.
-        VerdictError: It does not let us see a topic's settings, or the progress record is none.
-    """
+
+def topic_differences(settings: Settings) -> list[Difference]:
+    """Return all that is missing or differs, except what an operator has accepted."""
     return differences_to(settings, decider_progress(settings))
 
 
 def differences_to(settings: Settings, progress: ProgressRecord | None) -> list[Difference]:
-    """Return them as `topic_differences` does, for who knows the decider's progress already."""
+    """Return them, given the decider's progress record."""
     options, topics = kafka_options(settings), settings.topics
     accepted = accepted_partitions(read_skips(options, topics))
-    decided = progress.offsets if progress else None
-    found = TopicAdmin(options, topics).differences(decided, accepted)
-    added = {one: _added(one) for one in found if not one.fatal}
+    found = TopicAdmin(options, topics).differences(
+        progress.offsets if progress else None, accepted
+    )
+    added = [one for one in found if one.setting == PARTITIONS and not one.fatal]
     if not added:
         return found
     with KafkaLog(options) as log:
-        kept = log.bounds([place for places in added.values() for place in places])
-    counts = {
-        one: sum(kept[p].end - kept[p].start for p in places) for one, places in added.items()
-    }
-    return [_with_records(one, counts.get(one, 0)) for one in found]
+        return [_with_records(one, log) if one in added else one for one in found]
 
 
-def _added(difference: Difference) -> list[TopicPartition]:
-    numbers = range(int(difference.wanted), int(difference.found))
-    return [TopicPartition(difference.topic, number) for number in numbers]
-
-
-def _with_records(difference: Difference, count: int) -> Difference:
-    if not count:
-        return difference
-    said = f"up to {count} records of others are on the added ones: see what writes there"
-    return replace(difference, advice=f"{difference.advice}; {said}")
+def _with_records(added: Difference, log: KafkaLog) -> Difference:
+    """Return a difference of added partitions with the number of records that are on them."""
+    numbers = range(int(added.wanted), int(added.found))
+    kept = log.bounds([TopicPartition(added.topic, number) for number in numbers])
+    if not (count := sum(span.end - span.start for span in kept.values())):
+        return added
+    advice = f"up to {count} records of others are on the added ones: see what writes there"
+    return replace(added, advice=f"{added.advice}; {advice}")

@@ -1,11 +1,14 @@
-"""How far the decider and what runs beside it have come, by their progress records."""
+"""How far the decider and the other processors have come, against the ends of Kafka's topics."""
 
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Collection, Iterable
+from contextlib import ExitStack
 from typing import NamedTuple
 
+from verdict.adapters.kafka.connection import kafka_of
 from verdict.adapters.kafka.offsets import offsets_at
 from verdict.adapters.kafka.reader import KafkaLog
-from verdict.operations.status.log_ends import Ends, ends_and_open, ends_of
+from verdict.adapters.sql.time_text import wall_clock
 from verdict.operations.status.status import (
     CommandsStatus,
     DeciderStatus,
@@ -19,18 +22,11 @@ from verdict.wire.partitions import TopicPartition
 from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.topics import Topics
 
+LogEnds = dict[TopicPartition, int]
+"""The offset after the last record of each, whether its transaction has ended or not."""
 
-def open_transactions(settings: Settings, log: KafkaLog) -> tuple[OpenTransaction, ...]:
-    """Return those that stay open on topics of the deployment.
-
-    Raises:
-        UnreachableError: Kafka does not answer.
-    """
-    topics = settings.topics
-    every = [topic.name for topic in topics.all()]
-    limit_s = transaction_timeout_s(settings)
-    ends, stays_open = ends_and_open(log, every, topics.outputs(), limit_s)
-    return tuple(OpenTransaction(*place, at, ends[place]) for place, at in stays_open.items())
+ANSWER_S = 2.0  # for the first answer
+OPEN_S = 2.0  # an ordinary transaction has ended by then, or another one is the first
 
 
 class WriteSideStatus(NamedTuple):
@@ -40,16 +36,52 @@ class WriteSideStatus(NamedTuple):
     commands: tuple[CommandsStatus, ...]
 
 
+def log_of(settings: Settings) -> KafkaLog:
+    """Return a reader for all questions of a status: to make a client takes longer than to ask."""
+    kafka = kafka_of(settings)
+    log = KafkaLog(kafka.settings, kafka.transaction_timeout_s)
+    with ExitStack() as held:
+        held.enter_context(log)
+        log.await_answer(ANSWER_S)
+        held.pop_all()  # for the caller to close
+    return log
+
+
+def ends_of(log: KafkaLog, topics: Collection[str]) -> LogEnds:
+    """Return the ends of each partition of those topics that exist."""
+    return log.written(_existing(log, topics))
+
+
+def ends_and_open(
+    log: KafkaLog, topics: Collection[str], outputs: Collection[str] = (), limit_s: float = 0.0
+) -> tuple[LogEnds, LogEnds]:
+    """Return the ends, and where a transaction stays open: readers wait at that offset.
+
+    On `outputs` those count that were begun before `limit_s`: Kafka ends ours by then.
+    """
+    ends = ends_of(log, topics)
+    hidden = log.hidden(ends)
+    ours = {place: at for place, at in hidden.items() if place.topic in outputs}
+    others = {place: at for place, at in hidden.items() if place not in ours}
+    since = log.first_since([*ours], wall_clock() - int(limit_s * 1000)) if ours else {}
+    older = {place: at for place, at in ours.items() if at < since[place]}
+    return ends, {**older, **_lasting(log, others, ends)}
+
+
+def open_transactions(settings: Settings, log: KafkaLog) -> tuple[OpenTransaction, ...]:
+    """Return those that stay open on topics of the deployment."""
+    topics = settings.topics
+    names = [topic.name for topic in topics.all()]
+    ends, stay_open = ends_and_open(log, names, topics.outputs(), transaction_timeout_s(settings))
+    return tuple(OpenTransaction(*place, at, ends[place]) for place, at in stay_open.items())
+
+
 def decider(
     progress: ProgressRecord, topics: Topics, log: KafkaLog, opened: Iterable[OpenTransaction]
 ) -> WriteSideStatus:
-    """Return the decider and its partitions of commands.
-
-    Raises:
-        UnreachableError: Kafka does not answer.
-    """
+    """Return the decider and its partitions of commands."""
     ends = ends_of(log, {*topics.every_commands(), *progress.offsets})
-    stays_open = {TopicPartition.of(one): one.offset for one in opened}
+    stay_open = {TopicPartition.of(one): one.offset for one in opened}
     about = DeciderStatus(
         progress.owner,
         progress.generation,
@@ -57,38 +89,44 @@ def decider(
         progress.shards,
         progress.handler_version,
     )
-    return WriteSideStatus(about, tuple(_commands(progress, ends, stays_open)))
-
-
-def _commands(progress: ProgressRecord, ends: Ends, stays_open: Ends) -> Iterator[CommandsStatus]:
+    commands = []
     for place, end in sorted(ends.items()):
         decided = offsets_at(progress.offsets, place)
-        yield CommandsStatus(*place, decided, end, end - decided, stays_open.get(place))
+        commands.append(CommandsStatus(*place, decided, end, end - decided, stay_open.get(place)))
+    return WriteSideStatus(about, (*commands,))
 
 
 def processors(
-    progress_records: Iterable[ProgressRecord], log: KafkaLog
+    progress_records: Collection[ProgressRecord], log: KafkaLog
 ) -> tuple[ProcessorStatus, ...]:
-    """Return the processors that have run.
-
-    Raises:
-        UnreachableError: Kafka does not answer.
-    """
-    progress_records = [*progress_records]
+    """Return the processors that have run."""
     ends = ends_of(log, {topic for progress in progress_records for topic in progress.offsets})
     return tuple(
         ProcessorStatus(
             progress.query,
             progress.generation,
             progress.owner,
-            total(_lags(progress, ends)),
+            total(
+                end - offsets_at(progress.offsets, place)
+                for place, end in ends.items()
+                if place.topic in progress.offsets
+            ),
             sum(map(sum, progress.offsets.values())),
         )
         for progress in progress_records
     )
 
 
-def _lags(progress: ProgressRecord, ends: Ends) -> Iterator[int]:
-    for place, end in ends.items():
-        if place.topic in progress.offsets:
-            yield end - offsets_at(progress.offsets, place)
+def _lasting(log: KafkaLog, hidden: LogEnds, ends: LogEnds) -> LogEnds:
+    """Return those that are open for a while: a sender's clock does not say for how long."""
+    if not hidden:
+        return {}
+    time.sleep(OPEN_S)
+    later = log.hidden({place: ends[place] for place in hidden})
+    return {place: at for place, at in hidden.items() if later.get(place) == at}
+
+
+def _existing(log: KafkaLog, topics: Collection[str]) -> list[TopicPartition]:
+    listed = log.topics()
+    # the others one by one, as Kafka leaves out of a whole list what we may not see
+    return log.places([one for one in sorted(topics) if one in listed or log.exists(one)])

@@ -1,8 +1,7 @@
-"""From what is recorded of a command to its spans, children of who sent it; pure.
+"""From the responses and events of a command to its spans, children of the sender's; pure.
 
-A sender that traces puts `traceparent` into the envelope (W3C Trace Context), and answers and
-events have it as a header. The same record gives the same span with the same id: sent twice, it is
-one.
+A sender that traces puts `traceparent` into the envelope (W3C Trace Context), and responses and
+events have it as a header. A record always gives the same span with the same id.
 """
 
 import re
@@ -40,10 +39,10 @@ class TracedRecord(NamedTuple):
 
 
 def span_of_command(answer: TracedRecord, resource: Resource) -> ReadableSpan | None:
-    """Return the span of a command; None where its sender traces nothing.
+    """Return the span of a command, if its sender traces.
 
-    It lasts from the command's arrival in Kafka to that of its answer; that of a duplicate, whose
-    answer tells when the original came, is the moment of its answer.
+    It lasts from the command's arrival in Kafka to that of its response. That of a duplicate is a
+    moment, because its response has the time of the original.
     """
     parent = _sampled(answer.headers)
     if parent is None:
@@ -53,6 +52,8 @@ def span_of_command(answer: TracedRecord, resource: Resource) -> ReadableSpan | 
     except DecodeError:
         return None  # which `verdict verify` names
     begin = _ns(answer.timestamp if response.duplicate else response.decided_at)
+    is_bug = response.reason is Reason.HANDLER_ERROR  # a rejection is an outcome like any other
+    status = Status(StatusCode.ERROR, response.message) if is_bug else Status(StatusCode.UNSET)
     return ReadableSpan(
         name=f"{response.aggregate_type} {response.command_type or 'command'}",
         context=_below(parent, response.source),
@@ -60,7 +61,7 @@ def span_of_command(answer: TracedRecord, resource: Resource) -> ReadableSpan | 
         resource=resource,
         attributes=_attributes(response),
         kind=SpanKind.CONSUMER,
-        status=_status(response),
+        status=status,
         start_time=begin,
         end_time=max(begin, _ns(answer.timestamp)),  # two brokers' clocks may differ
     )
@@ -69,9 +70,9 @@ def span_of_command(answer: TracedRecord, resource: Resource) -> ReadableSpan | 
 def span_of_event(
     recorded: TracedRecord, context: AggregateContext, resource: Resource
 ) -> ReadableSpan | None:
-    """Return the span of an event, a child of its command's; None where nobody traces it.
+    """Return the span of an event, a child of its command's, if its sender traces.
 
-    It is a moment: that of its arrival in Kafka.
+    It is the moment at which the event arrived in Kafka.
     """
     sender = _sampled(recorded.headers)
     if sender is None:
@@ -104,18 +105,18 @@ def span_of_event(
 
 
 def _ns(millis: int) -> int:
-    """Return a time of Kafka's as spans have it; whoever writes a record says what time it is."""
+    """Return a Kafka time as spans have it, within their limits: senders may write any time."""
     return min(max(millis, 0) * NS, LATEST)
 
 
 def _sampled(headers: Iterable[tuple[str, Any]]) -> SpanContext | None:
-    """Return the sender's span, if it traces and wants to have more of them."""
+    """Return the sender's span, if it is sampled."""
     parent = _parent(headers)
     return parent if parent and parent.trace_flags & TraceFlags.SAMPLED else None
 
 
 def _below(parent: SpanContext, *what: object) -> SpanContext:
-    """Return a span of the same trace, whose id comes of what it is about."""
+    """Return a span of the same trace, with an id that follows from what it is about."""
     named = ":".join(map(str, what))
     span_id = int.from_bytes(sha256(named.encode()).digest()[:8]) or 1  # 0 is none
     return SpanContext(parent.trace_id, span_id, is_remote=False, trace_flags=parent.trace_flags)
@@ -129,13 +130,6 @@ def _parent(headers: Iterable[tuple[str, Any]]) -> SpanContext | None:
     trace_id, span_id, flags = (int(found[part], 16) for part in (2, 3, 4))
     context = SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(flags))
     return context if context.is_valid else None
-
-
-def _status(response: Response) -> Status:
-    """A refusal is an answer as good as any; a bug of the rules is an error."""
-    if response.reason is Reason.HANDLER_ERROR:
-        return Status(StatusCode.ERROR, response.message)
-    return Status(StatusCode.UNSET)
 
 
 def _attributes(response: Response) -> dict[str, str | int | bool]:
@@ -154,7 +148,11 @@ def _attributes(response: Response) -> dict[str, str | int | bool]:
         "verdict.correlation_id": response.correlation_id,
         "verdict.handler_version": response.handler_version,
     }
-    return {name: _plain(value) for name, value in known.items() if value is not None}
+    return {
+        name: value if isinstance(value, bool | int) else str(value)
+        for name, value in known.items()
+        if value is not None
+    }
 
 
 def _at(place: Source) -> dict[str, str | int]:
@@ -164,7 +162,3 @@ def _at(place: Source) -> dict[str, str | int]:
         "messaging.destination.partition.id": str(place.partition),
         "messaging.kafka.offset": place.offset,
     }
-
-
-def _plain(value: object) -> str | int | bool:
-    return value if isinstance(value, bool | int) else str(value)

@@ -1,1 +1,1 @@
-"""Letters: dead letters that go back to where they can be handled, when it is time."""
+"""Dead letters: stored, sent back to a topic when they are due, or parked for an operator."""

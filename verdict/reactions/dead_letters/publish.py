@@ -1,22 +1,28 @@
-"""Letters that are due, out of the table and into Kafka: a transaction a batch.
+"""Sends the letters that are due to Kafka, one transaction per batch.
 
-The rows go after Kafka's commit. A crash in between sends the batch again with the same retry ids:
-at least once, and whoever must not see a retry twice can tell.
+Their rows are removed after Kafka's commit. A crash in between sends the batch again with the same
+retry ids.
 """
 
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from enum import StrEnum, auto
 
 from confluent_kafka import KafkaError
 from sqlalchemy import Connection, Engine
 
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.errors import UnreachableError
-from verdict.reactions.dead_letters.database_errors import translating_db_errors
-from verdict.reactions.dead_letters.destinations import Destinations
-from verdict.reactions.dead_letters.queue import DueRetry, claim, first_due, park, remove
-from verdict.reactions.dead_letters.steps import LetterStep, OnStep
+from verdict.reactions.dead_letters.allowed_topics import AllowedTopics
+from verdict.reactions.dead_letters.queue import (
+    DueRetry,
+    claim,
+    first_due,
+    park,
+    remove,
+    translating_db_errors,
+)
 from verdict.read_side.schema.database import snapshot
 from verdict.settings.database_address import is_sqlite
 from verdict.streaming.exactly_once.call_errors import TransactionFailedError
@@ -26,7 +32,7 @@ from verdict.streaming.exactly_once.transactions import Transactions
 LOG = logging.getLogger("verdict.reactions.dead_letters")
 LETTERS = 1000
 
-# the record's own fault: sent again it fails again, and those beside it with it
+# the record's own fault: sent again it fails again, and its batch with it
 REFUSED = frozenset(
     {
         KafkaError.MSG_SIZE_TOO_LARGE,
@@ -40,19 +46,21 @@ REFUSED = frozenset(
 )
 
 
+class LetterStep(StrEnum):
+    """A moment of a batch, for tests that kill the process there; it has just happened."""
+
+    CLAIMED = auto()  # no other process sends them; nothing is sent yet
+    SENT = auto()  # Kafka has committed, the table still has them
+    REMOVED = auto()
+
+
+OnStep = Callable[[LetterStep], None]
+
+
 class RetryPublisher:
     """Sends letters when they are due.
 
-    Several may run on one PostgreSQL; each needs a transactional id of its own. SQLite has one.
-
-    Args:
-        engine: With the tables of the read side.
-        kafka: Where they go.
-        transactional_id: Fences a former dispatch of the same name.
-        destinations: Where letters may go.
-        clock: Epoch milliseconds, see `verdict.reactions.dead_letters.clock`.
-        poll_s: How often to look for what is due.
-        on_step: Called at each step of a batch.
+    Several may run on one PostgreSQL, each with a transactional id of its own; on SQLite one.
     """
 
     def __init__(  # noqa: PLR0913
@@ -60,7 +68,7 @@ class RetryPublisher:
         engine: Engine,
         kafka: KafkaConfig,
         transactional_id: str,
-        destinations: Destinations,
+        destinations: AllowedTopics,
         clock: Callable[[], int],
         poll_s: float = 0.5,
         on_step: OnStep = ignore_step,
@@ -77,16 +85,7 @@ class RetryPublisher:
 
     @translating_db_errors()
     def step(self) -> float:
-        """Send a batch of what is due.
-
-        Returns:
-            Seconds until there may be more.
-
-        Raises:
-            DatabaseFileChangedError: The database's file was removed or replaced.
-            UnreachableError: Kafka or the database failed, or Kafka did not confirm; nothing is
-                lost.
-        """
+        """Send a batch of what is due."""
         now = self._clock()
         with ExitStack() as parts:
             claiming = self._claiming(parts)
@@ -94,7 +93,8 @@ class RetryPublisher:
             if not claimed:
                 self._one_by_one = 0
                 due = first_due(claiming)
-                return self._poll_s if due is None else self._until(due - now)
+                in_s = self._poll_s if due is None else max((due - now) / 1000, 0.001)
+                return min(self._poll_s, in_s)
             self._on_step(LetterStep.CLAIMED)
             parked = self._unfit(claimed)
             fit = [retry for retry in claimed if retry.id not in parked]
@@ -114,11 +114,8 @@ class RetryPublisher:
             self._transactions.close()
             self._transactions = None
 
-    def _until(self, millis: int) -> float:
-        return min(self._poll_s, max(millis / 1000, 0.001))
-
     def _claiming(self, parts: ExitStack) -> Connection:
-        """Return where to claim; on SQLite all who write would wait as long as Kafka takes."""
+        """Return where to claim: on SQLite in no transaction, as that keeps others waiting."""
         if is_sqlite(self._engine.url):
             return parts.enter_context(snapshot(self._engine))
         return parts.enter_context(self._engine.begin())

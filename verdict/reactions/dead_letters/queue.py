@@ -1,13 +1,19 @@
-"""The letters that wait, in the order in which they are due."""
+"""The table of dead letters as a queue: the letters that wait, in the order of their due times."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import Connection, Row, delete, func, select, update
+from sqlalchemy.exc import DBAPIError
 
+from verdict.adapters.sql.sqlite_file import one_line_error
 from verdict.adapters.sql.statements import is_any_of
+from verdict.errors import UnreachableError
 from verdict.model.nul import spell_out
-from verdict.reactions.dead_letters.headers import from_json
+from verdict.reactions.dead_letters.row import headers_from_json
+from verdict.read_side.apply.applier import database_failed
+from verdict.read_side.schema.database import UNDEFINED_TABLE
 from verdict.read_side.tables.dead_letters import table
 from verdict.read_side.tables.states import PARKED, WAITING
 from verdict.wire.dead_letter_record import (
@@ -19,6 +25,7 @@ from verdict.wire.dead_letter_record import (
 )
 
 BATCH_BYTES = 16 * 2**20
+UNDEFINED_SCHEMA = "3F000"
 PLACE = (table.c.topic, table.c.partition, table.c.offset)
 
 
@@ -35,8 +42,7 @@ class DueRetry(NamedTuple):
 def claim(connection: Connection, now: int, most: int) -> list[DueRetry]:
     """Return letters that are due, in the order of their places; of too many the longest due.
 
-    On PostgreSQL nobody else gets them before the transaction has ended, and those that somebody
-    else has are passed over.
+    On PostgreSQL other processes skip them until the transaction has ended.
     """
     size = func.coalesce(func.length(table.c.bytes), 0)
     due = (
@@ -64,7 +70,7 @@ def remove(connection: Connection, retries: Sequence[DueRetry]) -> None:
 
 
 def park(connection: Connection, retry: DueRetry, error: str) -> None:
-    """Let a letter wait for a person instead."""
+    """Let a letter wait for an operator instead."""
     changed = {"status": PARKED, "due_at": None, "error": spell_out(error)}
     connection.execute(update(table).where(table.c.id == retry.id).values(changed))
 
@@ -74,6 +80,18 @@ def first_due(connection: Connection) -> int | None:
     first = select(func.min(table.c.due_at)).where(table.c.status == WAITING)
     found: int | None = connection.execute(first).scalar()
     return found
+
+
+@contextmanager
+def translating_db_errors() -> Iterator[None]:
+    """Raise UnreachableError if the database fails, or has just been created again: no tables."""
+    try:
+        yield
+    except DBAPIError as error:
+        is_missing = getattr(error.orig, "sqlstate", None) in (UNDEFINED_TABLE, UNDEFINED_SCHEMA)
+        if not (database_failed(error) or is_missing):
+            raise
+        raise UnreachableError(f"the database failed: {one_line_error(error.orig)}") from error
 
 
 def _fitting(sized: Sequence[tuple[str, int]]) -> list[str]:
@@ -86,8 +104,8 @@ def _fitting(sized: Sequence[tuple[str, int]]) -> list[str]:
     return chosen
 
 
-def _retry(row: object) -> DueRetry:
-    stored = row._mapping  # type: ignore[attr-defined]
+def _retry(row: Row[Any]) -> DueRetry:
+    stored = row._mapping
     ours = {
         RETRY_ATTEMPT: stored["attempt"] + 1,
         RETRY_ATTEMPTS: stored["attempts"],
@@ -95,7 +113,7 @@ def _retry(row: object) -> DueRetry:
         RETRY_ID: stored["id"],
     }
     headers = (
-        *from_json(stored["headers"]),
+        *headers_from_json(stored["headers"]),
         *((name, str(value).encode()) for name, value in ours.items()),
     )
     return DueRetry(stored["id"], stored["retry_topic"], stored["key"], stored["bytes"], headers)

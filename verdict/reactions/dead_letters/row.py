@@ -1,16 +1,17 @@
 """From a record on `dead-letters` to a row: when it is tried again, or why it is parked.
 
-The same record gives the same row, whenever it is read, but for its due time: a letter waits from
-when it is taken in, as the time that a broker or a service stamped on it may be years off.
+A record gives the same row each time, except its due time. That counts from when the letter is
+stored, because the time that a broker or a service stamped on it may be wrong.
 """
 
+import json
+from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from verdict.model.message import END_OF_TIME
 from verdict.model.nul import spell_out
-from verdict.reactions.dead_letters.headers import as_json
 from verdict.read_side.tables.states import PARKED, WAITING
 from verdict.wire.backoff import Declared, InvalidBackoffError, back_off, wait_ms
 from verdict.wire.cloud_events import DEAD_LETTER
@@ -25,6 +26,7 @@ from verdict.wire.dead_letter_record import (
     RETRY_POLICY,
     RETRY_TOPIC,
     DeadLetterRecord,
+    Pairs,
     dead_letter_id,
 )
 from verdict.wire.records import decode
@@ -37,17 +39,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryRules:
-    """What holds for letters that do not say it themselves, and where letters may go.
-
-    Args:
-        attempts: Retries at most.
-        backoff: How long to wait before each, as `backoff.back_off` takes it.
-        retry_topic: Where to.
-        problem_with: Says why no letter may go to a topic; None when it may.
-        now: Says what time it is, in epoch milliseconds; see
-            `verdict.reactions.dead_letters.clock`.
-        declared: The back-offs of the application, by name.
-    """
+    """Defaults for letters without headers, and where letters may go."""
 
     attempts: int
     backoff: str
@@ -58,14 +50,15 @@ class RetryRules:
 
 
 def row_of(letter: DeadLetterRecord, rules: RetryRules) -> Row:
-    """Return the row of a letter, whatever is in it; of its fields `attempt` is not looked at.
+    """Return the row of a letter, whatever is in it.
 
-    A letter of the decider stands for the command in it: what is tried again, edited and evicted
-    are the command's own bytes, under its own key.
+    A letter of the decider contains a command: that command's bytes and key are stored.
     """
     own, error = _own(letter)
     kept = letter if own is None else replace(letter, key=own.key, value=own.bytes)
-    rules = rules if own is None else _for_own(letter, own, rules)
+    if own is not None:  # only a command that is sent back is tried again
+        attempts = 0 if letter.header(RETRY_TOPIC) is None else rules.attempts
+        rules = replace(rules, attempts=attempts, retry_topic=own.source.topic)
     row: Row = {
         "id": dead_letter_id(letter.source),
         "topic": letter.source.topic,
@@ -79,8 +72,8 @@ def row_of(letter: DeadLetterRecord, rules: RetryRules) -> Row:
         "error": error,
         "key": kept.key,
         "bytes": kept.value,
-        "headers": as_json(_passed_on(letter, own)),
-        "received_at": _time(letter),
+        "headers": headers_json(_passed_on(letter, own)),
+        "received_at": min(max(letter.timestamp, 0), END_OF_TIME),
         "operator": None,
         "reason": None,
     }
@@ -97,6 +90,34 @@ def row_of(letter: DeadLetterRecord, rules: RetryRules) -> Row:
     return row
 
 
+def headers_json(headers: Pairs) -> str:
+    """Return headers as a JSON array of `[name, value]`.
+
+    A value is a text, null, or `{"base64": …}` if it is no text in UTF-8.
+    """
+    return json.dumps([[name, _shown(value)] for name, value in headers])
+
+
+def headers_from_json(text: str) -> Pairs:
+    """Return the headers in a text of `headers_json`."""
+    return tuple((name, _value(shown)) for name, shown in json.loads(text))
+
+
+def _shown(value: bytes | None) -> object:
+    if value is None:
+        return None
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return {"base64": b64encode(value).decode()}
+
+
+def _value(shown: Any) -> bytes | None:
+    if shown is None:
+        return None
+    return b64decode(shown["base64"]) if isinstance(shown, dict) else str(shown).encode()
+
+
 def _own(letter: DeadLetterRecord) -> tuple[DeadLetter | None, str | None]:
     """Return the decider's own letter in `letter`, if it is one, and its error."""
     if letter.header("ce_type") != DEAD_LETTER.encode() or letter.value is None:
@@ -106,12 +127,6 @@ def _own(letter: DeadLetterRecord) -> tuple[DeadLetter | None, str | None]:
     except DecodeError as error:
         return None, _clean(f"ce_type says {DEAD_LETTER}, and it is none: {error}")
     return own, _clean(f"{own.source}: {own.error}")
-
-
-def _for_own(letter: DeadLetterRecord, own: DeadLetter, rules: RetryRules) -> RetryRules:
-    """Return the rules for a letter of the decider: only what it sends back is tried again."""
-    attempts = 0 if letter.header(RETRY_TOPIC) is None else rules.attempts
-    return replace(rules, attempts=attempts, retry_topic=own.source.topic)
 
 
 def _check_whole(own: DeadLetter) -> None:
@@ -136,7 +151,7 @@ def _given_up(row: Row) -> str | None:
     return f"{row['attempt']} of {row['attempts']} retries failed"
 
 
-def _passed_on(letter: DeadLetterRecord, own: DeadLetter | None) -> Any:
+def _passed_on(letter: DeadLetterRecord, own: DeadLetter | None) -> Pairs:
     if own is not None:  # they describe the letter, not what is in it
         return tuple(pair for pair in letter.headers if pair[0] == RETRY_POLICY)
     return tuple(pair for pair in letter.headers if pair[0] not in REPLACED)
@@ -177,10 +192,6 @@ def _text(letter: DeadLetterRecord, name: str, default: str) -> str:
             f"{name} is {value!r:.100}, which is no text in UTF-8: mend the service that wrote it, "
             "then replay the letter"
         ) from None
-
-
-def _time(letter: DeadLetterRecord) -> int:
-    return min(max(letter.timestamp, 0), END_OF_TIME)
 
 
 def _joined(*errors: str | None) -> str:

@@ -43,7 +43,7 @@ def schema(table: LakeTable) -> str:
     return ", ".join([*columns, f"{LETTER} BINARY"])
 
 
-def layout(table: LakeTable) -> pa.Schema:
+def arrow_schema(table: LakeTable) -> pa.Schema:
     """Return the same for Arrow."""
     columns = ((one.name, ARROW[one.type]) for one in table.columns)
     return pa.schema([*columns, (LETTER, pa.binary())])
@@ -57,9 +57,9 @@ class LakeRows:
     context: AggregateContext
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield rows of `layout` for batches whose columns are `INPUT_COLUMNS`."""
+        """Yield rows of `arrow_schema` for batches whose columns are `INPUT_COLUMNS`."""
         spare_imports()
-        columns = layout(self.table)
+        columns = arrow_schema(self.table)
         made = (rows_of(one, self.table, self.context) for one in records_in(batches))
         rows = chain.from_iterable(made)
         while some := list(islice(rows, ROWS_AT_ONCE)):

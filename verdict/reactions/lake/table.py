@@ -1,8 +1,7 @@
 """A table of files: a folder of batches, each of which is there whole, once, or not at all.
 
-A batch's folder says from which position in Kafka to which it goes. A position is a sum of offsets:
-it only ever grows, so within one life of the table it is a position's name, however many
-partitions there are.
+A batch is written where no reader looks, and put in place by one rename. Its folder names the
+positions in Kafka from which and up to which it goes: sums of offsets, which only grow.
 """
 
 import re
@@ -23,7 +22,7 @@ NAME = re.compile(r"batch=(\d+)-(\d+)")
 
 
 class LakeSpan(NamedTuple):
-    """Where a batch begins, and where the next one does."""
+    """The positions at which a batch and the next one begin."""
 
     start: int
     end: int
@@ -38,12 +37,7 @@ def position(offsets: AnyOffsets) -> int:
 
 
 class LakeFolder:
-    """The folder that readers are given, and one beside it for what is not ready.
-
-    Args:
-        folder: Of the table; who writes to it holds a lock.
-        staging: On the same file system; it is emptied.
-    """
+    """The folder of the table, and a staging folder on the same file system, which is emptied."""
 
     def __init__(self, folder: Path, staging: Path) -> None:
         self.folder = folder
@@ -53,21 +47,16 @@ class LakeFolder:
         staging.mkdir(parents=True)
 
     def check(self, progress: int | None, first: int, remedy: str) -> None:
-        """Return if the table is as far as its progress record says.
+        """Check that the table is as far as its progress record says.
 
-        A batch that begins where the progress record ends may be there too: a process was killed
-        between the two, and `put` will replace it.
-
-        Raises:
-            CheckpointMismatchError: The table lacks rows, or has rows of which nobody knows.
+        One more batch may be there: a process was killed, and `put` will replace it.
         """
         spans = sorted(self._spans())
         if progress is None:
             if spans:
                 raise CheckpointMismatchError(
                     f"{self.folder} holds batches up to {spans[-1].end}, and no progress record "
-                    f"says so: "
-                    f"writing from the beginning would count every row twice; {remedy}"
+                    f"says so: writing from the beginning would count every row twice; {remedy}"
                 )
             return
         settled = [span for span in spans if span.start != progress]
@@ -75,8 +64,7 @@ class LakeFolder:
         if reached != progress:
             raise CheckpointMismatchError(
                 f"{self.folder} ends at {reached}, its progress record at {progress} (sums of "
-                f"offsets): rows "
-                f"would be missing, or counted twice; {remedy}"
+                f"offsets): rows would be missing, or counted twice; {remedy}"
             )
 
     def staged(self) -> Path:
@@ -102,13 +90,7 @@ class LakeFolder:
 
 
 def require_rows(staged: Path, wanted: int) -> None:
-    """Return if the files of a batch hold as many rows as were handed over.
-
-    Executors of other machines may write into a folder of the same name that is their own.
-
-    Raises:
-        VerdictError: They do not.
-    """
+    """Check the number of rows: an executor may have written to a folder on its own machine."""
     found = sum(read_metadata(file).num_rows for file in staged.rglob("*.parquet"))
     if found != wanted:
         raise VerdictError(

@@ -1,6 +1,6 @@
-"""One record in, what follows from it out: pure, on Spark's executors."""
+"""Policies, notifications and inbound functions: from one record to what follows from it; pure."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -8,7 +8,9 @@ from itertools import chain
 from verdict.model.exchange import Inbound, NoCommandError, Notification
 from verdict.model.policy import Addressed, Policy, commands_of
 from verdict.model.recorded_event import RecordedEvent
+from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.batch import OutputRecord
+from verdict.streaming.exactly_once.query import Query, query_of
 from verdict.wire.catalog import Catalog, catalog_of
 from verdict.wire.cloud_events import dead_letter_headers, event_headers
 from verdict.wire.codec import HEADER_BYTES
@@ -21,10 +23,9 @@ from verdict.wire.json_lines import exact_json
 from verdict.wire.records import decode_event, encode
 from verdict.wire.topics import COMMAND_TOPIC_BYTES, OUTPUT_BYTES, Topics
 
+NAME = "policies"  # of the query, by which Kafka and its progress record know it
 JSON = "application/json"
-
-NAME_CHARS = 256  # of a reaction's name that are told
-
+NAME_CHARS = 256  # of a reaction's name in an error
 FRAME_BYTES = 2_000  # of what Kafka puts around a record, and its headers around their texts
 
 Reaction = Callable[[], Iterator[OutputRecord]]
@@ -38,11 +39,8 @@ class OutputTooLargeError(ValueError):
 class Reactions:
     """All that this deployment does because of a record.
 
-    Args:
-        topics: Of the deployment.
-        policies: event → commands.
-        notifications: event → a message for others.
-        inbound: What another system writes → a command.
+    A policy makes commands of an event, a notification a message for others, an inbound function a
+    command of what another system writes.
     """
 
     topics: Topics
@@ -66,14 +64,14 @@ class Reactions:
 
     @property
     def outputs(self) -> list[str]:
-        """The topics that nobody else writes to, sorted."""
+        """The topics that only the reactions write to, sorted."""
         return sorted({self.topics.named(each.topic) for each in self.notifications})
 
     def of(self, record: CommandRecord, retried: str | None = None) -> Iterator[OutputRecord]:
-        """Yield what follows from a record, the same whenever it is asked.
+        """Yield what follows from a record, the same each time.
 
-        What cannot be read is a dead letter. So is a reaction that fails because of a bug: it is
-        tried again by itself later, and the other reactions to the same record do their part.
+        An unreadable record becomes a dead letter. So does a reaction that fails: it alone is tried
+        again later.
         """
         topic = record.source.topic
         if (inbound := self._inbound.get(topic)) is not None:
@@ -85,7 +83,7 @@ class Reactions:
         elif retried is not None:
             known = ", ".join(sorted(self.names))
             error = f"no reaction is named {retried[:NAME_CHARS]!r}: there are {known}"
-            # it may have had one, and get it back: then a person sends the letter to it
+            # if it is declared again, an operator can replay the letter
             nameable = retried.isprintable() and len(retried) <= NAME_CHARS
             yield self._letter(record, error, self._back(record, retried) if nameable else None)
 
@@ -94,7 +92,7 @@ class Reactions:
         return catalog_of(self.topics.application)
 
     def _aggregate_type(self, value: bytes | None) -> str:
-        """Return whose event this is, by the schema that it was written with."""
+        """Return the aggregate type of an event, by its schema."""
         subjects = self._catalog.schemas.subjects
         written = subjects.get(int.from_bytes((value or b"")[1:HEADER_BYTES], "big"))
         return written.removesuffix("_event") if written else "unknown"
@@ -121,7 +119,7 @@ class Reactions:
     def _guarded(
         self, record: CommandRecord, name: str, reaction: Reaction
     ) -> Iterator[OutputRecord]:
-        """Yield all of a reaction or, if it fails, none of it and a letter."""
+        """Yield all of a reaction or, if it fails, a dead letter."""
         try:
             yield from list(map(self._fitting, reaction()))
         except NoCommandError as error:
@@ -152,7 +150,7 @@ class Reactions:
 
     def _told(self, event: RecordedEvent, notification: Notification) -> Iterator[OutputRecord]:
         if (told := notification.tell(event)) is not None:
-            flow = {"correlationid": event.correlation_id}  # the value is of somebody's own making
+            flow = {"correlationid": event.correlation_id}  # their own value may lack it
             headers = {**event_headers(event), "content-type": JSON, **flow}
             topic = self.topics.named(notification.topic)
             yield OutputRecord(
@@ -169,12 +167,7 @@ class Reactions:
         )
 
     def _fitting(self, output: OutputRecord) -> OutputRecord:
-        """Return an output that its topic takes.
-
-        Raises:
-            OutputTooLargeError: It would be refused, and with it the whole batch, at every start
-                again.
-        """
+        """Return an output if its topic takes it: else the batch would be refused at each start."""
         limit = OUTPUT_BYTES if output.topic in self.outputs else COMMAND_TOPIC_BYTES
         size = len(output.key or b"") + len(output.value) + len(output.headers.encode())
         if size > limit - FRAME_BYTES:
@@ -184,7 +177,7 @@ class Reactions:
         return output
 
     def _back(self, record: CommandRecord, name: str) -> Headers:
-        """Return where a letter goes back to, whoever sends it: to the one reaction that failed."""
+        """Return headers that bring a dead letter back to the one reaction that failed."""
         if record.source.topic in self._inbound:
             return {RETRY_TOPIC: record.source.topic}
         return {RETRY_TOPIC: self.topics.retry, RETRY_POLICY: name}
@@ -199,8 +192,32 @@ class Reactions:
         letter = dead_letter(record, error)
         headers = dead_letter_headers(letter) | (back or {})
         if tried_again:
-            del headers[RETRY_ATTEMPTS]  # which says that it never helps by itself
+            del headers[RETRY_ATTEMPTS]  # which says that a retry never helps
             headers[RETRY_ATTEMPT] = str(record.attempt)
         return OutputRecord(
             self.topics.dead_letters, letter.key, encode(letter), joined(headers), False
         )
+
+
+def reactions_of(settings: Settings) -> Reactions:
+    """Return the reactions of a deployment, as its settings bind them."""
+    return reactions_added(settings.topics, settings.chosen)
+
+
+def reactions_added(topics: Topics, chosen: Mapping[str, object]) -> Reactions:
+    """Return the reactions of a deployment."""
+    application = topics.application
+    policies = [policy.bound(chosen) for policy in application.policies]
+    return Reactions(topics, policies, application.notifications, application.inbound)
+
+
+def reactions_query(reactions: Reactions) -> Query:
+    """Return the query of the reactions; it needs no Spark."""
+    return query_of(
+        reactions.topics,
+        NAME,
+        inputs=reactions.inputs,
+        outputs=reactions.outputs,
+        others=[reactions.topics.dead_letters],
+        handler_version=" ".join(policy.name for policy in reactions.policies),
+    )

@@ -61,7 +61,7 @@ class ReactionTask:
 
 
 def _text(name: bytes | None) -> str | None:
-    """Return a name that anybody may have written, also one that is no text in UTF-8."""
+    """Return a name as text, even if it is none in UTF-8."""
     return None if name is None else name.decode(errors="backslashreplace")
 
 

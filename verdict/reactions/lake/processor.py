@@ -1,4 +1,4 @@
-"""The lake, running: one folder of files and one progress record per batch."""
+"""The processor of the lake: one folder of files and one progress record per batch."""
 
 from contextlib import ExitStack
 from functools import partial
@@ -50,7 +50,7 @@ def lake(
 
 
 class Files:
-    """What batches are written to; arguments are those of `lake`."""
+    """The files that batches are written to."""
 
     def __init__(
         self, kafka: KafkaConfig, settings: Settings, table: LakeTable, on_step: OnStep
@@ -62,19 +62,13 @@ class Files:
         self._folder = settings.lake_folder
 
     def open(self, held: ExitStack) -> None:
-        """Keep other processes out until `held` is left.
-
-        Raises:
-            CheckpointMismatchError: The files are not as far as the progress record says.
-            VerdictError: Another process writes to the lake.
-            UnreachableError: Kafka does not answer.
-        """
+        """Lock the folder until `held` is left."""
         held.enter_context(DataDirectoryLock(self._folder, "lake", "lake_dir"))
         self._table = LakeFolder(self._folder / self._rows.name, self._folder / "staging")
         self._check()
 
     def _check(self) -> None:
-        """See that files and progress record belong together, before anybody is disturbed."""
+        """Check that files and progress belong together, before the query claims anything."""
         query = lake_query(self._topics)
         progress = read_progress(self._kafka, query, wait=True).progress
         first = position(first_offsets(self._kafka, query.inputs))
@@ -85,7 +79,7 @@ class Files:
         self._table.check(None if progress is None else position(progress.offsets), first, remedy)
 
     def put(self, frame: DataFrame, batch: SourceBatch, publisher: Publisher) -> None:
-        """Write a batch, in place of what a former try of it left, and its progress record."""
+        """Write a batch, replacing what an earlier attempt left, and its progress record."""
         staged, seen = self._table.staged(), Observation()
         (
             frame.observe(seen, F.count(LETTER).alias("letters"), F.count(F.lit(1)).alias("all"))
@@ -103,7 +97,7 @@ class Files:
         publisher.publish(batch, letters)
 
     def _letters(self, frame: DataFrame) -> list[OutputRecord]:
-        """Read the batch once more: there is hardly ever a letter."""
+        """Read the batch once more; dead letters are rare."""
         found = frame.where(F.col(LETTER).isNotNull()).select(LETTER).toArrow()
         values = [value.as_py() for value in found[LETTER]]
         return [_letter(value, self._topics.dead_letters) for value in values]

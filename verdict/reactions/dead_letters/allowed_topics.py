@@ -1,4 +1,4 @@
-"""Where letters may go: topics that exist and are open to them."""
+"""The topics that letters may go to: they exist, and are open to letters."""
 
 from collections.abc import Callable, Collection
 
@@ -11,16 +11,8 @@ OWNERS = "owners"
 OF_VERDICT = "topics of Kafka's own and of any verdict never take letters, skip it"
 
 
-class Destinations:
-    """Knows which topics there are, and asks again when one is not among them.
-
-    Args:
-        topics: Of the deployment.
-        allowed: Where letters may go besides where the deployment takes things in: names, and
-            beginnings of names followed by `*`. Where verdict itself speaks, this deployment or
-            another one, stays closed whatever is in it.
-        names: Asks Kafka for the names of all topics.
-    """
+class AllowedTopics:
+    """Knows which topics there are, and asks again when one is not among them."""
 
     def __init__(
         self, topics: Topics, allowed: Collection[str], names: Callable[[], Collection[str]]
@@ -33,7 +25,7 @@ class Destinations:
         self._allowed = frozenset(allowed)
 
     def ask_again(self) -> None:
-        """Let the next topic that is not known be asked for; else a flood would ask for each."""
+        """Let the next unknown topic be asked for: once per batch, not per letter."""
         self._asked = False
 
     def forget(self) -> None:
@@ -41,11 +33,7 @@ class Destinations:
         self._known, self._asked = (), False
 
     def problem_with(self, topic: str) -> str | None:
-        """Return why no letter may go to `topic`, None when it may.
-
-        Raises:
-            UnreachableError: Kafka does not answer.
-        """
+        """Return why no letter may go to `topic`, None when it may."""
         if topic not in self._open and (problem := self._closed(topic)):
             return problem
         if topic not in self._known and not self._asked:
@@ -55,7 +43,7 @@ class Destinations:
         return OF_VERDICT if topic not in self._open and self._has_an_owner(topic) else None
 
     def _has_an_owner(self, topic: str) -> bool:
-        """Tell whether a deployment that shows among the known topics has this one."""
+        """Tell whether this topic belongs to any deployment of verdict that Kafka has."""
         if all(one in self._known for one in Topics(self._application).beside(topic)):
             return True  # an aggregate, of whatever application
         prefixes = {one.removesuffix(OWNERS) for one in self._known if one.endswith(OWNERS)}
@@ -81,7 +69,7 @@ class Destinations:
 
 
 def is_verdicts_own(application: Application, topic: str) -> bool:
-    """Tell whether a deployment, whatever its name and its prefix, speaks or is spoken to here."""
+    """Tell by its name whether a topic is one of any deployment."""
     every = Topics(application)
     of_aggregates = (every.commands, every.events, every.responses, every.rejected)
     endings = [of(name) for of in of_aggregates for name in application.aggregate_types]

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.application import APPLICATION
-from verdict.reactions.dead_letters.destinations import Destinations
+from verdict.reactions.dead_letters.allowed_topics import AllowedTopics
 from verdict.wire.topics import Topics
 
 TOPICS = Topics(APPLICATION, "shop", "eu.")
@@ -17,7 +17,7 @@ THERE = {
 
 
 def problem(topic: str, *allowed: str) -> str | None:
-    return Destinations(TOPICS, allowed, lambda: THERE).problem_with(topic)
+    return AllowedTopics(TOPICS, allowed, lambda: THERE).problem_with(topic)
 
 
 @pytest.mark.parametrize("topic", [*TOPICS.every_commands(), TOPICS.retry, TOPICS.named("POS")])

@@ -14,9 +14,9 @@ from tests.application import APPLICATION
 from verdict.cli.main import app
 from verdict.errors import UnreachableError
 from verdict.http.application import page_of
-from verdict.operations.status import patience
+from verdict.operations.status import database_timeout
 from verdict.operations.status.collect import get_status
-from verdict.operations.status.patience import Patience
+from verdict.operations.status.database_timeout import DatabaseTimeout
 from verdict.operations.status.status import DATABASE, Problem
 from verdict.settings.load import settings_alone
 from verdict.settings.settings import Settings
@@ -43,7 +43,7 @@ class Silent(NamedTuple):
 @pytest.fixture
 def silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Silent]:
     """A deployment whose database is silent."""
-    monkeypatch.setattr(patience, "WAIT_S", 0.1)
+    monkeypatch.setattr(database_timeout, "WAIT_S", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         url = f"postgresql://ada:x@127.0.0.1:{port}/verdict"
@@ -55,7 +55,7 @@ def of_database(problems: tuple[Problem, ...]) -> list[Problem]:
 
 
 def test_a_database_that_hangs_is_named_and_asked_once(silent: Silent) -> None:
-    kept = Patience()
+    kept = DatabaseTimeout()
     looks = [get_status(silent.settings, kept) for _ in range(3)]
 
     for found in looks:
@@ -104,20 +104,20 @@ def test_status_names_a_database_that_hangs(
 def test_an_answer_that_comes_late_is_used_by_the_next_who_asks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(patience, "WAIT_S", 0.01)
-    kept, late = Patience(), Future[str]()
+    monkeypatch.setattr(database_timeout, "WAIT_S", 0.01)
+    kept, late = DatabaseTimeout(), Future[str]()
     with pytest.raises(UnreachableError):
         kept.ask("views", late.result)
 
     late.set_result("late")
-    monkeypatch.setattr(patience, "WAIT_S", 60.0)
+    monkeypatch.setattr(database_timeout, "WAIT_S", 60.0)
 
     assert kept.ask("views", never) == "late"
     assert kept.ask("views", lambda: "asked again") == "asked again"
 
 
 def test_what_a_question_raises_is_raised() -> None:
-    kept = Patience()
+    kept = DatabaseTimeout()
     with pytest.raises(ZeroDivisionError):
         kept.ask("views", lambda: 1 // 0)
 

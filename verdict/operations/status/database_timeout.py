@@ -1,7 +1,7 @@
 """Questions to a database that may hang: each is awaited for a moment, and then left.
 
-No timeout of a driver ends them all: a server that was stopped takes connections and answers
-nothing, and a pool in front of it even lets us in.
+A driver's timeout does not end them all: a stopped server, or a pool in front of it, takes
+connections and answers nothing.
 """
 
 import threading
@@ -16,7 +16,7 @@ from verdict.errors import UnreachableError
 Answer = TypeVar("Answer")
 
 WAIT_S = 2.0
-LATE_S = 10.0  # an answer that came late is used by the next who asks, if it is no older
+LATE_S = 10.0  # the next who asks uses an answer that came late, if it is no older
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,10 @@ class _Question:
             self.answer.set_exception(error)
 
 
-class Patience:
-    """Asks in threads that can be left; what has not been answered is not asked a second time.
+class DatabaseTimeout:
+    """Asks in threads that can be left, and asks nothing again before it is answered.
 
-    Safe between threads: who asks the same at the same time gets the same answer.
+    Safe between threads: those who ask the same at the same time get the same answer.
     """
 
     def __init__(self) -> None:
@@ -42,11 +42,7 @@ class Patience:
         self._asked: dict[str, _Question] = {}
 
     def ask(self, name: str, question: Callable[[], Answer]) -> Answer:
-        """Return what `question` returns, or raise what it raises.
-
-        Raises:
-            UnreachableError: It has not been answered in time, now or since somebody asked before.
-        """
+        """Return what `question` returns, or raise what it raises; UnreachableError if late."""
         asked = self._under_way(name, question)
         wait([asked.answer], max(asked.since + WAIT_S - monotonic(), 0))
         if not asked.answer.done():
@@ -68,6 +64,6 @@ class Patience:
             ):
                 return asked
             asked = self._asked[name] = _Question()
-        # a daemon, as nobody can end it: a process does not wait for it at its end
+        # a daemon: nothing can end it, and a process must not wait for it at its end
         threading.Thread(target=asked.ask, args=(question,), name=name, daemon=True).start()
         return asked

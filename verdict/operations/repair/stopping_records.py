@@ -1,7 +1,6 @@
 """Records beyond repair at which projections stop, and the recorded decision to skip them.
 
-A projection also stops where Kafka has dropped records that it needs: at the first of them.
-A skip holds for all that reads the topic, in each later run.
+A projection also stops at the first record that it needs and Kafka has dropped.
 """
 
 import re
@@ -16,42 +15,35 @@ from verdict.adapters.sql.time_text import wall_clock
 from verdict.errors import VerdictError
 from verdict.model.message import iso_time
 from verdict.model.source import Source
-from verdict.operations.repair.blocked import Facts, NothingWaitsError
-from verdict.operations.repair.operator_identity import OperatorIdentity
+from verdict.operations.repair.operator import Facts, NothingWaitsError, OperatorIdentity
 from verdict.read_side.schema.database import snapshot
 from verdict.read_side.tables import skips, versions
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.skip_record import SkipRecord
 
-PLACE = re.compile(r"([A-Za-z0-9._-]+):([0-9]{1,9}):([0-9]{1,19})")
-RANGE = re.compile(rf"({PLACE.pattern})(?:-([0-9]{{1,19}}))?")
+RANGE = re.compile(r"([A-Za-z0-9._-]+):([0-9]{1,9}):([0-9]{1,19})(?:-([0-9]{1,19}))?")
 Decide = Callable[[Sequence[SkipRecord]], None]
 OpenLog = Callable[[], AbstractContextManager[KafkaLog]]
-
-
-def place_of(address: str) -> Source | None:
-    """Return the position that `TOPIC:PARTITION:OFFSET` names, None when it names none."""
-    found = PLACE.fullmatch(address)
-    return found and Source(found[1], int(found[2]), int(found[3]))
+Stopped = Sequence[Row[Any]]
 
 
 def range_of(address: str) -> tuple[Source, int | None] | None:
-    """Return what `TOPIC:PARTITION:OFFSET[-UNTIL]` names, None when it names nothing."""
+    """Return what `TOPIC:PARTITION:OFFSET[-UNTIL]` names, None if it names nothing."""
     found = RANGE.fullmatch(address)
     if found is None:
         return None
-    place, until = Source(found[2], int(found[3]), int(found[4])), found[5]
+    place, until = Source(found[1], int(found[2]), int(found[3])), found[4]
     return place, None if until is None else int(until)
 
 
-class StoppingRecords:
-    """Records by their position.
+def place_of(address: str) -> Source | None:
+    """Return the position that `TOPIC:PARTITION:OFFSET` names, None if it names none."""
+    place, until = range_of(address) or (None, None)
+    return place if until is None else None
 
-    Args:
-        engine: Of the read side.
-        log: Opens a reader of Kafka.
-        decide: Writes decisions to the topic that each run reads.
-    """
+
+class StoppingRecords:
+    """Records by their position; `decide` writes decisions to the topic that each run reads."""
 
     def __init__(self, engine: Engine, log: OpenLog, decide: Decide) -> None:
         self._engine = engine
@@ -60,39 +52,17 @@ class StoppingRecords:
 
     def listed(self) -> Iterator[Facts]:
         """Yield the records at which projections stopped, by position, without skipped ones."""
-        waiting: dict[Source, list[Row[Any]]] = {}
-        with snapshot(self._engine) as connection:
-            decided = skips.passed_over(connection)
-            for row in connection.execute(select(versions.table).order_by("projection")):
-                if row.topic is not None:
-                    place = Source(row.topic, row.partition, row.offset)
-                    waiting.setdefault(place, []).append(row)
-        for place, rows in sorted(waiting.items()):
-            if not decided.holds(place.topic, place.partition, place.offset):
-                yield _facts(place, rows)
+        for place, rows in sorted(self._stopped().items()):
+            yield _facts(place, rows)
 
     def shown(self, address: str) -> Facts:
-        """Return which projections stopped at a position, and why.
-
-        Raises:
-            NothingWaitsError: None did.
-        """
-        found = next((one for one in self.listed() if one["id"] == address), None)
-        if found is None:
-            raise NothingWaitsError(
-                address, "`verdict status` names the projections that are stopped"
-            )
-        return found
+        """Return which projections stopped at a position, and why."""
+        return _facts(*self._at(address))
 
     def skip(self, place: Source, until: int | None, by: OperatorIdentity) -> str:
-        """Skip the record, or those that Kafka dropped; return what happens next.
-
-        Raises:
-            NothingWaitsError: No projection stopped there.
-            VerdictError: The range is empty, or longer than the partition.
-            UnreachableError: Kafka does not answer; nothing is decided.
-        """
-        names: Sequence[str] = self.shown(str(place))["projections"]
+        """Skip the record, or those that Kafka dropped; return what happens next."""
+        _, rows = self._at(str(place))
+        names = [row.projection for row in rows]
         with self._log() as log:
             partition = TopicPartition.of(place)
             kept = log.bounds([partition])[partition]
@@ -119,8 +89,28 @@ class StoppingRecords:
             "again. If a skipped record was an event, its aggregate is blocked at that version"
         )
 
+    def _stopped(self) -> dict[Source, list[Row[Any]]]:
+        found: dict[Source, list[Row[Any]]] = {}
+        with snapshot(self._engine) as connection:
+            decided = skips.passed_over(connection)
+            for row in connection.execute(select(versions.table).order_by("projection")):
+                if row.topic is not None and not decided.holds(
+                    row.topic, row.partition, row.offset
+                ):
+                    place = Source(row.topic, row.partition, row.offset)
+                    found.setdefault(place, []).append(row)
+        return found
 
-def _facts(place: Source, rows: Sequence[Row[Any]]) -> Facts:
+    def _at(self, address: str) -> tuple[Source, Stopped]:
+        found = ((place, rows) for place, rows in self._stopped().items() if str(place) == address)
+        if (one := next(found, None)) is None:
+            raise NothingWaitsError(
+                address, "`verdict status` names the projections that are stopped"
+            )
+        return one
+
+
+def _facts(place: Source, rows: Stopped) -> Facts:
     names = [row.projection for row in rows]
     return {
         "id": str(place),

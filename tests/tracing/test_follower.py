@@ -7,13 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 
 import pytest
-from confluent_kafka import (
-    OFFSET_INVALID,
-    Consumer,
-    KafkaException,
-    Producer,
-    TopicPartition,
-)
+from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from opentelemetry.exporter.otlp.proto.http import Compression
@@ -25,10 +19,9 @@ from tests.application import CATALOG, encode_event
 from tests.projection.event_log import AN_EVENT
 from tests.projection.responses import ACCEPTED
 from verdict.adapters.local.broker import EmbeddedBroker
-from verdict.operations.tracing.following import SpanFollower
-from verdict.operations.tracing.sending import CollectorError
-from verdict.service.step_thread import StepThread
+from verdict.operations.tracing.follower import CollectorError, SpanFollower
 from verdict.service.supervisor import Supervisor
+from verdict.service.threads import StepThread
 from verdict.wire.records import encode
 
 pytestmark = pytest.mark.kafka
@@ -145,9 +138,7 @@ def knows_positions(options: dict[str, str | int]) -> bool:
 
 @pytest.mark.proves("U-05")
 def test_what_a_collector_does_not_take_is_sent_again_and_who_starts_again_goes_on(
-    broker: EmbeddedBroker,
-    collecting: Collecting,
-    caplog: pytest.LogCaptureFixture,
+    broker: EmbeddedBroker, collecting: Collecting, caplog: pytest.LogCaptureFixture
 ) -> None:
     options: dict[str, str | int] = {"bootstrap.servers": broker.bootstrap_servers}
     admin = AdminClient({**options})  # held: one that is collected takes its request with it

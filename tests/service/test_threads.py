@@ -1,12 +1,13 @@
-"""Steps in a thread: what fails is raised to its supervisor, and what is let go is opened again."""
+"""Components in threads: what fails is raised to the supervisor, and a start does not hang."""
 
 import time
+from threading import Event
 
 import pytest
 
-from verdict.errors import UnreachableError
-from verdict.service.step_thread import StepThread
+from verdict.errors import TimedOutError, UnreachableError
 from verdict.service.supervisor import Supervisor
+from verdict.service.threads import Rehearsal, StepThread
 
 PATIENCE_S = 30
 
@@ -56,12 +57,7 @@ def test_what_ends_a_thread_is_raised_by_check() -> None:
 
     assert ended(work) is bug
     assert work.resets == 1
-
-
-def test_the_first_error_is_raised_when_the_reset_fails_too() -> None:
-    bug = ZeroDivisionError("a bug in step")
-
-    assert ended(Unclosable(bug)) is bug
+    assert ended(Unclosable(bug)) is bug, "the first error, if the reset fails too"
 
 
 def test_a_reset_that_fails_is_raised() -> None:
@@ -94,3 +90,33 @@ def test_a_supervised_thread_takes_steps_again_and_each_cause_is_logged_once(
         "component intake stopped, trying again every 0 s: no database",
         "component intake runs again",
     ]
+
+
+def run(rehearsal: Rehearsal) -> None:
+    """Start it as the decider's role does, and wait for its end."""
+    supervisor = Supervisor(
+        name="rehearsal",
+        component=rehearsal,
+        essential=True,
+        passing=(),
+        is_ready=rehearsal.is_over,
+    )
+    supervisor.start()
+    supervisor.await_ready(supervisor.check)
+
+
+def test_the_start_goes_on_when_the_first_batch_has_been_through_or_says_why_not() -> None:
+    release = Event()
+
+    def hang() -> None:
+        release.wait()
+
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    run(Rehearsal(lambda: None))
+    with pytest.raises(TimedOutError, match="has not come through in 0 s"):
+        run(Rehearsal(hang, limit_s=0))
+    release.set()
+    with pytest.raises(ZeroDivisionError):
+        run(Rehearsal(fail))

@@ -5,7 +5,10 @@ sent at least once, always with the same id.
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Protocol
 
 from confluent_kafka import (
     OFFSET_INVALID,
@@ -17,42 +20,45 @@ from confluent_kafka import (
 )
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExportResult
 
 from verdict.adapters.kafka.connection import ClientLog
 from verdict.adapters.kafka.errors import kafka_failed
 from verdict.adapters.kafka.reader import FINAL, Options, consumer_of, headers_of
 from verdict.client.producer import source_of
-from verdict.model.source import Source
-from verdict.operations.tracing.sending import Collector, export
+from verdict.errors import UnreachableError
 from verdict.operations.tracing.spans import TracedRecord, span_of_command, span_of_event
 from verdict.wire.catalog import AggregateContext
 
 LOG = logging.getLogger("verdict.tracing")
-AT_ONCE = 500  # records
+EXPORTERS = logging.getLogger("opentelemetry")  # they log why, and return only that it failed
+TRANSIENT = re.compile(r"^Transient error (.*) encountered while ", re.DOTALL)
+AT_ONCE = 500  # records: a collector refuses a request of many megabytes each time
 POLL_S = 1.0
 ANSWER_S = 10.0
 FOLLOWING: dict[str, str | int | bool] = {
-    "auto.offset.reset": "latest",  # where Kafka has dropped what came next
+    "auto.offset.reset": "latest",  # if Kafka has dropped the next records
     "enable.partition.eof": False,
     "fetch.wait.max.ms": 500,
 }
 
 
-Found = Mapping[Source, ReadableSpan]
+class CollectorError(UnreachableError):
+    """The collector did not take spans; it may take them later."""
+
+
+class Collector(Protocol):
+    """Takes spans, as an exporter of OpenTelemetry's SDK does."""
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Return whether it has taken them."""
+        ...
 
 
 class SpanFollower:
-    """The spans of all commands whose senders trace, sent in steps.
+    """Sends the spans of all commands whose senders trace, in steps.
 
-    Args:
-        options: librdkafka's, `bootstrap.servers` and security among them.
-        group: Of consumers, by which Kafka stores the position.
-        topics: Of events, with their aggregates, and of responses, with None.
-        resource: The service, as traces show it.
-        collector: Takes the spans.
-
-    Attributes:
-        sent: How many spans the collector took.
+    `topics` are those of events, with their aggregates, and of responses, with None.
     """
 
     def __init__(
@@ -71,27 +77,21 @@ class SpanFollower:
         self._collector = collector
         self._consumer: Consumer | None = None
         self._has_begun = True  # Kafka stores a position for each partition that is assigned
-        self._refused: Found = {}
-        self._read_again: set[Source] = set()  # whose spans are sent already
 
     def step(self) -> float:
         """Send the spans of the records that have come, waiting for a second at most.
 
-        Spans that the collector refused are sent first. Until it takes them, this process is not
-        in the group, so that another one can have its partitions.
-
-        Raises:
-            CollectorError: The collector does not take spans.
-            UnreachableError, VerdictError: Kafka refuses.
+        If the collector refuses them, they are read again after `reset`. Until then another process
+        of the group can have the partitions.
         """
-        self._read_again |= self._refused.keys()
-        self._send(self._refused)
         try:
             consumer = self._consumer = self._consumer or self._open()
             if not self._has_begun:
                 self._begin(consumer, consumer.assignment())
             messages = consumer.consume(AT_ONCE, POLL_S)
-            self._send(self._spans(messages))
+            spans = [*self._spans(messages)]
+            export(self._collector, spans)
+            self.sent += len(spans)
             if messages:
                 self._commit(consumer)
         except KafkaException as error:
@@ -110,17 +110,10 @@ class SpanFollower:
         consumer.subscribe([*self._topics], on_assign=self._begin)
         return consumer
 
-    def _send(self, spans: Found) -> None:
-        self._refused = spans
-        export(self._collector, [*spans.values()])
-        self._refused = {}
-        self.sent += len(spans)
-
     def _begin(self, consumer: Consumer, assigned: list[TopicPartition]) -> None:
         """Begin at the ends where the group has no position yet, and store these positions.
 
-        The first start wants no spans of last year. Without a stored position, a restart would
-        begin at the end again, and records that came in between would have no spans.
+        Otherwise a restart would begin at the end again, and records between would have no spans.
         """
         places = assigned
         self._has_begun = False
@@ -136,43 +129,73 @@ class SpanFollower:
             self._report_passing(failed.args[0])
         consumer.assign(places)
 
-    def _spans(self, messages: Iterable[Message]) -> Found:
-        found = {}
+    def _spans(self, messages: Iterable[Message]) -> Iterator[ReadableSpan]:
         for message in messages:
             if (error := message.error()) is not None:
                 self._report_passing(error)
-                continue
-            place, span = source_of(message), self._span(message)
-            if span is not None and place not in self._read_again:
-                found[place] = span
-            self._read_again.discard(place)
-        return found
+            elif (span := self._span(message)) is not None:
+                yield span
 
     def _span(self, message: Message) -> ReadableSpan | None:
-        value = message.value()
+        value, place = message.value(), source_of(message)
         if not isinstance(value, bytes):
             return None
-        recorded = TracedRecord(
-            source_of(message),
-            value,
-            headers_of(message) or (),
-            message.timestamp()[1],
-        )
-        context = self._topics[recorded.place.topic]
+        record = TracedRecord(place, value, headers_of(message) or (), message.timestamp()[1])
+        context = self._topics[place.topic]
         if context is None:
-            return span_of_command(recorded, self._resource)
-        return span_of_event(recorded, context, self._resource)
+            return span_of_command(record, self._resource)
+        return span_of_event(record, context, self._resource)
 
     def _commit(self, consumer: Consumer) -> None:
-        """Store the position; where that fails for now, the spans may be sent again."""
+        """Store the position; if that fails for now, the spans may be sent again."""
         try:
             consumer.commit(asynchronous=False)
         except KafkaException as failed:
-            if failed.args[0].code() == KafkaError._NO_OFFSET:
-                return  # another process has our partitions by now
-            self._report_passing(failed.args[0])
+            if failed.args[0].code() != KafkaError._NO_OFFSET:  # else others have the partitions
+                self._report_passing(failed.args[0])
 
     def _report_passing(self, error: KafkaError) -> None:
         if error.code() in FINAL or error.fatal():
             raise KafkaException(error)
         LOG.warning("Kafka reports an error that passes, going on: %s", error.str())
+
+
+def export(collector: Collector, spans: Sequence[ReadableSpan]) -> None:
+    """Return when the collector has taken all spans, or raise CollectorError with its reason."""
+    if not spans:
+        return
+    with _reasons() as reasons:
+        result = collector.export(spans)
+    if result is not SpanExportResult.SUCCESS:
+        raise CollectorError(f"the collector does not take spans: {reasons.last}")
+
+
+class _Reasons(logging.Handler):
+    """Keeps why an exporter failed, instead of writing it to the log.
+
+    It logs the true reason before it tries again by itself; the last text is only that it gave up.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = "no reason is known"
+        self._is_transient = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        transient = TRANSIENT.search(record.getMessage())
+        if transient is not None:
+            self.last, self._is_transient = transient[1], True
+        elif not self._is_transient:
+            self.last = record.getMessage()
+
+
+@contextmanager
+def _reasons() -> Iterator[_Reasons]:
+    reasons, propagate = _Reasons(), EXPORTERS.propagate
+    EXPORTERS.propagate = False
+    EXPORTERS.addHandler(reasons)
+    try:
+        yield reasons
+    finally:
+        EXPORTERS.removeHandler(reasons)
+        EXPORTERS.propagate = propagate

@@ -1,4 +1,4 @@
-"""The reactions, running: one Kafka transaction per batch."""
+"""The processor of the reactions: one Kafka transaction per batch."""
 
 import logging
 from collections.abc import Collection
@@ -6,18 +6,29 @@ from functools import partial
 
 from pyspark.sql import DataFrame
 
+from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.spark.record_times import is_time_overflow, read_without_spark
 from verdict.adapters.storage.folders import durable_dir
-from verdict.reactions.policies.query import reactions_of, reactions_query
-from verdict.reactions.policies.skipped_records import note_skipped
+from verdict.reactions.policies.reaction import reactions_of, reactions_query
 from verdict.reactions.policies.stream import followed
 from verdict.settings.settings import Settings
-from verdict.streaming.exactly_once.batch import EncodedOutputs, SourceBatch
+from verdict.streaming.event_log.skip_log import read_skips
+from verdict.streaming.event_log.skips import (
+    NO_WISH,
+    SkipLog,
+    SkippedCommand,
+    dead_letters_of,
+    plan_skips,
+)
+from verdict.streaming.exactly_once.batch import EncodedOutputs, OutputRecord, SourceBatch
 from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
 from verdict.streaming.exactly_once.outputs import Outputs, chunks_of
 from verdict.streaming.exactly_once.publisher import Publisher
 from verdict.streaming.queries.source import StreamContext
 from verdict.streaming.queries.stateless import StatelessProcessor
+from verdict.wire.dead_letter_record import RETRY_POLICY, RETRY_TOPIC
+from verdict.wire.headers import joined
+from verdict.wire.records import encode
 
 LOG = logging.getLogger("verdict.streaming.queries")
 ROWS = 2_000  # at a time: each may become several records, of which a transaction must hold all
@@ -65,3 +76,36 @@ def start_reactions(
         begun=partial(note_skipped, ground.kafka, settings),
         on_step=on_step,
     )
+
+
+def note_skipped(kafka: KafkaConfig, settings: Settings, publisher: Publisher) -> bool:
+    """Move the progress after records that operators skipped, and publish their dead letters.
+
+    The records before them in their partitions, of which nothing followed yet, are sent again.
+    """
+    topics, reached = settings.topics, publisher.progress.offsets
+    decisions = read_skips(kafka.settings, topics)
+    sent = [*topics.inbound, topics.retry]
+    begins = {name: [0] * len(reached.get(name, ())) for name in sent}
+    kept = SkipLog(commands=sent, begins=begins, ends={})
+    plan = plan_skips({name: reached.get(name, []) for name in sent}, kept, NO_WISH, decisions)
+    if not plan.jumped:
+        return False
+    for one in plan.jumped:
+        LOG.warning("passing over %s", one)
+    records = [
+        OutputRecord(topics.dead_letters, one.letter.key, encode(one.letter), joined(one.headers))
+        for one in dead_letters_of(kafka, plan, settings.max_command_bytes)
+        if _is_ours(one, topics.retry)
+    ]
+    end = {**reached, **plan.offsets}
+    publisher.publish(
+        SourceBatch(query_id="passing over", batch_id=0, start=reached, end=end), records
+    )
+    return True
+
+
+def _is_ours(one: SkippedCommand, retry: str) -> bool:
+    """Tell whether we send it again; other services use the topic `retry`, too."""
+    again = RETRY_TOPIC in one.headers
+    return not again or one.letter.source.topic != retry or RETRY_POLICY in one.headers

@@ -1,10 +1,10 @@
-"""Each read model against a fold of its own, at the position at which it stands."""
+"""Each projection against a fold of the log at the same position; its views and its feed."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Engine, Table, and_, select, true
 from sqlalchemy.exc import DBAPIError
@@ -13,9 +13,7 @@ from verdict.adapters.sql import sequence
 from verdict.adapters.sql.sqlite_file import one_line_error
 from verdict.errors import UnreachableError, VerdictError
 from verdict.model.recorded_event import RecordedEvent
-from verdict.operations.audit.feed import AnnouncedChanges, faults
 from verdict.operations.audit.finding import Check, CheckResult, Finding
-from verdict.operations.audit.views import altered
 from verdict.read_side.apply.applier import database_failed
 from verdict.read_side.apply.batch import Delivery, StateChange
 from verdict.read_side.as_of.filling import AsOfRecords, fold
@@ -25,6 +23,7 @@ from verdict.read_side.projections.described import View
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.rebuild.comparison import content, row_of, shown
 from verdict.read_side.schema.database import opened, snapshot
+from verdict.read_side.schema.layout import shown_by, would_show
 from verdict.read_side.schema.system_views import SYSTEM_VIEWS
 from verdict.read_side.tables import position, versions
 from verdict.read_side.tables.versions import SettingsChangedError
@@ -34,25 +33,68 @@ from verdict.streaming.event_log.archive import HashMismatchError
 from verdict.streaming.event_log.event_log import EventsMissingError
 
 Identity = tuple[str, str]
-LACKING = ("no such column", "no such table")  # as SQLite says it, by the class for what went away
+Row = Mapping[str, Any]
+ENTERED, LEFT = "entered", "left"
+LACKING = ("no such column", "no such table")  # SQLite reports them as failures of the database
 NO_FUNCTION_OF_THE_LOG = (
     "letters, the outbox, interventions and who is held: no log tells what must be there",
     "which events are named behind the changes of a feed: it depends on how batches were cut",
 )
 
 
+class AnnouncedChanges(NamedTuple):
+    """A change of a feed: its number, the group, and what happened to it."""
+
+    seq: int
+    group: str
+    kind: str
+
+
+def faults(changes: Iterable[AnnouncedChanges], last: int, shown: Set[str]) -> Iterator[str]:
+    """Yield what is wrong with a feed, whatever its batches were; pure.
+
+    Numbers have no gap, a group enters and leaves in turn, and a replay gives who is in the table.
+    """
+    reached, present = 0, set[str]()
+    for seq, group, kind in changes:
+        if seq != reached + 1:
+            yield f"changes {reached + 1} to {seq - 1} are missing"
+        reached = seq
+        if kind not in (ENTERED, LEFT):
+            yield f"change {seq}: {kind!r} is neither {ENTERED} nor {LEFT}"
+        elif (kind == ENTERED) == (group in present):
+            was = "is in" if group in present else "is not in"
+            yield f"change {seq}: {group!r} {kind}, and by the changes before it {was}"
+        (present.add if kind == ENTERED else present.discard)(group)
+    if reached != last:
+        yield f"the last change is {reached}, and {last} were announced"
+    for group in sorted(present ^ shown):
+        said = "is in, and not in the table" if group in present else "is not in, but in the table"
+        yield f"by all changes {group!r} {said}"
+
+
+def altered(
+    connection: Connection, views: Mapping[str, View], looked: CheckResult
+) -> Iterator[Finding]:
+    """Yield the views that are missing, or show something else than this version makes of them."""
+    for name, view in views.items():
+        looked.at["views"] += 1
+        found = shown_by(connection, name)
+        if found is None:
+            yield _finding(f"the view {name} is missing: the next start of `verdict up` makes it")
+        elif found != would_show(connection, name, view):
+            yield _finding(
+                f"the view {name} does not show what this version of verdict lets it show: "
+                "somebody has replaced it, or another version made it; drop it, and the next start "
+                f"of `verdict up` makes it anew; it is {' '.join(found.split())}"
+            )
+
+
 @dataclass(frozen=True, slots=True)
 class ProjectionAudit:
-    """Compares the tables of what readers see with those of a fold in a database of its own.
+    """Compares the live tables with a fold in a database of its own, which is below `folder`.
 
-    Args:
-        settings: Of the deployment.
-        engine: Of the read side.
-        records: All there are.
-        folder: Empty, for the other database.
-        only: The one aggregate to look at, and then only at rows of its own; None for all.
-        looked: Is told what was looked at.
-        tell: Told how far it has come.
+    `only` is the one aggregate to look at, and then only rows of its own count.
     """
 
     settings: Settings
@@ -64,7 +106,7 @@ class ProjectionAudit:
     tell: Callable[[str], None]
 
     def findings(self, aggregate_types: Collection[str]) -> Iterator[Finding]:
-        """Yield the rows that are not what follows from the records, of who follows these types."""
+        """Yield what is wrong with the projections of these types."""
         topics = self.records.topics
         kinds = (topics.events, topics.responses, topics.rejected)
         ours = {of(name) for name in aggregate_types for of in kinds}
@@ -93,22 +135,22 @@ class ProjectionAudit:
         except SettingsChangedError as otherwise:  # and so are its views
             self.looked.unavailable.append(f"{name}: {otherwise}")
         except EventsMissingError as gone:
-            self._untold(connection, projection, gone)
+            self._note_missing(connection, projection, gone)
         except HashMismatchError as unknown:
             self.looked.unavailable.append(f"{name}: {unknown}")
         except DBAPIError as error:
             if database_failed(error) and not one_line_error(error.orig).startswith(LACKING):
                 raise
-            yield _unlike(name, error)
+            yield _finding(
+                f"{name} cannot be read as it was made ({one_line_error(error.orig)}): somebody "
+                f"has changed its tables; `verdict projection rebuild {name}` makes them anew, "
+                "`promote` shows them"
+            )
 
-    def _untold(
+    def _note_missing(
         self, connection: Connection, projection: Projection, gone: EventsMissingError
     ) -> None:
-        """Say that rows cannot be compared: a fault, but not of responses and rejections.
-
-        Nobody archives these, as Kafka keeps them; what was read before it dropped them is right as
-        far as anybody can tell.
-        """
+        """Note that rows cannot be compared; responses and rejections are in no archive."""
         read = position.load(connection, projection).get(gone.place, 0)
         topics, types = self.records.topics, self.settings.application.aggregate_types
         kept = {of(name) for name in types for of in (topics.responses, topics.rejected)}
@@ -146,7 +188,7 @@ class ProjectionAudit:
             except (EventsMissingError, HashMismatchError, UnreachableError):
                 raise
             except VerdictError as error:
-                yield Finding(check=Check.PROJECTIONS, what=f"{name} cannot be folded: {error}")
+                yield _finding(f"{name} cannot be folded: {error}")
                 return
             with other.connect() as folded:
                 for table in projection.tables:
@@ -154,7 +196,7 @@ class ProjectionAudit:
                         yield replace(finding, aggregate_type=finding.aggregate_type or of_type)
 
     def _live(self, connection: Connection, name: str) -> Projection | None:
-        """Return what readers see, as it was built; None where they see none of that name."""
+        """Return the live version as it was built, if there is one."""
         version = versions.live(connection, name)
         if version is None:
             self.looked.unavailable.append(
@@ -167,7 +209,7 @@ class ProjectionAudit:
         return projection_by_name(settings, name)(version)
 
     def _only_type(self, projection: Projection) -> str | None:
-        """Return whose events a projection follows, if those of one type alone."""
+        """Return the aggregate type of a projection that follows one only."""
         followed, topics = {*projection.topics(self.records.topics)}, self.records.topics
         types = [
             name
@@ -177,7 +219,7 @@ class ProjectionAudit:
         return types[0] if len(types) == 1 else None
 
     def _announced(self, connection: Connection, projection: Projection) -> Iterator[Finding]:
-        """Yield what is wrong with the feed of who begins to be shown, and who ceases to."""
+        """Yield what is wrong with the change feed."""
         feed = projection.feed
         if feed is None:
             return
@@ -187,7 +229,7 @@ class ProjectionAudit:
         last = sequence.last_number(connection, feed.table.name)
         self.looked.at[f"changes of {projection.name}"] += len(rows)
         for what in faults(map(AnnouncedChanges._make, rows), last, shown):
-            yield Finding(check=Check.PROJECTIONS, what=f"{feed.table.name}: {what}")
+            yield _finding(f"{feed.table.name}: {what}")
 
     @contextmanager
     def _beside(self, projection: Projection) -> Iterator[Engine]:
@@ -221,7 +263,7 @@ class ProjectionAudit:
                 yield _differs(name, table, None, shown(table, row._mapping))
 
     def _rows_of(self, table: Table) -> ColumnElement[bool] | None:
-        """Return which rows count; None: the table has none that are of one aggregate alone."""
+        """Return which rows count; None: no row of the table is of one aggregate alone."""
         if self.only is None:
             return true()
         if "aggregate_id" not in table.c:
@@ -240,25 +282,15 @@ class ProjectionAudit:
         return isinstance(record, StateChange) and record.key == self.only[1]
 
 
-def _unlike(name: str, error: DBAPIError) -> Finding:
-    return Finding(
-        check=Check.PROJECTIONS,
-        what=f"{name} cannot be read as it was made ({one_line_error(error.orig)}): somebody has "
-        f"changed its tables; `verdict projection rebuild {name}` rebuilds them, `promote` shows "
-        "them",
-    )
+def _finding(what: str) -> Finding:
+    return Finding(check=Check.PROJECTIONS, what=what)
 
 
 def _key(table: Table, row: Any) -> tuple[Any, ...]:
     return tuple(row[column.name] for column in table.primary_key)
 
 
-def _differs(
-    name: str,
-    table: Table,
-    live: dict[str, Any] | None,
-    folded: dict[str, Any] | None,
-) -> Finding:
+def _differs(name: str, table: Table, live: Row | None, folded: Row | None) -> Finding:
     row = live or folded or {}
     if live is None:
         what = "the row is missing"

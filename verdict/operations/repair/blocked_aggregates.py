@@ -1,9 +1,8 @@
-"""Events that a projection cannot apply, or that are missing: their aggregates wait behind them.
+"""What an operator does about an aggregate that a projection blocks.
 
-What is done takes charge of the projection for a transaction, beside a service that runs or not: it
-waits for the batch that is being applied, and the next batch finds what was done. The position does
-not move, so that the service goes on; the log is never changed. A state that cannot be applied is
-shown beside them; only a newer record of its key takes its place.
+Each step locks the projection for one transaction, while its service runs or not. The projection's
+position does not move, and the log is never changed. A state that cannot be applied is shown, too:
+only a newer record of its key replaces it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,20 +13,17 @@ from verdict.adapters.sql.time_text import wall_clock
 from verdict.errors import VerdictError
 from verdict.model.application import Application
 from verdict.model.recorded_event import RecordedEvent
-from verdict.operations.repair import waiting_events
 from verdict.operations.repair.blocked import (
     BlockedItem,
-    Facts,
     MissingVersionError,
-    NothingWaitsError,
     StateKeyError,
-    behind,
+    events_behind,
+    list_blocked,
     parse_payload,
-    passed_over,
-    still_fails,
+    parts_of,
+    show_blocked,
 )
-from verdict.operations.repair.operator_identity import OperatorIdentity
-from verdict.operations.repair.waiting_events import parts_of
+from verdict.operations.repair.operator import Facts, NothingWaitsError, OperatorIdentity
 from verdict.read_side.apply.batch import Delivery, UnreadableRecord
 from verdict.read_side.apply.missing_events import events_of
 from verdict.read_side.apply.overrides import take_charge, try_again
@@ -42,13 +38,8 @@ from verdict.read_side.tables.versions import SettingsChangedError, SupersededEr
 from verdict.wire.json import payload_json
 
 
-class HeldAggregates:
-    """Held aggregates by `PROJECTION/AGGREGATE_TYPE/AGGREGATE_ID`.
-
-    Args:
-        engine: Of the read side.
-        declared: The projections, as functions of their version.
-    """
+class BlockedAggregates:
+    """Blocked aggregates by `PROJECTION/AGGREGATE_TYPE/AGGREGATE_ID`."""
 
     def __init__(
         self, application: Application, engine: Engine, declared: Mapping[str, AtVersion]
@@ -59,29 +50,17 @@ class HeldAggregates:
         self._of_states = {name for name, at in declared.items() if not at(FIRST).waits_for_events}
 
     def listed(self) -> Iterator[Facts]:
-        """Yield what aggregates are held at, without the events' payloads."""
+        """Yield them, without payloads."""
         with snapshot(self._engine) as connection:
-            yield from waiting_events.every_waiting(connection, self._of_states)
+            yield from list_blocked(connection, self._of_states)
 
     def shown(self, address: str) -> Facts:
-        """Return the event of one, as it was decided and as it was replaced, and all that was done.
-
-        Raises:
-            NothingWaitsError: There is none.
-        """
+        """Return one with its event and all that was done about it."""
         with snapshot(self._engine) as connection:
-            return waiting_events.waiting_event(
-                self._application, connection, address, self._of_states
-            )
+            return show_blocked(self._application, connection, address, self._of_states)
 
     def edit(self, address: str, document: bytes, by: OperatorIdentity) -> str:
-        """Let the projection use another payload than the event's, from its next try on.
-
-        Raises:
-            NothingWaitsError: There is none.
-            VerdictError: The payload does not fit the event's class, or it is a state; nothing is
-                changed.
-        """
+        """Let the projection use another payload than the event's, from its next try on."""
         with self._engine.begin() as connection:
             item = self._item(connection, address)
             if item.event is None:
@@ -91,60 +70,42 @@ class HeldAggregates:
             payload = parse_payload(item.event, document)
             _record(connection, item, "edit", by, payload)
             trial = connection.begin_nested()
-            after = _tried(connection, item.projection, item.key, item.events)
+            after = _apply(connection, item.projection, item.key, item.events)
             trial.rollback()
-        if error := still_fails(item, after):
+        if error := item.remaining_error(after):
             return f"{address} is edited, and still cannot be applied: {error}"
         return f"{address} is edited: `verdict blocked retry {address}` applies it"
 
     def retry(self, address: str, by: OperatorIdentity) -> str:
-        """Apply the event and those that wait behind it.
-
-        Raises:
-            NothingWaitsError: There is none.
-            VerdictError: It cannot be applied, or is a state; it is held on.
-        """
+        """Apply the event and those that wait behind it."""
         with self._engine.begin() as connection:
             item = self._item(connection, address)
             if item.event is None and not item.events:
                 raise MissingVersionError(address, item.hold)
             _record(connection, item, "replay", by, item.payload)
-            after = _tried(connection, item.projection, item.key, item.events)
-        if error := still_fails(item, after):
+            after = _apply(connection, item.projection, item.key, item.events)
+        if error := item.remaining_error(after):
             raise VerdictError(
-                f"{address} still cannot be applied, and {behind(item.hold)} wait behind it: "
-                f"{error}; mend the projection, or `verdict blocked edit` or `skip` it"
+                f"{address} still cannot be applied, and {events_behind(item.hold)} wait behind "
+                f"it: {error}; mend the projection, or `verdict blocked edit` or `skip` it"
             )
-        return self._gone_on(address, "is applied", after)
+        return self._apply_rest(address, "is applied", after)
 
     def skip(self, address: str, by: OperatorIdentity, all_behind: bool = False) -> str:
-        """Pass the event over, or those that are missing, and apply those that wait behind it.
-
-        Raises:
-            NothingWaitsError: There is none.
-            StateKeyError: Nothing waits behind it.
-            MissingVersionError: Nothing that came behind it is archived yet.
-        """
+        """Skip the event, or those that are missing, and apply those that wait behind it."""
         with self._engine.begin() as connection:
             item = self._item(connection, address)
-            versions = passed_over(address, item, all_behind)
-            for version in versions:
+            skipped = item.versions_to_skip(address, all_behind)
+            for version in skipped:
                 _record(connection, item, "evict", by, None, version)
-            after = _tried(connection, item.projection, item.key, item.events)
-        passed = "is" if len(versions) == 1 else f"and {len(versions) - 1} behind it are"
-        return self._gone_on(address, f"{passed} passed over", after)
+            after = _apply(connection, item.projection, item.key, item.events)
+        passed = "is" if len(skipped) == 1 else f"and {len(skipped) - 1} behind it are"
+        return self._apply_rest(address, f"{passed} passed over", after)
 
     def accept(self, address: str, by: OperatorIdentity) -> str:
-        """Let the read model be told while the aggregate waits: as it was before that event.
-
-        Raises:
-            NothingWaitsError: There is none.
-        """
+        """Let exports show the aggregate as it was before that event, while it is blocked."""
         with self._engine.begin() as connection:
-            projection, key = self._in_charge(connection, address)
-            hold = blocked.load(connection, projection).get(key)
-            if hold is None:
-                raise NothingWaitsError(address)
+            projection, key, hold = self._blocked(connection, address)
             made = Intervention("accept", by.operator, by.reason, wall_clock(), None, None)
             interventions.record(connection, projection, (*key, hold.version_needed), made)
         return (
@@ -153,30 +114,36 @@ class HeldAggregates:
         )
 
     def _item(self, connection: Connection, address: str) -> BlockedItem:
-        """Return what is held at an address, in charge of its projection up to the commit."""
-        projection, key = self._in_charge(connection, address)
-        hold = blocked.load(connection, projection).get(key)
-        if hold is None:
-            raise NothingWaitsError(address)
+        """Return what is blocked at an address; its projection is locked up to the commit."""
+        projection, key, hold = self._blocked(connection, address)
         if not projection.waits_for_events:
             raise StateKeyError(address, projection, key[0])
         events = events_of(self._application, connection, projection, key)
         event = next((one.record for one in events), None)
         if isinstance(event, UnreadableRecord) and event.event == (*key, hold.version_needed):
             return BlockedItem(projection, key, hold, event, None, events)
-        if not isinstance(event, RecordedEvent) or event.version != hold.version_needed:
-            if hold.error is not None:
-                raise VerdictError(
-                    f"version {hold.version_needed} of {key[0]} {key[1]!r} is not in the archive "
-                    "yet: see in `verdict status` how far event_archive is behind, then try again"
-                )
-            return BlockedItem(projection, key, hold, None, None, events)
-        in_force = interventions.in_force(connection, projection.name)
-        payload = in_force.get((*key, event.version), payload_json(event.payload))
-        return BlockedItem(projection, key, hold, event, payload, events)
+        if isinstance(event, RecordedEvent) and event.version == hold.version_needed:
+            in_force = interventions.in_force(connection, projection.name)
+            payload = in_force.get((*key, event.version), payload_json(event.payload))
+            return BlockedItem(projection, key, hold, event, payload, events)
+        if hold.error is not None:
+            raise VerdictError(
+                f"version {hold.version_needed} of {key[0]} {key[1]!r} is not in the archive "
+                "yet: see in `verdict status` how far event_archive is behind, then try again"
+            )
+        return BlockedItem(projection, key, hold, None, None, events)
 
-    def _in_charge(self, connection: Connection, address: str) -> tuple[Projection, AggregateKey]:
-        name, *key = parts_of(address)
+    def _blocked(
+        self, connection: Connection, address: str
+    ) -> tuple[Projection, AggregateKey, BlockedAggregate]:
+        projection, key = self._locked(connection, address)
+        hold = blocked.load(connection, projection).get(key)
+        if hold is None:
+            raise NothingWaitsError(address)
+        return projection, key, hold
+
+    def _locked(self, connection: Connection, address: str) -> tuple[Projection, AggregateKey]:
+        name, key = parts_of(address)
         version = versions.live(connection, name) if name in self._declared else None
         if version is None:
             raise NothingWaitsError(address)
@@ -188,38 +155,33 @@ class HeldAggregates:
             raise VerdictError(f"{error}: try again") from error
         except SettingsChangedError as error:
             raise DifferentSettingsError(projection, error.found) from error
-        return projection, (key[0], key[1])
+        return projection, key
 
-    def _gone_on(self, address: str, done: str, after: BlockedAggregate | None) -> str:
-        """Apply the rest of what waits; return what to say."""
+    def _apply_rest(self, address: str, done: str, after: BlockedAggregate | None) -> str:
+        """Apply the events that wait behind; return the message."""
         while after is not None and after.error is None:
             with self._engine.begin() as connection:
-                projection, key = self._in_charge(connection, address)
+                projection, key = self._locked(connection, address)
                 after = blocked.load(connection, projection).get(key)
                 events = events_of(self._application, connection, projection, key)
                 if after is None or after.error is not None or not events:
                     break
-                before, after = after, _tried(connection, projection, key, events)
+                before, after = after, _apply(connection, projection, key, events)
                 if after == before:
-                    break  # a gap that nobody has decided about
+                    break  # a gap that no operator has decided about
         if after is None:
             return f"{address} {done}, and all that waited behind it"
         if after.error is None:
             return f"{address} {done}; now version {after.version_needed} is missing"
         return (
             f"{address} {done}; now it waits at version {after.version_needed}, and "
-            f"{behind(after)} behind it: {after.error}"
+            f"{events_behind(after)} behind it: {after.error}"
         )
 
 
-def _tried(
+def _apply(
     connection: Connection, projection: Projection, key: AggregateKey, events: Sequence[Delivery]
 ) -> BlockedAggregate | None:
-    """Try events again, with errors for people.
-
-    Raises:
-        VerdictError: One cannot be read.
-    """
     try:
         return try_again(connection, projection, key, events, wall_clock())
     except CannotApplyError as error:
@@ -234,7 +196,7 @@ def _record(
     payload: str | None,
     version: int | None = None,
 ) -> None:
-    """Write down what was done about what the aggregate waits for, or about a later version."""
+    """Record what was done about the event that blocks, or about a later version."""
     needed = item.hold.version_needed
     before = item.payload if version in (None, needed) else None
     made = Intervention(kind, by.operator, by.reason, wall_clock(), before, payload)

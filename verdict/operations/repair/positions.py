@@ -1,15 +1,20 @@
-"""The progress records of policies and lake, after lost events were appended again."""
+"""How far the topics were read, as progress records and the database say; and corrections of that.
+
+Positions are corrected after lost events were appended again.
+"""
 
 import logging
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from verdict.adapters.kafka.connection import KafkaConfig
-from verdict.adapters.kafka.offsets import AnyOffsets, Offsets
+from verdict.adapters.kafka.offsets import AnyOffsets, Offsets, each_partition
 from verdict.adapters.local.lock import DataDirectoryLock
 from verdict.reactions.lake.table import LakeFolder, LakeSpan, position
 from verdict.read_side.tables.lost_events import Restoration
+from verdict.read_side.tables.same_log import FilledFrom, filled_from
+from verdict.service.queries import queries_of
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.failpoints import ignore_step
 from verdict.streaming.exactly_once.fencing import claim
@@ -23,18 +28,51 @@ LOG = logging.getLogger("verdict.recovery")
 Restorations = Mapping[TopicPartition, Restoration]
 
 
+@dataclass(frozen=True, slots=True)
+class ReadPositions:
+    """What is known of topics apart from the topics themselves."""
+
+    progress_records: Sequence[tuple[Query, ProgressRecord]]
+    read_side: FilledFrom
+
+    def topic_ids(self, cluster_id: str | None) -> Mapping[str, frozenset[str]]:
+        """Return the ids that each topic of a cluster had; several after an interrupted change."""
+        every: list[Mapping[str, str]] = [
+            one.topic_ids for _, one in self.progress_records if one.cluster_id == cluster_id
+        ]
+        if self.read_side.noted.clusters == {cluster_id}:
+            every.append(self.read_side.noted.topic_ids)
+        known: dict[str, frozenset[str]] = {}
+        for ids in every:
+            for name, topic_id in ids.items():
+                known[name] = known.get(name, frozenset()) | {topic_id}
+        return known
+
+    def reached(self) -> dict[TopicPartition, int]:
+        """Return the greatest next offset of each partition."""
+        reached = dict(self.read_side.reached)
+        for _, progress in self.progress_records:
+            for place, offset in each_partition(progress.read):
+                reached[place] = max(reached.get(place, 0), offset)
+        return reached
+
+
+def read_positions(settings: Settings, kafka: KafkaConfig) -> ReadPositions:
+    """Return the progress records that can be read, and what the database says."""
+    found = ((query, readable_progress(kafka, query, wait=True)) for query in queries_of(settings))
+    progress_records = [(query, progress) for query, progress in found if progress is not None]
+    return ReadPositions(progress_records, filled_from(settings))
+
+
 def correct_progress(
     settings: Settings, kafka: KafkaConfig, query: Query, restored: Restorations
 ) -> None:
-    """Let policies, or the lake, go on at the first event that they have not read.
-
-    Raises:
-        NotPublishedError: Somebody starts them meanwhile.
-        VerdictError: The lake's folder is in use.
-        UnreachableError: Kafka does not answer.
-    """
+    """Let policies, or the lake, go on at the first event that they have not read."""
     progress = readable_progress(kafka, query, wait=True)
-    if progress is None or progress == (corrected := _corrected(progress, restored)):
+    if progress is None:
+        return
+    offsets, left = _moved(progress.offsets, restored), _moved(progress.left, restored)
+    if progress == (corrected := replace(progress, offsets=offsets, left=left)):
         return
     again = [
         str(place)
@@ -52,13 +90,8 @@ def correct_progress(
 
 
 def unchanged(progress: ProgressRecord) -> ProgressRecord:
-    """Return the progress record, for whoever asks for the former one."""
+    """Return a progress record as it is, where `claim` asks for a new one."""
     return progress
-
-
-def _corrected(progress: ProgressRecord, restored: Restorations) -> ProgressRecord:
-    offsets, left = _moved(progress.offsets, restored), _moved(progress.left, restored)
-    return replace(progress, offsets=offsets, left=left)
 
 
 def _moved(offsets: AnyOffsets, restored: Restorations) -> Offsets:
