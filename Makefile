@@ -8,7 +8,7 @@ LATER := long or thorough or campaign
 CHOSEN := ($(NEEDS)) and not ($(LATER))
 PYTEST = $(BIN)/python -m pytest --hypothesis-profile=$(EXAMPLES)
 EXAMPLES := quick
-PACKAGES := verdict schemas commands aggregates projections compose docs examples
+PACKAGES := verdict schemas commands aggregates projections compose docs examples benchmarks
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo lint check rules test test-all long thorough real bench chaos format \
@@ -52,7 +52,7 @@ real:
 	$(PYTEST) -q -n auto --dist loadfile --no-loadscope-reorder -m "$(CHOSEN)"
 
 bench: setup ## Measure this machine; give it nothing else to do (SECTIONS)
-	$(BIN)/python -m tests.bench $(SECTIONS)
+	$(BIN)/python -m benchmarks $(SECTIONS)
 
 chaos: setup ## Run the long recovery tests, then KILLS kills and faults (SEED)
 	$(BIN)/python -m pytest -m campaign

@@ -1,19 +1,22 @@
 """Holds what lies on the output topics against what the model says must lie there."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from hashlib import sha256
 from itertools import islice
 from typing import Any, NamedTuple
 
 from tests.application import decode_event
+from tests.hostile import WHOLE, Sent
 from tests.model import Event, Expected, Identity, Outcome, Place
 from tests.model.reading import KEY_LIMIT_BYTES, MAX_COMMAND_BYTES
 from verdict.model.recorded_event import RecordedEvent
+from verdict.model.source import Source
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode
 from verdict.wire.response import Rejection, Response
+from verdict.wire.topics import KEY_BYTES, Topics
 
 SHOWN = 10
 
@@ -249,3 +252,33 @@ def _at(place: Place) -> str:
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 100 else f"{text[:100]}…"
+
+
+def assert_contained(
+    sent: Mapping[Source, Sent], published: Iterable[Published], topics: Topics
+) -> None:
+    """Hold that each record became one dead letter or one rejection, with its bytes and place."""
+    letters: dict[Source, list[DeadLetter]] = {place: [] for place in sent}
+    rejections: dict[Source, list[Rejection]] = {place: [] for place in sent}
+    for one in published:
+        if one.topic == topics.dead_letters:
+            letter = decode(DeadLetter, one.value)
+            letters.get(letter.source, []).append(letter)
+        elif one.topic.endswith(".rejected"):
+            rejection = decode(Rejection, one.value)
+            rejections.get(rejection.source, []).append(rejection)
+    for place, (key, value) in sent.items():
+        assert len(letters[place]) + len(rejections[place]) == 1, place
+        for rejection in rejections[place]:
+            assert rejection.command_bytes == value, place
+        for letter in letters[place]:
+            assert (letter.key, letter.length) == (key and key[:KEY_BYTES], len(value or b"")), (
+                place
+            )
+            if key is not None and len(key) > KEY_BYTES:
+                whole = len(key), sha256(key).digest()
+                assert (letter.key_length, letter.key_sha256) == whole, place
+            else:
+                assert (letter.key_length, letter.key_sha256) == (None, None), place
+            assert letter.bytes == (value and value[:WHOLE]), place
+            assert letter.sha256 == sha256(value or b"").digest(), place

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from tests import postgresql as embedded
 from tests import tiers
-from tests.exactly_once.proxy import ProxiedBroker, Proxy, proxied_broker
+from tests.kit.network import ProxiedBroker, Proxy, proxied_broker
 from verdict.adapters.local.broker import EmbeddedBroker
 
 if TYPE_CHECKING:  # it is slow to import, and few tests need it

@@ -18,13 +18,7 @@ LOCKING = ["install", "--package-lock-only", "--omit-lockfile-registry-resolved"
 
 
 def fetched(name: str, lock: Path, fill: Callable[[Path, Path], None]) -> Path:
-    """Return a folder of the cache; fill it first if there is none of this lock.
-
-    Args:
-        name: Begins the name of the folder.
-        lock: Says what is in it.
-        fill: Puts that into its first argument, which becomes the second.
-    """
+    """Return a folder of the cache; fill it first if there is none of this lock."""
     cache = user_cache_path("verdict")
     folder = cache / f"{name}-{hashlib.sha256(lock.read_bytes()).hexdigest()[:16]}"
     if folder.is_dir():
@@ -46,11 +40,7 @@ def npm_packages(wanted: Path, into: Path) -> None:
 
 
 def run(program: Callable[..., Any], *arguments: str, cwd: Path, **variables: str) -> str:
-    """Run node or npm, which trust whom this machine trusts, as pip does; return what they say.
-
-    Raises:
-        EnvironmentIncompleteError: They fail.
-    """
+    """Run node or npm, which trust whom this machine trusts, as pip does; return what they say."""
     env = os.environ | {"NODE_USE_SYSTEM_CA": "1"} | variables
     done = program(arguments, True, capture_output=True, text=True, cwd=cwd, env=env)
     said = f"{done.stdout}{done.stderr}"

@@ -20,7 +20,7 @@ from compose.application import app
 from projections.outbound.shipment import shipment
 from projections.program_tally import program_tally
 from projections.us_holder_from_state import us_holder_from_state
-from tests.decision.desk import PLACE
+from tests.decide.desk import PLACE
 from tests.documents import ROOT
 from verdict import Application, Event
 from verdict.cli.main import app as cli

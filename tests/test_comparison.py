@@ -8,8 +8,7 @@ import pytest
 
 from tests.application import decode_event, encode_event
 from tests.comparison import Published, assert_as_the_model_says, differences
-from tests.decision.desk import Desk
-from tests.decision.publishing import placed, published
+from tests.decide.desk import Desk, placed, published
 from tests.model import Expected, Model, Record, fold
 from tests.traffic import Traffic
 from verdict.wire.records import decode, encode

@@ -14,7 +14,7 @@ from tests.documents import ROOT
 from tests.tiers import LATER, QUICK
 
 NOT_COPIED = shutil.ignore_patterns(".*", "build", "dist", "__pycache__")
-TESTED = ("tests/decision", "tests/operator", "tests/wire")
+TESTED = ("tests/decide", "tests/processor", "tests/wire")
 LACKING = re.compile(r"No such file or directory: '[^']*cc'|Python\.h: No such file or directory")
 WHERE = "from verdict.write_side.decide import handle; print(handle.__file__)"
 

@@ -56,7 +56,7 @@ FACES = (
     "verdict.testing",
 )
 MOST_NAMES = 30
-OURS = {*MAY_IMPORT, "verdict", "tests", "bootstrap"}
+OURS = {*MAY_IMPORT, "verdict", "tests", "benchmarks", "bootstrap"}
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "base", "manager", "core", "misc"}
 INFRASTRUCTURE = {"pyspark", "confluent_kafka", "sqlalchemy", "pandas", "pyarrow", "lmdb"}
 OF_A_BUSINESS = re.compile(

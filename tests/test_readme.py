@@ -23,7 +23,7 @@ import pytest
 from compose.application import app
 from compose.settings import BusinessSettings
 from tests.documents import PAGES, README, ROOT, Document, Shell, commands, shape
-from tests.e2e.deployment import VERDICT, await_ready, stop
+from tests.kit.service import VERDICT, await_ready, stop
 from verdict.cli import projection, repair
 from verdict.cli.application import IN_A_CHECKOUT
 from verdict.cli.verbs import VERBS

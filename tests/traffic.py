@@ -34,12 +34,7 @@ STEPS_MS = (*(0, 0, 1, 7, 1000, -1, -900) * 4, 13 * HOUR_MS)
 
 
 class Traffic:
-    """Writes one record after the other, as careless senders would.
-
-    Args:
-        random: Where every choice comes from.
-        aggregates: How many of each type are addressed.
-    """
+    """Writes one record after the other, as careless senders would."""
 
     def __init__(self, random: Random, aggregates: int = 3) -> None:
         self.random = random

@@ -5,28 +5,23 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Producer
 from pydantic import SecretStr
 
 from tests.application import APPLICATION
-from tests.operator.fake_state import FakeStateStore
-from tests.projection.read_side import ReadSide
-from tests.topics import drop
+from tests.kit.databases import ReadSide
+from tests.kit.deployment import KafkaDeployment, Written, marker_at
+from tests.processor.fake_state import FakeStateStore
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.kafka.topics import TopicAdmin
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.model.source import Source
 from verdict.read_side.apply.applier import Applier
-from verdict.read_side.apply.batch import Delivery, ProjectionBatch
 from verdict.read_side.apply.missing_events import missing_events
-from verdict.read_side.live.stream import Decoder
 from verdict.settings.load import load_settings
-from verdict.streaming.event_log.record import raw_record
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.streaming.exactly_once.query import DECIDER
 from verdict.wire.command_record import CommandRecord
 from verdict.wire.partitions import OffsetRange, TopicPartition, partition_of
-from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.records import encode
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.handle import Limits
@@ -43,21 +38,14 @@ PLACE = {
     "limit_price_cents": 100,
 }
 Spoil = Callable[[Iterable[OutputRecord]], list[OutputRecord]]
-Written = tuple[str, bytes | None, bytes | None, int]  # topic, key, value, partition
 
 
-class Books:
-    """Topics with a prefix of their own, a decider without Spark, and a read side.
-
-    Args:
-        broker: That runs.
-        name: Of the deployment; also stands before its topics.
-        folder: Data directory.
-    """
+class Books(KafkaDeployment):
+    """Topics with a prefix of their own, a decider without Spark, and a read side."""
 
     def __init__(self, broker: EmbeddedBroker, name: str, folder: Path) -> None:
-        self.topics = Topics(APPLICATION, name, f"{name}.", PARTITIONS)
-        self.options = {"bootstrap.servers": broker.bootstrap_servers}
+        topics = Topics(APPLICATION, name, f"{name}.", PARTITIONS)
+        super().__init__(broker.bootstrap_servers, topics)
         folder.mkdir()
         self.url = f"sqlite:///{folder / 'verdict.db'}"
         self.settings = load_settings(
@@ -101,11 +89,7 @@ class Books:
         self.project()
 
     def decide(self, spoil: Spoil = list) -> None:
-        """Decide what was asked, and publish it as the decider does, with its progress record.
-
-        Args:
-            spoil: What is published, of what should be.
-        """
+        """Decide what was asked, and publish it as the decider does, with its progress record."""
         ends = {topic: [end for _, end in self.bounds(topic)] for topic in self._decided}
         starts, self._decided = self._decided, ends
         spans = {
@@ -132,7 +116,7 @@ class Books:
                     (o.topic, o.key, o.value, partition_of(o.key or b"", places[o.topic]))
                     for o in outputs
                 ),
-                (self.topics.progress, DECIDER.encode(), encode(self._progress()), 0),
+                (self.topics.progress, DECIDER.encode(), encode(marker_at(self._decided)), 0),
             ]
         )
 
@@ -144,70 +128,18 @@ class Books:
             applier = Applier(
                 self.read_side.engine, projection, self.topics, missing=missing_events
             )
-            applier.apply(self._batch(applier, projection.topics(self.topics)))
-            assert applier.failure is None
+            self.bring_up_to_date(applier, *projection.topics(self.topics))
 
-    def _batch(self, applier: Applier, topics: Iterable[str]) -> ProjectionBatch:
-        spans = {
-            TopicPartition(topic, number): OffsetRange(
-                applier.positions.get(TopicPartition(topic, number), 0), end
-            )
-            for topic in topics
-            for number, (_, end) in enumerate(self.bounds(topic))
-        }
-        decoder = Decoder(self.topics)
-        found: list[Delivery] = []
-        with KafkaLog(self.options) as log:
-            found += (decoder.delivery(*raw_record(message)) for message in log.read(spans))
-        return ProjectionBatch(found, spans)
-
-    def _progress(self) -> ProgressRecord:
-        return ProgressRecord(
-            query=DECIDER,
-            owner="test",
-            generation=1,
-            query_id=None,
-            batch_id=0,
-            digest=b"\0" * 32,
-            offsets=self._decided,
-            shards=1,
-            handler_version="1",
-        )
-
-    def produce(self, records: Iterable[Written]) -> None:
-        """Write records as any sender does."""
-        producer = Producer(self.options)
-        for topic, key, value, partition in records:
-            producer.produce(topic, value, key, partition=partition)
-        assert producer.flush(30) == 0
-
-    def transact(self, records: Iterable[Written]) -> None:
+    def transact(self, records: Iterable[Written], *, commit: bool = True) -> None:
         """Write records in one transaction, and return when all of them can be read."""
-        self._transaction(records)
-        self._transaction(())  # the progress records of the one before are in the log then
-
-    def _transaction(self, records: Iterable[Written]) -> None:
-        producer = Producer(self.options | {"transactional.id": f"{self.topics.prefix}test"})
-        producer.init_transactions(30)
-        records = [*records]
-        if records:
-            producer.begin_transaction()
-            for topic, key, value, partition in records:
-                producer.produce(topic, value, key, partition=partition)
-            producer.commit_transaction(30)
-
-    def bounds(self, topic: str) -> list[tuple[int, int]]:
-        """Return the first and the next offset of each partition."""
-        with KafkaLog(self.options) as log:
-            kept = log.bounds(log.places([topic]))
-        return [(span.start, span.end) for span in kept.values()]
+        super().transact(records, commit=commit)
+        with self.transaction(()):
+            pass  # the progress records of the one before are in the log then
 
     def records(self, topic: str, name: str) -> list[tuple[int, bytes]]:
         """Return offset and value of what lies under a key."""
-        with KafkaLog(self.options) as log:
-            records = log.read(log.bounds(log.places([topic])))
-            found = [m for m in records if m.key() == name.encode()]
-            return [(m.offset() or 0, m.value() or b"") for m in found]
+        found = [m for m in self.committed(topic) if m.key() == name.encode()]
+        return [(m.offset() or 0, m.value() or b"") for m in found]
 
     def partition(self, name: str) -> int:
         """Return the partition that a key has on each topic of its aggregate."""
@@ -215,7 +147,7 @@ class Books:
 
     def drop(self, topic: str, partition: int, before: int) -> None:
         """Let Kafka forget what lies before an offset."""
-        drop(self.options["bootstrap.servers"], topic, {partition: before})
+        self.forget(topic, {partition: before})
 
     def close(self) -> None:
         """Let go of the database."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from schemas.position import PositionClosed
-from tests.projection.event_log import EventLog
+from tests.kit.log import EventLog
 from verdict.model.aggregate import Aggregate
 from verdict.model.application import Application
 from verdict.model.command import CREATING, Command

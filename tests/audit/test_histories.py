@@ -5,8 +5,8 @@ import pytest
 
 from schemas.position import PositionClosed, PositionOpened
 from tests.application import encode_event
-from tests.projection.event_log import EventLog
-from tests.projection.responses import ACCEPTED
+from tests.kit.log import EventLog
+from tests.read_side.responses import ACCEPTED
 from verdict.model.message import Event
 from verdict.model.source import Source
 from verdict.operations.audit.finding import Check, Finding

@@ -11,9 +11,9 @@ from schemas.position import PositionClosed
 from tests.application import APPLICATION
 from tests.audit.test_looked import away, dropped
 from tests.conftest import NewDatabase
-from tests.projection.event_log import EventLog as Happened
-from tests.projection.event_log import opened
-from tests.projection.read_side import ReadSide
+from tests.kit.databases import ReadSide
+from tests.kit.log import EventLog as Happened
+from tests.kit.log import opened
 from verdict.operations.audit.finding import Check, CheckResult, Finding
 from verdict.operations.audit.projections import (
     NO_FUNCTION_OF_THE_LOG,

@@ -8,7 +8,7 @@ import pytest
 
 from tests.application import APPLICATION
 from tests.conftest import NewDatabase
-from tests.projection.read_side import ReadSide
+from tests.kit.databases import ReadSide
 from verdict.adapters.sql.readers.reader import Access, open_reader
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.operations.audit.finding import (

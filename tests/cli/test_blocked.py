@@ -8,8 +8,8 @@ import pytest
 
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
 from tests.cli.conftest import Run, Verdict
-from tests.projection.event_log import opened
-from tests.projection.holding import BAD, Holding
+from tests.kit.log import opened
+from tests.read_side.holding import BAD, Holding
 
 P7 = "us_holder/position/p-7"
 P8 = "us_holder/position/p-8"

@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.position import PositionAdjusted
-from tests.decision.test_history import OPENED, stored
+from tests.decide.test_history import OPENED, stored
 from verdict.model.source import Source
 from verdict.streaming.event_log.record import PositionedEvent
 from verdict.streaming.event_log.skip_log import quarantine_in_words

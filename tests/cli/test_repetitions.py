@@ -7,7 +7,7 @@ import pytest
 from commands.order import DeleteOrder, PlaceOrder
 from compose.application import app
 from tests.cli.conftest import Run
-from tests.page.filled import keep
+from tests.http.filled import keep
 from verdict.cli.application import IN_A_CHECKOUT
 from verdict.cli.trace import SHOWN, fold_repetitions, repetitions_text
 from verdict.operations.inspect.history import Fields

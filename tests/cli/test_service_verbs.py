@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from tests.projection.read_side import NOW, ReadSide
-from tests.projection.responses import ACCEPTED, batch_of
+from tests.kit.databases import NOW, ReadSide
+from tests.read_side.responses import ACCEPTED, batch_of
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.adapters.sql.statements import append
 from verdict.model.source import Source

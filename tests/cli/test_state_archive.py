@@ -8,8 +8,8 @@ from sqlalchemy import insert
 
 from schemas.position import PositionAdjusted, PositionClosed
 from tests.cli.conftest import Run, Verdict
-from tests.projection.event_log import EventLog, opened
-from tests.projection.read_side import ReadSide
+from tests.kit.databases import ReadSide
+from tests.kit.log import EventLog, opened
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.errors import UnreachableError

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from schemas.position import PositionAdjusted, PositionClosed
+from tests.as_of.world import World, deployment_name
 from tests.cli.conftest import Run, Verdict
 from tests.conftest import NewDatabase
-from tests.projection.event_log import SECOND, START, opened
-from tests.read_models.as_of.world import World, deployment_name
+from tests.kit.log import SECOND, START, opened
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.model.message import iso_time
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.page.conftest import standing
+from tests.http.conftest import standing
 from verdict.cli.render import show
 from verdict.cli.status import _page
 from verdict.operations.status.status import CommandsStatus, Problem, StatusReport

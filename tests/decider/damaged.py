@@ -12,7 +12,7 @@ from typing import Any
 
 from commands.position import AdjustPosition, OpenPosition
 from tests.application import APPLICATION, decode_event, decode_snapshot, encode_event
-from tests.decision.desk import OPEN, command
+from tests.decide.desk import OPEN, command
 from verdict.model.source import Source
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.records import decode, encode

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.application import APPLICATION, decode_event, encode_event
-from tests.decision.desk import command_record
+from tests.decide.desk import command_record
 from tests.model import Model, Record
 from tests.traffic import Traffic
 from verdict.model.source import Source

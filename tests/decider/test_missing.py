@@ -5,7 +5,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.application import APPLICATION
-from tests.decision.desk import PLACE, command
+from tests.decide.desk import PLACE, command
 from verdict.model.source import Source
 from verdict.wire.cloud_events import DEAD_LETTER
 from verdict.wire.command_record import dead_letter

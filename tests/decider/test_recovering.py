@@ -21,7 +21,7 @@ from pyspark.sql import Row, SparkSession
 from tests.application import APPLICATION, decode_snapshot
 from tests.audit.books import PARTITIONS, Books
 from tests.audit.books import PLACE as BOUGHT
-from tests.decision.desk import PLACE, command
+from tests.decide.desk import PLACE, command
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.topics import TopicAdmin
 from verdict.adapters.local.broker import EmbeddedBroker

@@ -27,15 +27,7 @@ def authority(folder: Path, name: str) -> Certificate:
 def signed(
     by: Certificate, folder: Path, name: str, host: str = "", password: str = ""
 ) -> Certificate:
-    """Make a certificate that an authority vouches for.
-
-    Args:
-        by: The authority.
-        folder: Takes the files.
-        name: Of the owner.
-        host: IP address of a server.
-        password: The key is encrypted with it; empty: it is not.
-    """
+    """Make a certificate that an authority vouches for."""
     made = Certificate(folder / f"{name}.pem", folder / f"{name}.key")
     request, extensions = folder / f"{name}.csr", folder / f"{name}.ext"
     extensions.write_text(f"subjectAltName=IP:{host}\n" if host else "basicConstraints=CA:FALSE\n")

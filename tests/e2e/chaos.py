@@ -16,22 +16,16 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
-from tests.e2e.deployment import Deployment, await_ready
-from tests.e2e.faults import FILE_SIZE, last_words, paused, settle, starve
 from tests.e2e.plan import Kind, Misfortune, plan
-from tests.e2e.test_restart import spark_jvm
+from tests.kit.faults import FILE_SIZE, last_words, paused, settle, spark_jvm, starve
+from tests.kit.service import Deployment, await_ready
 from verdict.adapters.local.broker import EmbeddedBroker
 
 Service = subprocess.Popen[str]
 
 
 class Campaign:
-    """A deployment on a broker of its own, and what has been done to the two.
-
-    Args:
-        broker: Running; nobody else uses it.
-        deployment: On that broker.
-    """
+    """A deployment on a broker of its own, and what has been done to the two."""
 
     def __init__(self, broker: EmbeddedBroker, deployment: Deployment) -> None:
         self._broker = broker

@@ -8,7 +8,6 @@ import os
 import shlex
 import socket
 import subprocess
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,28 +15,18 @@ from pathlib import Path
 import psutil
 import pyspark
 
+from tests.kit.deployment import await_true
 from tests.ports import free_ports
 from verdict.adapters.local.java import find_java
 from verdict.testing.service import end_with_all_they_started
 
 SPARK_HOME = Path(pyspark.__file__).parent
 HERE = "127.0.0.1"
-READY_S = 60
 DEPLOY = "org.apache.spark.deploy"
 
 
 class Cluster:
-    """A master, and the workers that were added to it.
-
-    Args:
-        held: Ends all of them, with all that they have started.
-        folder: Takes what they write, each in a folder of its own.
-        environment: Of workers and executors, besides what Spark needs: one image has it.
-        hidden: Existing folders that no worker sees into.
-
-    Attributes:
-        url: Of the master.
-    """
+    """A master, and the workers that were added to it."""
 
     def __init__(
         self, held: ExitStack, folder: Path, environment: Mapping[str, str], hidden: Sequence[Path]
@@ -121,10 +110,8 @@ def _known(folder: Path) -> dict[str, str]:
 
 
 def _await_listening(port: int) -> None:
-    deadline = time.monotonic() + READY_S
-    while True:
+    def listens() -> bool:
         with socket.socket() as one:
-            if one.connect_ex((HERE, port)) == 0:
-                return
-        assert time.monotonic() < deadline, "the master does not listen"
-        time.sleep(0.1)
+            return one.connect_ex((HERE, port)) == 0
+
+    await_true(listens, what="the master does not listen")

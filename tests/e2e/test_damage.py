@@ -7,16 +7,14 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.e2e.deployment import Deployment
-from tests.e2e.faults import last_words
 from tests.e2e.test_recover import lived, lives_on, lose, recovered, refused
+from tests.kit.faults import last_words
+from tests.kit.service import SELDOM_S, Deployment
 from tests.tiers import is_thorough
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.wire.response import Response
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1500), pytest.mark.process]
-
-SELDOM_S = 0.05  # between two commands
 
 Damage = Callable[[Path], None]
 
@@ -64,40 +62,39 @@ def lost(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Lo
     return Lost(deployment, lived(deployment, seed=71))
 
 
-@pytest.mark.proves("C-17", "F-17")
-@pytest.mark.thorough
-def test_a_lost_state_is_no_new_beginning(lost: Lost) -> None:
-    shutil.rmtree(lost.deployment.generation().checkpoint / "state")
-    published = len(lost.deployment.published())
-
-    said = stopped(lost.deployment, seed=72)
-
-    assert f"Spark cannot read what its checkpoint in {lost.deployment.data_dir} must hold" in said
-    assert "the state directory is empty or missing" in said
-    assert "`verdict recover`" in said
-    assert len(lost.deployment.published()) == published
-    recovered(lost.deployment)
-    lives_on(lost.deployment, seed=73, placed=lost.placed)
+def lose_state(checkpoint: Path) -> None:
+    shutil.rmtree(checkpoint / "state")
 
 
-@pytest.mark.proves("C-17")
-@pytest.mark.thorough
-def test_the_state_of_another_shard_decides_nothing(lost: Lost) -> None:
+def swap_shards(checkpoint: Path) -> None:
     """G-01: Spark reads whatever lies in a shard's folder, if its batch is the right one."""
-    state = lost.deployment.generation().checkpoint / "state" / "0"
+    state = checkpoint / "state" / "0"
     (state / "0").rename(state / "aside")
     (state / "1").rename(state / "0")
     (state / "aside").rename(state / "1")
+
+
+@pytest.mark.proves("C-17", "F-17")
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("seed", "damage", "named"),
+    [
+        (72, lose_state, ("Spark cannot read what its", "state directory is empty or missing")),
+        (75, swap_shards, ("the state of shard", "and the progress record of decider says entry")),
+    ],
+)
+def test_a_state_that_is_lost_or_another_shard_s_decides_nothing(
+    lost: Lost, seed: int, damage: Damage, named: tuple[str, str]
+) -> None:
+    damage(lost.deployment.generation().checkpoint)
     published = len(lost.deployment.published())
 
-    said = stopped(lost.deployment, seed=75)
+    said = stopped(lost.deployment, seed)
 
-    assert "the state of shard" in said
-    assert "and the progress record of decider says entry" in said
-    assert "`verdict recover`" in said
+    assert [text for text in (*named, "`verdict recover`") if text not in said] == []
     assert len(lost.deployment.published()) == published
     recovered(lost.deployment)
-    lives_on(lost.deployment, seed=76, placed=lost.placed)
+    lives_on(lost.deployment, seed + 1, placed=lost.placed)
 
 
 @pytest.mark.proves("C-17")
@@ -123,7 +120,7 @@ def test_a_checkpoint_that_is_lost_is_rebuilt(lost: Lost) -> None:
 def test_the_state_of_another_deployment_is_no_first_state(lost: Lost, tmp_path: Path) -> None:
     """What was recovered there is whole, and a first start would begin with it."""
     recovered(lost.deployment)
-    other = Deployment(lost.deployment.bootstrap_servers, "foreign", tmp_path / "d")
+    other = Deployment(lost.deployment.servers, "foreign", tmp_path / "d")
     shutil.copytree(lost.deployment.generation().folder, other.generation().folder)
 
     said = stopped(other, seed=77)

@@ -16,8 +16,7 @@ import psutil
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 
-from tests.e2e.deployment import VERDICT
-from tests.e2e.kept import Kept, kept
+from tests.kit.service import VERDICT, Kept, Process, kept_process, start_process
 from verdict.settings.discovery import running_kafka
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.process, pytest.mark.timeout(300)]
@@ -64,14 +63,12 @@ def stderr(data_dir: Path) -> Path:
 def kept_service(data_dir: Path, stderr: Path) -> Iterator[Kept]:
     """Return a service with a broker of its own; its user has umask 0."""
 
-    def start() -> "subprocess.Popen[str]":
+    def start() -> Process:
         with stderr.open("w") as said:
-            return subprocess.Popen(
-                [VERDICT, "up", "--data-dir", str(data_dir)], env=os.environ | SMALL,
-                stdout=subprocess.PIPE, stderr=said, text=True, umask=0,
-            )  # fmt: skip
+            command = [VERDICT, "up", "--data-dir", str(data_dir)]
+            return start_process(command, os.environ | SMALL, stderr=said, umask=0)
 
-    with kept(start, stderr.read_text) as found:
+    with kept_process(start, stderr.read_text) as found:
         yield found
 
 

@@ -2,23 +2,15 @@
 
 import subprocess
 from collections.abc import Iterator
+from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs hide four
-    AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    ResourceType,
-)
 
-from commands.order import ModifyOrder, PlaceOrder
-from tests.application import APPLICATION
-from tests.e2e.deployment import Deployment, await_ready
-from tests.e2e.faults import (
+from commands.order import ModifyOrder
+from tests.kit.faults import (
     FILE_SIZE,
     OPEN_FILES,
     fill,
@@ -28,8 +20,9 @@ from tests.e2e.faults import (
     small_disk,
     starve,
 )
+from tests.kit.service import PLACE, WAIT_S, Deployment, await_ready
+from tests.topics import alter
 from verdict.adapters.local.broker import EmbeddedBroker
-from verdict.client.client import Client
 from verdict.model.command_envelope import Expectation
 from verdict.model.source import Source
 from verdict.wire.dead_letter import DeadLetter
@@ -38,9 +31,7 @@ from verdict.wire.records import decode
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
 
 HOUR_MS = 60 * 60 * 1000
-WAIT_S = 120
 ANY = Expectation.ANY
-PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
 
 
 @pytest.fixture
@@ -72,52 +63,29 @@ def test_a_broker_that_cannot_be_reached_for_a_minute_costs_nothing(
     goes_on(deployment)
 
 
-@pytest.mark.proves("F-12")
+@pytest.mark.proves("F-12", "F-13")
 @pytest.mark.campaign
-def test_a_full_disk_stops_the_service_and_damages_nothing(
-    broker: EmbeddedBroker, tmp_path: Path
+@pytest.mark.parametrize("short", ["disk", "limit", "files"])
+def test_a_service_that_runs_short_stops_and_says_of_what_and_damages_nothing(
+    broker: EmbeddedBroker, tmp_path: Path, short: str
 ) -> None:
-    deployment = Deployment(broker.bootstrap_servers, "full", tmp_path / "d")
+    deployment = Deployment(broker.bootstrap_servers, f"short-{short}", tmp_path / "d")
     deployment.environment["VERDICT_MAX_ROWS_PER_BATCH"] = "500"  # the start asks for their room
-    with small_disk(tmp_path / "d") as filler:
+    with ExitStack() as held:
+        filler = held.enter_context(small_disk(tmp_path / "d")) if short == "disk" else None
         with deployment.traffic(seed=67), deployment.start() as service:
             await_ready(service)
-            if filler is None:
-                starve(service, FILE_SIZE, 0)
-            else:
+            if filler is not None:
                 fill(filler)
+            else:
+                starve(service, *((OPEN_FILES, 40) if short == "files" else (FILE_SIZE, 0)))
             words = last_words(deployment, service)
-        print("the disk was", "limited" if filler is None else "full")
 
-        assert "could not be written to" in words
-        assert "make room there" in words
+        assert ("`ulimit -n`" if short == "files" else "could not be written to") in words
+        assert ("make room there" if short == "disk" else "start again") in words
         if filler is not None:
             filler.unlink()
         goes_on(deployment)
-
-
-@pytest.mark.proves("F-13")
-@pytest.mark.campaign
-@pytest.mark.parametrize(
-    ("what", "most", "said"),
-    [
-        (FILE_SIZE, 0, "could not be written to"),
-        (OPEN_FILES, 40, "`ulimit -n`"),
-    ],
-    ids=["limit", "files"],
-)
-def test_a_service_that_runs_short_stops_and_says_of_what(
-    broker: EmbeddedBroker, tmp_path: Path, what: int, most: int, said: str
-) -> None:
-    deployment = Deployment(broker.bootstrap_servers, f"short-{what}", tmp_path / "d")
-    with deployment.traffic(seed=64), deployment.start() as service:
-        await_ready(service)
-        starve(service, what, most)
-        words = last_words(deployment, service)
-
-    assert said in words
-    assert "start again" in words
-    goes_on(deployment)
 
 
 @pytest.mark.proves("C-11")
@@ -128,7 +96,7 @@ def test_a_record_that_unpacks_to_more_than_the_jvm_holds_is_named_and_passed_ov
     """G-02: 0.4 MB that are 400 MB, in Java's client, at every start again."""
     deployment = Deployment(own.bootstrap_servers, "giant", tmp_path / "d")
     with deployment.running():
-        place(deployment, ["before"])
+        deployment.place_all(["before"])
     topic = deployment.topics.commands("order")
     packing = {"compression.type": "gzip", "message.max.bytes": 10**9}
     sender = Producer(
@@ -154,7 +122,7 @@ def test_a_record_that_unpacks_to_more_than_the_jvm_holds_is_named_and_passed_ov
     passed = deployment.cli("skip", str(landed[0]), "--reason", "a test", "--operator", "ada")
     assert passed.returncode == 0, passed.stderr
     with deployment.running():
-        place(deployment, ["after"])
+        deployment.place_all(["after"])
     dead = deployment.topics.dead_letters
     published = [one.value for one in deployment.published() if one.topic == dead]
     [letter] = [decode(DeadLetter, value) for value in published]
@@ -171,7 +139,7 @@ def test_a_clock_of_the_broker_that_jumps_an_hour_changes_no_rule(
     with deployment.running():
         stamp(deployment, "CreateTime")
         with deployment.traffic(seed=65, skews_ms=(0, 0, HOUR_MS, -HOUR_MS)):
-            place(deployment, [f"meanwhile-{n}" for n in range(20)])
+            deployment.place_all([f"meanwhile-{n}" for n in range(20)])
         stamp(deployment, "LogAppendTime")
         deployment.await_quiet()
 
@@ -182,26 +150,9 @@ def test_a_clock_of_the_broker_that_jumps_an_hour_changes_no_rule(
 
 def stamp(deployment: Deployment, whose: str) -> None:
     """Let the commands topics take the time of the sender, `CreateTime`, or Kafka's own."""
-    admin = AdminClient({"bootstrap.servers": deployment.bootstrap_servers})
     settings = {"message.timestamp.type": whose, "message.timestamp.after.max.ms": str(2**62)}
-    changes = [
-        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
-        for name, value in settings.items()
-    ]
-    changed = admin.incremental_alter_configs(
-        [
-            ConfigResource(ResourceType.TOPIC, topic, incremental_configs=changes)
-            for topic in deployment.topics.every_commands()
-        ]
-    )
-    for one in changed.values():
-        one.result(30)
-
-
-def place(deployment: Deployment, ids: list[str]) -> None:
-    with Client(APPLICATION, deployment.bootstrap_servers, topics=deployment.topics) as client:
-        pending = [client.send(at, PLACE, expected_version=0) for at in ids]
-        assert {one.wait(timeout_s=WAIT_S).status for one in pending} == {"ACCEPTED"}
+    for topic in deployment.topics.every_commands():
+        alter(deployment.servers, topic, settings)
 
 
 @pytest.mark.proves("F-16")
@@ -212,8 +163,8 @@ def test_an_order_that_gets_nine_of_ten_commands_holds_nothing_up(
     deployment = Deployment(broker.bootstrap_servers, "hot", tmp_path / "d")
     cold = [f"cold-{n}" for n in range(400)]
     with deployment.running():
-        place(deployment, ["hot"])
-        with Client(APPLICATION, deployment.bootstrap_servers, topics=deployment.topics) as client:
+        deployment.place_all(["hot"])
+        with deployment.client() as client:
             pending = []
             for n, at in enumerate(cold):
                 pending += [

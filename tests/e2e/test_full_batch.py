@@ -3,19 +3,21 @@
 import base64
 import json
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from random import Random
 
 import psutil
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Producer
 
-from tests.e2e.deployment import Deployment, await_ready, stop
 from tests.hostile import OVERSIZED, WHOLE
+from tests.kit.deployment import await_true
+from tests.kit.service import Deployment, await_ready, stop
+from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode
@@ -63,7 +65,7 @@ def command(number: int) -> tuple[str, bytes, bytes]:
 def send_all(deployment: Deployment) -> int:
     """Send a batch's worth of the greatest commands; return their bytes."""
     sender = Producer(
-        {"bootstrap.servers": deployment.bootstrap_servers, "queue.buffering.max.kbytes": 200_000}
+        {"bootstrap.servers": deployment.servers, "queue.buffering.max.kbytes": 200_000}
     )
     size = 0
     for number in range(ROWS):
@@ -107,21 +109,17 @@ def watched(pid: int) -> Iterator[Counter[str]]:
 
 
 def await_decided(deployment: Deployment) -> None:
-    """Return when no command waits."""
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
+    """Return when no command waits, and the read side knows all that was opened."""
+
+    def is_decided() -> bool:
         facts = json.loads(deployment.cli("status", "--json").stdout)
-        if facts["commands"] and not sum(place["lag"] for place in facts["commands"]):
-            return
-        assert time.monotonic() < deadline, facts
         assert facts["service"], facts
+        lags = [partition["lag"] for partition in facts["commands"]]
+        return bool(lags) and not sum(lags)
 
-
-def await_holders(deployment: Deployment, count: int) -> None:
-    """Return when the read side knows so many holders."""
-    deadline = time.monotonic() + PATIENCE_S
-    while (found := deployment.sql("SELECT count(*) FROM us_holder")) != [[count]]:
-        assert time.monotonic() < deadline, found
+    await_true(is_decided, what="commands wait", seconds=PATIENCE_S)
+    holders = partial(deployment.sql, "SELECT count(*) FROM us_holder")
+    await_true(lambda: holders() == [[len(OPENED)]], what=holders, seconds=PATIENCE_S)
 
 
 def outcomes(deployment: Deployment) -> Iterator[tuple[str, bytes]]:
@@ -130,27 +128,9 @@ def outcomes(deployment: Deployment) -> Iterator[tuple[str, bytes]]:
     names = [topics.dead_letters]
     for kind in ("order", "position"):
         names += [topics.events(kind), topics.responses(kind), topics.rejected(kind)]
-    consumer = Consumer(
-        {
-            "bootstrap.servers": deployment.bootstrap_servers,
-            "group.id": "full",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "isolation.level": "read_committed",
-        }
-    )
-    known = consumer.list_topics(timeout=30).topics
-    open_ends = {(name, number) for name in names for number in known[name].partitions}
-    consumer.assign([TopicPartition(*place, OFFSET_BEGINNING) for place in open_ends])
-    while open_ends:
-        for message in consumer.consume(500, timeout=1):
-            error = message.error()
-            if error is None:
-                yield message.topic() or "", message.value() or b""
-            else:
-                assert error.code() == KafkaError._PARTITION_EOF, error
-                open_ends.discard((message.topic() or "", message.partition() or 0))
-    consumer.close()
+    with KafkaLog(deployment.options, PATIENCE_S) as log:
+        for message in log.read(log.bounds(log.places(names))):
+            yield message.topic() or "", message.value() or b""
 
 
 def assert_everything_is_kept(deployment: Deployment) -> None:
@@ -189,7 +169,6 @@ def test_a_full_batch_of_the_greatest_commands_is_decided_in_bounded_memory(
             try:
                 await_ready(service)
                 await_decided(deployment)
-                await_holders(deployment, len(OPENED))
                 stop(service)
             finally:
                 service.kill()

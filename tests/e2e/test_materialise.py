@@ -10,8 +10,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tests.application import APPLICATION
-from tests.e2e.deployment import Deployment
-from verdict.adapters.kafka.reader import KafkaLog
+from tests.kit.service import Deployment
+from tests.topics import create_new
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.adapters.sql.readers.reader import Reader
 from verdict.adapters.sql.time_text import wall_clock
@@ -37,8 +37,7 @@ def test_a_read_model_is_told_as_it_was_while_the_service_goes_on(
     deployment = Deployment(broker.bootstrap_servers, "export", tmp_path / "d")
     with deployment.running():
         with deployment.traffic(seed=11):
-            while deployment.outcomes() < 300:
-                pass
+            deployment.await_outcomes(300)
         live = at_rest(deployment)
         then = iso_time(wall_clock())
         [[last]] = deployment.sql("select max(global_position) from event_archive")
@@ -49,7 +48,7 @@ def test_a_read_model_is_told_as_it_was_while_the_service_goes_on(
                 for name in NAMES
                 for as_of in (last, then)
             }
-            publish(deployment, broker, last)
+            publish(deployment, last)
             refuse_what_lies_ahead(deployment)
             assert deployment.outcomes() > before
             again = {as_of: told_once(deployment, "us_holder", as_of) for as_of in (last, then)}
@@ -65,9 +64,8 @@ def at_rest(deployment: Deployment) -> dict[str, Rows]:
     """Return what readers see of each read model, in the order of the keys, once all is in it."""
     deployment.await_quiet()
     deployment.await_read_side()
-    url = f"sqlite:///{deployment.data_dir / 'verdict.db'}"
     found: dict[str, Rows] = {}
-    with Reader(url, readable(projections(APPLICATION))) as reader:
+    with Reader(deployment.database_url, readable(projections(APPLICATION))) as reader:
         for name in NAMES:
             seen = reader.select(
                 f"SELECT * FROM {name} ORDER BY "
@@ -87,16 +85,13 @@ def complete(content: bytes) -> Rows:
     return [*map(json.loads, lines)]
 
 
-def publish(deployment: Deployment, broker: EmbeddedBroker, last: int) -> None:
+def publish(deployment: Deployment, last: int) -> None:
     """Let the verb write to a topic: a reader of committed records sees what the file has."""
     topic = "holders-for-others"
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+    create_new(AdminClient({"bootstrap.servers": deployment.servers}), [NewTopic(topic, 1, 1)])
     done = deployment.cli("export", "us_holder", "--as-of", str(last), "--to", f"topic:{topic}")
     assert done.returncode == 0, done.stderr
-    with KafkaLog({"bootstrap.servers": broker.bootstrap_servers}) as log:
-        records = [*log.read(log.bounds(log.places([topic])))]
-    values = b"".join((record.value() or b"") + b"\n" for record in records)
+    values = b"".join((record.value() or b"") + b"\n" for record in deployment.committed(topic))
     assert values == told_once(deployment, "us_holder", last)
 
 
@@ -113,7 +108,7 @@ def told_once(deployment: Deployment, name: str, as_of: object) -> bytes:
         deployment=deployment.topics.deployment,
         topic_prefix=deployment.topics.prefix,
         data_dir=deployment.data_dir,
-        bootstrap_servers=deployment.bootstrap_servers,
+        bootstrap_servers=deployment.servers,
     )
     file = deployment.data_dir.parent / f"{name}.ndjson"
     Materialiser(settings, name).run(parse_as_of(str(as_of)), str(file))

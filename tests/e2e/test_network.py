@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.deployment import Deployment, await_ready, stop
 from tests.e2e.test_owner import assert_taken_over, copied, said, settled, several, started
-from tests.e2e.test_restart import PLACE, send
-from tests.exactly_once.proxy import Fault, ProxiedBroker, Proxy, proxied_broker
+from tests.kit.network import Fault, ProxiedBroker, Proxy, proxied_broker
+from tests.kit.service import PLACE, SELDOM_S, Deployment, Process, await_ready, stop
 
 pytestmark = [
     pytest.mark.campaign,
@@ -26,7 +25,6 @@ pytestmark = [
 ]
 
 SHORT_S = 5  # transaction timeout
-SELDOM_S = 0.05
 COMMITS_S = 60  # so soon
 OUTAGES_S = (0.5, SHORT_S + 3.0)
 LOSING = (Fault.DROP_REPLIES, Fault.BLACK_HOLE, Fault.CUT_REPLIES)
@@ -89,7 +87,7 @@ def test_a_service_that_was_cut_off_and_replaced_stops_when_it_is_back(
     behind(proxied, first).environment["VERDICT_TRANSACTION_TIMEOUT_S"] = "60"
     with started(first) as former:
         await_ready(former)
-        send(first, PLACE, expected_version=0, command_id="c-1")
+        first.send(PLACE, expected_version=0, command_id="c-1")
         settled(first)
         proxied.proxy.fail(Fault.BLACK_HOLE)
         with copy.traffic(1, SELDOM_S):
@@ -101,20 +99,20 @@ def test_a_service_that_was_cut_off_and_replaced_stops_when_it_is_back(
                 assert_taken_over(former, first, by=latter.pid)
                 stop(latter)
     with copy.running():
-        again = send(copy, PLACE, expected_version=0, command_id="c-1")
+        again = copy.send(PLACE, expected_version=0, command_id="c-1")
         copy.await_quiet()
 
     assert again.duplicate
     copy.assert_as_the_model_says()
 
 
-def ready(services: ExitStack, deployment: Deployment) -> "subprocess.Popen[str]":
+def ready(services: ExitStack, deployment: Deployment) -> Process:
     service = services.enter_context(started(deployment))
     await_ready(service)
     return service
 
 
-def suffer(proxy: Proxy, fault: Fault, service: "subprocess.Popen[str]", seconds: float) -> None:
+def suffer(proxy: Proxy, fault: Fault, service: Process, seconds: float) -> None:
     """Let the network fail in the next commit, for so many seconds or until the service ends."""
     proxy.fail_in_a_commit(fault)
     assert proxy.await_failing(COMMITS_S), f"no commit before {fault}"
@@ -123,7 +121,7 @@ def suffer(proxy: Proxy, fault: Fault, service: "subprocess.Popen[str]", seconds
     proxy.heal()
 
 
-def ends_within(service: "subprocess.Popen[str]", seconds: float) -> bool:
+def ends_within(service: Process, seconds: float) -> bool:
     """Wait so long, and tell whether the service has ended."""
     try:
         service.wait(seconds)

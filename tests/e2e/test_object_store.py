@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.deployment import Deployment
-from tests.e2e.test_cluster import await_outcomes, await_problem, decider
 from tests.e2e.test_recover import recovered
+from tests.kit.service import Deployment, kept
 from tests.storage.server import BUCKET, object_store
 from verdict.adapters.local.broker import EmbeddedBroker
 
@@ -27,20 +26,22 @@ def test_nothing_is_lost_or_said_twice_whatever_happens_to_driver_and_store(
     with object_store(tmp_path / "store") as store:
         deployment.environment |= store.environment
         deployment.environment["VERDICT_SHARED_DIR"] = f"s3a://{BUCKET}/decider"
-        with decider(deployment) as one, deployment.traffic(seed=31):
-            await_outcomes(deployment, 100)
+        with kept(deployment, "decider") as one, deployment.traffic(seed=31):
+            one.running()
+            deployment.await_outcomes(100)
             one.kill()
             deployment.environment["VERDICT_DATA_DIR"] = str(tmp_path / "another host")
             one.running()
-            await_outcomes(deployment, 200)
+            deployment.await_outcomes(200)
             store.kill()
-            await_problem(deployment, "the object store")
+            deployment.await_problem("the object store")
             store.start()
-            await_outcomes(deployment, 300)
+            deployment.await_outcomes(300)
         recovered(deployment, "--shards", "3")
-        with decider(deployment):
+        with kept(deployment, "decider") as one:
+            one.running()
             with deployment.traffic(seed=32):
-                await_outcomes(deployment, 400)
+                deployment.await_outcomes(400)
             deployment.await_quiet()
 
     deployment.assert_as_the_model_says()

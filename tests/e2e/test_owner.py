@@ -2,8 +2,6 @@
 
 import shutil
 import signal
-import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -11,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from commands.order import DeleteOrder, ModifyOrder
-from tests.e2e.deployment import Deployment, await_ready, stop
-from tests.e2e.paused import await_stopped, pause
-from tests.e2e.test_restart import PLACE, send
+from tests.kit.deployment import await_true
+from tests.kit.faults import await_stopped, pause
+from tests.kit.service import PLACE, SELDOM_S, Deployment, Process, await_ready, stop
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.streaming.exactly_once.checkpoint import checkpoint_position
 from verdict.streaming.exactly_once.failpoints import Failpoint
@@ -21,7 +19,6 @@ from verdict.streaming.exactly_once.failpoints import Failpoint
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
 
 ENDS_S = 60
-SELDOM_S = 0.05  # between two commands of the traffic
 
 
 @pytest.mark.proves("C-18")
@@ -34,21 +31,22 @@ def test_a_second_service_is_refused_on_a_fresh_directory_and_takes_over_on_a_co
     with started(first) as former:
         await_ready(former)
         with first.traffic(1, SELDOM_S):
-            send(first, PLACE, expected_version=0, command_id="c-1")
+            first.send(PLACE, expected_version=0, command_id="c-1")
         refused = fresh.cli("up")
         assert refused.returncode == 1
         assert "checkpoint is at (fresh, without a batch), Kafka at (batch " in refused.stderr
         assert f"(pid {former.pid} on " in refused.stderr
         assert "run `verdict recover`" in refused.stderr
-        send(first, ModifyOrder(quantity=5), expected_version=1, command_id="c-2")
+        first.send(ModifyOrder(quantity=5), expected_version=1, command_id="c-2")
         assert said(first) == ""
 
-        quiet_copy(first, copy)
+        settled(first)
+        copied(first, copy)
         with started(copy) as latter:
             await_ready(latter)
             assert_taken_over(former, first, by=latter.pid)  # though nothing is sent
             with copy.traffic(2, SELDOM_S):
-                send(copy, DeleteOrder(), expected_version=2, command_id="c-3")
+                copy.send(DeleteOrder(), expected_version=2, command_id="c-3")
             copy.await_quiet()
             stop(latter)
 
@@ -76,10 +74,10 @@ def test_an_owner_that_overslept_in_a_commit_goes_on_alone_and_stops_when_it_was
         copied(first, copy)
         with started(copy) as latter:
             await_ready(latter)
-            send(copy, PLACE, expected_version=0, command_id="c-1")
+            copy.send(PLACE, expected_version=0, command_id="c-1")
             resume()
             assert_taken_over(former, first, by=latter.pid)
-            send(copy, DeleteOrder(), expected_version=1, command_id="c-2")
+            copy.send(DeleteOrder(), expected_version=1, command_id="c-2")
             traffic.close()
             copy.await_quiet()
             stop(latter)
@@ -97,7 +95,7 @@ def test_a_service_whose_state_is_rebuilt_elsewhere_stops_and_the_other_goes_on(
     with started(first) as former:
         await_ready(former)
         with first.traffic(1, SELDOM_S):
-            send(first, PLACE, expected_version=0, command_id="c-1")
+            first.send(PLACE, expected_version=0, command_id="c-1")
         settled(first)
         recovered = other.cli("recover")
         assert recovered.returncode == 0, recovered.stderr
@@ -108,8 +106,8 @@ def test_a_service_whose_state_is_rebuilt_elsewhere_stops_and_the_other_goes_on(
     assert refused.returncode == 1
     assert "lacks the recovered state of generation 2" in refused.stderr
     with other.running():
-        again = send(other, PLACE, expected_version=0, command_id="c-1")
-        send(other, DeleteOrder(), expected_version=1, command_id="c-2")
+        again = other.send(PLACE, expected_version=0, command_id="c-1")
+        other.send(DeleteOrder(), expected_version=1, command_id="c-2")
         other.await_quiet()
 
     assert again.duplicate
@@ -127,9 +125,7 @@ def several(servers: str, name: str, folder: Path, count: int) -> list[Deploymen
 
 
 @contextmanager
-def started(
-    deployment: Deployment, doom: tuple[Failpoint, int] | None = None
-) -> Iterator["subprocess.Popen[str]"]:
+def started(deployment: Deployment, doom: tuple[Failpoint, int] | None = None) -> Iterator[Process]:
     """Run a service that may end by itself; what is left of it in the end is killed."""
     with deployment.start(doom, by=signal.SIGSTOP) as service:
         try:
@@ -144,7 +140,7 @@ def said(deployment: Deployment) -> str:
     return "\n".join(line for line in lines if line and "starting Kafka and Spark" not in line)
 
 
-def assert_taken_over(former: "subprocess.Popen[str]", deployment: Deployment, *, by: int) -> None:
+def assert_taken_over(former: Process, deployment: Deployment, *, by: int) -> None:
     """The service ends, and says who has taken over and what to do."""
     assert former.wait(ENDS_S) == 1
     [last] = [line for line in said(deployment).splitlines() if line.startswith("verdict: ")]
@@ -156,14 +152,10 @@ def assert_taken_over(former: "subprocess.Popen[str]", deployment: Deployment, *
 def settled(deployment: Deployment) -> None:
     """Return when every command is decided, and Spark has written that down."""
     deployment.await_quiet()
-    deadline = time.monotonic() + ENDS_S
-    while not checkpoint_position(deployment.generation().checkpoint).committed:
-        assert time.monotonic() < deadline, "the last batch is not committed"
-
-
-def quiet_copy(source: Deployment, target: Deployment) -> None:
-    settled(source)
-    copied(source, target)
+    await_true(
+        lambda: checkpoint_position(deployment.generation().checkpoint).committed,
+        what="the last batch is not committed",
+    )
 
 
 def copied(source: Deployment, target: Deployment) -> None:
@@ -178,7 +170,4 @@ def copied(source: Deployment, target: Deployment) -> None:
 
 def await_abort(deployment: Deployment) -> None:
     """Return when Kafka has ended the transaction that is open on the progress records."""
-    deadline = time.monotonic() + ENDS_S
-    while not deployment.seen().settled:
-        assert time.monotonic() < deadline, "Kafka does not end the transaction"
-        time.sleep(0.2)
+    await_true(lambda: deployment.seen().settled, what="Kafka does not end the transaction")

@@ -4,20 +4,22 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import make_url
 
 from projections.us_exchanges import US_EXCHANGES
 from tests.application import APPLICATION, decode_event
-from tests.e2e.deployment import QUIET_S, ROOT, Deployment
-from tests.e2e.misfortune import BUG
+from tests.kit.deployment import await_true
+from tests.kit.doomed import BUG
+from tests.kit.faults import await_said
+from tests.kit.service import ROOT, Deployment
 from tests.model.rules import state_after
-from tests.postgresql import Server
+from tests.postgresql import LET_GO, Server
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.adapters.sql.readers.reader import Reader
 from verdict.read_side.catalog import projections
@@ -68,31 +70,53 @@ def test_a_projection_is_built_again_and_put_in_place_under_traffic_and_kills(
     broker: EmbeddedBroker, tmp_path: Path, request: pytest.FixtureRequest, database: str
 ) -> None:
     """B-06, H-04, H-09: whatever is killed, readers see one right version or the other."""
-    with ExitStack() as parts:
-        url = None
-        if database == "postgresql":
-            server: Server = request.getfixturevalue("postgresql")
-            url = parts.enter_context(server.database())
-        rebuild(Deployment(broker.bootstrap_servers, f"rebuild-{database}", tmp_path / "d", url))
+    if database == "sqlite":
+        deployment = Deployment(broker.bootstrap_servers, "rebuild", tmp_path / "d")
+        with deployment.running():
+            rebuild(deployment)
+        return
+    server: Server = request.getfixturevalue("postgresql")
+    with server.database() as url:
+        deployment = Deployment(broker.bootstrap_servers, "rebuild-pg", tmp_path / "d", url)
+        with deployment.running():
+            rebuild(deployment)
+            lose_connections(deployment, server)
 
 
 def rebuild(deployment: Deployment) -> None:
     """Build, compare and swap through everything that may happen."""
-    with deployment.running():
-        with deployment.traffic(seed=5, pause_s=0.05):
-            hold_steadily(deployment)
-            refuse_a_torso(deployment)
-            refuse_a_bug(deployment)
-            succeed(deployment, "rebuild")
-            with reading(deployment) as readers:
-                swap_through_kills(deployment)
-            assert readers.answers.count(1) == len(readers.answers) >= READS
-        deployment.await_quiet()
-        deployment.await_read_side()
-        succeed(deployment, "rebuild", "verify")
-        holders = {client for (client,) in deployment.sql("select client from us_holder")}
-        assert holders == oracle(deployment)
-        assert entered(deployment) == holders
+    with deployment.traffic(seed=5, pause_s=0.05):
+        hold_steadily(deployment)
+        refuse_a_torso(deployment)
+        refuse_a_bug(deployment)
+        succeed(deployment, "rebuild")
+        with reading(deployment) as readers:
+            swap_through_kills(deployment)
+        assert readers.answers.count(1) == len(readers.answers) >= READS
+    deployment.await_quiet()
+    deployment.await_read_side()
+    succeed(deployment, "rebuild", "verify")
+    holders = {client for (client,) in deployment.sql("select client from us_holder")}
+    assert holders == oracle(deployment)
+    assert entered(deployment) == holders
+
+
+def lose_connections(deployment: Deployment, server: Server) -> None:
+    """Let PostgreSQL end all connections: the read side goes on; and see what readers may ask."""
+    refused = deployment.cli("sql", "SELECT * FROM projections.us_holder_v1")
+    assert refused.returncode == 1
+    assert "this statement wants schema projections" in refused.stderr
+
+    server.execute(LET_GO, make_url(deployment.database_url).database or "")
+    with deployment.traffic(seed=1):
+        await_said(deployment, "component projections runs again")
+    deployment.await_quiet()
+    deployment.await_read_side()
+
+    assert "component projections stopped, trying again every 5 s" in deployment.said()
+    deployment.assert_as_the_model_says()
+    responses = [one for one in deployment.published() if one.topic.endswith(".responses")]
+    assert deployment.sql("SELECT count(*) FROM outcome") == [[len(responses)]]
 
 
 def refuse_a_torso(deployment: Deployment) -> None:
@@ -146,16 +170,15 @@ def hold_steadily(deployment: Deployment) -> None:
         *(part for field in fields for part in ("--field", field)),
     )  # fmt: skip
     assert sent.returncode == 0, sent.stderr
-    deadline = time.monotonic() + QUIET_S
-    while [1] not in deployment.sql(f"select 1 from us_holder where client = '{STEADY}'"):
-        assert time.monotonic() < deadline, "the client does not become a holder"
+    held = f"select 1 from us_holder where client = '{STEADY}'"
+    await_true(lambda: [1] in deployment.sql(held), what="the client does not become a holder")
 
 
 def unlucky(
     deployment: Deployment, verb: str, misfortune: str
 ) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-m", "tests.e2e.misfortune", verb, "us_holder", misfortune],
+        [sys.executable, "-m", "tests.kit.doomed", "projection", verb, "us_holder", misfortune],
         cwd=ROOT,
         env=deployment.environment,
         capture_output=True,

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
 
-from tests.e2e.deployment import ROOT, Deployment
-from tests.e2e.test_restart import PLACE, send
+from tests.kit.service import PLACE, ROOT, Deployment
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.streaming.exactly_once.checkpoint import checkpoint_position
 from verdict.wire.response import Response
@@ -41,7 +39,7 @@ def lived(deployment: Deployment, seed: int) -> Response:
 
 
 def place(deployment: Deployment) -> Response:
-    return send(deployment, PLACE, expected_version=0, command_id="c-first")
+    return deployment.send(PLACE, expected_version=0, command_id="c-first")
 
 
 def lives_on(deployment: Deployment, seed: int, placed: Response) -> None:
@@ -66,14 +64,34 @@ def recovered(deployment: Deployment, *options: str, verb: str = "recover") -> d
     return facts
 
 
+@pytest.mark.proves("C-17")
 @pytest.mark.campaign
-def test_an_older_checkpoint_is_refused_and_rebuilt_with_more_shards(
+def test_whatever_is_lost_or_older_or_killed_meanwhile_is_recovered(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
-    """C-17, C-18: with another number of shards every aggregate may move to another one."""
-    deployment = Deployment(broker.bootstrap_servers, "recover-shards", tmp_path / "d")
+    """One deployment meets it all; each time versions and command ids go on."""
+    deployment = Deployment(broker.bootstrap_servers, "recover", tmp_path / "d")
     placed = lived(deployment, seed=21)
-    older = tmp_path / "older"
+    number = refuse_an_older_checkpoint(deployment, tmp_path / "older", placed)
+    number = kill_recoveries(deployment, number, placed)
+    lose_marker(deployment, number, placed)
+    number += 1
+
+    change_formats(deployment, order=0)
+    lives_on(deployment, seed=52, placed=placed)
+    number += 1
+    assert deployment.generation().number == number
+    assert "store order in another format" in (tmp_path / "stderr").read_text()
+
+    refuse_a_smaller_application(deployment, tmp_path)
+    assert deployment.generation().number == number
+    change_formats(deployment)  # as a recovery without it left behind, before that was refused
+    lives_on(deployment, seed=62, placed=placed)
+    assert deployment.generation().number == number + 1
+
+
+def refuse_an_older_checkpoint(deployment: Deployment, older: Path, placed: Response) -> int:
+    """C-17, C-18: with another number of shards every aggregate may move to another one."""
     shutil.copytree(deployment.generation().checkpoint, older)
     lives_on(deployment, seed=22, placed=placed)
     shutil.rmtree(deployment.generation().checkpoint)
@@ -83,21 +101,16 @@ def test_an_older_checkpoint_is_refused_and_rebuilt_with_more_shards(
     assert recovered(deployment, "--shards", "3")["shards"] == 3
     lives_on(deployment, seed=23, placed=placed)
     assert checkpoint_position(deployment.generation().checkpoint).shards == 3
-    assert recovered(deployment, "--shards", "1")["generation"] == 3
-    lives_on(deployment, seed=24, placed=placed)
+    number: int = recovered(deployment, "--shards", "1")["generation"]
+    assert number == 3
+    return number
 
 
-@pytest.mark.proves("C-17")
-@pytest.mark.campaign
-def test_a_recovery_that_is_killed_anywhere_is_run_again(
-    broker: EmbeddedBroker, tmp_path: Path
-) -> None:
+def kill_recoveries(deployment: Deployment, number: int, placed: Response) -> int:
     """Until the progress names the new generation, the checkpoint that was there stays usable."""
-    deployment = Deployment(broker.bootstrap_servers, "recover-killed", tmp_path / "d")
-    placed = lived(deployment, seed=31)
     for step in (RecoveryStep.FENCED, RecoveryStep.FOLDED, RecoveryStep.SEEDED):
         kill_at(deployment, step)
-        assert deployment.generation().number == 1
+        assert deployment.generation().number == number
     lives_on(deployment, seed=32, placed=placed)
     lose(deployment)
     kill_at(deployment, RecoveryStep.SEEDED)
@@ -105,63 +118,40 @@ def test_a_recovery_that_is_killed_anywhere_is_run_again(
 
     kill_at(deployment, RecoveryStep.COMMITTED)
     lives_on(deployment, seed=33, placed=placed)
-    assert deployment.generation().number == 2
+    assert deployment.generation().number == number + 1
+    return number + 1
 
 
-@pytest.mark.campaign
-def test_a_start_with_another_snapshot_format_recovers_by_itself(
-    broker: EmbeddedBroker, tmp_path: Path
-) -> None:
-    deployment = Deployment(broker.bootstrap_servers, "recover-format", tmp_path / "d")
-    placed = lived(deployment, seed=51)
+def lose_marker(deployment: Deployment, number: int, placed: Response) -> None:
+    """A lost progress record is found again in the responses."""
+    deployment.produce([(deployment.topics.progress, b"decider", None, 0)])
+    assert "verdict recover" in refused(deployment)
+    assert recovered(deployment)["generation"] == number + 1
+    lives_on(deployment, seed=42, placed=placed)
+
+
+def change_formats(deployment: Deployment, **changed: int) -> None:
+    """Note another format of orders in the generation, or none."""
     (formats,) = deployment.generation().folder.glob("*.json")
-    formats.write_text(json.dumps(json.loads(formats.read_text()) | {"order": 0}))
-
-    lives_on(deployment, seed=52, placed=placed)
-    assert deployment.generation().number == 2
-    assert "store order in another format" in (tmp_path / "stderr").read_text()
+    stored = json.loads(formats.read_text())
+    del stored["order"]
+    formats.write_text(json.dumps(stored | changed))
 
 
-@pytest.mark.proves("C-17")
-@pytest.mark.campaign
-def test_without_an_aggregate_that_has_decided_nothing_starts_and_nothing_is_recovered(
-    broker: EmbeddedBroker, tmp_path: Path
-) -> None:
-    """What there is of it would begin at version 0 again, as soon as it is back."""
-    deployment = Deployment(broker.bootstrap_servers, "recover-left-out", tmp_path / "d")
-    placed = lived(deployment, seed=61)
-    (tmp_path / "smaller.py").write_text(SMALLER)
-    path = os.pathsep.join((str(tmp_path), str(ROOT)))
+def refuse_a_smaller_application(deployment: Deployment, folder: Path) -> None:
+    """Without an aggregate that has decided, nothing starts and nothing is recovered.
+
+    What there is of it would begin at version 0 again, as soon as it is back.
+    """
+    (folder / "smaller.py").write_text(SMALLER)
+    path = os.pathsep.join((str(folder), str(ROOT)))
     for verb in ("up", "recover"):
         said = deployment.cli(verb, VERDICT_APP="smaller:app", PYTHONPATH=path)
         assert said.returncode == 1
         assert "has no aggregate order, and its commands are decided here" in said.stderr
-    assert deployment.generation().number == 1
-
-    (formats,) = deployment.generation().folder.glob("*.json")
-    stored = json.loads(formats.read_text())
-    del stored["order"]  # as a recovery without it left behind, before that was refused
-    formats.write_text(json.dumps(stored))
-    lives_on(deployment, seed=62, placed=placed)
-    assert deployment.generation().number == 2
-
-
-@pytest.mark.campaign
-def test_a_lost_progress_record_is_found_again_in_the_responses(
-    broker: EmbeddedBroker, tmp_path: Path
-) -> None:
-    deployment = Deployment(broker.bootstrap_servers, "recover-progress record", tmp_path / "d")
-    placed = lived(deployment, seed=41)
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
-    producer.produce(deployment.topics.progress, None, b"decider")
-    assert producer.flush(30) == 0
-    assert "verdict recover" in refused(deployment)
-
-    assert recovered(deployment)["generation"] == 2
-    lives_on(deployment, seed=42, placed=placed)
 
 
 def kill_at(deployment: Deployment, step: RecoveryStep) -> None:
-    doomed = [sys.executable, "-m", "tests.e2e.doomed_recovery", step, str(deployment.data_dir)]
+    doomed = [sys.executable, "-m", "tests.kit.doomed", "recover", step, str(deployment.data_dir)]
     done = subprocess.run(doomed, cwd=ROOT, env=deployment.environment, capture_output=True)
     assert done.returncode == -9, done.stderr

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.e2e.deployment import ROOT, VERDICT
+from tests.kit.service import ROOT, VERDICT
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.adapters.local.jars import fetched
 

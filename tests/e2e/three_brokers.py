@@ -1,6 +1,5 @@
 """A Kafka of three brokers, each with a JVM, a port and a disk of its own."""
 
-import time
 import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
@@ -9,12 +8,11 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
 
-from tests.e2e.deployment import ASK_AGAIN_S
+from tests.kit.deployment import await_true
 from tests.ports import free_ports
 from verdict.adapters.local.broker import EmbeddedBroker
 
 COPIES, IN_SYNC = 3, 2
-IN_SYNC_S = 120
 REPLICATED = {
     "default.replication.factor": str(COPIES),
     "min.insync.replicas": str(IN_SYNC),
@@ -37,19 +35,16 @@ class ThreeBrokers:
     def await_in_sync(self) -> None:
         """Return when each partition has all of its copies again."""
         admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
-        deadline = time.monotonic() + IN_SYNC_S
-        while True:
-            topics = admin.list_topics(timeout=30).topics
-            lacking = [
+
+        def lacking() -> list[str]:
+            return [
                 f"{topic}:{number}"
-                for topic, about in topics.items()
+                for topic, about in admin.list_topics(timeout=30).topics.items()
                 for number, partition in about.partitions.items()
                 if len(partition.isrs) < len(partition.replicas)
             ]
-            if not lacking:
-                return
-            assert time.monotonic() < deadline, f"{lacking} lack copies"
-            time.sleep(ASK_AGAIN_S)
+
+        await_true(lambda: not lacking(), what=lambda: f"{lacking()} lack copies")
 
 
 @contextmanager

@@ -4,24 +4,22 @@ Everybody may be killed meanwhile: an oracle adds up what was sent.
 """
 
 import json
-import time
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Producer
 from pyarrow.dataset import dataset
 
 from tests.application import APPLICATION, decode_event
-from tests.e2e.deployment import ASK_AGAIN_S, Deployment
-from tests.reactions.running import behind, read_all
+from tests.kit.deployment import await_true
+from tests.kit.service import Deployment
+from tests.reactions.running import behind
 from tests.reactions.tills import PERSONAL, Sale, earned, recorded, shipped, totals
-from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.reactions.policies.reaction import reactions_of, reactions_query
 from verdict.settings.load import load_settings
 from verdict.streaming.exactly_once.query import lake_query
 
-QUIET_S = 180
+ANY_PARTITION = -1
 Records = list[tuple[str, bytes]]
 
 
@@ -62,10 +60,8 @@ def assert_lake(folder: Path, invoices: dict[str, Sale]) -> None:
 
 def send(deployment: Deployment, records: Records) -> None:
     """Put what tills sent on `POS`."""
-    producer = Producer({"bootstrap.servers": deployment.bootstrap_servers})
-    for store, value in records:
-        producer.produce(deployment.topics.named("POS"), value, store)
-    assert producer.flush(60) == 0
+    topic = deployment.topics.named("POS")
+    deployment.produce((topic, store, value, ANY_PARTITION) for store, value in records)
 
 
 def await_quiet(deployment: Deployment) -> None:
@@ -73,9 +69,7 @@ def await_quiet(deployment: Deployment) -> None:
     topics = deployment.topics
     settings = load_settings(APPLICATION, deployment=topics.deployment, topic_prefix=topics.prefix)
     reactions, lake = reactions_query(reactions_of(settings)), lake_query(topics)
-    kafka = KafkaConfig(
-        settings={"bootstrap.servers": deployment.bootstrap_servers}, transaction_timeout_s=15
-    )
+    kafka = deployment.kafka
 
     def quiet() -> bool:
         return (
@@ -85,10 +79,7 @@ def await_quiet(deployment: Deployment) -> None:
             and not behind(lake, topics, kafka)
         )
 
-    deadline = time.monotonic() + QUIET_S
-    while not quiet():
-        assert time.monotonic() < deadline
-        time.sleep(ASK_AGAIN_S)
+    await_true(quiet, what="something follows still")
 
 
 def decided(deployment: Deployment) -> bool:
@@ -99,9 +90,7 @@ def decided(deployment: Deployment) -> bool:
 
 def values(deployment: Deployment, topic: str) -> list[bytes]:
     """Return what readers of committed records see, each partition in its order."""
-    partitions = {topic: deployment.topics.partitions}
-    found = read_all(deployment.bootstrap_servers, partitions)
-    return [message.value() or b"" for message in found]
+    return [message.value() or b"" for message in deployment.committed(topic)]
 
 
 def assert_running_totals(told: list[dict[str, Any]]) -> None:

@@ -7,31 +7,28 @@ from confluent_kafka import Message, Producer
 
 from schemas.position import PositionAdjusted, PositionClosed
 from tests.application import APPLICATION, encode_event
-from tests.projection.event_log import EventLog, opened
-from tests.projection.read_side import ReadSide
-from tests.topics import create, drop
+from tests.kit.databases import ReadSide
+from tests.kit.deployment import KafkaDeployment
+from tests.kit.log import EventLog, opened
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.model.message import Event
 from verdict.model.source import Source
 from verdict.read_side.apply.applier import Applier
-from verdict.read_side.apply.batch import ProjectionBatch
-from verdict.read_side.live.stream import Decoder
 from verdict.streaming.event_log.archive import Archive
 from verdict.streaming.event_log.event_log import EventLog as WholeLog
-from verdict.streaming.event_log.record import raw_record
-from verdict.wire.partitions import OffsetRange, Spans, TopicPartition
+from verdict.wire.partitions import Spans, TopicPartition
 from verdict.wire.topics import Topics
 
 POSITIONS = 12
 
 
-class Followable:
+class Followable(KafkaDeployment):
     """Events of positions on a topic of their own, some of them archived."""
 
     def __init__(self, broker: EmbeddedBroker, topics: Topics, read_side: ReadSide) -> None:
-        self.topics, self.read_side = topics, read_side
-        self.options = {"bootstrap.servers": broker.bootstrap_servers}
+        super().__init__(broker.bootstrap_servers, topics)
+        self.read_side = read_side
         self.topic = topics.events("position")
         self._events = EventLog()
         self._archive = Applier(
@@ -39,8 +36,7 @@ class Followable:
         )
         self._ends = dict.fromkeys(range(4), 0)
         events = map(topics.events, APPLICATION.aggregate_types)
-        needed = {*events, topics.skips, topics.named("share-holders")}
-        create(broker.bootstrap_servers, topics, needed)
+        self.create_own(*events, topics.skips, topics.named("share-holders"))
 
     def happen(self, rounds: int) -> None:
         """Let every position have so many events more, in transactions, one of them aborted."""
@@ -105,18 +101,7 @@ class Followable:
 
     def apply(self, applier: Applier) -> None:
         """Apply all that Kafka has, from where the projection stands."""
-        starts = applier.positions
-        with KafkaLog(self.options) as log:
-            kept = log.bounds(log.places([self.topic]))
-            spans = {
-                place: OffsetRange(starts.get(place, 0), span.end) for place, span in kept.items()
-            }
-            decoder = Decoder(self.topics)
-            batch = ProjectionBatch(
-                [decoder.delivery(*raw_record(m)) for m in log.read(spans)], spans
-            )
-        applier.apply(batch)
-        assert applier.failure is None
+        self.bring_up_to_date(applier, self.topic)
 
     def log(self, parts: ExitStack, log: KafkaLog | None = None) -> WholeLog:
         """Return the archive and what Kafka has behind it; `parts` takes what must be closed."""
@@ -126,9 +111,7 @@ class Followable:
 
     def ends(self) -> dict[TopicPartition, int]:
         """Return the next offset of each partition."""
-        with KafkaLog(self.options) as log:
-            kept = log.bounds(log.places([self.topic]))
-        return {place: span.end for place, span in kept.items()}
+        return self.next_offsets(self.topic)
 
     def drop_all_but_the_last_offset(self) -> None:
         """Let Kafka forget all but that, whether it is archived or not."""
@@ -136,7 +119,7 @@ class Followable:
 
     def drop(self, ends: dict[int, int] | None = None) -> None:
         """Let Kafka forget what lies before `ends`: what is archived."""
-        drop(self.options["bootstrap.servers"], self.topic, ends or self._ends)
+        self.forget(self.topic, ends or self._ends)
 
     @property
     def written(self) -> list[tuple[str, int]]:
@@ -148,12 +131,7 @@ class Followable:
 
 
 class CutLog(KafkaLog):
-    """Of a Kafka that drops records between the question what it has and the reading.
-
-    Args:
-        options: librdkafka's.
-        cut: Drops them, once.
-    """
+    """Of a Kafka that drops records between the question what it has and the reading."""
 
     def __init__(self, options: Mapping[str, str], cut: Callable[[], None]) -> None:
         super().__init__(options)

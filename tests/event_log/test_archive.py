@@ -5,8 +5,8 @@ import pytest
 from schemas.position import PositionAdjusted
 from tests.application import CATALOG
 from tests.conftest import NewDatabase
-from tests.projection.event_log import SECOND, START, EventLog, opened
-from tests.projection.read_side import ReadSide
+from tests.kit.databases import ReadSide
+from tests.kit.log import SECOND, START, EventLog, opened
 from verdict.streaming.event_log.archive import Archive, PositionNotFoundError
 from verdict.wire.partitions import TopicPartition
 

@@ -1,13 +1,14 @@
 """A deployment of one query on a real broker, and what its consumers see."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from copy import copy
 
-from confluent_kafka import Message, Producer
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Message
 from confluent_kafka.cimpl import NewTopic
 
-from tests.topics import create_new, drop
+from tests.application import APPLICATION
+from tests.kit.deployment import KafkaDeployment
+from tests.topics import create_new
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.log_identity import Identities
 from verdict.adapters.kafka.reader import KafkaLog
@@ -20,21 +21,20 @@ from verdict.streaming.exactly_once.query import Query
 from verdict.streaming.exactly_once.read_progress import read_progress
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.progress_record import ProgressRecord
+from verdict.wire.topics import Topics
 
 BATCH_SIZE = 10  # commands
 SPARK_QUERY = "spark-query"
 
 
-class Deployment:
+class Deployment(KafkaDeployment):
     """Topics with a prefix of their own, and the query `decider` on them."""
 
     def __init__(
         self, bootstrap_servers: str, name: str, transaction_timeout_s: float = 15.0
     ) -> None:
-        self.kafka = KafkaConfig(
-            settings={"bootstrap.servers": bootstrap_servers},
-            transaction_timeout_s=transaction_timeout_s,
-        )
+        super().__init__(bootstrap_servers, Topics(APPLICATION, name, f"{name}."))
+        self.kafka = KafkaConfig(settings=self.options, transaction_timeout_s=transaction_timeout_s)
         self.name = name
         self.commands, self.events = f"{name}.commands", f"{name}.events"
         self.query = self.another("decider")
@@ -59,32 +59,14 @@ class Deployment:
             NewTopic(self.events, 2, 1, config={"max.message.bytes": str(4 << 20)}),
             NewTopic(self.query.progress_topic, 1, 1, config={"cleanup.policy": "compact"}),
         ]
-        admin = self._admin()  # held: a client that is collected takes its request with it
-        names = set()
-        for name, created in admin.create_topics(topics).items():
-            created.result(30)
-            names.add(name)
-        while self.ids(names).keys() != names:  # a busy broker lists them a little later
-            pass
+        create_new(self._admin(), topics)
 
     def create(self, topic: str) -> None:
         """Create one more topic, of one partition."""
         create_new(self._admin(), [NewTopic(topic, 1, 1)])
 
-    def recreate(self, topic: str) -> None:
-        """Delete a topic and create it anew, empty; return when Kafka says so."""
-        admin, former = self._admin(), self.ids([topic])
-        admin.delete_topics([topic])[topic].result(30)
-        admin.create_topics([NewTopic(topic, 2, 1)])[topic].result(30)
-        while self.ids([topic]) in ({}, former):
-            pass
-
-    def remove(self, topic: str) -> None:
-        """Delete a topic; return when Kafka says so."""
-        admin = self._admin()
-        admin.delete_topics([topic])[topic].result(30)
-        while self.ids([topic]):
-            pass
+    def recreate(self, topic: str, partitions: int = 2) -> None:
+        super().recreate(topic, partitions)
 
     def ids(self, topics: Collection[str]) -> dict[str, str]:
         """Return Kafka's id of each topic that exists."""
@@ -115,25 +97,20 @@ class Deployment:
         """Return the events that a consumer sees, sorted, once for every time they are there."""
         return sorted(message.value() or b"" for message in self.committed(self.events))
 
-    def committed(self, topic: str) -> Iterator[Message]:
-        """Yield the committed records of a topic."""
-        with KafkaLog(self.kafka.settings, 30) as log:
-            yield from log.read(log.bounds(log.places([topic])))
+    def committed(self, *topics: str) -> list[Message]:
+        """Return what a reader of committed records sees now; a transaction may be open."""
+        with KafkaLog(self.options, 30) as log:
+            return [*log.read(log.bounds(log.places(topics)))]
 
     def send(
         self, topic: str, value: bytes | None, key: bytes | None = None, partition: int = 0
     ) -> None:
         """Write one record without any transaction."""
-        producer = Producer(dict(self.kafka.settings))
-        producer.produce(topic, value, key, partition)
-        assert producer.flush(30) == 0
+        self.produce([(topic, key, value, partition)])
 
     def delete(self, topic: str, partition: int, before: int) -> None:
         """Delete records as retention does."""
-        drop(str(self.kafka.settings["bootstrap.servers"]), topic, {partition: before})
-
-    def _admin(self) -> AdminClient:
-        return AdminClient({**self.kafka.settings, "log_level": 0})
+        self.forget(topic, {partition: before})
 
     def fence(self) -> Transactions:
         """Initialise a producer in the query's name, as an owner that then does not claim it."""

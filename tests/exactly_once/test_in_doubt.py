@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from tests.exactly_once.deployment import Deployment, values
-from tests.exactly_once.proxy import SOON_ABORTED
+from tests.kit.network import SOON_ABORTED
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.streaming.exactly_once.failpoints import Failpoint
 from verdict.streaming.exactly_once.publisher import PublishResult

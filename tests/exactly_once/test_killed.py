@@ -19,8 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 def kill_at(step: Failpoint, deployment: Deployment) -> None:
     servers = str(deployment.kafka.settings["bootstrap.servers"])
-    module = "tests.exactly_once.owner_process"
-    command = [sys.executable, "-m", module, servers, deployment.name, step]
+    command = [sys.executable, "-m", "tests.kit.doomed", "owner", servers, deployment.name, step]
     assert subprocess.run(command, cwd=ROOT).returncode == -signal.SIGKILL
 
 

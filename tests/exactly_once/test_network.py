@@ -13,7 +13,7 @@ from dataclasses import replace
 import pytest
 
 from tests.exactly_once.deployment import Deployment, values
-from tests.exactly_once.proxy import Fault, Proxy
+from tests.kit.network import Fault, Proxy
 from tests.tiers import the_first_of
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.errors import UnreachableError

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from compose.application import app
 from tests.application import APPLICATION
 from tests.documents import ROOT
-from tests.page.filled import PLACE
+from tests.http.filled import PLACE
 from tests.topics import create
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.adapters.local.jars import fetched

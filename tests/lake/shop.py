@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,11 +13,9 @@ from pyspark.sql import SparkSession
 from projections.outbound.invoice_line import invoice_line
 from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
 from tests.application import APPLICATION, encode_event
-from tests.projection.event_log import EventLog
-from tests.topics import create
-from verdict.adapters.kafka.connection import KafkaConfig
-from verdict.adapters.kafka.offsets import ends
-from verdict.adapters.kafka.reader import KafkaLog
+from tests.kit.deployment import KafkaDeployment, await_true
+from tests.kit.log import EventLog
+from tests.wire.examples import INVOICE
 from verdict.model.recorded_event import RecordedEvent
 from verdict.operations.repair.reset_progress import begin_without_progress
 from verdict.reactions.lake.processor import lake
@@ -31,13 +28,12 @@ from verdict.streaming.exactly_once.read_progress import read_progress
 from verdict.streaming.queries.source import StreamContext
 from verdict.streaming.queries.stateless import StatelessProcessor
 
-PATIENCE_S = 120
 DAY_MS = 86_400_000
 FIRST_DAY = 1_795_219_200_000  # 2026-11-21
 PERSONAL = ("P-CASHIER", "P-CARD", "P-STREET", "P-PIN", "P-PHONE")
 
 
-class Shop:
+class Shop(KafkaDeployment):
     """Topics with a prefix of their own, what is sold, and a lake that can be started again."""
 
     def __init__(self, spark: SparkSession, servers: str, prefix: str, data_dir: Path) -> None:
@@ -46,15 +42,16 @@ class Shop:
         self.settings = load_settings(
             APPLICATION, data_dir=data_dir, topic_prefix=prefix, partitions=2, lake_trigger_ms=50
         )
-        self.topics = self.settings.topics
-        self.kafka = KafkaConfig(settings={"bootstrap.servers": servers})
+        super().__init__(servers, self.settings.topics)
         self.query = lake_query(self.topics)
         self.table = data_dir / "lake" / "invoice_line"
         self.sold = 0  # line items
         self._log = EventLog(partitions=2, aggregate_type="invoice")
         self._invoices = 0
-        books = {self.topics.dead_letters, self.topics.progress, self.topics.skips}
-        create(servers, self.topics, {self.topics.events("invoice"), *books})
+        topics = self.topics
+        self.create_own(
+            topics.events("invoice"), topics.dead_letters, topics.progress, topics.skips
+        )
         self._producer = Producer(
             {**self.kafka.settings, "transactional.id": f"{prefix}decider", "log_level": 0}
         )
@@ -84,9 +81,7 @@ class Shop:
 
     def write_progress(self, value: bytes | None) -> None:
         """Put what nobody should in the place of the progress record."""
-        producer = Producer(dict(self.kafka.settings))
-        producer.produce(self.topics.progress, value, self.query.key)
-        assert producer.flush(30) == 0
+        self.produce([(self.topics.progress, self.query.key, value, 0)])
 
     def begin_anew(self) -> None:
         """Do what the errors of the lake tell to do."""
@@ -96,11 +91,10 @@ class Shop:
     @contextmanager
     def lake(self, on_step: OnStep = ignore_step) -> Iterator[StatelessProcessor]:
         """Run the lake; leaving it is a clean stop."""
-        source = {"kafka.bootstrap.servers": str(self.kafka.settings["bootstrap.servers"])}
         ground = StreamContext(
             spark=self.spark,
             kafka=self.kafka,
-            source=source,
+            source={"kafka.bootstrap.servers": self.servers},
             partitions=self.topics.partitions,
             scratch=self.data_dir,
         )
@@ -117,10 +111,8 @@ class Shop:
             follow(lake, self.is_caught_up)
 
     def is_caught_up(self) -> bool:
-        topic = self.topics.events("invoice")
-        with KafkaLog(self.kafka.settings, 30) as log:
-            kept = log.bounds(log.places([topic]))
-        return self.marked() == position(ends(kept))
+        end = sum(self.next_offsets(self.topics.events("invoice")).values())
+        return self.marked() == end
 
     def marked(self) -> int | None:
         """Return the position of the progress record."""
@@ -128,8 +120,7 @@ class Shop:
         return None if progress is None else position(progress.offsets)
 
     def letters(self) -> list[Message]:
-        with KafkaLog(self.kafka.settings, 30) as log:
-            return [*log.read(log.bounds(log.places([self.topics.dead_letters])))]
+        return self.committed(self.topics.dead_letters)
 
     def files(self) -> list[Path]:
         """Return every file in the lake but its lock."""
@@ -191,29 +182,18 @@ def invoice_of(number: int) -> InvoiceRecorded:
         contact_number=f"P-PHONE-{number}",
     )
     return InvoiceRecorded(
-        created_time=FIRST_DAY + number % 3 * DAY_MS,
-        store_id="STR1",
-        pos_id="POS1",
-        cashier_id=f"P-CASHIER-{number}",
-        customer_type="PRIME",
-        customer_card_no=f"P-CARD-{number}",
-        total_amount_cents=100 * len(items),
-        number_of_items=len(items),
-        payment_method="CASH",
-        taxable_amount_cents=90,
-        cgst_cents=5,
-        sgst_cents=5,
-        cess_cents=0,
-        delivery_type="HOME-DELIVERY",
-        delivery_address=address,
-        invoice_line_items=items,
+        **INVOICE
+        | {
+            "created_time": FIRST_DAY + number % 3 * DAY_MS,
+            "cashier_id": f"P-CASHIER-{number}",
+            "customer_card_no": f"P-CARD-{number}",
+            "delivery_address": address,
+            "number_of_items": len(items),
+            "invoice_line_items": items,
+        }
     )
 
 
 def follow(lake: StatelessProcessor, reached: Callable[[], bool]) -> None:
     """Wait for something as long as the lake runs."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not reached():
-        lake.check()
-        assert time.monotonic() < deadline, f"not seen in {PATIENCE_S} s"
-        time.sleep(0.05)
+    await_true(reached, lake.check)

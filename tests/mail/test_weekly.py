@@ -12,10 +12,10 @@ from projections.outbound.weekly_mail.week import Week, WeekNotOverError
 from projections.outbound.weekly_mail.worker import Report, run
 from schemas.position import PositionClosed, PositionTransferred
 from tests.application import APPLICATION
+from tests.as_of.world import World
 from tests.conftest import NewDatabase
+from tests.kit.log import START, opened
 from tests.mail.post_office import PostOffice
-from tests.projection.event_log import START, opened
-from tests.read_models.as_of.world import World
 from verdict import load_settings
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.cli.main import app

@@ -69,7 +69,7 @@ def test_another_worker_sends_what_a_killed_one_had(
 ) -> None:
     """H-10: a mail that the server accepted just before the death comes twice, with one id."""
     workers.record("ada", "bob", "cleo")
-    doomed = [sys.executable, "-m", "tests.mail.doomed", workers.url, office.url, step]
+    doomed = [sys.executable, "-m", "tests.kit.doomed", "mail", workers.url, office.url, step]
 
     assert subprocess.run(doomed, timeout=60).returncode == -signal.SIGKILL
     before = office.message_ids

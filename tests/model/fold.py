@@ -78,10 +78,6 @@ def fold(records: Iterable[Record], *, topic_prefix: str = "") -> Expected:
     Commands of one aggregate count in the order of their (partition, offset). Where one key lies on
     two partitions, that is right only if all its records were decided in one micro-batch. Command
     ids are remembered, whatever the times of the records: no log takes as long as the memory lasts.
-
-    Args:
-        records: The whole log of any number of commands topics, values uncut.
-        topic_prefix: Of the deployment.
     """
     model = Model(topic_prefix=topic_prefix)
     in_order = sorted(records, key=lambda record: record[:3])

@@ -37,11 +37,7 @@ def starts_from(command_type: str) -> set[str]:
 
 
 def events_of(command: Asked, state: State | None) -> list[Happened]:
-    """Return the (type, fields) of the events that a command causes.
-
-    Raises:
-        BrokenError: A business rule forbids it.
-    """
+    """Return the (type, fields) of the events that a command causes."""
     asked = {name: value for name, value in command.items() if name != "type"}
     match command["type"], state:
         case str(always), _ if always in ALWAYS:

@@ -12,9 +12,9 @@ import pytest
 from pydantic_core import to_jsonable_python
 
 from tests.conftest import NewDatabase
+from tests.kit.databases import ReadSide
+from tests.kit.log import EventLog
 from tests.model.declared import APP, KINDS, SCHEMAS, as_json, command_name, values
-from tests.projection.event_log import EventLog
-from tests.projection.read_side import ReadSide
 from verdict.adapters.sql.readers.reader import Reader
 from verdict.cli.fields import command_from
 from verdict.http.commands import sendable

@@ -94,7 +94,7 @@ def test_what_would_be_lost_is_named(annotation: Any, problem: str) -> None:
 
 
 def test_a_state_may_hold_one_of_several_messages_that_have_other_fields() -> None:
-    """`tests/decision/test_snapshot.py` reads them back."""
+    """`tests/decide/test_snapshot.py` reads them back."""
     grown = create_model("Grown", __base__=Other, more=(str, ""))
     longer = create_model("Longer", __base__=Other, more=(str, ...))
 

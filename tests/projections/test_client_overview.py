@@ -27,10 +27,10 @@ from schemas.position import (
     PositionTransferred,
 )
 from tests.application import APPLICATION
-from tests.projection.accidents import Followed, Step, follow, in_order, steps
-from tests.projection.beside import compared
-from tests.projection.event_log import SECOND, START, EventLog, opened
-from tests.projection.read_side import ReadSide, Rows
+from tests.kit.databases import ReadSide, Rows
+from tests.kit.log import SECOND, START, EventLog, opened
+from tests.read_side.accidents import Followed, Step, follow, in_order, steps
+from tests.read_side.beside import compared
 from tests.tiers import examples
 from verdict.model.message import LARGEST, Event, iso_time
 from verdict.model.recorded_event import RecordedEvent

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import verdict.model.personal
 from projections.outbound.invoice_line import COLUMNS, invoice_lines
 from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
-from tests.projection.event_log import EventLog
+from tests.kit.log import EventLog
 from tests.tiers import examples
 from tests.wire.arbitrary import events
 from verdict.model.message import Message

@@ -13,9 +13,9 @@ from schemas.enrolment import (
     ParticipantEnrolled,
     ParticipantMoved,
 )
-from tests.projection.accidents import Followed, Step, follow, steps
-from tests.projection.event_log import AN_EVENT, EventLog
-from tests.projection.read_side import ReadSide, Rows
+from tests.kit.databases import ReadSide, Rows
+from tests.kit.log import AN_EVENT, EventLog
+from tests.read_side.accidents import Followed, Step, follow, steps
 from tests.tiers import examples
 from verdict.model.message import Event, iso_time
 from verdict.model.recorded_event import RecordedEvent

@@ -8,8 +8,8 @@ from schemas.position import (
     PositionRelisted,
     PositionTransferred,
 )
-from tests.projection.event_log import AN_EVENT, SECOND, START, EventLog, opened
-from tests.projection.read_side import ReadSide
+from tests.kit.databases import ReadSide
+from tests.kit.log import AN_EVENT, SECOND, START, EventLog, opened
 from verdict.model.message import Event, iso_time
 from verdict.read_side.projections.kind_tables import compile_projection
 

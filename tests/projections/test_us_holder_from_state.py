@@ -13,9 +13,9 @@ from projections.us_holder_from_state import Holding, evolve, us_holder_from_sta
 from schemas.share_holding import ShareHolding
 from tests.application import APPLICATION
 from tests.conftest import NewDatabase
-from tests.projection.beside import compared, held_in_one_go
-from tests.projection.read_side import ReadSide, Rows
-from tests.projection.state_log import BAD, TOPIC, State, StateLog
+from tests.kit.databases import ReadSide, Rows
+from tests.read_side.beside import compared, held_in_one_go
+from tests.read_side.state_log import BAD, TOPIC, State, StateLog
 from tests.tiers import examples
 from verdict.errors import VerdictError
 from verdict.operations.repair.blocked_aggregates import BlockedAggregates

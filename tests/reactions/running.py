@@ -1,9 +1,7 @@
 """Reactions that are started, killed at a step, and started again."""
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ from confluent_kafka import Message, Producer
 from pyspark.sql import SparkSession
 
 from tests.application import APPLICATION
+from tests.kit.deployment import KafkaDeployment, await_true
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.offsets import offsets_at
 from verdict.adapters.kafka.reader import KafkaLog
@@ -25,9 +24,6 @@ from verdict.streaming.queries.source import StreamContext
 from verdict.streaming.queries.stateless import StatelessProcessor
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import Topics
-
-PATIENCE_S = 120
-PAUSE_S = 0.05
 
 
 class KilledError(Exception):
@@ -45,23 +41,21 @@ def dying_at(step: Failpoint, nth: int = 1) -> OnStep:
     return observe
 
 
-@dataclass(frozen=True)
-class Reacted:
+class Reacted(KafkaDeployment):
     """The reactions of one test, and what is on its topics."""
 
-    spark: SparkSession
-    servers: str
-    topics: Topics
-    directory: Path
+    def __init__(self, spark: SparkSession, servers: str, topics: Topics, directory: Path) -> None:
+        super().__init__(servers, topics)
+        self.spark = spark
+        self.directory = directory
 
     @contextmanager
     def running(self, on_step: OnStep = ignore_step) -> Iterator[StatelessProcessor]:
         """Let the reactions run, once; what they leave on the disk is lost each time."""
-        source = {"kafka.bootstrap.servers": self.servers}
         ground = StreamContext(
             spark=self.spark,
             kafka=self.kafka,
-            source=source,
+            source={"kafka.bootstrap.servers": self.servers},
             partitions=self.topics.partitions,
             scratch=self.directory,
         )
@@ -71,11 +65,6 @@ class Reacted:
             yield processor
         finally:
             processor.stop()
-
-    @property
-    def kafka(self) -> KafkaConfig:
-        """Where everything is published."""
-        return KafkaConfig(settings={"bootstrap.servers": self.servers}, transaction_timeout_s=15)
 
     @property
     def settings(self) -> Settings:
@@ -135,13 +124,11 @@ class Reacted:
 
     def write_progress(self, query: Query, value: bytes | None) -> None:
         """Put what nobody should in the place of a progress record."""
-        producer = Producer({"bootstrap.servers": self.servers})
-        producer.produce(query.progress_topic, value, query.key)
-        assert producer.flush(60) == 0
+        self.produce([(query.progress_topic, query.key, value, 0)])
 
     def on(self, topic: str) -> list[Message]:
         """Return what a reader of committed records finds on a topic, by partition."""
-        return read_all(self.servers, {topic: self.topics.partitions})
+        return read_all(self.servers, [topic])
 
 
 def behind(query: Query, topics: Topics, kafka: KafkaConfig) -> bool:
@@ -160,25 +147,17 @@ def behind(query: Query, topics: Topics, kafka: KafkaConfig) -> bool:
 
 def wait_for(processor: StatelessProcessor, reached: Callable[[], bool]) -> None:
     """Look after reactions until something is reached."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not reached():
-        processor.check()
-        assert time.monotonic() < deadline
-        time.sleep(PAUSE_S)
+    await_true(reached, processor.check)
 
 
 def watch(processor: StatelessProcessor) -> None:
     """Look after reactions until they end; what ended them is raised."""
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        processor.check()
-        time.sleep(PAUSE_S)
-    raise AssertionError(f"they still run after {PATIENCE_S} s")
+    await_true(lambda: False, processor.check, "they do not end")
 
 
-def read_all(servers: str, partitions: Mapping[str, int]) -> list[Message]:
+def read_all(servers: str, topics: Iterable[str]) -> list[Message]:
     """Return the committed records of whole topics."""
-    with KafkaLog({"bootstrap.servers": servers}, PATIENCE_S) as log:
-        places = log.places(partitions)
+    with KafkaLog({"bootstrap.servers": servers}, 60) as log:
+        places = log.places(topics)
         log.await_settled(places, "a topic cannot be looked at")
         return [*log.read(log.bounds(places))]

@@ -5,7 +5,7 @@ from confluent_kafka import Producer
 from pydantic import SecretStr
 
 from tests.application import APPLICATION
-from tests.projection.read_side import ReadSide
+from tests.kit.databases import ReadSide
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.oversized import OversizedRecord
 from verdict.adapters.kafka.topics import TopicAdmin

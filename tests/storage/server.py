@@ -23,11 +23,7 @@ BUCKET = "verdict"
 
 
 class Store:
-    """A store that keeps its files in a folder; started as often as one likes.
-
-    Attributes:
-        environment: Where it is and who we are, as AWS's tools take it.
-    """
+    """A store that keeps its files in a folder; started as often as one likes."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True)

@@ -1,12 +1,17 @@
 """Whatever anybody may send to an application in memory, made up from a seed."""
 
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from random import Random
+from typing import Any
 
 from tests.application import APPLICATION
 from tests.model import Model, Record
 from tests.reactions.tills import sales
 from tests.traffic import START, Traffic
+from verdict.read_side.catalog import projections
+from verdict.read_side.schema.system_views import readable
 from verdict.testing import InMemory, LogRecord
 from verdict.wire.topics import Topics
 
@@ -15,12 +20,7 @@ STEP_MS = 40
 
 
 class World:
-    """An application in memory, and a clock that senders move.
-
-    Args:
-        seed: Of all that is sent.
-        topics: Of the deployment.
-    """
+    """An application in memory, and a clock that senders move."""
 
     def __init__(self, seed: int = 0, topics: Topics = TOPICS) -> None:
         self.now = START
@@ -72,3 +72,37 @@ def _holding(random: Random) -> tuple[bytes, bytes | None]:
 def as_record(record: LogRecord) -> Record:
     """Return a record as the model takes it."""
     return Record(*record[:-1])
+
+
+Select = Callable[[str], list[dict[str, Any]]]
+
+OTHERWISE = {
+    "projection_position": "offsets of what a service writes: Kafka's own records lie between",
+    "us_holder_change": "the order in which events of several partitions arrive",
+    "source_topic": "ids that Kafka gives its topics",
+}
+COLUMNS: Mapping[str, set[str]] = {
+    "event_archive": {"global_position", "offset"},  # the order of arrival; as above
+    # its place follows from its own, where one without a key has any partition; when it came
+    "dead_letter": {"id", "partition", "offset", "due_at", "received_at"},
+    "projection_blocked": {"found_at"},  # when
+    **{f"{kind}_state": {"global_position"} for kind in APPLICATION.aggregate_types},
+}
+OF_AN_EVENT = re.compile(r"(\.events:\d+):\d+")  # an offset in the error of a letter
+
+
+def views(select: Select) -> dict[str, Counter[str]]:
+    """Return the rows of every view that must not depend on more than the log."""
+    compared = [view for view in readable(projections(APPLICATION)) if view not in OTHERWISE]
+    return {
+        view: _rows(select(f"SELECT * FROM {view}"), COLUMNS.get(view, set())) for view in compared
+    }
+
+
+def _rows(rows: list[dict[str, Any]], without: set[str]) -> Counter[str]:
+    return Counter(
+        OF_AN_EVENT.sub(
+            r"\1", repr({name: value for name, value in row.items() if name not in without})
+        )
+        for row in rows
+    )

@@ -21,8 +21,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs h
 from tests.hostile import HEADERS, KEY, KINDS, envelope
 from tests.reactions.running import read_all
 from tests.testing import faulty
-from tests.testing.random_log import anything
-from tests.testing.shown_alike import Select, views
+from tests.testing.random_log import Select, anything, views
 from tests.traffic import START
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.adapters.sql.readers.sqlite_reader import SqliteReader

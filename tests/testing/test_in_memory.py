@@ -18,8 +18,7 @@ from tests.application import APPLICATION
 from tests.comparison import Published, assert_as_the_model_says
 from tests.model import Expected, fold
 from tests.reactions.tills import recorded, shipped, totals
-from tests.testing.random_log import World
-from tests.testing.shown_alike import views
+from tests.testing.random_log import World, views
 from verdict.adapters.sql.readers.selected import NotAllowedError
 from verdict.client.errors import CommandTooLargeError
 from verdict.errors import VerdictError

@@ -16,8 +16,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.sdk.resources import Resource
 
 from tests.application import CATALOG, encode_event
-from tests.projection.event_log import AN_EVENT
-from tests.projection.responses import ACCEPTED
+from tests.kit.log import AN_EVENT
+from tests.read_side.responses import ACCEPTED
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.operations.tracing.follower import CollectorError, SpanFollower
 from verdict.service.supervisor import Supervisor

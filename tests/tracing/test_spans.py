@@ -7,8 +7,8 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import StatusCode
 
 from tests.application import CATALOG, encode_event
-from tests.projection.event_log import AN_EVENT as EVENT
-from tests.projection.responses import ACCEPTED
+from tests.kit.log import AN_EVENT as EVENT
+from tests.read_side.responses import ACCEPTED
 from verdict.model.reason import Reason
 from verdict.model.source import Source
 from verdict.operations.tracing.spans import TracedRecord, span_of_command, span_of_event

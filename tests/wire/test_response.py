@@ -6,7 +6,7 @@ import pickle
 import pytest
 from hypothesis import given
 
-from tests.projection.responses import ACCEPTED, REJECTED
+from tests.read_side.responses import ACCEPTED, REJECTED
 from tests.wire.arbitrary import REJECTIONS, RESPONSES
 from tests.wire.examples import REJECTION, RESPONSE
 from verdict.model.reason import Reason

@@ -3,9 +3,9 @@
 import json
 import os
 import subprocess
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -13,7 +13,8 @@ import pytest
 
 from commands.order import ModifyOrder
 from tests.application import APPLICATION
-from tests.e2e.deployment import ROOT, VERDICT, await_ready, stop
+from tests.kit.deployment import await_true
+from tests.kit.service import ROOT, VERDICT, await_ready, start_process, stop
 from tests.ports import free_ports
 from verdict.client.client import Client
 from verdict.operations.acls import KafkaPrincipal
@@ -56,12 +57,7 @@ def as_role(role: KafkaPrincipal, settings: Environment) -> Environment:
 
 
 def lived(settings: Environment, folder: Path) -> dict[str, str]:
-    """Let a service live, and return all that it and its users are shown, by where.
-
-    Args:
-        settings: Of the service.
-        folder: Takes its data directory `d`, Spark's `events`, and `stderr`.
-    """
+    """Let a service live, and return all that it and its users are shown, by where."""
     said: dict[str, str] = {}
     with watched(settings, folder) as address:
         sender, reader = (
@@ -97,16 +93,10 @@ def watched(settings: Environment, folder: Path) -> Iterator[str]:
         "eventLog.compress": False,
         "sql.ui.explainMode": "extended",
     }
+    spark = {"VERDICT_SPARK": json.dumps(shown)}
     with (
         (folder / "stderr").open("w") as said,
-        subprocess.Popen(
-            [VERDICT, "up"],
-            cwd=ROOT,
-            env=os.environ | settings | {"VERDICT_SPARK": json.dumps(shown)},
-            stdout=subprocess.PIPE,
-            stderr=said,
-            text=True,
-        ) as service,
+        start_process([VERDICT, "up"], os.environ | settings | spark, stderr=said) as service,
     ):
         try:
             await_ready(service)
@@ -145,9 +135,8 @@ def modify_by_client(settings: Environment) -> None:
 
 
 def await_rows(settings: Environment, query: str, count: int) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while len(verdict(settings, "sql", query, "--json").splitlines()) < count:
-        assert time.monotonic() < deadline, f"{query} has not {count} rows"
+    rows = partial(verdict, settings, "sql", query, "--json")
+    await_true(lambda: len(rows().splitlines()) >= count, what=f"{query} has not {count} rows")
 
 
 def page(url: str) -> str:

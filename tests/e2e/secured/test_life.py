@@ -35,16 +35,19 @@ def files_in(folder: Path) -> dict[str, bytes]:
     return found
 
 
-@pytest.mark.proves("S-04")
-def test_a_service_decides_what_a_sender_sends(shown: dict[str, str]) -> None:
-    assert shown["send"] == "ACCEPTED order 'o-1' version 0 → 1\n"
-
-
-@pytest.mark.proves("S-04")
-def test_a_reader_sees_topics_and_what_became_of_them(shown: dict[str, str]) -> None:
+@pytest.mark.proves("S-02", "S-04")
+def test_a_password_and_a_certificate_open_to_each_role_what_it_needs(
+    shown: dict[str, str],
+) -> None:
     """Each of these ended with 0; `topics check` has nothing to say then."""
     silent = [" ".join(verb) for verb in READS if not shown[" ".join(verb)]]
     assert set(silent) <= {"topics check", "topics check --json"}
+    assert shown["send"] == "ACCEPTED order 'o-1' version 0 → 1\n"
+    assert '"type": "OrderPlaced"' in shown["tail events --no-follow"]
+    assert "ACCEPTED" in shown["history order o-1"]
+    [status] = [json.loads(line) for line in shown["status --json"].splitlines()]
+    assert status["problems"] == []
+    assert sum(partition["end"] for partition in status["commands"]) == 2
 
 
 def test_a_subscriber_follows_events(
@@ -57,16 +60,6 @@ def test_a_subscriber_follows_events(
         first = next(iter(subscription.events()))
 
     assert (first.event.aggregate_id, first.event.version) == ("o-1", 1)
-
-
-@pytest.mark.proves("S-02")
-def test_a_password_and_a_certificate_open_all_of_verdict(shown: dict[str, str]) -> None:
-    assert "ACCEPTED order 'o-1' version 0 → 1" in shown["send"]
-    assert '"type": "OrderPlaced"' in shown["tail events --no-follow"]
-    assert "ACCEPTED" in shown["history order o-1"]
-    [status] = [json.loads(line) for line in shown["status --json"].splitlines()]
-    assert status["problems"] == []
-    assert sum(partition["end"] for partition in status["commands"]) == 2
 
 
 @pytest.mark.proves("S-02")

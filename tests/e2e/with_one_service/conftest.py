@@ -4,13 +4,11 @@ They may do to the service what they like: whoever needs it next starts it again
 last of its tier, so that nothing else waits for processors that an idle service takes.
 """
 
-import subprocess
 from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.deployment import Deployment
-from tests.e2e.kept import Kept, kept
+from tests.kit.service import Deployment, Kept, Process, kept
 from verdict.adapters.local.broker import EmbeddedBroker
 
 TOKEN = "a token of sixteen"
@@ -35,11 +33,11 @@ def deployment(own: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) ->
 @pytest.fixture(scope="session")
 def kept_service(deployment: Deployment) -> Iterator[Kept]:
     """Its service, for who ends it."""
-    with kept(deployment.start, deployment.said) as found:
+    with kept(deployment) as found:
         yield found
 
 
 @pytest.fixture
-def service(kept_service: Kept) -> "subprocess.Popen[str]":
+def service(kept_service: Kept) -> Process:
     """Its service, which runs."""
     return kept_service.running()

@@ -7,7 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from examples import orders
-from tests.e2e.deployment import Deployment
+from tests.kit.service import Deployment
 
 pytestmark = [
     pytest.mark.kafka,
@@ -30,7 +30,7 @@ def team(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> Iterator[Te
     for name, value in deployment.environment.items():
         if name.startswith("VERDICT_"):
             monkeypatch.setenv(name, value)
-    monkeypatch.setenv("KAFKA", deployment.bootstrap_servers)
+    monkeypatch.setenv("KAFKA", deployment.servers)
     monkeypatch.setattr(orders, "ANSWER_S", 60.0)
     monkeypatch.setattr(orders, "SHOWN_S", 60.0)
     with TestClient(orders.service) as client:

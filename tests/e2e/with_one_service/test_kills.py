@@ -7,11 +7,9 @@ from random import Random
 
 import pytest
 
-from tests.e2e.deployment import Deployment
-from tests.e2e.faults import last_words
-from tests.e2e.kept import Kept
-from tests.e2e.test_restart import spark_jvm
 from tests.e2e.tills import assert_sold, await_quiet, send
+from tests.kit.faults import last_words, spark_jvm
+from tests.kit.service import SELDOM_S, Deployment, Kept
 from tests.reactions.tills import sales
 from tests.tiers import is_thorough
 from verdict.streaming.exactly_once.failpoints import Failpoint
@@ -32,7 +30,6 @@ FAILPOINTS = [
     (Failpoint.COMMITTED, 3),
 ]
 RANDOM_KILLS = 2 if is_thorough() else 0  # `make chaos` does as many as one likes
-SELDOM_S = 0.1  # between two commands
 SALES = 200
 
 
@@ -47,7 +44,7 @@ def test_after_every_kill_everything_is_what_the_model_says(
         *(partial(kill_at_random, kept_service, Random(seed)) for seed in range(RANDOM_KILLS)),
     ]
     day = list(sales(SALES, seed=5))
-    with deployment.traffic(seed=1, pause_s=SELDOM_S):
+    with deployment.traffic(seed=1, pause_s=2 * SELDOM_S):
         for number, die in enumerate(deaths):
             send(deployment, day[number :: len(deaths)])
             die()

@@ -1,7 +1,6 @@
 """U-04, U-05: the page beside a real service: commands by HTTP, and what became of them."""
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,11 @@ import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.e2e.deployment import Deployment
 from tests.e2e.with_one_service.conftest import TOKEN
-from tests.page.filled import INVOICE
-from tests.page.openapi.test_schemathesis import findings
+from tests.http.filled import INVOICE
+from tests.http.openapi.test_schemathesis import findings
+from tests.kit.deployment import await_true
+from tests.kit.service import Deployment
 from verdict.settings.discovery import find_service
 
 pytestmark = [
@@ -25,7 +25,6 @@ pytestmark = [
     pytest.mark.usefixtures("service"),
 ]
 
-FOLLOWS_S = 60
 PLACE = {
     "type": "PlaceOrder", "client": "ada", "ticker": "AAPL", "side": "BUY", "quantity": 10,
     "limit_price_cents": 15000,
@@ -52,9 +51,8 @@ def send(
 
 def shown(browser: httpx2.Client, path: str) -> Any:
     """Return what is at an address as soon as the read side has come to it."""
-    deadline = time.monotonic() + FOLLOWS_S
-    while (answer := browser.get(path)).status_code == 404 and time.monotonic() < deadline:
-        time.sleep(0.2)
+    await_true(lambda: browser.get(path).status_code != 404, what=f"nothing is at {path}")
+    answer = browser.get(path)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
@@ -177,14 +175,14 @@ def test_a_rejected_command_of_a_policy_needs_attention(
 
 def measured(browser: httpx2.Client, name: str, label: str) -> dict[str, float]:
     """Return a metric by a label of it, as soon as it has a value."""
-    deadline = time.monotonic() + FOLLOWS_S
-    while time.monotonic() < deadline:
+
+    def samples() -> dict[str, float]:
         families = text_string_to_metric_families(browser.get("/metrics").text)
         [of_it] = [one.samples for one in families if one.name == name]
-        if of_it:
-            return {one.labels[label]: one.value for one in of_it}
-        time.sleep(0.2)
-    raise AssertionError(f"{name} has no value")
+        return {one.labels[label]: one.value for one in of_it}
+
+    await_true(lambda: bool(samples()), what=f"{name} has no value")
+    return samples()
 
 
 @pytest.mark.proves("U-04")

@@ -8,16 +8,15 @@ from random import Random
 import pytest
 from confluent_kafka import KafkaError, Message, Producer
 
-from commands.order import DeleteOrder, FillOrder, ModifyOrder, PlaceOrder
+from commands.order import DeleteOrder, FillOrder, ModifyOrder
 from commands.position import ClosePosition, OpenPosition
 from projections.us_exchanges import US_EXCHANGES
 from tests.application import APPLICATION
-from tests.containment import assert_contained
-from tests.e2e.deployment import Deployment
+from tests.comparison import assert_contained
 from tests.hostile import HEADERS, KINDS, Sent
+from tests.kit.service import PLACE, WAIT_S, Deployment
 from tests.model import fold
 from verdict.client.async_client import AsyncClient
-from verdict.client.client import Client
 from verdict.model.reason import Reason
 from verdict.model.source import Source
 from verdict.wire.response import Response
@@ -30,32 +29,20 @@ pytestmark = [
     pytest.mark.usefixtures("service"),
 ]
 
-WAIT_S = 120
 RACES = 40
-PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
-
-
-def client(deployment: Deployment) -> Client:
-    return Client(APPLICATION, deployment.bootstrap_servers, topics=deployment.topics)
 
 
 def both(deployment: Deployment, first: list, second: list) -> list[tuple[Response, Response]]:  # type: ignore[type-arg]
     """Send two lists of (id, command, expected version) by two producers at once."""
 
     def send(commands: list) -> list[Response]:  # type: ignore[type-arg]
-        with client(deployment) as sender:
+        with deployment.client() as sender:
             pending = [sender.send(at, what, expected_version=v) for at, what, v in commands]
             return [one.wait(timeout_s=WAIT_S) for one in pending]
 
     with ThreadPoolExecutor(2) as producers:
         left, right = producers.map(send, (first, second))
     return list(zip(left, right, strict=True))
-
-
-def place(deployment: Deployment, ids: list[str]) -> None:
-    with client(deployment) as sender:
-        pending = [sender.send(at, PLACE, expected_version=0) for at in ids]
-        assert {one.wait(timeout_s=WAIT_S).status for one in pending} == {"ACCEPTED"}
 
 
 def assert_one_winner(pair: tuple[Response, Response]) -> None:
@@ -71,7 +58,7 @@ def assert_one_winner(pair: tuple[Response, Response]) -> None:
 def test_of_delete_and_modify_on_one_version_exactly_one_passes(deployment: Deployment) -> None:
     """C-02, by two producers under load."""
     ids = [f"race-{n}" for n in range(RACES)]
-    place(deployment, ids)
+    deployment.place_all(ids)
 
     pairs = both(
         deployment,
@@ -99,9 +86,7 @@ def test_of_two_producers_with_one_expected_version_exactly_one_wins(
 @pytest.mark.proves("C-03", "C-12")
 def test_of_many_tasks_that_race_for_one_version_the_first_wins(deployment: Deployment) -> None:
     async def race() -> list[Response]:
-        async with AsyncClient(
-            APPLICATION, deployment.bootstrap_servers, deployment.topics
-        ) as sender:
+        async with AsyncClient(APPLICATION, deployment.servers, deployment.topics) as sender:
             sends = (sender.send("crowd", PLACE, 0, timeout_s=WAIT_S) for _ in range(RACES))
             return await asyncio.gather(*sends)
 
@@ -114,9 +99,9 @@ def test_of_many_tasks_that_race_for_one_version_the_first_wins(deployment: Depl
 @pytest.mark.proves("C-08")
 def test_a_command_may_cause_two_events(deployment: Deployment) -> None:
     """C-08."""
-    place(deployment, ["filled"])
+    deployment.place_all(["filled"])
 
-    with client(deployment) as sender:
+    with deployment.client() as sender:
         fill = FillOrder(quantity=10, price_cents=149_00)
         outcome = sender.send("filled", fill, expected_version=1).wait(timeout_s=WAIT_S)
 
@@ -133,7 +118,7 @@ def test_the_golden_positions_give_the_golden_holders(deployment: Deployment) ->
         ("4", "golden2", "AAPL", 25, "NASDAQ"),
         ("5", "golden3", "VOD", 33, "LON"),
     ]
-    by_hand = Producer({"bootstrap.servers": deployment.bootstrap_servers})
+    by_hand = Producer({"bootstrap.servers": deployment.servers})
     for at, owner, ticker, amount, exchange in golden[:3]:
         payload = {"type": "OpenPosition", "client": owner, "ticker": ticker, "amount": amount}
         envelope = {
@@ -144,7 +129,7 @@ def test_the_golden_positions_give_the_golden_holders(deployment: Deployment) ->
         }
         by_hand.produce(deployment.topics.commands("position"), key=at, value=json.dumps(envelope))
     assert by_hand.flush(30) == 0
-    with client(deployment) as sender:
+    with deployment.client() as sender:
         for at, owner, ticker, amount, exchange in golden[3:]:
             opened = OpenPosition(client=owner, ticker=ticker, exchange=exchange, amount=amount)
             sender.send(at, opened, expected_version=0).wait(timeout_s=WAIT_S)
@@ -153,7 +138,7 @@ def test_the_golden_positions_give_the_golden_holders(deployment: Deployment) ->
 
     assert deployment.sql(select) == [["golden1", 2], ["golden2", 1]]
 
-    with client(deployment) as sender:
+    with deployment.client() as sender:
         for at in ("1", "4"):
             sender.send(at, ClosePosition(), expected_version=1).wait(timeout_s=WAIT_S)
     deployment.await_read_side()
@@ -168,7 +153,7 @@ def test_every_kind_of_hostile_record_is_kept_with_its_bytes_and_place(
     topic, random = deployment.topics.commands("order"), Random(11)
     # packed, so that what a broker never lets in as it is arrives in a few kilobytes
     sizes = {"compression.type": "gzip", "message.max.bytes": 20_000_000}
-    sender = Producer({"bootstrap.servers": deployment.bootstrap_servers, **sizes})
+    sender = Producer({"bootstrap.servers": deployment.servers, **sizes})
     sent: dict[Source, Sent] = {}
 
     def landed(error: KafkaError | None, message: Message) -> None:
@@ -176,7 +161,7 @@ def test_every_kind_of_hostile_record_is_kept_with_its_bytes_and_place(
         place = Source(topic, message.partition() or 0, message.offset() or 0)
         sent[place] = message.key(), message.value()
 
-    with client(deployment) as sound:
+    with deployment.client() as sound:
         behind = []
         for number, spoil in enumerate(KINDS.values()):
             key, value = spoil(random)
@@ -196,9 +181,7 @@ def test_what_the_broker_refuses_is_told_to_its_sender_and_nothing_arrives(
 ) -> None:
     """C-11: 10 MB."""
     before, codes = len(deployment.commands()), []
-    sender = Producer(
-        {"bootstrap.servers": deployment.bootstrap_servers, "message.max.bytes": 20_000_000}
-    )
+    sender = Producer({"bootstrap.servers": deployment.servers, "message.max.bytes": 20_000_000})
 
     def refused(error: KafkaError | None, _: Message) -> None:
         codes.append(error and error.code())
@@ -208,7 +191,7 @@ def test_what_the_broker_refuses_is_told_to_its_sender_and_nothing_arrives(
     assert sender.flush(30) == 0
 
     assert codes == [KafkaError.MSG_SIZE_TOO_LARGE]
-    place(deployment, ["after the refusal"])
+    deployment.place_all(["after the refusal"])
     assert len(deployment.commands()) == before + 1
 
 
@@ -219,7 +202,7 @@ def test_random_traffic_is_what_the_model_says_and_so_is_the_read_side(
 ) -> None:
     """C-01, C-04, C-16, H-07: topics against the model, views against topics and model."""
     with deployment.traffic(seed=7, pause_s=0.002):
-        place(deployment, [f"meanwhile-{n}" for n in range(20)])
+        deployment.place_all([f"meanwhile-{n}" for n in range(20)])
     deployment.await_quiet()
     deployment.await_read_side()
 

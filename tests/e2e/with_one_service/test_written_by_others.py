@@ -6,12 +6,10 @@ The last in this folder: what others wrote is nothing that the model knows.
 import json
 
 import pytest
-from confluent_kafka import Message, Producer
+from confluent_kafka import Message
 
-from tests.e2e.deployment import Deployment
-from tests.e2e.kept import Kept
 from tests.e2e.test_recover import place, recovered, refused
-from tests.topics import drop
+from tests.kit.service import Deployment, Kept
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
 
@@ -59,7 +57,7 @@ def test_who_skips_commands_that_kafka_dropped_goes_on_with_those_behind_them(
         int(write(deployment, topic, name.encode(), opening(name)).rpartition(":")[2])
         for name in ("p-first", "p-last", "p-behind")
     )
-    drop(deployment.bootstrap_servers, topic, {2: behind})
+    deployment.forget(topic, {2: behind})
 
     dropped = f"{topic}:2 from offset {first} to {last}"
     assert f"it reads {topic}:2 from offset {first} on, and Kafka has" in refused(deployment)
@@ -97,9 +95,9 @@ def assert_on_record(deployment: Deployment, places: tuple[str, ...]) -> None:
 def write(deployment: Deployment, topic: str, key: bytes, value: bytes | None) -> str:
     """Write a record behind everybody's back; return its place."""
     written: list[Message] = []
-    producer = Producer({"bootstrap.servers": deployment.bootstrap_servers})
-    producer.produce(topic, value, key, 2, on_delivery=lambda _, message: written.append(message))
-    assert producer.flush(30) == 0
+    deployment.produce(
+        [(topic, key, value, 2)], on_delivery=lambda _, message: written.append(message)
+    )
     return f"{topic}:2:{written[0].offset()}"
 
 

@@ -1,0 +1,1 @@
+"""What `make bench` measures; see `benchmarks.__main__`."""

@@ -1,0 +1,132 @@
+"""What Spark alone takes: `groupBy(key).count()`, and a stateful operator that passes records on.
+
+Both read the commands as the decider does: the same records in batches of the same size, with
+state in the same store. They write with Spark's own sink, at least once.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.stateful_processor import (
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+)
+
+from benchmarks.measurement import fill_orders, measure, run_decider, settings_for
+from benchmarks.results import Result
+from benchmarks.workload import AGGREGATES, SEED, commands
+from verdict.service.bootstrap import Runtime, start_runtime
+from verdict.settings.settings import Settings
+from verdict.streaming.queries.source import SOURCE
+from verdict.wire.topics import Topics
+from verdict.write_side.processor.stream import shard_keys, shard_of
+
+PASSED_ON = "topic string, key binary, value binary"
+
+
+def floor(servers: str, folder: Path, count: int, rows: list[int], shards: int) -> Iterator[Result]:
+    """Yield the decider's rate next to the floor: two records out for each command, no decision."""
+    for size in rows:
+        result: Result = {"what": "floor", "max_rows_per_batch": size, "shards": shards}
+        for way, run in (("floor", run_floor), ("decided", run_decider)):
+            settings = settings_for(
+                servers, folder, f"floor-{way}-{size}", max_rows_per_batch=size, shards=shards
+            )
+            fill_orders(settings, commands(count, AGGREGATES, False, SEED))
+            result |= {f"{way}_{name}": value for name, value in run(settings, count).items()}
+        result["decided_to_floor"] = round(result["decided_per_s"] / result["floor_per_s"], 3)
+        yield result
+
+
+def run_floor(settings: Settings, count: int) -> Result:
+    """Pass each command through a stateful operator, as one event and one response."""
+    return _run_bare(settings, count, _passed_on, "append")
+
+
+def run_count(settings: Settings, count: int) -> Result:
+    """Let Spark count the records of each key, from Kafka to Kafka."""
+    return _run_bare(settings, count, _counted, "update")
+
+
+class PassOn(StatefulProcessor):
+    """Writes two records for each one it reads, and keeps one value for its shard."""
+
+    def __init__(self, topics: Topics) -> None:
+        self._topics = topics.events("order"), topics.responses("order")
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the state."""
+        self._seen = handle.getValueState("seen", "count long")
+
+    def handleInputRows(  # type: ignore[override]  # noqa: N802  (Spark calls it and passes frames)
+        self,
+        key: Any,
+        rows: Iterator[pd.DataFrame],
+        timerValues: TimerValues,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        """Pass all rows of one shard on."""
+        [seen] = self._seen.get() or (0,)
+        for frame in rows:
+            seen += len(frame)
+            yield pd.concat([frame[["key", "value"]].assign(topic=to) for to in self._topics])
+        self._seen.update((seen,))
+
+
+def _run_bare(
+    settings: Settings,
+    count: int,
+    transform: Callable[[DataFrame, Settings], DataFrame],
+    mode: str,
+) -> Result:
+    with ExitStack() as parts:
+        runtime = start_runtime(settings, parts)
+        runtime.spark.conf.set("spark.sql.shuffle.partitions", str(settings.shards))
+        written = transform(_commands(runtime, settings), settings).writeStream.format("kafka")
+        query = (
+            written.options(**{"kafka.bootstrap.servers": runtime.servers})
+            .option("checkpointLocation", str(settings.data_dir / "bare"))
+            .outputMode(mode)
+            .start()
+        )
+        parts.callback(query.stop)
+
+        def check() -> None:
+            if failure := query.exception():
+                raise failure
+
+        return measure(query, count, check)
+
+
+def _commands(runtime: Runtime, settings: Settings) -> DataFrame:
+    return (
+        runtime.spark.readStream.format("kafka")
+        .options(**{**runtime.source, **SOURCE})
+        .option("subscribe", settings.topics.commands("order"))
+        .option("startingOffsets", "earliest")
+        .option("maxOffsetsPerTrigger", settings.max_rows_per_batch)
+        .load()
+    )
+
+
+def _passed_on(records: DataFrame, settings: Settings) -> DataFrame:
+    shards = shard_keys(records.sparkSession, settings.shards)
+    return (
+        records.withColumn("shard", shard_of("key", shards))
+        .groupBy("shard")
+        .transformWithStateInPandas(PassOn(settings.topics), PASSED_ON, "append", "none")
+    )
+
+
+def _counted(records: DataFrame, settings: Settings) -> DataFrame:
+    counts = records.groupBy("key").count()
+    return counts.select(
+        F.lit(settings.topics.events("order")).alias("topic"),
+        "key",
+        F.col("count").cast("string").alias("value"),
+    )

@@ -1,0 +1,109 @@
+"""A materialised read model on a topic."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from tests.as_of.world import World
+from tests.kit.log import opened
+from tests.topics import create_new
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.errors import VerdictError
+from verdict.read_side.as_of.content import (
+    COMPLETION_KEY,
+    CompletionRecord,
+    ExportContent,
+    ExportRecord,
+    completion_record,
+)
+from verdict.read_side.as_of.destination import KafkaTopic
+from verdict.read_side.as_of.materialiser import Materialiser
+from verdict.read_side.as_of.moment import AsOf, ResolvedPosition, parse_as_of
+
+pytestmark = pytest.mark.kafka
+
+
+class Torn(ExportContent):
+    """Rows that end with a bug behind the first."""
+
+    def rows(self) -> Iterator[ExportRecord]:
+        yield next(super().rows())
+        raise ZeroDivisionError
+
+
+@pytest.fixture
+def topic(world: World) -> str:
+    """Return a topic with one partition, and let two clients hold something."""
+    name = f"{world.topics.prefix}holders"
+    admin = AdminClient({**world.options})
+    create_new(admin, [NewTopic(name, 1, 1)])
+    world.happen("p-1", opened("ada"))
+    world.happen("p-2", opened("bob"))
+    world.write()
+    world.archive()
+    return name
+
+
+def run(world: World, as_of: object, to: str) -> tuple[CompletionRecord, bool]:
+    return Materialiser(world.settings, "us_holder").run(parse_as_of(str(as_of)), to)
+
+
+@pytest.mark.proves("A-03")
+def test_a_reader_of_committed_records_sees_each_row_once_and_then_the_completion_record(
+    world: World, topic: str
+) -> None:
+    """A-03, A-07."""
+    done, new = run(world, 2, f"topic:{topic}")
+    again, repeated = run(world, 2, f"topic:{topic}")
+
+    assert (new, repeated, again.completion) == (True, False, done.completion)
+    *rows, completion = world.read(topic)
+    assert [row.key() for row in rows] == [b"ada", b"bob"]
+    assert [json.loads(row.value() or b"")["positions"] for row in rows] == [1, 1]
+    assert completion.key() == COMPLETION_KEY.encode()
+    told = json.loads(completion.value() or b"")
+    assert told["count"] == 2
+    lines = b"".join((row.value() or b"") + b"\n" for row in rows)
+    assert told["checksum"] == sha256(lines).hexdigest()
+
+    assert run(world, 1, f"topic:{topic}")[1]
+    assert [record.key() for record in world.read(topic)[3:]] in (
+        [b"ada", COMPLETION_KEY.encode()],
+        [b"bob", COMPLETION_KEY.encode()],
+    )
+
+
+@pytest.mark.proves("A-03")
+def test_a_run_that_ends_midway_shows_nothing_and_the_next_shows_all(
+    world: World, topic: str, tmp_path: Path
+) -> None:
+    world.read_side.applier("us_holder").apply(world.events.everything())
+    with world.read_side.reader() as reader, KafkaLog(world.options) as log:
+        content = ExportContent(reader, "us_holder", ("client",))
+        done = completion_record(content, ResolvedPosition(AsOf(), {}))
+        to = KafkaTopic(topic, world.kafka, log, world.topics)
+        torn = replace(done, content=Torn(reader, "us_holder", ("client",)))
+
+        with pytest.raises(ZeroDivisionError):
+            to.write(torn)
+        assert world.read(topic) == []
+        assert to.write(done)
+
+    assert [record.key() for record in world.read(topic)] == [
+        b"ada",
+        b"bob",
+        COMPLETION_KEY.encode(),
+    ]
+
+
+def test_a_topic_that_is_not_there_or_is_ours_is_refused(world: World, topic: str) -> None:
+    with pytest.raises(VerdictError, match=r"has no topic nowhere: create it"):
+        run(world, "now", "topic:nowhere")
+    with pytest.raises(VerdictError, match=r"is a topic of verdict itself"):
+        run(world, "now", f"topic:{world.topic}")

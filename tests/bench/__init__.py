@@ -1,1 +1,0 @@
-"""What `make bench` measures; see `tests.bench.__main__`."""

@@ -1,0 +1,223 @@
+"""Where test commands are written down and decided: the pure write side over a dictionary."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from commands.order import FillOrder, ModifyOrder, PlaceOrder
+from commands.position import OpenPosition
+from tests.application import APPLICATION, CATALOG, decode_snapshot, encode_command, receive
+from tests.comparison import Published
+from tests.model import Record
+from tests.model.reading import MAX_COMMAND_BYTES
+from tests.traffic import START, in_avro
+from verdict.model.aggregate import Aggregate
+from verdict.model.command import Command
+from verdict.model.command_envelope import CommandEnvelope
+from verdict.model.source import Source
+from verdict.streaming.exactly_once.batch import OutputRecord
+from verdict.wire.command_record import CommandRecord, truncate_command
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.records import decode, encode
+from verdict.wire.response import Response
+from verdict.wire.stored_event import StoredEvent
+from verdict.wire.topics import Topics
+from verdict.write_side.decide.handle import DecidedCommand, Limits, handle
+from verdict.write_side.decide.parse import MalformedCommand, ReceivedCommand
+from verdict.write_side.decide.respond import invalid_response
+from verdict.write_side.decide.snapshot import NEVER_EXISTED, Snapshot
+from verdict.write_side.processor.outputs import OutputBatch
+
+PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
+MODIFY = ModifyOrder(quantity=5)
+FILL_ALL = FillOrder(quantity=10, price_cents=150_00)
+OPEN = OpenPosition(client="client1", ticker="AAPL", exchange="NASDAQ", amount=100)
+
+
+def command(
+    payload: Command,
+    expected_version: int | str = "ANY",
+    *,
+    offset: int = 0,
+    at: int = 0,
+    **more: Any,
+) -> ReceivedCommand:
+    """Return a well-formed command for `order-1`, sent as Avro.
+
+    Args:
+        payload: What is asked.
+        expected_version: As in the envelope.
+        offset: Of the record; also makes the command's id, unless `more` gives one.
+        at: Kafka's time of the record, in ms after `START`.
+        **more: Further fields of the envelope; times in ms.
+    """
+    named = {"command_id": f"c-{offset}", "aggregate_id": "order-1"} | more
+    fields = named | {"expected_version": expected_version, "payload": {}}
+    envelope = CommandEnvelope.model_validate(fields)
+    aggregate_type = APPLICATION.aggregate_of(type(payload))
+    value = encode_command(aggregate_type, envelope, payload)
+    topic, key = f"{aggregate_type}.commands", envelope.aggregate_id.encode()
+    record = Record(topic, 0, offset, START + at, key, value)
+    received = receive(aggregate_type, command_record(record))
+    assert isinstance(received, ReceivedCommand), received
+    return received
+
+
+def as_json(payload: object, *, key: bytes = b"order-1", **more: Any) -> Record:
+    """Return the record of an order command in JSON, for `order-1` unless `more` says otherwise."""
+    envelope = {"command_id": "c-1", "aggregate_id": "order-1", "expected_version": "ANY"}
+    value = json.dumps(envelope | {"payload": payload} | more)
+    return Record("order.commands", 0, 0, START, key, value.encode())
+
+
+def command_record(record: Record, limit: int = MAX_COMMAND_BYTES) -> CommandRecord:
+    """Return a record as the operator gets it: cut at the limit, with the hash of the whole."""
+    return truncate_command(Source(*record[:3]), record.timestamp, record.key, record.value, limit)
+
+
+def judge(
+    asked: ReceivedCommand,
+    snapshot: Snapshot[Any] = NEVER_EXISTED,
+    *,
+    earlier: Response | None = None,
+    limits: Limits | None = None,
+    decider: Aggregate[Any] | None = None,
+) -> DecidedCommand:
+    """Call `handle` with what a test does not care about filled in."""
+    context = CATALOG[asked.aggregate_type]
+    if decider is not None:
+        context = replace(context, aggregate=decider)
+    return handle(context, snapshot, asked, earlier, limits or Limits())
+
+
+def after(*payloads: Command, at: int = 0) -> Snapshot[Any]:
+    """Return what accepted commands, one after the other, make of an aggregate."""
+    snapshot: Snapshot[Any] = NEVER_EXISTED
+    for offset, payload in enumerate(payloads):
+        verdict = judge(command(payload, offset=1000 + offset, at=at), snapshot)
+        assert verdict.response.status == "ACCEPTED", verdict.response.message
+        snapshot = verdict.snapshot
+    return snapshot
+
+
+class Answer(NamedTuple):
+    """What one record led to: a dead letter, or a response and perhaps events."""
+
+    letter: DeadLetter | None
+    response: Response | None
+    events: tuple[StoredEvent, ...]
+
+
+class Desk:
+    """Takes records one by one; between two of them only bytes are kept, as in a shard's state."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self._limits = limits or Limits()
+        self._snapshots: dict[tuple[str, str], bytes] = {}
+        self._outcomes: dict[tuple[str, str, str], bytes] = {}
+
+    def snapshot(self, aggregate_type: str, aggregate_id: str) -> Snapshot[Any]:
+        """Return an aggregate as its bytes say."""
+        kept = self._snapshots.get((aggregate_type, aggregate_id))
+        return NEVER_EXISTED if kept is None else decode_snapshot(aggregate_type, kept)
+
+    def take(self, record: Record) -> Answer:
+        """Read and decide the next record."""
+        aggregate_type = record.topic.removesuffix(".commands")
+        received = receive(aggregate_type, command_record(record))
+        if isinstance(received, DeadLetter):
+            return Answer(received, None, ())
+        if isinstance(received, MalformedCommand):
+            return Answer(None, invalid_response(CATALOG[aggregate_type], received), ())
+        return self._judge(received)
+
+    def _judge(self, asked: ReceivedCommand) -> Answer:
+        identity = (asked.aggregate_type, asked.envelope.aggregate_id)
+        ident = (*identity, asked.envelope.command_id)
+        kept = self._outcomes.get(ident)
+        earlier = None if kept is None else decode(Response, kept)
+        verdict = judge(asked, self.snapshot(*identity), earlier=earlier, limits=self._limits)
+        if verdict.stored is not None:
+            self._snapshots[identity] = verdict.stored
+        if verdict.remembered:
+            self._outcomes[ident] = encode(verdict.response)
+        return Answer(None, verdict.response, verdict.events)
+
+
+PLACING: dict[str, Any] = {"type": "PlaceOrder"} | PLACE.model_dump()
+CANCELLING: dict[str, Any] = {"type": "CancelOrder"}
+ORDER_AVRO = command(MODIFY, 1, command_id="c-1").record.value or b""
+POSITION_AVRO = in_avro(
+    "position",
+    {
+        "command_id": "c-1",
+        "aggregate_id": "order-1",
+        "expected_version": 1,
+        "payload": {"type": "ClosePosition"},
+    },
+)
+
+
+def well_formed(record: Record) -> ReceivedCommand:
+    """Return what must be a command."""
+    received = receive("order", command_record(record))
+    assert isinstance(received, ReceivedCommand), received
+    return received
+
+
+def refused(record: Record) -> MalformedCommand:
+    """Return what must be readable and unacceptable."""
+    received = receive("order", command_record(record))
+    assert isinstance(received, MalformedCommand), received
+    return received
+
+
+def letter(value: bytes | None, key: bytes | None = b"order-1") -> DeadLetter:
+    """Return the letter that a value must become; its bytes and place are checked."""
+    record = command_record(Record("order.commands", 3, 14, START, key, value))
+    received = receive("order", record)
+    assert isinstance(received, DeadLetter), received
+    assert received.source == Source("order.commands", 3, 14)
+    assert (received.key, received.bytes) == (key, record.value)
+    assert received.length == len(value or b"")
+    assert received.sha256 == sha256(value or b"").digest()
+    assert received.received_at == START
+    return received
+
+
+def without(fields: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return `fields` but one."""
+    return {other: value for other, value in fields.items() if other != name}
+
+
+OUTPUTS = OutputBatch(Topics(APPLICATION))
+
+
+def published(record: Record, answer: Answer) -> Iterator[OutputRecord]:
+    """Yield what the operator would publish of an answer."""
+    aggregate_type = record.topic.removesuffix(".commands")
+    for stored in answer.events:
+        topic, key = f"{aggregate_type}.events", stored.event.aggregate_id.encode()
+        yield OutputRecord(topic, key, stored.value, "{}", True)
+    if answer.response is not None:
+        response = answer.response
+        key, refused = response.aggregate_id.encode(), response.reason
+        yield from OUTPUTS.of_answer(
+            response.aggregate_type,
+            key,
+            command_record(record),
+            encode(response),
+            None if response.duplicate else refused,
+        )
+    if answer.letter is not None:
+        yield OUTPUTS.of_dead_letter(answer.letter)
+
+
+def placed(outputs: list[OutputRecord]) -> list[Published]:
+    """Return outputs as topics of one partition would hold them."""
+    return [
+        Published(output.topic, 0, offset, output.key, output.value)
+        for offset, output in enumerate(outputs)
+    ]

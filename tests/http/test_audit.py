@@ -1,0 +1,54 @@
+"""Auditors see when everything was verified, what was found, and what people decided."""
+
+from pathlib import Path
+
+from tests.application import APPLICATION
+from tests.http.conftest import BEARER, TOKEN, Opened
+from tests.http.test_pages import text
+from verdict.operations.audit.finding import CheckResult, record, run_of
+from verdict.settings.discovery import DATABASE
+from verdict.settings.load import settings_alone
+
+FINDING: dict[str, object] = {"check": "read models", "what": "cashier is 'secret-ada'"}
+
+
+def test_a_run_of_verify_is_shown_and_what_it_quotes_needs_the_token(
+    opened: Opened, filled: Path, tmp_path: Path
+) -> None:
+    (tmp_path / DATABASE).write_bytes((filled / DATABASE).read_bytes())
+    looked = CheckResult(unavailable=["one partition"], not_checked=["the state"])
+    looked.at["events"] = 7
+    finding = FINDING | {"aggregate_type": "order", "aggregate_id": "o-1"}
+    settings = settings_alone(APPLICATION, data_dir=tmp_path)
+    record(settings, run_of(1_795_000_000_000, ("order", None), looked, 1, [finding]))
+    record(settings, run_of(1_795_000_000_000, (None, None), CheckResult(), 0, []))
+    browser = opened(data_dir=tmp_path, page_token=TOKEN).browser
+
+    masked = text(browser.get("/audit").text)
+    whole = text(browser.get("/audit", headers=BEARER).text)
+    assert masked.index("everything clean") < masked.index("order 1 findings 7 events")
+    assert "hidden without the token" in masked
+    assert "secret-ada" not in masked
+    assert "read models: order o-1 cashier is 'secret-ada' one partition" in whole
+    assert "the state" in whole
+
+
+def test_all_interventions_are_in_one_list_as_far_as_one_may_see_them(
+    opened: Opened, with_letters: Path
+) -> None:
+    browser = opened(data_dir=with_letters, page_token=TOKEN).browser
+
+    masked = text(browser.get("/audit").text)
+    whole = text(browser.get("/audit", headers=BEARER).text)
+    assert "ada skip order.events:0:5-6 torn" in masked
+    assert "Needs the token: dead_letter_intervention, projection_intervention." in masked
+    assert "bob" not in masked
+    assert "bob edit dead letter a-parked-letter typo" in whole
+    assert "cleo replay us_holder v1: position p-7 version 2" in whole
+    assert whole.index("cleo") < whole.index("bob") < whole.index("ada skip")
+
+
+def test_who_never_verified_is_told_how(opened: Opened, filled: Path) -> None:
+    said = text(opened(data_dir=filled).browser.get("/audit").text)
+
+    assert "Never. verdict verify checks log, archive, state and projections" in said

@@ -1,0 +1,167 @@
+"""A flow, and why a command ended as it did: events that were altered or do not fit are named."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from shutil import copyfile
+from sqlite3 import connect
+from typing import Any
+
+import pytest
+
+from commands.order import ModifyOrder
+from compose.application import app
+from tests.application import APPLICATION
+from tests.http.filled import FLOW, LATE, PLACE, keep
+from verdict.adapters.sql.readers.reader import Access, Reader, open_reader
+from verdict.errors import VerdictError
+from verdict.operations.inspect.aggregate import NotFoundError, history, state_at
+from verdict.operations.inspect.flow import flow, lacks, why
+from verdict.settings.load import settings_alone
+from verdict.settings.settings import Settings
+from verdict.streaming.event_log.archive import HashMismatchError
+from verdict.testing import InMemory
+
+OF_FIRST = {
+    "UPDATE": "command_id = 'first'",
+    "DELETE": "aggregate_id = 'o-1' AND version = 2",
+}
+
+
+@pytest.fixture
+def reader(filled: Path) -> Iterator[Reader]:
+    with open_reader(settings_alone(APPLICATION, data_dir=filled), Access.READER) as opened:
+        yield opened
+
+
+def changed(filled: Path, folder: Path, *statements: str) -> Settings:
+    """Return the settings of a copy of the filled read side that was changed."""
+    copyfile(filled / "verdict.db", folder / "verdict.db")
+    with closing(connect(folder / "verdict.db")) as database, database:
+        for one in statements:
+            database.execute(one)
+    return settings_alone(APPLICATION, data_dir=folder)
+
+
+def test_a_command_of_a_policy_is_below_its_event_and_names_it(reader: Reader) -> None:
+    (recorded, refused), more = flow(APPLICATION, reader, FLOW)
+    [event] = recorded["events"]
+    [sent] = event["asked"]
+    [found] = why(APPLICATION, reader, sent["command_id"])
+
+    assert (recorded["policy"], recorded["doubt"], more) == (None, None, False)
+    assert not lacks([recorded, refused])
+    assert (sent["policy"], sent["response"]["aggregate_id"]) == ("award_points", "card-1")
+    assert [one["event_type"] for one in sent["events"]] == ["PointsAwarded"]
+    assert refused["response"]["reason"] == "ALREADY_EXISTS"
+    assert flow(APPLICATION, reader, FLOW, 1)[1]
+    assert (found["cause"]["event_type"], found["cause"]["event_id"]) == (
+        "InvoiceRecorded", event["event_id"],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command_id", "met", "winners", "instead"),
+    [
+        (LATE, 2, ["first"], "expected_version 2,"),
+        ("twice", 1, [1], "expected_version 1"),
+        ("again", 2, [1, 2], "expected_version 2"),
+        ("nothing", 0, [], "expected_version 0"),
+        ("first", 1, [], None),
+    ],
+)
+def test_why_has_the_version_that_a_command_met_who_won_and_what_to_send(
+    reader: Reader, command_id: str, met: int, winners: list[object], instead: str | None
+) -> None:
+    [found] = why(APPLICATION, reader, command_id)
+
+    named = "command_id" if winners and isinstance(winners[0], str) else "version"
+    assert [one[named] for one in found["winners"]] == winners
+    assert found["met_version"] == met
+    assert found["instead"] is None if instead is None else found["instead"].startswith(instead)
+    assert bool(found["events"]) is (command_id == "first")
+    assert found["cause"] is None
+
+
+@pytest.mark.proves("G-07")
+def test_an_altered_event_is_an_error_for_those_who_may_see_its_bytes(
+    tmp_path: Path, reader: Reader, filled: Path
+) -> None:
+    assert not flow(APPLICATION, reader, FLOW)[0][0]["events"][0]["checked"]
+    with open_reader(changed(filled, tmp_path), Access.AUDITOR) as auditor:
+        assert flow(APPLICATION, auditor, FLOW)[0][0]["events"][0]["checked"]
+
+    settings = changed(filled, tmp_path, "UPDATE event_archive_v1 SET value = x'00'")
+    with open_reader(settings, Access.AUDITOR) as auditor:
+        for ask in (
+            lambda: flow(APPLICATION, auditor, FLOW),
+            lambda: why(APPLICATION, auditor, "first"),
+        ):
+            with pytest.raises(HashMismatchError, match=r"event_archive, .* was altered"):
+                ask()
+
+
+@pytest.mark.proves("G-07")
+def test_an_event_is_read_from_its_bytes_whatever_its_columns_say(
+    tmp_path: Path, filled: Path
+) -> None:
+    def read(*statements: str) -> list[Any]:
+        with open_reader(changed(filled, tmp_path, *statements), Access.AUDITOR) as auditor:
+            return [
+                flow(APPLICATION, auditor, FLOW),
+                why(APPLICATION, auditor, "first"),
+                history(APPLICATION, auditor, "order", "o-1"),
+            ]
+
+    forged = (
+        "UPDATE event_archive_v1 SET payload = json_set(payload, '$.quantity', 7), "
+        "event_type = 'Forged', event_id = 'f', decided_at = 1, "
+        "metadata = json_set(metadata, '$.actor', 'nobody')"
+    )
+    assert read(forged) == read()
+
+
+@pytest.mark.proves("G-07")
+@pytest.mark.parametrize(
+    ("forged", "said"),
+    [
+        ("UPDATE outcome_v1 SET to_version = 4", "its events of the versions 3-4 are not archived"),
+        (
+            "UPDATE outcome_v1 SET status = 'REJECTED', reason = 'VERSION_CONFLICT', "
+            "actual_version = 2, expected_version = 1, from_version = NULL, to_version = NULL",
+            "it caused the versions 2 all the same",
+        ),
+        ("DELETE FROM event_archive_v1", "its events of the versions 2 are not archived"),
+    ],
+)
+def test_an_outcome_that_does_not_agree_with_the_events_is_named(
+    tmp_path: Path, filled: Path, forged: str, said: str
+) -> None:
+    settings = changed(filled, tmp_path, f"{forged} WHERE {OF_FIRST[forged.split()[0]]}")
+
+    with open_reader(settings, Access.READER) as reader:
+        [found] = why(APPLICATION, reader, "first")
+        nodes, _ = flow(APPLICATION, reader, found["response"]["correlation_id"])
+    [node] = [node for node in nodes if node["command_id"] == "first"]
+    assert found["doubt"].startswith(said)
+    assert node["doubt"].startswith(said)
+    assert lacks(nodes)
+
+
+@pytest.mark.proves("G-07")
+def test_of_a_damaged_history_only_states_before_the_damage_are_known(tmp_path: Path) -> None:
+    with InMemory(app) as memory:
+        memory.send("gap", PLACE, 0)
+        memory.send("gap", ModifyOrder(quantity=20), 1)
+        memory.send("gap", ModifyOrder(quantity=30), 2)
+        keep(memory, f"sqlite:///{tmp_path / 'verdict.db'}")
+    settings = settings_alone(APPLICATION, data_dir=tmp_path, bootstrap_servers="nowhere:1")
+    with closing(connect(tmp_path / "verdict.db")) as database, database:
+        where = "aggregate_type = 'order' AND aggregate_id = 'gap' AND version = 2"
+        database.execute(f"DELETE FROM event_archive_v1 WHERE {where}")
+
+    with pytest.raises(VerdictError, match="version 3 follows version 1; no state can be told"):
+        state_at(settings, Access.READER, "order", "gap")
+    assert state_at(settings, Access.READER, "order", "gap", version=1)["version"] == 1
+    with pytest.raises(NotFoundError, match="no order 'nobody'"):
+        state_at(settings, Access.READER, "order", "nobody")

@@ -1,0 +1,85 @@
+"""What a command may take: function calls and bytes, which no neighbour on the machine changes.
+
+Time is for `make bench`. A budget is what was counted on Python 3.11 and a tenth; who needs more
+shows by a benchmark that it is worth it, and raises it.
+"""
+
+import sys
+import tracemalloc
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from benchmarks.workload import ISSUED_AT, commands
+from tests.application import APPLICATION
+from verdict.model.source import Source
+from verdict.streaming.exactly_once.batch import OutputRecord
+from verdict.wire.command_record import CommandRecord
+from verdict.wire.topics import Topics
+from verdict.write_side.decide.handle import Limits
+from verdict.write_side.processor.batch import ShardBatch
+from verdict.write_side.state.shard_state import DictState
+
+COMMANDS = 500
+CALLS = 170
+HELD_BYTES = 1400
+OUTPUT_BYTES = 1040
+
+
+@pytest.fixture
+def decide() -> Callable[[], list[OutputRecord]]:
+    """Return what decides so many commands, two for each order; all code has been used once."""
+    sent = [
+        CommandRecord(Source("order.commands", 0, at), ISSUED_AT, one.key, one.value, 200, None)
+        for at, one in enumerate(commands(COMMANDS, COMMANDS // 2, False, 1))
+    ]
+
+    def run() -> list[OutputRecord]:
+        return list(ShardBatch(Topics(APPLICATION), Limits(), DictState()).decide(sent))
+
+    run()
+    return run
+
+
+def test_a_command_takes_no_more_calls_than_its_budget(
+    decide: Callable[[], list[OutputRecord]],
+) -> None:
+    calls = 0
+
+    def count(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        decide()
+    finally:
+        sys.setprofile(before)
+
+    assert calls / COMMANDS <= CALLS
+
+
+def test_a_command_leaves_no_more_bytes_than_its_budget(
+    decide: Callable[[], list[OutputRecord]],
+) -> None:
+    tracemalloc.start()
+    try:
+        outputs = decide()
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert outputs
+    assert held / COMMANDS <= HELD_BYTES
+
+
+def test_what_a_command_puts_out_is_within_its_budget(
+    decide: Callable[[], list[OutputRecord]],
+) -> None:
+    outputs = decide()
+
+    sizes = [len(one.value) + len(one.headers) + len(one.key or b"") for one in outputs]
+    assert sum(sizes) / COMMANDS <= OUTPUT_BYTES

@@ -1,0 +1,275 @@
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import psycopg
+import pytest
+from sqlalchemy import event as sql_event
+from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
+
+from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
+from tests.kit.databases import ReadSide
+from tests.kit.log import TOPIC, EventLog, opened
+from tests.postgresql import Server
+from verdict.read_side.apply.applier import Applier, database_failed
+from verdict.read_side.apply.batch import UnreadableRecord
+from verdict.read_side.projections.projection import Applied
+from verdict.read_side.schema import database
+from verdict.read_side.tables.position import ConcurrentProjectionError
+from verdict.wire.partitions import TopicPartition
+
+pytestmark = pytest.mark.both_databases
+
+
+def test_a_batch_that_comes_again_changes_nothing(read_side: ReadSide, log: EventLog) -> None:
+    applier = read_side.applier("us_holder")
+    log.add("p-1", opened("ada"), PositionAdjusted(amount=2))
+    batch = log.batch()
+    first = applier.apply(batch)
+    before = read_side.dump()
+
+    again = applier.apply(batch)
+    log.deliveries[0] = log.deliveries[0]._replace(record=UnreadableRecord("known once"))
+    after_a_restart = read_side.applier("us_holder").apply(log.everything())
+
+    assert (first.applied, again.applied, after_a_restart.applied) == (2, 0, 0)
+    assert read_side.dump() == before
+
+
+@pytest.mark.proves("A-05")
+def test_an_event_that_was_written_twice_is_applied_once(
+    read_side: ReadSide, log: EventLog
+) -> None:
+    applier = read_side.applier("us_holder")
+    log.add("p-1", opened("ada"), PositionTransferred(client="bob"))
+    for event in log.events(log.ends):
+        log.repeat(event)
+
+    applied = applier.apply(log.batch())
+
+    assert (applied.applied, applied.skipped) == (2, 2)
+    assert read_side.holders() == {"bob": 1}
+
+
+@pytest.mark.proves("H-03")
+def test_old_events_of_a_closed_position_are_still_known(
+    read_side: ReadSide, log: EventLog
+) -> None:
+    applier = read_side.applier("us_holder")
+    log.add("p-1", opened("ada"), PositionClosed())
+    applier.apply(log.batch())
+    log.repeat(log.events(log.ends)[0])
+
+    applied = applier.apply(log.batch())
+
+    assert (applied.applied, applied.skipped) == (0, 1)
+    assert read_side.holders() == {}
+
+
+@pytest.mark.proves("A-06")
+def test_the_position_moves_with_the_rows(read_side: ReadSide, log: EventLog) -> None:
+    log.add("p-1", opened("ada"))
+    place = log.place_of("p-1")
+    log.pass_over(place)
+
+    read_side.applier("us_holder").apply(log.batch())
+
+    positions = read_side.select(
+        "SELECT version, topic, partition, next_offset FROM projection_position "
+        "WHERE projection = 'us_holder' AND next_offset > 0"
+    )
+    assert positions == [(1, TOPIC, place.partition, 2)]
+
+
+def test_of_two_runners_the_second_loses(read_side: ReadSide, log: EventLog) -> None:
+    first, second = read_side.applier("us_holder"), read_side.applier("us_holder")
+    log.add("p-1", opened("ada"))
+    batch = log.batch()
+    first.apply(batch)
+    before = read_side.dump()
+
+    with pytest.raises(
+        ConcurrentProjectionError,
+        match=r"us_holder v1: position\.events:\d was at offset 0 and is at 1; nothing",
+    ):
+        second.apply(batch)
+
+    assert read_side.dump() == before
+    assert not second.is_stopped
+
+
+def test_a_position_that_was_set_back_is_told_apart_from_another_runner(
+    read_side: ReadSide, log: EventLog
+) -> None:
+    """As when a database is dropped and made anew under who writes."""
+    applier = read_side.applier("us_holder")
+    log.add("p-1", opened("ada"))
+    applier.apply(log.batch())
+    with read_side.engine.begin() as connection:
+        connection.execute(text("DELETE FROM projection_position_v1"))
+    log.add("p-1", PositionClosed())
+
+    with pytest.raises(
+        ConcurrentProjectionError, match=r"set back projection us_holder v1: .*another database"
+    ):
+        applier.apply(log.batch())
+
+
+@pytest.mark.proves("F-10")
+def test_who_meets_another_runner_once_goes_on_and_twice_is_stopped_alone(
+    read_side: ReadSide, log: EventLog
+) -> None:
+    """G-06: once may have been a commit of its own whose answer was lost."""
+    first, second = read_side.applier("us_holder"), read_side.applier("us_holder")
+    for client, runner, other in (("ada", first, second), ("bob", second, first)):
+        log.add(client, opened(client))
+        runner.follow(log.everything())
+        other.follow(log.everything())
+        assert first.failure is second.failure is None
+
+    log.add("eve", opened("eve"))
+    first.follow(log.everything())
+    second.follow(log.everything())
+
+    assert read_side.holders() == {"ada": 1, "bob": 1, "eve": 1}
+    assert isinstance(second.failure, ConcurrentProjectionError)
+    assert first.failure is None
+
+    stopped = "SELECT projection FROM projection_stopped"
+    assert read_side.select(stopped) == [("us_holder",)]
+    log.add("fay", opened("fay"))
+    first.follow(log.everything())
+    assert read_side.select(stopped) == []  # as somebody brings it forward
+
+
+@pytest.mark.proves("A-06", "H-06")
+@pytest.mark.parametrize("both_were_read", [True, False])
+def test_runners_on_different_partitions_exclude_each_other_too(
+    read_side: ReadSide, log: EventLog, both_were_read: bool
+) -> None:
+    log.add("p-1", opened("ada"))
+    log.add("p-2", opened("ada"))
+    here, there = log.place_of("p-1"), log.place_of("p-2")
+    assert here != there
+    starts = {here: 0, there: 0}
+    if both_were_read:
+        read_side.applier("us_holder").apply(log.batch())
+        starts = dict(log.ends)
+        log.add("p-1", PositionClosed())
+        log.add("p-2", PositionClosed())
+    first, second = read_side.applier("us_holder"), read_side.applier("us_holder")
+    first.apply(log.between({here: starts[here]}, {here: log.ends[here]}))
+
+    with pytest.raises(ConcurrentProjectionError, match=r"position\.events:\d was at offset \d"):
+        second.apply(log.between({there: starts[there]}, {there: log.ends[there]}))
+
+    assert read_side.holders() == {"ada": 1}
+
+
+@pytest.mark.proves("A-06")
+def test_one_of_two_runners_at_the_same_time_goes_on(read_side: ReadSide, log: EventLog) -> None:
+    batches = []
+    for number in range(50):
+        log.add(f"p-{number % 5}", opened(f"client-{number}"), PositionClosed())
+        log.add("p-9", PositionAdjusted(amount=number + 1) if number else opened("ada"))
+        batches.append(log.batch())
+    engines = [read_side.open(), read_side.open()]
+    appliers = [read_side.applier("us_holder", engine) for engine in engines]
+    lost: list[ConcurrentProjectionError] = []
+
+    def run(applier: Applier) -> None:
+        try:
+            for batch in batches:
+                applier.apply(batch)
+        except ConcurrentProjectionError as error:
+            lost.append(error)
+
+    threads = [threading.Thread(target=run, args=[applier]) for applier in appliers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for engine in engines:
+        engine.dispose()
+
+    assert len(lost) == 1
+    assert read_side.holders() == {"ada": 1}
+    assert read_side.changes() == [("ada", "entered", "p-9")]
+
+
+def test_a_runner_waits_for_the_one_that_commits_and_then_loses(
+    postgresql: Server, log: EventLog
+) -> None:
+    """On SQLite no transaction begins before."""
+    log.add("p-1", opened("ada"))
+    batch = log.batch()
+    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+    with postgresql.database() as url, ThreadPoolExecutor() as threads:
+        read_side = ReadSide(url)
+        other = read_side.open()
+        first, second = read_side.applier("us_holder"), read_side.applier("us_holder", other)
+        running: list[Future[Applied]] = []
+
+        def begin_the_other(connection: object) -> None:
+            running.append(threads.submit(second.apply, batch))
+            with psycopg.connect(url, autocommit=True) as watching:
+                while not running[0].done() and watching.execute(waiting).fetchone() == (0,):
+                    pass
+
+        sql_event.listen(read_side.engine, "commit", begin_the_other, once=True)
+        first.apply(batch)
+        with pytest.raises(ConcurrentProjectionError):
+            running[0].result()
+
+        assert read_side.holders() == {"ada": 1}
+        other.dispose()
+        read_side.close()
+
+
+@pytest.mark.proves("F-14")
+def test_a_lock_of_somebody_else_s_is_an_error_of_the_database_after_a_while(
+    postgresql: Server, log: EventLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On SQLite its driver says so."""
+    monkeypatch.setattr(database, "WAIT_FOR_LOCK_S", 1)
+    log.add("p-1", opened("ada"))
+    with postgresql.database() as url:
+        read_side = ReadSide(url)
+        applier = read_side.applier("us_holder")
+        with psycopg.connect(url) as other:
+            other.execute("LOCK TABLE projections.us_holder_row_v1 IN ACCESS EXCLUSIVE MODE")
+            with pytest.raises(OperationalError, match="lock timeout") as failed:
+                applier.apply(log.batch())
+        assert database_failed(failed.value)
+        assert not applier.is_stopped
+        applier.apply(log.everything())
+        assert read_side.holders() == {"ada": 1}
+        read_side.close()
+
+
+def test_a_batch_that_begins_behind_the_position_is_refused(
+    read_side: ReadSide, log: EventLog
+) -> None:
+    applier = read_side.applier("us_holder")
+    log.add("p-1", opened("ada"), PositionAdjusted(amount=2))
+    place = log.place_of("p-1")
+
+    applier.apply(log.between({place: 1}, {place: 2}))
+
+    assert applier.is_stopped
+    ((error,),) = read_side.select("SELECT error FROM projection_stopped")
+    assert error.startswith(
+        f"projection us_holder v1 needs position.events:{place.partition} from offset 0 and was "
+        "given it from 1: Kafka no longer has what is between, or it was not read; what is archived"
+    )
+    assert read_side.select("SELECT * FROM projection_position") == []
+
+
+def test_records_of_other_topics_are_none_of_its_business(
+    read_side: ReadSide, log: EventLog
+) -> None:
+    applier = read_side.applier("outcome")
+    log.add("p-1", opened("ada"))
+
+    assert applier.apply(log.batch()).applied == 0
+    assert TopicPartition(TOPIC, 0) not in applier.positions

@@ -1,0 +1,128 @@
+"""Whatever happens, in whatever batches and with whatever accidents, the tables are the events."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from projections.us_exchanges import US_EXCHANGES
+from schemas.position import (
+    PositionAdjusted,
+    PositionClosed,
+    PositionOpened,
+    PositionRelisted,
+    PositionTransferred,
+)
+from tests.kit.databases import ReadSide, Rows
+from tests.kit.log import EventLog, opened
+from tests.read_side.accidents import PARTITIONS, Followed, Step, follow, steps
+from tests.tiers import examples
+from verdict.adapters.sql import bulk
+from verdict.model.message import Event, iso_time
+from verdict.model.recorded_event import RecordedEvent
+
+clients = st.sampled_from(["ada", "bob", "cleo"])
+exchanges = st.sampled_from(["NASDAQ", "IEX", "LON"])
+happenings = st.one_of(
+    st.builds(opened, clients, exchanges),
+    st.builds(PositionAdjusted, amount=st.integers(1, 9)),
+    st.builds(PositionRelisted, exchange=exchanges),
+    st.builds(PositionTransferred, client=clients),
+    st.just(PositionClosed()),
+)
+
+
+class Holders(Followed):
+    """Few positions of few clients, in the US and elsewhere."""
+
+    def __init__(self, read_side: ReadSide) -> None:
+        super().__init__(read_side, "us_holder", "position")
+        self._open: set[str] = set()
+        self._shown: set[str] = set()
+        self._announced = 0
+
+    def allowed(self, aggregate_id: str, payload: Event) -> bool:
+        if isinstance(payload, PositionOpened) == (aggregate_id in self._open):
+            return False
+        if isinstance(payload, PositionOpened):
+            self._open.add(aggregate_id)
+        if isinstance(payload, PositionClosed):
+            self._open.remove(aggregate_id)
+        return True
+
+    def check(self, events: Sequence[RecordedEvent]) -> None:
+        """Compare table and feed with what the events say."""
+        wanted = oracle(events)
+        assert self.read_side.select("SELECT * FROM us_holder ORDER BY client") == wanted
+        feed = self.read_side.select("SELECT seq, kind, client FROM us_holder_change ORDER BY seq")
+        assert [seq for seq, _, _ in feed] == [*range(1, len(feed) + 1)]
+        held = {client for client, _, _ in wanted}
+        changed = {("entered", client) for client in held - self._shown}
+        changed |= {("left", client) for client in self._shown - held}
+        announced = [(kind, client) for _, kind, client in feed[self._announced :]]
+        assert sorted(announced) == sorted(changed)
+        self._shown, self._announced = held, len(feed)
+
+
+def oracle(events: Iterable[RecordedEvent]) -> Rows:
+    """Return client, number of positions and earliest opening, of the open positions in the US."""
+    positions: dict[str, dict[str, Any]] = {}
+    for event in {event.event_id: event for event in events}.values():
+        if isinstance(event.payload, PositionClosed):
+            del positions[event.aggregate_id]
+            continue
+        if isinstance(event.payload, PositionOpened):
+            positions[event.aggregate_id] = {"opened": event.decided_at}
+        positions[event.aggregate_id].update(event.payload.model_dump())
+    held: dict[str, list[int]] = {}
+    for position in positions.values():
+        if position["exchange"] in US_EXCHANGES:
+            held.setdefault(position["client"], []).append(position["opened"])
+    return [(client, len(at), iso_time(min(at))) for client, at in sorted(held.items())]
+
+
+@pytest.fixture
+def copies_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let PostgreSQL get some rows by COPY, which in life are many."""
+    monkeypatch.setattr(bulk, "MANY", 3)
+
+
+@pytest.mark.proves("H-07", "A-05")
+@pytest.mark.slow
+@pytest.mark.both_databases
+@pytest.mark.usefixtures("copies_early")
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(sequence=steps(happenings, [f"p-{number}" for number in range(6)]))
+def test_table_and_feed_are_what_the_events_say(read_side: ReadSide, sequence: list[Step]) -> None:
+    follow(Holders(read_side), sequence)
+
+
+@pytest.mark.proves("H-08")
+@pytest.mark.slow
+@pytest.mark.parametrize("cut", [1, 2, 7, 1000])
+def test_how_batches_are_cut_does_not_show_in_the_table(read_side: ReadSide, cut: int) -> None:
+    log = EventLog(PARTITIONS)
+    applier = read_side.applier("us_holder")
+    for number in range(200):
+        position_id, client = f"p-{number % 17}", f"client-{number % 5}"
+        exchange = "LON" if number % 3 else "IEX"
+        moves = PositionTransferred(client=client), PositionRelisted(exchange=exchange)
+        log.add(position_id, opened(client) if number < 17 else moves[number % 2])
+        if number % cut == 0:
+            applier.apply(log.batch())
+    applier.apply(log.batch())
+
+    rows = read_side.select("SELECT * FROM us_holder ORDER BY client")
+    assert rows == oracle(log.events(log.ends)) != []
+    assert replayed(read_side.changes()) == {client for client, _, _ in rows}
+
+
+def replayed(changes: Rows) -> set[str]:
+    """Return who is in after these changes; each one must follow from those before it."""
+    inside: set[str] = set()
+    for client, kind, _ in changes:
+        assert (client in inside) == (kind == "left")
+        inside ^= {client}
+    return inside
