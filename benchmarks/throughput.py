@@ -32,6 +32,7 @@ from verdict.read_side.catalog import projections
 from verdict.service.bootstrap import start_runtime
 from verdict.service.read_side import live_projections
 from verdict.service.running import ServiceProcess
+from verdict.service.supervisor import Supervisor
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.query import DECIDER
 
@@ -84,7 +85,8 @@ def _run_projections(settings: Settings, count: int) -> Result:
     with ExitStack() as parts:
         runtime = start_runtime(settings, parts)
         wanted = _log_ends(settings)
-        projecting = live_projections(runtime, settings)
+        component = live_projections(runtime, settings)
+        projecting = Supervisor(name="projections", component=component, essential=True)
         parts.callback(projecting.stop)
         projecting.start()
         reader = parts.enter_context(open_reader(settings))

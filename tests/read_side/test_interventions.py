@@ -378,7 +378,7 @@ def test_what_an_operator_who_is_killed_leaves_behind_is_applied_by_the_service(
 ) -> None:
     monkeypatch.setattr(releasing, "MOST", 2)
     lot.hold("p-7", *THREE)
-    monkeypatch.setattr(lot.operator, "_gone_on", Mock(side_effect=KeyboardInterrupt))
+    monkeypatch.setattr(lot.operator, "_apply_rest", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         lot.operator.skip(P7, BY)
     assert (lot.waiting(), lot.taken("p-7")) == ({}, [1, 3])

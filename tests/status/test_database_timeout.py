@@ -21,7 +21,7 @@ from verdict.operations.status.status import DATABASE, Problem
 from verdict.settings.load import settings_alone
 from verdict.settings.settings import Settings
 
-SAID = "the database has not answered for 0 s"
+SAID = "the database has not answered for "
 
 
 class Silent(NamedTuple):
