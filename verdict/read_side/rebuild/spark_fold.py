@@ -18,7 +18,7 @@ from verdict.read_side.rebuild.final_rows import ROWS, FinalRows, fold_into_file
 from verdict.read_side.tables.interventions import Amendments
 from verdict.read_side.tables.position import Positions
 from verdict.streaming.event_log.event_log import EventLog
-from verdict.streaming.event_log.record import COLUMNS, write_parquet
+from verdict.streaming.event_log.parquet import COLUMNS, write_parquet
 from verdict.wire.topics import Topics
 
 OF_SPARK = "topic string, partition int, offset bigint, key binary, value binary"

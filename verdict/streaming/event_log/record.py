@@ -1,12 +1,7 @@
 """A record of Kafka and an event as values, wherever they were read."""
 
-from collections.abc import Iterator
-from itertools import islice
-from pathlib import Path
 from typing import NamedTuple
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from confluent_kafka import Message
 
 from verdict.model.source import Source
@@ -73,23 +68,3 @@ def raw_record(message: Message) -> RawRecord:
     key, value = message.key(), message.value()
     place = str(message.topic()), message.partition() or 0, message.offset() or 0
     return RawRecord(*place, key, value)
-
-
-COLUMNS = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-        ("key", pa.binary()),
-        ("value", pa.binary()),
-    ]
-)
-PAGE = 1000  # records in memory at a time: one may have a megabyte
-
-
-def write_parquet(records: Iterator[RawRecord], file: Path) -> None:
-    """Write the records as Parquet, a page at a time: Spark has no driver for the database."""
-    with file.open("wb") as content, pq.ParquetWriter(content, COLUMNS) as writer:
-        while page := [*islice(records, PAGE)]:
-            columns = [*map(list, zip(*page, strict=True))]
-            writer.write_table(pa.table(columns, schema=COLUMNS))
