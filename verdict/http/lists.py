@@ -21,7 +21,6 @@ from verdict.model.application import Application
 from verdict.model.message import LARGEST, epoch_millis
 from verdict.operations.inspect.history import Fields
 from verdict.operations.inspect.queries import EVENT, event, response, some
-from verdict.read_side.projections.builtin.event_archive import CORRELATION
 from verdict.read_side.tables.verification import JSON
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.archive import HashMismatchError
@@ -228,7 +227,7 @@ def _link(path: str, asked: Mapping[str, str]) -> str:
 
 def _shown(application: Application, row: Fields) -> Fields:
     """Return an event; an altered one as its row has it, with the reason."""
-    about = {"correlation_id": row["metadata"][CORRELATION], "altered": None}
+    about = {"correlation_id": row["metadata"]["correlation_id"], "altered": None}
     try:
         return event(application, row) | about
     except HashMismatchError as error:

@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from verdict.adapters.sql import sequence
 from verdict.adapters.sql.bulk import BulkRows
-from verdict.adapters.sql.json_type import JsonField, JsonType
+from verdict.adapters.sql.json_type import JsonType
 from verdict.adapters.sql.statements import add_new, is_any_of
 from verdict.model.application import Application
 from verdict.model.personal import personal_paths
@@ -47,8 +47,6 @@ from verdict.wire.topics import Topics
 
 # SQLite keeps a table in the order of an INTEGER key, and needs no index for it
 PositionType = BigInteger().with_variant(Integer, "sqlite")
-
-CORRELATION = "correlation_id"
 
 COLUMNS = ("global_position", *ArchivedEvent._fields)
 PLACE = attrgetter("topic", "partition", "offset")
@@ -158,7 +156,7 @@ def in_time(events: Iterable[ArchivedEvent]) -> Sequence[ArchivedEvent]:
     placed = sorted(events, key=PLACE)
     reached: dict[tuple[str, int], int] = {}
     times = []
-    for *_, topic, partition, _, decided_at in placed:
+    for *_, topic, partition, _, decided_at, _ in placed:
         time = reached[topic, partition] = max(reached.get((topic, partition), 0), decided_at)
         times.append(time)
     return [placed[number] for number in sorted(range(len(placed)), key=times.__getitem__)]
@@ -196,7 +194,7 @@ def archive_table(metadata: MetaData, version: int = 1) -> Table:
     )
     Index(f"{table.name}_event", table.c.event_id)
     Index(f"{table.name}_time", table.c.decided_at)
-    Index(f"{table.name}_correlation", JsonField(table.c.metadata, CORRELATION))
+    Index(f"{table.name}_correlation", table.c.correlation_id)
     return table
 
 
@@ -209,10 +207,7 @@ def _view(application: Application, table: Table) -> View:
         "metadata": cast(columns.metadata, JsonType),
         "value": unless_allowed(columns.value, columns.value),
     }
-    selected = select(
-        *(shown.get(c.name, c).label(c.name) for c in columns),
-        JsonField(columns.metadata, CORRELATION).label(CORRELATION),
-    )
+    selected = select(*(shown.get(c.name, c).label(c.name) for c in columns))
     return described(
         selected,
         "Every event, as it lies in Kafka.",

@@ -44,6 +44,7 @@ class ArchivedEvent(NamedTuple):
     partition: int
     offset: int
     decided_at: int
+    correlation_id: str
 
     @property
     def identity(self) -> Identity:
@@ -111,6 +112,7 @@ def archived_event(delivery: "Delivery") -> ArchivedEvent:
         sha256(value).hexdigest(),
         *delivery[:3],
         event.decided_at,
+        event.correlation_id,
     )
 
 
