@@ -33,10 +33,10 @@ from verdict.read_side.rebuild.spark_fold import SparkFold, ends_of
 from verdict.read_side.schema import creation, filling
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.schema.system_views import readable
-from verdict.read_side.tables.position import Positions
 from verdict.streaming.event_log.archive import Archive
 from verdict.streaming.event_log.event_log import EventLog
 from verdict.streaming.exactly_once.failpoints import ignore_step
+from verdict.wire.partitions import PartitionOffsets
 from verdict.wire.topics import Topics
 
 SEED = 1
@@ -46,7 +46,7 @@ CORES = 2
 EXCHANGES = ("NASDAQ", "NYSE", "LON")
 PROJECTIONS = {"us_holder": "position", "client_recent_order": "order"}
 
-EndsOf = Callable[[Projection], Positions]
+EndsOf = Callable[[Projection], PartitionOffsets]
 
 
 def rebuild(servers: str, folder: Path, events: int) -> Iterator[Result]:

@@ -9,11 +9,20 @@ if TYPE_CHECKING:
     from verdict.operations.status.collect import get_status, wait_until_idle
     from verdict.operations.status.status import StatusReport
     from verdict.read_side.read_your_writes import ReadToken, wait_for_projection
-    from verdict.streaming.event_log.subscription import Place, SubscribedEvent, Subscription
+    from verdict.streaming.event_log.subscription import SubscribedEvent, Subscription
+    from verdict.wire.partitions import TopicPartition
 
 __all__ = [
-    "Access", "Place", "ReadToken", "Reader", "StatusReport", "SubscribedEvent", "Subscription",
-    "get_status", "wait_for_projection", "wait_until_idle",
+    "Access",
+    "ReadToken",
+    "Reader",
+    "StatusReport",
+    "SubscribedEvent",
+    "Subscription",
+    "TopicPartition",
+    "get_status",
+    "wait_for_projection",
+    "wait_until_idle",
 ]  # fmt: skip
 
 HOMES = {
@@ -21,7 +30,8 @@ HOMES = {
     "verdict.operations.status.collect": "get_status wait_until_idle",
     "verdict.operations.status.status": "StatusReport",
     "verdict.read_side.read_your_writes": "ReadToken wait_for_projection",
-    "verdict.streaming.event_log.subscription": "Place SubscribedEvent Subscription",
+    "verdict.streaming.event_log.subscription": "SubscribedEvent Subscription",
+    "verdict.wire.partitions": "TopicPartition",
 }
 
 if not TYPE_CHECKING:  # which reads the imports above

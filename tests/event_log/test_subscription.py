@@ -19,13 +19,8 @@ from verdict.read_side.schema.system_views import readable
 from verdict.settings.load import load_settings
 from verdict.streaming.event_log.archive import FROM_POSITION
 from verdict.streaming.event_log.skip_log import reader_skipping, write_skips
-from verdict.streaming.event_log.subscription import (
-    Place,
-    Places,
-    SubscribedEvent,
-    Subscription,
-    subscribe,
-)
+from verdict.streaming.event_log.subscription import SubscribedEvent, Subscription, subscribe
+from verdict.wire.partitions import PartitionOffsets, TopicPartition
 from verdict.wire.skip_record import SkipRecord
 
 # librdkafka asks for a batch of records when the one before is handed over, and not for more
@@ -107,7 +102,9 @@ def test_the_places_behind_a_global_position_are_kept_as_any_others(
         first = Subscription(reader, log, followable.topics, "position", position)
         before = [*islice(first.events(follow=False), more)]
         kept = json.dumps([[*place, offset] for place, offset in first.places.items()])
-        places = {Place(topic, number): offset for topic, number, offset in json.loads(kept)}
+        places = {
+            TopicPartition(topic, number): offset for topic, number, offset in json.loads(kept)
+        }
 
         then = Subscription(reader, log, followable.topics, "position", places).events(follow=False)
 
@@ -119,7 +116,7 @@ def test_topics_that_are_not_followed_do_not_bring_the_beginning_back(
 ) -> None:
     followable.happen(2)
     followable.archive()
-    nowhere: Places = {}
+    nowhere: PartitionOffsets = {}
     reader = Asked(followable.read_side.url, readable(projections(APPLICATION)))
     with reader:
         orders = Subscription(reader, log, followable.topics, "order", nowhere)
@@ -218,7 +215,9 @@ def test_a_subscriber_who_has_more_than_kafka_is_told(
     followable.happen(1)
     with KafkaLog(followable.options) as log:
         ends = followable.ends()
-        places = ends | {Place(followable.topic, 0): ends[Place(followable.topic, 0)] + 1}
+        places = ends | {
+            TopicPartition(followable.topic, 0): ends[TopicPartition(followable.topic, 0)] + 1
+        }
         for follow in (False, True):
             subscription = Subscription(reader, log, followable.topics, "position", places)
 
@@ -234,7 +233,7 @@ def test_an_empty_archive_is_no_hindrance(
     found = [*Subscription(reader, log, followable.topics).events(follow=False)]
 
     assert identities(found) == followable.written
-    assert {one.place for one in found} <= {Place(followable.topic, n) for n in range(4)}
+    assert {one.place for one in found} <= {TopicPartition(followable.topic, n) for n in range(4)}
 
 
 @pytest.mark.proves("B-09")

@@ -27,7 +27,7 @@ KEYS = st.integers(0, 60).map(lambda number: f"key-{number}".encode())
 VALUES = st.binary(max_size=40)
 LIFETIMES = st.one_of(st.just(FOR_EVER), st.integers(1, 500))
 
-Kept = tuple[StateEntry, int]  # and when it was written
+StoredEntry = tuple[StateEntry, int]  # and when it was written
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -45,7 +45,7 @@ class ShardStateMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(mkdtemp())
-        self.store, self.model, self.now = FakeStateStore(), dict[bytes, Kept](), 1
+        self.store, self.model, self.now = FakeStateStore(), dict[bytes, StoredEntry](), 1
         self.backup = (self.store.copy(), dict(self.model))
 
     def teardown(self) -> None:

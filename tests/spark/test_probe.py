@@ -33,7 +33,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe, "CHECK_S", 0)
 
 
-class Told(Executors):
+class ScriptedExecutors(Executors):
     """Executors of a script: who is there at each look, and who answers each question."""
 
     def __init__(self, shared: Path, there: list[str], answers: list[Mapping[Executor, str]]):
@@ -81,20 +81,20 @@ def test_a_file_of_somebody_else_is_no_shared_one(
 
 
 def test_each_executor_has_to_answer_and_is_asked_again_if_it_had_no_room(tmp_path: Path) -> None:
-    executors = Told(tmp_path, ["12"], [{ONE: ""}, {ONE: "", OTHER: ""}])
+    executors = ScriptedExecutors(tmp_path, ["12"], [{ONE: ""}, {ONE: "", OTHER: ""}])
     executors.await_fitting()
     assert executors.answers == []
 
     with pytest.raises(VerdictError, match="only 1 of 2 executors of spark://host:7077 answered"):
-        Told(tmp_path, ["12"], [{ONE: ""}]).await_fitting(patience_s=0)
+        ScriptedExecutors(tmp_path, ["12"], [{ONE: ""}]).await_fitting(patience_s=0)
     with pytest.raises(VerdictError, match="a does not see what was written to"):
-        Told(tmp_path, ["12"], [{ONE: "", OTHER: "FileNotFoundError"}]).ask()
+        ScriptedExecutors(tmp_path, ["12"], [{ONE: "", OTHER: "FileNotFoundError"}]).ask()
     with pytest.raises(UnreachableError, match="no executor of spark://host:7077 is there: see wh"):
-        Told(tmp_path, [""], []).await_fitting(patience_s=0)
+        ScriptedExecutors(tmp_path, [""], []).await_fitting(patience_s=0)
 
 
 def test_that_all_have_gone_is_told_until_one_comes(tmp_path: Path) -> None:
-    executors = Told(tmp_path, ["1"], [{ONE: ""}])
+    executors = ScriptedExecutors(tmp_path, ["1"], [{ONE: ""}])
     executors.await_fitting()
     executors.there = [""]
 

@@ -23,7 +23,7 @@ Blocked = Annotated[
 ]
 All = Annotated[bool, typer.Option("--all", help="Also skip the later events that wait.")]
 DeadLetter = Annotated[str, typer.Argument(metavar="ID", help="As `list` prints it.")]
-Waiting = Annotated[bool, typer.Option("--waiting", help="Also those that wait for a retry.")]
+AlsoWaiting = Annotated[bool, typer.Option("--waiting", help="Also those that wait for a retry.")]
 
 
 @blocked.command("list")
@@ -79,7 +79,7 @@ def accept(id: Blocked, reason: Why, by: Who = None) -> None:
 
 
 @dead_letters.command("list")
-def list_dead_letters(waiting: Waiting = False, json: Json = False) -> None:
+def list_dead_letters(waiting: AlsoWaiting = False, json: Json = False) -> None:
     """List the parked dead letters in the order in which Kafka got them."""
     columns = ("id", "status", "since", "what", "error")
     with repair(settings_of()) as on:

@@ -35,7 +35,7 @@ from verdict.settings.settings import Settings
 app = typer.Typer(add_completion=False)
 
 WATCH_S = 2
-Part = Table | Text
+Renderable = Table | Text
 
 
 @app.command()
@@ -94,7 +94,7 @@ def _watch(settings: Settings) -> NoReturn:
             time.sleep(WATCH_S)
 
 
-def _page(found: StatusReport) -> Iterator[Part]:
+def _page(found: StatusReport) -> Iterator[Renderable]:
     yield from (Text(f"! {one}", "red") for one in found.problems)
     if not found.problems:
         yield Text("nothing needs attention", "green")

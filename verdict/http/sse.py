@@ -32,7 +32,7 @@ NUMBER = "seq"  # the column of views that can be followed
 MOST_OPEN = 32
 LOOK_S, KEEP_ALIVE_LOOKS, MOST_S = 1.0, 15, 300.0
 
-Look = Callable[[], list[Fields]]
+ReadRows = Callable[[], list[Fields]]
 After = Annotated[int | None, Query(ge=0, le=LARGEST, description="Rows after this number.")]
 LastId = Annotated[int | None, Header(ge=0, le=LARGEST, description="As browsers send it.")]
 Seconds = Annotated[float, Query(ge=0, le=MOST_S, description="After which it ends.")]
@@ -92,7 +92,7 @@ class Feeds:
         with open_reader(self._settings, sees(request, self._settings)) as reader:
             return rows(reader, query, **asked)
 
-    async def _stream(self, look: Look, id: str, for_s: float, once: bool) -> Response:
+    async def _stream(self, look: ReadRows, id: str, for_s: float, once: bool) -> Response:
         if self._open >= MOST_OPEN:
             raise TooManyFeedsError(
                 f"{MOST_OPEN} feeds are open, which is the limit: try again later"
@@ -101,7 +101,7 @@ class Feeds:
         return EventSourceResponse(self._events(found, look, id, for_s, once))
 
     async def _events(
-        self, found: list[Fields], look: Look, id: str, for_s: float, once: bool
+        self, found: list[Fields], look: ReadRows, id: str, for_s: float, once: bool
     ) -> AsyncIterator[bytes]:
         self._open += 1
         try:

@@ -20,12 +20,12 @@ from verdict.service.supervisor import Supervisor
 from verdict.service.threads import Rehearsal, StepThread
 from verdict.settings.discovery import database_url
 from verdict.settings.settings import Settings
-from verdict.streaming.exactly_once.failpoints import OnStep
+from verdict.streaming.exactly_once.failpoints import OnStep, ProgressCallback
 from verdict.streaming.exactly_once.query import DECIDER
 from verdict.write_side.decider.known_aggregates import decided_aggregates
 from verdict.write_side.decider.running import DeciderQuery
 from verdict.write_side.processor.latency import Latencies
-from verdict.write_side.recovery.recovering import Tell, recover_outdated
+from verdict.write_side.recovery.recovering import recover_outdated
 
 DECIDER_RETRY_S = 1.0  # somebody waits for an answer
 
@@ -41,7 +41,7 @@ class RoleContext:
     alone: bool
     chosen: tuple[str, ...]
     on_step: OnStep
-    tell: Tell
+    tell: ProgressCallback
     check_jvm: Callable[[], None]
     latencies: Latencies
 

@@ -29,11 +29,10 @@ from verdict.service.supervisor import Supervisor
 from verdict.service.topics import TransactionWatch
 from verdict.settings.discovery import AnnouncedService, database_url, withdraw
 from verdict.settings.settings import Settings
-from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
+from verdict.streaming.exactly_once.failpoints import OnStep, ProgressCallback, ignore_step
 from verdict.streaming.exactly_once.query import DECIDER
 from verdict.write_side.decider.known_aggregates import require_known_aggregates
 from verdict.write_side.processor.latency import Latencies
-from verdict.write_side.recovery.recovering import Tell
 
 CHECK_S = 1.0
 DEATH_S = 2.0  # until a process that is being ended is known to have ended
@@ -51,7 +50,7 @@ class ServiceProcess:
         self,
         settings: Settings,
         on_step: OnStep = ignore_step,
-        tell: Tell = ignore_step,
+        tell: ProgressCallback = ignore_step,
         role_set: RoleSet | None = None,
         page_url: str | None = None,
     ) -> None:

@@ -12,13 +12,12 @@ from verdict.adapters.spark.session import end_jvm
 from verdict.model.application import Application
 from verdict.service.running import ServiceProcess
 from verdict.settings.load import settings_alone
-from verdict.streaming.exactly_once.failpoints import ignore_step
-from verdict.write_side.recovery.recovering import Tell
+from verdict.streaming.exactly_once.failpoints import ProgressCallback, ignore_step
 
 LOOK_S = 0.2
 
 
-def warm_up(application: Application, tell: Tell = ignore_step) -> list[Path]:
+def warm_up(application: Application, tell: ProgressCallback = ignore_step) -> list[Path]:
     """Let Kafka and Spark live through a start, a record and an end; return what they wrote.
 
     Nothing of what is set is used or touched: a broker and a database of its own, in a folder that

@@ -30,6 +30,14 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}:{self.partition}"
 
 
+PartitionOffsets = Mapping[TopicPartition, int]
+"""The next offset of each partition.
+
+JSON has no such keys: store `[[*place, offset] for place, offset in offsets.items()]`, and read
+`{TopicPartition(topic, number): offset for topic, number, offset in stored}`.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class OffsetRange:
     """The offsets from `start` to before `end`; Kafka's control records take offsets too."""

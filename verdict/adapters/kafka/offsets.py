@@ -6,17 +6,17 @@ from verdict.model.source import Source
 from verdict.wire.partitions import Spans, TopicPartition
 
 Offsets = dict[str, list[int]]
-AnyOffsets = Mapping[str, Sequence[int]]
+TopicOffsets = Mapping[str, Sequence[int]]
 
 
-def each_partition(offsets: AnyOffsets) -> Iterator[tuple[TopicPartition, int]]:
+def each_partition(offsets: TopicOffsets) -> Iterator[tuple[TopicPartition, int]]:
     """Yield the partitions with their next offsets."""
     for topic, by_partition in offsets.items():
         for number, offset in enumerate(by_partition):
             yield TopicPartition(topic, number), offset
 
 
-def offsets_at(offsets: AnyOffsets, place: TopicPartition | Source) -> int:
+def offsets_at(offsets: TopicOffsets, place: TopicPartition | Source) -> int:
     """Return the next offset of a partition, 0 where there is none."""
     by_partition = offsets.get(place.topic, ())
     return by_partition[place.partition] if place.partition < len(by_partition) else 0
@@ -32,12 +32,12 @@ def ends(spans: Spans) -> Offsets:
     return by_topic({place: span.end for place, span in spans.items()})
 
 
-def same_offsets(left: AnyOffsets, right: AnyOffsets) -> bool:
+def same_offsets(left: TopicOffsets, right: TopicOffsets) -> bool:
     """Tell whether both are the same position; a partition that is missing counts as 0."""
     return _advanced(left) == _advanced(right)
 
 
-def going_back(start: AnyOffsets, end: AnyOffsets) -> list[str]:
+def going_back(start: TopicOffsets, end: TopicOffsets) -> list[str]:
     """Return the partitions, as `topic-number`, in which `end` is before `start`."""
     reached = _advanced(end)
     return [
@@ -47,7 +47,7 @@ def going_back(start: AnyOffsets, end: AnyOffsets) -> list[str]:
     ]
 
 
-def offsets_text(offsets: AnyOffsets) -> str:
+def offsets_text(offsets: TopicOffsets) -> str:
     """Return the position as text: next offsets by partition, topics sorted."""
     return ", ".join(f"{topic} {list(offsets[topic])}" for topic in sorted(offsets)) or "nothing"
 
@@ -60,5 +60,5 @@ def by_topic(positions: Mapping[TopicPartition, int]) -> Offsets:
     return found
 
 
-def _advanced(offsets: AnyOffsets) -> dict[TopicPartition, int]:
+def _advanced(offsets: TopicOffsets) -> dict[TopicPartition, int]:
     return {place: offset for place, offset in each_partition(offsets) if offset != 0}

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from verdict.adapters.kafka.connection import ClientLog, Deadline, KafkaConfig
-from verdict.adapters.kafka.offsets import AnyOffsets, each_partition
+from verdict.adapters.kafka.offsets import TopicOffsets, each_partition
 from verdict.adapters.kafka.reader import consumer_of, headers_of, place_of
 from verdict.model.source import Source
 
@@ -38,7 +38,7 @@ class OversizedRecord:
 
 
 def oversized_records(
-    kafka: KafkaConfig, starts: AnyOffsets, rows: int, seconds: float
+    kafka: KafkaConfig, starts: TopicOffsets, rows: int, seconds: float
 ) -> list[OversizedRecord]:
     """Return the oversized ones among the next records, as far as they are found in time."""
     consumer = consumer_of(kafka.settings, ClientLog(), ONE_AT_A_TIME)
@@ -49,7 +49,7 @@ def oversized_records(
 
 
 def _found(
-    consumer: Consumer, starts: AnyOffsets, rows: int, deadline: Deadline
+    consumer: Consumer, starts: TopicOffsets, rows: int, deadline: Deadline
 ) -> Iterator[OversizedRecord]:
     ends = {place: start + rows for place, start in each_partition(starts)}
     consumer.assign([KafkaPartition(*place, end - rows) for place, end in ends.items()])

@@ -2,12 +2,12 @@
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from verdict.adapters.kafka.connection import KafkaConfig
-from verdict.adapters.kafka.offsets import AnyOffsets, ends
+from verdict.adapters.kafka.offsets import TopicOffsets, ends
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.model.source import Source
 from verdict.operations.audit.archived import Row, differences, event_of, side_by_side
@@ -18,6 +18,7 @@ from verdict.read_side.as_of.resolving import DecidedUpTo
 from verdict.streaming.event_log.archive import Archive
 from verdict.streaming.event_log.event_log import record_of_key
 from verdict.streaming.event_log.record import RawRecord, raw_record
+from verdict.streaming.exactly_once.failpoints import ProgressCallback
 from verdict.wire.catalog import catalog_of
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.partitions import OffsetRange, Spans, TopicPartition
@@ -29,7 +30,6 @@ from verdict.wire.topics import Topics
 EVERY = 10_000  # records between two reports of progress
 
 Kind = TypeVar("Kind", Rejection, Response)
-Tell = Callable[[str], None]
 
 
 class Cut(NamedTuple):
@@ -39,8 +39,8 @@ class Cut(NamedTuple):
     may have outcomes among these; later ones cannot. `kept` is what Kafka has of each partition.
     """
 
-    decided: AnyOffsets
-    begun: AnyOffsets
+    decided: TopicOffsets
+    begun: TopicOffsets
     kept: Spans
 
 
@@ -70,7 +70,7 @@ class LogAudit:
     cut: Cut
     only: str | None
     looked: CheckResult
-    tell: Tell
+    tell: ProgressCallback
 
     def findings(self, aggregate_types: Iterable[str]) -> Iterator[Finding]:
         """Yield what is wrong with events, outcomes and archive of these types."""

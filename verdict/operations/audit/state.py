@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from verdict.adapters.kafka.offsets import AnyOffsets
+from verdict.adapters.kafka.offsets import TopicOffsets
 from verdict.model.aggregate import Aggregate
 from verdict.model.source import Source
 from verdict.operations.audit.finding import Check, CheckResult, Finding
@@ -72,7 +72,7 @@ class StateAudit:
     """
 
     copies: StateCopies
-    decided: AnyOffsets
+    decided: TopicOffsets
     looked: CheckResult
     unseen: int = 0
 

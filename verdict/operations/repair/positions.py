@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from verdict.adapters.kafka.connection import KafkaConfig
-from verdict.adapters.kafka.offsets import AnyOffsets, Offsets, each_partition
+from verdict.adapters.kafka.offsets import Offsets, TopicOffsets, each_partition
 from verdict.adapters.local.lock import DataDirectoryLock
 from verdict.reactions.lake.table import LakeFolder, LakeSpan, position
 from verdict.read_side.tables.lost_events import Restoration
@@ -94,7 +94,7 @@ def unchanged(progress: ProgressRecord) -> ProgressRecord:
     return progress
 
 
-def _moved(offsets: AnyOffsets, restored: Restorations) -> Offsets:
+def _moved(offsets: TopicOffsets, restored: Restorations) -> Offsets:
     moved = {}
     for topic, of in offsets.items():
         found = (restored.get(TopicPartition(topic, number)) for number in range(len(of)))

@@ -24,7 +24,7 @@ from verdict.read_side.tables import position
 from verdict.read_side.tables.dead_letters import table
 from verdict.read_side.tables.states import FOLLOWER
 from verdict.wire.dead_letter_record import DeadLetterRecord
-from verdict.wire.partitions import TopicPartition
+from verdict.wire.partitions import PartitionOffsets, TopicPartition
 from verdict.wire.topics import KEY_BYTES, LARGEST_BYTES, OUTPUT_BYTES
 
 LOG = logging.getLogger("verdict.reactions.dead_letters")
@@ -59,7 +59,7 @@ class DeadLetterConsumer:
         self._destinations = destinations
         self._log = ClientLog()
         self._consumer: Consumer | None = None
-        self._positions: position.Positions = {}
+        self._positions: PartitionOffsets = {}
         self._first_ends: dict[TopicPartition, int] | None = None
         self._look_at = 0.0
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from pyarrow.parquet import read_metadata
 
-from verdict.adapters.kafka.offsets import AnyOffsets
+from verdict.adapters.kafka.offsets import TopicOffsets
 from verdict.adapters.storage.folders import flush
 from verdict.errors import VerdictError
 from verdict.streaming.exactly_once.errors import CheckpointMismatchError
@@ -31,7 +31,7 @@ class LakeSpan(NamedTuple):
         return f"batch={self.start:012}-{self.end:012}"
 
 
-def position(offsets: AnyOffsets) -> int:
+def position(offsets: TopicOffsets) -> int:
     """Return the position of these next offsets, by partition, by topic."""
     return sum(map(sum, offsets.values()))
 

@@ -15,12 +15,10 @@ from verdict.read_side.projections.projection import Projection
 from verdict.streaming.event_log.event_log import EventLog
 from verdict.streaming.exactly_once.query import decider_query
 from verdict.streaming.exactly_once.read_progress import read_progress_now
-from verdict.wire.partitions import OffsetRange, TopicPartition
+from verdict.wire.partitions import OffsetRange, PartitionOffsets, TopicPartition
 from verdict.wire.topics import Topics
 
 ASK = "ask for `--as-of now` or a time"
-
-Ends = dict[TopicPartition, int]
 
 
 class FutureTimeError(VerdictError):
@@ -125,14 +123,14 @@ class PositionResolver:
         kept = self._log.bounds(self._places())
         return ResolvedPosition(as_of, {place: span.end for place, span in kept.items()})
 
-    def _at_position(self, position: int) -> Ends:
+    def _at_position(self, position: int) -> PartitionOffsets:
         if others := [topic for topic in self._followed if not self._holds_events(topic)]:
             raise NoPositionsError(self._name, others)
         archive = self._events.archive()
         archive.require_position(position)
         return {place: archive.end_at_position(place, position) for place in self._places()}
 
-    def _at_time(self, millis: int) -> Ends:
+    def _at_time(self, millis: int) -> PartitionOffsets:
         now = self._clock()
         if millis >= now:
             raise FutureTimeError(millis, now)
@@ -142,11 +140,10 @@ class PositionResolver:
         places = self._places()
         events = [place for place in places if self._holds_events(place.topic)]
         others = [place for place in places if place not in events]
-        return self._events_until(events, millis) | {
-            place: self._records_until(place, millis) for place in others
-        }
+        before = {place: self._records_until(place, millis) for place in others}
+        return {**self._events_until(events, millis), **before}
 
-    def _events_until(self, places: list[TopicPartition], millis: int) -> Ends:
+    def _events_until(self, places: list[TopicPartition], millis: int) -> PartitionOffsets:
         """Return the offsets behind the last event that was decided by then."""
         ends, reached = self._archived_until(places, millis)
         kept = self._log.bounds(places)
@@ -160,7 +157,7 @@ class PositionResolver:
 
     def _archived_until(
         self, places: list[TopicPartition], millis: int
-    ) -> tuple[Ends, Mapping[TopicPartition, int]]:
+    ) -> tuple[dict[TopicPartition, int], PartitionOffsets]:
         """Return the same as far as the archive knows, and up to where that is."""
         if not places:
             return {}, {}

@@ -12,12 +12,11 @@ from verdict.adapters.spark.session import jvm_exit_code
 from verdict.errors import RestartRequestedError
 from verdict.read_side.apply.applier import Applier
 from verdict.read_side.live.source import KafkaBatches
-from verdict.wire.partitions import OffsetRange, Spans, TopicPartition
+from verdict.wire.partitions import OffsetRange, PartitionOffsets, Spans, TopicPartition
 
 NAME = "catching-up"  # of the thread, and of its pool in Spark's scheduler
 PATIENCE_S = 30.0  # until the thread has ended
 
-Reached = Mapping[TopicPartition, int]
 """The next offset in each partition that a projection follows; 0 where it has read nothing yet."""
 
 
@@ -41,7 +40,7 @@ class CatchUp:
         spark: SparkSession,
         batches: KafkaBatches,
         appliers: Sequence[Applier],
-        log_ends: Callable[[], Reached],
+        log_ends: Callable[[], PartitionOffsets],
         ended: Callable[[Exception], None],
     ) -> None:
         self._spark = spark
@@ -98,24 +97,24 @@ class CatchUp:
         return True
 
 
-def reached_by(applier: Applier, places: Mapping[TopicPartition, object]) -> Reached:
+def reached_by(applier: Applier, places: Mapping[TopicPartition, object]) -> PartitionOffsets:
     """Return the next offset of an applier in those of `places` that it follows."""
     return {
         place: applier.positions.get(place, 0) for place in places if place.topic in applier.topics
     }
 
 
-def lag(reached: Reached, ends: Reached) -> int:
+def lag(reached: PartitionOffsets, ends: PartitionOffsets) -> int:
     """Return how many offsets lie between a projection and `ends`."""
     return sum(max(0, ends[place] - offset) for place, offset in reached.items())
 
 
-def agree(one: Reached, other: Reached, most: int) -> bool:
+def agree(one: PartitionOffsets, other: PartitionOffsets, most: int) -> bool:
     """Return whether two are at most so many offsets apart, as far as they follow the same."""
     return sum(abs(one[place] - other[place]) for place in one.keys() & other.keys()) <= most
 
 
-def next_part(group: Sequence[Reached], ends: Reached, most: int) -> Spans:
+def next_part(group: Sequence[PartitionOffsets], ends: PartitionOffsets, most: int) -> Spans:
     """Return what a group reads next, about `most` offsets; nothing if all of it is at `ends`."""
     starts: dict[TopicPartition, int] = {}
     for reached in group:

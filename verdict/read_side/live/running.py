@@ -24,7 +24,7 @@ from verdict.errors import RestartRequestedError, UnreachableError
 from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.batch import NOTHING, ProjectionBatch
 from verdict.read_side.apply.missing_events import missing_events
-from verdict.read_side.live.catch_up import CatchUp, Reached, lag, reached_by
+from verdict.read_side.live.catch_up import CatchUp, lag, reached_by
 from verdict.read_side.live.source import KafkaBatches
 from verdict.read_side.projections.projection import Projection, ProjectionStoppedError
 from verdict.read_side.schema.database import require_same_database, snapshot
@@ -32,7 +32,7 @@ from verdict.read_side.tables import skips, source_topics, versions
 from verdict.streaming.exactly_once.batch import SourceBatch
 from verdict.streaming.queries.query import SparkQuery
 from verdict.streaming.queries.source import StreamContext
-from verdict.wire.partitions import OffsetRange, Spans
+from verdict.wire.partitions import OffsetRange, PartitionOffsets, Spans
 from verdict.wire.skip_record import SkippedRanges
 from verdict.wire.topics import Topics
 
@@ -147,7 +147,7 @@ class LiveProjections:
         except DBAPIError as failure:
             LOG.error("that could not be recorded: %s", one_line_error(failure.orig))
 
-    def _choose_live(self, opened: OpenedProjection) -> Reached:
+    def _choose_live(self, opened: OpenedProjection) -> PartitionOffsets:
         """Choose those that the query brings forward, and return where it begins.
 
         One that needs what Kafka no longer has is stopped here, unless people decided to skip that.
@@ -183,7 +183,7 @@ class LiveProjections:
     def _followed(self) -> list[str]:
         return sorted({name for one in self._appliers for name in one.topics})
 
-    def _log_ends(self) -> Reached:
+    def _log_ends(self) -> PartitionOffsets:
         return {place: kept.end for place, kept in self._log_bounds(self._followed()).items()}
 
     def _check_stopped(self, opened: OpenedProjection) -> None:

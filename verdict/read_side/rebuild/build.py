@@ -17,15 +17,16 @@ from verdict.read_side.projections.projection import Applied, Rebuildable
 from verdict.read_side.rebuild.errors import BuildStoppedError, ConcurrentBuildError
 from verdict.read_side.rebuild.final_rows import ERROR, GAP, gap_of
 from verdict.read_side.rebuild.log_replay import check_applied, replay
-from verdict.read_side.rebuild.version_pair import BuildStep, OnStep, Tell
+from verdict.read_side.rebuild.version_pair import BuildStep, OnStep
 from verdict.read_side.schema import filling
 from verdict.read_side.tables import blocked, interventions, position, versions
 from verdict.read_side.tables.blocked import Held, TooManyBlockedError
 from verdict.read_side.tables.interventions import Amendments
-from verdict.read_side.tables.position import Positions
+from verdict.streaming.exactly_once.failpoints import ProgressCallback
+from verdict.wire.partitions import PartitionOffsets
 from verdict.wire.topics import Topics
 
-Fold = Callable[[Rebuildable, Positions, Amendments], Iterator[pa.RecordBatch]]
+Fold = Callable[[Rebuildable, PartitionOffsets, Amendments], Iterator[pa.RecordBatch]]
 """Folds everything before the ends to the rows of the first table, as `FinalRows` writes them."""
 
 
@@ -38,11 +39,13 @@ class ProjectionBuild:
 
     engine: Engine
     projection: Rebuildable
-    tell: Tell
+    tell: ProgressCallback
     on_step: OnStep
     id: str = field(default_factory=lambda: uuid4().hex)
 
-    def replay(self, deliveries: Iterable[Delivery], ends: Positions, topics: Topics) -> None:
+    def replay(
+        self, deliveries: Iterable[Delivery], ends: PartitionOffsets, topics: Topics
+    ) -> None:
         """Apply the log batch by batch, as the live version does: for a log that is short."""
         self._begin(ends)
         applier = Applier(self, self.projection, topics, live=False)
@@ -57,7 +60,7 @@ class ProjectionBuild:
             versions.finish(connection, self.projection)
         self._report(held)
 
-    def write(self, fold: Fold, ends: Positions) -> None:
+    def write(self, fold: Fold, ends: PartitionOffsets) -> None:
         """Write each final row once: for a log of any length.
 
         The position is written last, together with the tables that follow from the rows.
@@ -99,7 +102,7 @@ class ProjectionBuild:
     def _name(self) -> str:
         return f"{self.projection.name} v{self.projection.version}"
 
-    def _begin(self, ends: Positions) -> None:
+    def _begin(self, ends: PartitionOffsets) -> None:
         with self.engine.begin() as connection:
             versions.build(connection, self.projection, self.id)
         self.on_step(BuildStep.BEGUN)

@@ -28,12 +28,11 @@ from verdict.read_side.rebuild.version_pair import BuildStep, OnStep, VersionPai
 from verdict.read_side.schema import creation
 from verdict.read_side.schema.database import snapshot
 from verdict.read_side.tables import position, versions
-from verdict.read_side.tables.position import Positions
 from verdict.read_side.tables.states import VersionState
 from verdict.read_side.tables.versions import SupersededError
 from verdict.settings.database_address import Roles
 from verdict.streaming.event_log.event_log import EventLog
-from verdict.wire.partitions import TopicPartition
+from verdict.wire.partitions import PartitionOffsets, TopicPartition
 from verdict.wire.topics import Topics
 
 LIVE_PATIENCE_S = 30.0  # for a live version that is behind the other one
@@ -110,7 +109,7 @@ class AlignedVersions:
             transactions, self.pair.other, self.topics, live=False, missing=missing_events
         )
 
-    def _replay(self, applier: Applier, ends: Positions) -> None:
+    def _replay(self, applier: Applier, ends: PartitionOffsets) -> None:
         starts = {place: applier.positions.get(place, 0) for place in ends}
         ahead = {place: max(starts[place], end) for place, end in ends.items()}
         replay(applier, decoded(self.log.read(starts, ahead), self.topics), ends)
@@ -130,7 +129,7 @@ class AlignedVersions:
         ahead = other != live and all(other.get(place, 0) >= at for place, at in live.items())
         return ahead and versions.of(connection, self.pair.live).error is not None
 
-    def _await_live(self, reached: Mapping[TopicPartition, int]) -> Positions:
+    def _await_live(self, reached: Mapping[TopicPartition, int]) -> PartitionOffsets:
         deadline = time.monotonic() + LIVE_PATIENCE_S
         while True:
             with snapshot(self.engine) as connection:
@@ -192,7 +191,7 @@ def _switch(pair: VersionPair, roles: Roles, connection: Connection) -> None:
             creation.drop(connection, pair.at_version(number))
 
 
-def _behind(live: Positions, other: Mapping[TopicPartition, int]) -> int:
+def _behind(live: PartitionOffsets, other: Mapping[TopicPartition, int]) -> int:
     return sum(max(0, at - live.get(place, 0)) for place, at in other.items())
 
 

@@ -22,7 +22,7 @@ from verdict.read_side.rebuild.errors import VersionsDifferError
 from verdict.read_side.rebuild.log_replay import decoded, read_if_short
 from verdict.read_side.rebuild.promotion import AlignedVersions, ComparedVersions
 from verdict.read_side.rebuild.spark_fold import SparkFold, ends_of
-from verdict.read_side.rebuild.version_pair import OnStep, Tell, VersionPair
+from verdict.read_side.rebuild.version_pair import OnStep, VersionPair
 from verdict.read_side.schema.database import failing_in_words, opened
 from verdict.read_side.tables.position import ConcurrentProjectionError
 from verdict.read_side.tables.same_topics import require_same_read_side
@@ -31,7 +31,7 @@ from verdict.settings.kafka import spark_options
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.event_log import EventLog, open_event_log
 from verdict.streaming.event_log.skip_log import reader_skipping
-from verdict.streaming.exactly_once.failpoints import ignore_step
+from verdict.streaming.exactly_once.failpoints import ProgressCallback, ignore_step
 
 
 class Rebuilder:
@@ -41,7 +41,7 @@ class Rebuilder:
         self,
         settings: Settings,
         name: str,
-        tell: Tell = ignore_step,
+        tell: ProgressCallback = ignore_step,
         on_step: OnStep = ignore_step,
     ) -> None:
         self._settings = settings

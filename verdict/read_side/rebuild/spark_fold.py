@@ -16,15 +16,15 @@ from verdict.read_side.live.stream import Decoder
 from verdict.read_side.projections.projection import Projection, Rebuildable
 from verdict.read_side.rebuild.final_rows import ROWS, FinalRows, fold_into_files, schema_of
 from verdict.read_side.tables.interventions import Amendments
-from verdict.read_side.tables.position import Positions
 from verdict.streaming.event_log.event_log import EventLog
 from verdict.streaming.event_log.parquet import COLUMNS, write_parquet
+from verdict.wire.partitions import PartitionOffsets
 from verdict.wire.topics import Topics
 
 OF_SPARK = "topic string, partition int, offset bigint, key binary, value binary"
 
 
-def ends_of(projection: Projection, log: KafkaLog, topics: Topics) -> Positions:
+def ends_of(projection: Projection, log: KafkaLog, topics: Topics) -> PartitionOffsets:
     """Return the end of the log now, of each partition that ever had a record."""
     kept = log.bounds(log.places(projection.topics(topics)))
     return {place: span.end for place, span in kept.items() if span.end > 0}
@@ -42,7 +42,7 @@ class SparkFold:
     partitions: int
 
     def __call__(
-        self, projection: Rebuildable, ends: Positions, in_force: Amendments
+        self, projection: Rebuildable, ends: PartitionOffsets, in_force: Amendments
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a projection's first table, with the columns of `FinalRows`."""
         archived, folded = self.scratch / "archived", self.scratch / "folded"
@@ -57,7 +57,7 @@ class SparkFold:
                 yield from parquet.iter_batches(ROWS)
         shutil.rmtree(self.scratch)
 
-    def _records(self, ends: Positions, folder: Path) -> DataFrame:
+    def _records(self, ends: PartitionOffsets, folder: Path) -> DataFrame:
         parts = self.events.parts({}, ends)
         # others choose the times of their records, and Spark cannot hold each
         theirs = {place: end for place, end in ends.items() if place.topic in self.topics.states}

@@ -29,7 +29,6 @@ class BuildStep(StrEnum):
 
 
 OnStep = Callable[[BuildStep], None]
-Tell = Callable[[str], None]  # reports progress to a person
 
 
 @dataclass(frozen=True, slots=True)

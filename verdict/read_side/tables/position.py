@@ -21,7 +21,7 @@ from sqlalchemy import (
 from verdict.adapters.sql import statements
 from verdict.adapters.sql.statements import put
 from verdict.read_side.tables.columns import primary, required
-from verdict.wire.partitions import TopicPartition
+from verdict.wire.partitions import PartitionOffsets, TopicPartition
 
 metadata = MetaData()
 table = Table(
@@ -33,8 +33,6 @@ table = Table(
     primary("partition", BigInteger, "Partition of the topic."),
     required("next_offset", BigInteger, "The first offset that it has not applied."),
 )
-
-Positions = dict[TopicPartition, int]
 
 
 class Consumer(Protocol):
@@ -52,7 +50,9 @@ class ConcurrentProjectionError(Exception):
     `set_back` says that it was moved backwards, as if another database had been put in place.
     """
 
-    def __init__(self, projection: Consumer, loaded: Positions, found: Positions) -> None:
+    def __init__(
+        self, projection: Consumer, loaded: PartitionOffsets, found: PartitionOffsets
+    ) -> None:
         place = min(place for place, _ in loaded.items() ^ found.items())
         self.set_back = all(offset <= loaded.get(one, 0) for one, offset in found.items())
         who, remedy = (
@@ -72,7 +72,7 @@ def is_of(projection: Consumer, among: Table) -> ColumnElement[bool]:
     return (among.c.projection == projection.name) & (among.c.version == projection.version)
 
 
-def load(connection: Connection, projection: Consumer) -> Positions:
+def load(connection: Connection, projection: Consumer) -> PartitionOffsets:
     """Return the next offset of every partition that `projection` has read from."""
     statement = select(table.c.topic, table.c.partition, table.c.next_offset).where(
         is_of(projection, table)
@@ -80,7 +80,7 @@ def load(connection: Connection, projection: Consumer) -> Positions:
     return _positions(connection, statement)
 
 
-def furthest(connection: Connection) -> Positions:
+def furthest(connection: Connection) -> PartitionOffsets:
     """Return the greatest next offset of every partition that any consumer has read."""
     reached = func.max(table.c.next_offset)
     statement = select(table.c.topic, table.c.partition, reached).group_by(
@@ -89,7 +89,7 @@ def furthest(connection: Connection) -> Positions:
     return _positions(connection, statement)
 
 
-def _positions(connection: Connection, statement: Select[Any]) -> Positions:
+def _positions(connection: Connection, statement: Select[Any]) -> PartitionOffsets:
     rows = connection.execute(statement)
     return {TopicPartition(topic, number): offset for topic, number, offset in rows}
 
@@ -102,9 +102,9 @@ def exclude_others(connection: Connection, projection: Consumer) -> None:
 def advance(
     connection: Connection,
     projection: Consumer,
-    loaded: Positions,
+    loaded: PartitionOffsets,
     ends: Mapping[TopicPartition, int],
-) -> Positions:
+) -> PartitionOffsets:
     """Move the position from `loaded` to `ends` and return it; others wait up to the commit.
 
     All partitions are compared, moved or not: a group's rows depend on all of them, so two runners
@@ -120,7 +120,7 @@ def advance(
     identity = {"projection": projection.name, "version": projection.version}
     moved = [{**identity, **place._asdict(), "next_offset": ends[place]} for place in sorted(ends)]
     put(connection, table, moved)
-    return loaded | dict(ends)
+    return {**loaded, **ends}
 
 
 def every(connection: Connection) -> list[tuple[str, int, TopicPartition, int]]:

@@ -24,7 +24,7 @@ from verdict.read_side.tables.same_topics import Archived, remembered
 from verdict.settings.database_address import file_of, masked_url, parse
 from verdict.settings.discovery import database_url
 from verdict.settings.settings import Settings
-from verdict.wire.partitions import TopicPartition
+from verdict.wire.partitions import PartitionOffsets, TopicPartition
 
 ARCHIVE = archive_table(MetaData())
 
@@ -32,7 +32,7 @@ ARCHIVE = archive_table(MetaData())
 class FilledFrom(NamedTuple):
     """How far a read side was filled, from which topics, and what was archived last of each."""
 
-    reached: position.Positions
+    reached: PartitionOffsets
     noted: source_topics.SourceTopics
     archived: Archived
 

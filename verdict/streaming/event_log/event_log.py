@@ -6,7 +6,7 @@ When Kafka drops records before they are read, the archive is asked again. What 
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache
 from heapq import merge
@@ -28,16 +28,14 @@ from verdict.streaming.event_log.record import (
     raw_record,
 )
 from verdict.streaming.event_log.skip_log import accepted_in, accepted_partitions, reader_skipping
+from verdict.streaming.exactly_once.failpoints import ProgressCallback
 from verdict.streaming.exactly_once.query import decider_query
 from verdict.streaming.exactly_once.read_progress import decode_progress
 from verdict.wire.catalog import catalog_of
-from verdict.wire.partitions import OffsetRange, TopicPartition, partition_of
+from verdict.wire.partitions import OffsetRange, PartitionOffsets, TopicPartition, partition_of
 from verdict.wire.topics import Topics
 
 LOG = logging.getLogger("verdict.streaming.event_log")
-
-Places = Mapping[TopicPartition, int]
-Tell = Callable[[str], None]
 
 
 class EventsMissingError(VerdictError):
@@ -79,7 +77,7 @@ class EventLog:
         topics: Topics,
         log: Callable[[], KafkaLog],
         archive: Callable[[], Archive],
-        tell: Tell = LOG.warning,
+        tell: ProgressCallback = LOG.warning,
     ) -> None:
         self._topics = topics
         self._catalog = catalog_of(topics.application)
@@ -96,7 +94,7 @@ class EventLog:
         archive = self._archive()
         return 0 if archive is None else archive.answered(aggregate_type, aggregate_id)
 
-    def read(self, starts: Places, ends: Places) -> Iterator[RawRecord]:
+    def read(self, starts: PartitionOffsets, ends: PartitionOffsets) -> Iterator[RawRecord]:
         """Yield the records from some offsets (else 0) up to others, each partition's in order.
 
         Raises:
@@ -113,7 +111,7 @@ class EventLog:
             except RecordsDroppedError:
                 continue  # they are archived, or missing
 
-    def parts(self, starts: Places, ends: Places) -> LogParts:
+    def parts(self, starts: PartitionOffsets, ends: PartitionOffsets) -> LogParts:
         """Return which records between offsets only the archive has, and which Kafka has.
 
         States are not archived: others decide how long Kafka keeps them.
@@ -173,7 +171,7 @@ class EventLog:
         both = merge(archived, sorted(behind, key=_order), key=_order)
         yield from groupby(both, key=lambda found: found.aggregate_id)
 
-    def behind(self, starts: Places, follow: bool = False) -> Iterator[RawRecord]:
+    def behind(self, starts: PartitionOffsets, follow: bool = False) -> Iterator[RawRecord]:
         """Yield what Kafka has from some offsets on, until now or for ever.
 
         Raises:
@@ -249,7 +247,7 @@ def open_event_log(
     settings: Settings,
     parts: ExitStack,
     log: KafkaLog | None = None,
-    tell: Tell = LOG.warning,
+    tell: ProgressCallback = LOG.warning,
 ) -> EventLog:
     """Return the log of a deployment without what operators skipped; it opens what it needs."""
 

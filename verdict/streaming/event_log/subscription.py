@@ -4,7 +4,7 @@ The archive moves its position in the transaction that appends the events, so on
 rows and the offsets from which Kafka has to be read.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -22,24 +22,16 @@ from verdict.streaming.event_log.event_log import EventLog
 from verdict.streaming.event_log.record import RawRecord
 from verdict.streaming.event_log.skip_log import reader_skipping
 from verdict.wire.catalog import catalog_of
-from verdict.wire.partitions import TopicPartition
+from verdict.wire.partitions import PartitionOffsets, TopicPartition
 from verdict.wire.records import decode_event
 from verdict.wire.topics import Topics
-
-Place = TopicPartition
-Places = Mapping[Place, int]
-"""The next offset of each partition of a topic of events.
-
-JSON has no such keys: keep `[[*place, offset] for place, offset in places.items()]`, and read
-`{Place(topic, number): offset for topic, number, offset in kept}`.
-"""
 
 
 class SubscribedEvent(NamedTuple):
     """An event and its position in Kafka; `position` is None while it is not archived."""
 
     event: RecordedEvent
-    place: Place
+    place: TopicPartition
     offset: int
     position: int | None
 
@@ -48,7 +40,7 @@ class SubscribedEvent(NamedTuple):
 def subscribe(
     application: Application,
     category: str | None = None,
-    from_position: int | Places = 0,
+    from_position: int | PartitionOffsets = 0,
     settings: Settings | None = None,
 ) -> Iterator["Subscription"]:
     """Give a subscription to the deployment that settings name, as the command line finds it.
@@ -81,7 +73,7 @@ class Subscription:
         log: KafkaLog,
         topics: Topics,
         category: str | None = None,
-        from_position: int | Places = 0,
+        from_position: int | PartitionOffsets = 0,
     ) -> None:
         self._archive = Archive(reader)
         self._log = log
@@ -89,12 +81,12 @@ class Subscription:
         self._followed = {topics.events(name): name for name in _followed(topics, category)}
         self._catalog = catalog_of(topics.application)
         self._from = from_position
-        self._places: dict[Place, int] = (
+        self._places: dict[TopicPartition, int] = (
             self._behind(from_position) if isinstance(from_position, int) else dict(from_position)
         )
 
     @property
-    def places(self) -> Places:
+    def places(self) -> PartitionOffsets:
         """The next offset of each partition."""
         return dict(self._places)
 
@@ -116,7 +108,7 @@ class Subscription:
                 self._events.require_archived(dropped.place, dropped.earliest)
                 after = self._first_after()
 
-    def _all_archived(self, after: int) -> Generator[SubscribedEvent, None, Places]:
+    def _all_archived(self, after: int) -> Generator[SubscribedEvent, None, PartitionOffsets]:
         """Yield what is archived, and return from where on Kafka must be read."""
         while True:
             ends, last = self._archive.standing()
@@ -125,7 +117,7 @@ class Subscription:
             yield from self._archived(after, last)
             after = last
 
-    def _behind(self, position: int) -> dict[Place, int]:
+    def _behind(self, position: int) -> dict[TopicPartition, int]:
         """Return the next offset of each followed partition after a global position."""
         if position <= 0:
             return {}
@@ -136,7 +128,7 @@ class Subscription:
         }
         return {place: offset for place, offset in behind.items() if offset > 0}
 
-    def _of_followed(self, places: Iterable[Place]) -> Iterator[Place]:
+    def _of_followed(self, places: Iterable[TopicPartition]) -> Iterator[TopicPartition]:
         return (place for place in places if place.topic in self._followed)
 
     def _first_after(self) -> int:
@@ -150,20 +142,20 @@ class Subscription:
 
     def _archived(self, after: int, last: int) -> Iterator[SubscribedEvent]:
         for row in self._archive.positions(after, last):
-            place = Place(row.topic, row.partition)
+            place = TopicPartition(row.topic, row.partition)
             if row.topic in self._followed and row.offset >= self._places.get(place, 0):
                 value = row.record().value or b""
                 self._places[place] = row.offset + 1
                 event = decode_event(self._catalog[row.aggregate_type], value)
                 yield SubscribedEvent(event, place, row.offset, row.global_position)
 
-    def _from_kafka(self, ends: Places, follow: bool) -> Iterator[SubscribedEvent]:
+    def _from_kafka(self, ends: PartitionOffsets, follow: bool) -> Iterator[SubscribedEvent]:
         starts = {
             place: max(ends.get(place, 0), self._places.get(place, 0))
             for place in self._log.places(self._followed)
         }
         for found in self._events.behind(starts, follow):
-            place, event = Place(found.topic, found.partition), self._event(found)
+            place, event = TopicPartition(found.topic, found.partition), self._event(found)
             self._places[place] = found.offset + 1
             yield SubscribedEvent(event, place, found.offset, None)
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from verdict.adapters.kafka.offsets import AnyOffsets, Offsets, offsets_text
+from verdict.adapters.kafka.offsets import Offsets, TopicOffsets, offsets_text
 from verdict.adapters.spark.errors import DamagedCheckpointError
 from verdict.errors import ABSENT
 from verdict.streaming.exactly_once.batch import SourceBatch
@@ -110,7 +110,7 @@ def planned_ms(checkpoint: Path, batch_id: int) -> int:
     return _in_plan(checkpoint, batch_id, PLANNED)
 
 
-def starting_offsets(offsets: AnyOffsets, partitions: Mapping[str, int]) -> str:
+def starting_offsets(offsets: TopicOffsets, partitions: Mapping[str, int]) -> str:
     """Return `offsets` as Spark's Kafka source wants its option of that name."""
     every: dict[str, dict[str, int]] = {}
     for topic, count in partitions.items():

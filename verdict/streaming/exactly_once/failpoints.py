@@ -25,6 +25,8 @@ class Failpoint(StrEnum):
 
 
 OnStep = Callable[[Failpoint], None]
+ProgressCallback = Callable[[str], None]
+"""Takes a sentence for the person who waits."""
 
 
 def ignore_step(_: object) -> None:

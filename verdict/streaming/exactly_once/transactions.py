@@ -9,7 +9,7 @@ from typing import TypeVar
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from verdict.adapters.kafka.connection import ClientLog, Deadline, KafkaConfig
-from verdict.adapters.kafka.offsets import AnyOffsets, each_partition
+from verdict.adapters.kafka.offsets import TopicOffsets, each_partition
 from verdict.errors import UnreachableError, VerdictError
 from verdict.streaming.exactly_once.call_errors import (
     Failures,
@@ -124,7 +124,7 @@ class Transactions:
             return ANY
         return self._begun % count if key is None else _partition_of(key, count)
 
-    def send_offsets(self, offsets: AnyOffsets) -> None:
+    def send_offsets(self, offsets: TopicOffsets) -> None:
         """Let the transaction commit `offsets` for the group named like the producer."""
         places = [TopicPartition(*place, offset) for place, offset in each_partition(offsets)]
 

@@ -17,7 +17,7 @@ from verdict.streaming.exactly_once.checkpoint import batch_of
 from verdict.streaming.queries.trigger import FOLLOWING_MS, Pauses
 
 Take = Callable[[DataFrame, SourceBatch], None]
-Told = Callable[[BaseException], BaseException]
+ErrorTranslation = Callable[[BaseException], BaseException]
 
 
 class SparkQuery:
@@ -32,7 +32,7 @@ class SparkQuery:
         spark: SparkSession,
         name: str,
         take: Take,
-        told: Told,
+        told: ErrorTranslation,
         idle_ms: int = FOLLOWING_MS,
     ) -> None:
         self.done = 0

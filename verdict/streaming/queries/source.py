@@ -7,7 +7,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from verdict.adapters.kafka.connection import KafkaConfig
-from verdict.adapters.kafka.offsets import AnyOffsets
+from verdict.adapters.kafka.offsets import TopicOffsets
 from verdict.adapters.spark.session import LOG
 from verdict.streaming.exactly_once.checkpoint import starting_offsets
 from verdict.wire.progress_record import ProgressRecord
@@ -56,7 +56,7 @@ class StreamContext:
 def arriving(
     spark: SparkSession,
     source: Mapping[str, str],
-    offsets: AnyOffsets,
+    offsets: TopicOffsets,
     partitions: Mapping[str, int],
     rows: int,
     *,

@@ -36,7 +36,7 @@ from verdict.streaming.event_log.skips import (
 )
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.streaming.exactly_once.checkpoint import FRESH
-from verdict.streaming.exactly_once.failpoints import ignore_step
+from verdict.streaming.exactly_once.failpoints import ProgressCallback, ignore_step
 from verdict.streaming.exactly_once.fencing import genesis, new_owner, write_progress
 from verdict.streaming.exactly_once.log_identity import log_identity
 from verdict.streaming.exactly_once.query import Query, decider_query
@@ -62,8 +62,6 @@ from verdict.write_side.state.seed import stamp_of
 
 LOG = logging.getLogger("verdict.recovery")
 REPORT_S = 0.5
-
-Tell = Callable[[str], None]
 
 
 class RecoveryStep(StrEnum):
@@ -112,7 +110,7 @@ def recover(
     ground: StreamContext,
     settings: Settings,
     shards: int | None = None,
-    tell: Tell = ignore_step,
+    tell: ProgressCallback = ignore_step,
     on_step: OnRecoveryStep = ignore_step,
     wish: SkipRequest = NO_WISH,
 ) -> RecoveredState:
@@ -150,7 +148,7 @@ def recover(
     return replace(recovered, seconds=time.monotonic() - began)
 
 
-def recover_outdated(ground: StreamContext, settings: Settings, tell: Tell) -> None:
+def recover_outdated(ground: StreamContext, settings: Settings, tell: ProgressCallback) -> None:
     """Rebuild the state if it is not, or not in the form, that of the application's aggregates."""
     if why := _why_outdated(ground, settings):
         LOG.warning("%s: recovering", why)
@@ -226,7 +224,7 @@ def _seeded(
     settings: Settings,
     new: ProgressRecord,
     asked: tuple[list[SkipRecord], SkipRequest],
-    observers: tuple[Tell, OnRecoveryStep],
+    observers: tuple[ProgressCallback, OnRecoveryStep],
 ) -> tuple[RecoveredState, list[SkipRecord]]:
     """Write the state with which the generation of `new` begins; return what is decided by it."""
     tell, on_step = observers
@@ -265,7 +263,7 @@ def _seeded_states(
 
 
 @contextmanager
-def _reporting(tell: Tell, counts: RecoveryCounts) -> Iterator[None]:
+def _reporting(tell: ProgressCallback, counts: RecoveryCounts) -> Iterator[None]:
     """Report again and again how far the recovery is, and how long it has taken."""
     done, began = threading.Event(), time.monotonic()
 

@@ -10,7 +10,7 @@ LISTED = Struct(f">{HASH_BYTES}sI")
 GONE = 0xFFFFFFFF
 
 KeyHash = bytes
-Kept = bytes
+StoredEntry = bytes
 
 
 def key_hash(key: bytes) -> KeyHash:
@@ -18,17 +18,17 @@ def key_hash(key: bytes) -> KeyHash:
     return blake2b(key, digest_size=HASH_BYTES).digest()
 
 
-def kept(value: bytes, expires_at: int) -> Kept:
+def kept(value: bytes, expires_at: int) -> StoredEntry:
     """Return a value with its expiry in front."""
     return KEPT.pack(expires_at) + value
 
 
-def value_of(entry: Kept) -> bytes:
+def value_of(entry: StoredEntry) -> bytes:
     """Return the value without its expiry."""
     return entry[KEPT.size :]
 
 
-def expired(entries: Iterable[tuple[KeyHash, Kept]], now: int) -> list[KeyHash]:
+def expired(entries: Iterable[tuple[KeyHash, StoredEntry]], now: int) -> list[KeyHash]:
     """Return the keys of entries that may be forgotten at `now`.
 
     Times that are not negative lie in the order of their bytes, so nothing is unpacked.
@@ -37,7 +37,7 @@ def expired(entries: Iterable[tuple[KeyHash, Kept]], now: int) -> list[KeyHash]:
     return [key for key, entry in entries if never < entry[: KEPT.size] < bound]
 
 
-def pack(entries: Iterable[tuple[KeyHash, Kept]], gone: Iterable[KeyHash] = ()) -> bytes:
+def pack(entries: Iterable[tuple[KeyHash, StoredEntry]], gone: Iterable[KeyHash] = ()) -> bytes:
     """Return entries, and keys that are gone, as one blob."""
     head = LISTED.pack
     parts = [head(key, len(entry)) + entry for key, entry in entries]
@@ -45,7 +45,7 @@ def pack(entries: Iterable[tuple[KeyHash, Kept]], gone: Iterable[KeyHash] = ()) 
     return b"".join(parts)
 
 
-def unpack(blob: bytes) -> Iterator[tuple[KeyHash, Kept | None]]:
+def unpack(blob: bytes) -> Iterator[tuple[KeyHash, StoredEntry | None]]:
     """Yield the entries of a blob in their order; None stands for a key that is gone."""
     at, end, size, listed = 0, len(blob), LISTED.size, LISTED.unpack_from
     while at < end:

@@ -24,7 +24,7 @@ import lmdb
 import psutil
 
 from verdict.streaming.exactly_once.state_moves import Stamp
-from verdict.write_side.state.entries import Kept, KeyHash, unpack
+from verdict.write_side.state.entries import KeyHash, StoredEntry, unpack
 
 APPENDED = "appended"
 STAMP = b"stamp"
@@ -61,18 +61,19 @@ class LmdbCache:
             self._reading.abort()
             self._reading = None
 
-    def get(self, key: KeyHash) -> Kept | None:
+    def get(self, key: KeyHash) -> StoredEntry | None:
         """Return an entry as of `begin`."""
         assert self._reading is not None
-        return cast("Kept | None", self._reading.get(key))  # bytes, as `begin` asks for no buffers
+        # bytes, as `begin` asks for no buffers
+        return cast("StoredEntry | None", self._reading.get(key))
 
-    def between(self, first: KeyHash, end: KeyHash | None) -> Iterator[tuple[KeyHash, Kept]]:
+    def between(self, first: KeyHash, end: KeyHash | None) -> Iterator[tuple[KeyHash, StoredEntry]]:
         """Yield the entries from `first` up to but without `end`, as of `begin`."""
         assert self._reading is not None
         with self._reading.cursor(db=self._entries) as cursor:
             if not cursor.set_range(first):
                 return
-            entries = cast("Iterator[tuple[KeyHash, Kept]]", iter(cursor))
+            entries = cast("Iterator[tuple[KeyHash, StoredEntry]]", iter(cursor))
             while some := [*islice(entries, READ_AHEAD)]:
                 if end is not None and some[-1][0] >= end:
                     yield from takewhile(lambda found: found[0] < end, some)

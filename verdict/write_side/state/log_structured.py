@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from verdict.streaming.exactly_once.state_moves import Stamp
-from verdict.write_side.state.entries import Kept, KeyHash, expired, kept, key_hash, pack, value_of
+from verdict.write_side.state.entries import (
+    KeyHash,
+    StoredEntry,
+    expired,
+    kept,
+    key_hash,
+    pack,
+    value_of,
+)
 from verdict.write_side.state.lmdb_cache import LmdbCache
 from verdict.write_side.state.log_head import CREDIT_PER_BATCH, DROPS_PER_BATCH, LogHead, chained
 from verdict.write_side.state.shard_state import StateEntry
@@ -66,7 +74,7 @@ class LogStructuredState:
         """Append one log entry, fold pages for as many bytes, and drop what is folded."""
         hashed = {self._hash(key): entry for key, entry in changed.items()}
         self._head = self._head.at(now)
-        clock, entries = self._head.clock, dict[KeyHash, Kept]()
+        clock, entries = self._head.clock, dict[KeyHash, StoredEntry]()
         for key in sorted(hashed):  # hashes alone: of pairs, each comparison would be two
             value, keep = hashed[key]
             entries[key] = kept(value, keep and clock + keep)
@@ -137,7 +145,7 @@ class LogStructuredState:
                 self._shard, f"log entry {self._head.seq} is not what was written"
             )
 
-    def _fold(self, changed: Mapping[KeyHash, Kept]) -> list[KeyHash]:
+    def _fold(self, changed: Mapping[KeyHash, StoredEntry]) -> list[KeyHash]:
         """Fold pages as far as the credit goes, at most one round; return what has expired."""
         size = sum(map(len, changed.values())) + CREDIT_PER_BATCH
         head = self._head
@@ -157,15 +165,15 @@ class LogStructuredState:
         return gone
 
     def _page(
-        self, head: LogHead, changed: Mapping[KeyHash, Kept], keys: list[KeyHash]
-    ) -> dict[KeyHash, Kept]:
+        self, head: LogHead, changed: Mapping[KeyHash, StoredEntry], keys: list[KeyHash]
+    ) -> dict[KeyHash, StoredEntry]:
         first, end = head.page_range()
         page = dict(self._copy.between(first, end))
         upper = len(keys) if end is None else bisect_left(keys, end)
         page.update((key, changed[key]) for key in keys[bisect_left(keys, first) : upper])
         return page
 
-    def _write_page(self, head: LogHead, page: Mapping[KeyHash, Kept]) -> int:
+    def _write_page(self, head: LogHead, page: Mapping[KeyHash, StoredEntry]) -> int:
         """Write a page as what it is split into, in the order of hashes; return its bytes."""
         keys, parts, written = sorted(page), head.parts(), 0
         starts = [bisect_left(keys, first) for _, first in parts]
