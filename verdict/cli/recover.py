@@ -60,7 +60,7 @@ Range = tuple[Source, int | None]
 Ranges = Annotated[
     list[str],
     typer.Argument(
-        metavar="TOPIC:PARTITION:OFFSET[-UNTIL]...",
+        metavar="TOPIC:PARTITION:OFFSET[-UNTIL]",
         help="The record to skip, or all from OFFSET up to UNTIL, which is not skipped.",
     ),
 ]
