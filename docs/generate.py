@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from compose.application import app
 from compose.settings import BusinessSettings
 from docs.errors import catalogue
+from docs.python_reference import python_reference
 from verdict.cli.application import PANEL
 from verdict.cli.describe import type_of
 from verdict.cli.send import REJECTED
@@ -47,20 +48,20 @@ recorded nowhere. One that is rejected is in the view `outcome`.
 """
 
 HOLDS = {
-    ".commands": "what was asked, Avro or JSON",
-    ".events": "what happened; each event with the hash of the one before it",
-    ".responses": "one answer per command",
+    ".commands": "commands, Avro or JSON",
+    ".events": "events, each with the hash of the previous event of its aggregate",
+    ".responses": "one response per command",
     ".rejected": "each rejection once, with the command's bytes",
-    "dead-letters": "what could not be read or handled, with its bytes and place",
+    "dead-letters": "records that could not be processed, with their bytes and position",
     "retry": "dead letters that are tried again, unless they name another topic",
-    "share-holders": "positions that others keep, for `us_holder_from_state`",
+    "share-holders": "positions of another system, for `us_holder_from_state`",
     "POS": "invoices as tills send them: JSON, key = store",
-    "shipment": "every home delivery's invoice, for who delivers: JSON, key = invoice number",
-    "loyalty": "what an invoice earned and the total with it: JSON, key = card",
-    ".replies": "copies of answers, keyed by what the header `reply_to` of a command names",
-    ".progress": "how far the decider, the reactions and the lake have come",
-    ".skips": "what a person has decided to pass over, by whom and why",
-    "owners": "which deployment the topics under this prefix belong to, by their ids",
+    "shipment": "the invoice of each home delivery: JSON, key = invoice number",
+    "loyalty": "points of an invoice and their total: JSON, key = card",
+    ".replies": "copies of responses; the key is the header `reply_to` of the command",
+    ".progress": "progress records of the decider, the policies and the lake",
+    ".skips": "recorded decisions of operators to skip records",
+    "owners": "the deployment that owns the topics with this prefix, with their ids",
 }
 HEADERS = {
     letter.RETRY_ATTEMPT: ("retries made so far", "0"),
@@ -101,6 +102,7 @@ def pages() -> dict[str, str]:
         "settings.md": _settings(),
         "command-line.md": _command_line(),
         "page.md": _page(),
+        "python.md": python_reference(),
         "errors.md": catalogue(),
     }
     return {name: "\n".join((WRITTEN, "", *lines, "")) for name, lines in written.items()}
@@ -130,13 +132,14 @@ def _cell(text: str) -> str:
 def _index() -> Iterator[str]:
     yield "# Reference"
     yield ""
-    yield "Written from the code by `make reference`; a test holds that it is what the code says."
+    yield "Generated from the code by `make reference`; a test compares it with the code."
     yield ""
     yield "- [Views](views.md): what `verdict sql` can select, with all columns"
     yield "- [Topics](topics.md): names, retention and settings; the headers of dead letters"
     yield "- [Settings](settings.md): names, types, defaults"
     yield "- [Command line](command-line.md): verbs, options, exit codes"
     yield "- [Page](page.md): addresses, and metrics for Prometheus"
+    yield "- [Python](python.md): public names by module, with signatures and docstrings"
     yield "- [Errors](errors.md): refusals and errors by name: what each means, what to do"
 
 
@@ -144,7 +147,7 @@ def _views() -> Iterator[str]:
     yield "# Views"
     yield ""
     yield "In SQLite and PostgreSQL alike; times are ISO 8601 texts in one, `timestamptz` in the"
-    yield "other. How to ask them: [using](../using.md#ask)."
+    yield "other. How to ask them: [using](../using.md#query-tables)."
     for name, view in views_of(projections(app)).items():
         yield from ("", f"## {name}", "", about_view(view), "")
         yield from table(("column", "type", "about"), columns_of(view))
@@ -157,8 +160,8 @@ def _topics() -> Iterator[str]:
     yield "the start and is named. Keys are aggregate ids. Values are Avro in Confluent's framing;"
     yield "schemas and ids are in `schemas/avro/` and `verdict/wire/avro/`, and no registry is"
     yield "needed. Events and dead letters are CloudEvents 1.0 by their headers; what follows from"
-    yield "a command carries its `traceparent`. Read with `isolation.level=read_committed`. Before"
-    yield "every name stands `topic_prefix`; `deployment` is the `verdict` in those of its own."
+    yield "a command carries its `traceparent`. Read with `isolation.level=read_committed`. The"
+    yield "setting `topic_prefix` precedes each name. `verdict.…` begins with the `deployment`."
     yield ""
     yield from table(
         ("topic", "holds", "kept", "partitions"),
@@ -186,7 +189,7 @@ def kept(topic: Topic) -> str:
     if retention is None:
         return "compacted"
     if retention == FOREVER:
-        return "for ever"
+        return "without limit"
     days, rest = divmod(int(retention), DAY_MS)
     return f"{days} days" if days else f"{rest // HOUR_MS} h"
 
@@ -287,9 +290,9 @@ def _page() -> Iterator[str]:
     yield ERRORS_OF_PAGE
     yield "## Metrics"
     yield ""
-    yield "At `/metrics`: asked for at each scrape, and those of the page's process"
-    yield "(`process_…`). What is unknown just then has no value. A `part` is `decider`,"
-    yield "`policies`, `lake`, `dead-letters` or a read model that readers see."
+    yield "At `/metrics`: measured at each scrape, with those of the page's process (`process_…`)."
+    yield "An unknown metric has no value. A `component` is `decider`, `policies`, `lake`,"
+    yield "`dead-letters` or a live projection."
     yield ""
     yield from table(
         ("metric", "labels", "meaning"),

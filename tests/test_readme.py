@@ -84,7 +84,7 @@ def test_every_verb_that_is_used_is_there(page: Document) -> None:
         if command.callback is not None
     }
 
-    used = re.findall(r"^(?:\$ )?verdict ([a-z-]+)(?: ([a-z]+))?", page.code(), re.MULTILINE)
+    used = re.findall(r"^(?:\$ )?verdict ([a-z][a-z-]*)(?: ([a-z]+))?", page.code(), re.MULTILINE)
 
     assert {verb for verb, _ in used} <= verbs
     assert {one for one in used if one[0] in dict(BELOW) and one[1]} <= below

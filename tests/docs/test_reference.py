@@ -1,11 +1,14 @@
 """The reference is what the code says, and every promise has a proof in `make test`."""
 
 import re
+from importlib import import_module
 
 import pytest
 
+import verdict
 from docs.generate import FOLDER, pages
 from docs.proofs import PROMISES, promises, proofs
+from docs.python_reference import MODULES
 
 IN_CHAOS = {"F-16"}  # it needs a load of minutes to say anything
 
@@ -48,3 +51,11 @@ def test_a_promise_has_one_id_and_no_id_two_promises() -> None:
     named = re.findall(r"^(?:- \*\*|\| )([A-Z]-\d\d) ", PROMISES.read_text(), re.MULTILINE)
 
     assert sorted(named) == sorted(promises())
+
+
+def test_every_public_name_of_python_has_an_entry(written: dict[str, str]) -> None:
+    entries = set(re.findall(r"^### (\S+)$", written["python.md"], re.MULTILINE))
+
+    named = {f"{name}.{one}" for name in MODULES for one in import_module(name).__all__}
+    assert entries == named
+    assert [name for name in MODULES[1:] if f"`{name}`" not in (verdict.__doc__ or "")] == []

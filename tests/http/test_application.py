@@ -44,7 +44,7 @@ def test_it_is_what_the_application_declares() -> None:
     assert follows()["us_holder_from_state"] == ("share-holders",)
     assert [*CAUSES.senders_to("loyalty")] == ["award_points (AwardPoints)"]
     assert [*CAUSES.senders_to("invoice")] == ["point_of_sale (topic POS)"]
-    assert "us_holder (read model)" in CAUSES.followers_of("position")
+    assert "us_holder (projection)" in CAUSES.followers_of("position")
 
 
 def test_a_policy_points_at_all_that_it_asks_for_and_is_followed_over_aggregates() -> None:

@@ -117,7 +117,7 @@ def _begins(causes: EventModel, events: Sequence[Box]) -> list[list[Point]]:
 
 
 def _topics(causes: EventModel) -> Lines:
-    return [(name, "topic of states") for name in causes.states]
+    return [(name, "state topic") for name in causes.states]
 
 
 def _height(lines: Sequence[str]) -> float:

@@ -106,7 +106,7 @@ class Settings(BaseSettings):
         READER, description="PostgreSQL role that may select the views, nothing personal in events."
     )
     auditor_role: RoleName = Field(AUDITOR, description="The same, and payloads of events whole.")
-    support_role: RoleName = Field(SUPPORT, description="The same, and letters.")
+    support_role: RoleName = Field(SUPPORT, description="The same, and dead letters.")
 
     partitions: PositiveInt = Field(PARTITIONS, description="Of each topic, when it is created.")
     shards: PositiveInt = Field(
@@ -146,7 +146,7 @@ class Settings(BaseSettings):
     )
     max_rows_per_batch: PositiveInt = Field(20_000, description="Commands in one batch.")
     slow_batch_s: PositiveInt = Field(
-        60, description="A batch that is under way for longer is said: log, `verdict status`."
+        60, description="A batch that takes longer is reported: log, `verdict status`."
     )
     transaction_timeout_s: PositiveInt = Field(
         15, description="Of one batch's transaction; more when a full batch needs it."
@@ -161,10 +161,10 @@ class Settings(BaseSettings):
         24, description="How long a command id is remembered at least."
     )
     retry_attempts: Annotated[int, Field(ge=0, le=MOST_ATTEMPTS)] = Field(
-        3, description="Of a dead letter that does not say it; then it is parked."
+        3, description="Retries of a dead letter without the header; then it is parked."
     )
     retry_backoff: str = Field(
-        "exponential:1s,2,1h", description="How long such a letter waits before each retry."
+        "exponential:1s,2,1h", description="How long such a dead letter waits before a retry."
     )
     retry_topics: Annotated[
         tuple[Annotated[str, AfterValidator(topic_or_prefix)], ...],
@@ -172,11 +172,9 @@ class Settings(BaseSettings):
         BeforeValidator(listed),
     ] = Field(
         (),
-        description="Where letters may go besides commands and `inbound` topics: parcels, shop.*",
+        description="More topics for retries than commands and `inbound` ones: parcels, shop.*",
     )
-    retry_poll_ms: PositiveInt = Field(
-        500, description="How often to look for letters that are due."
-    )
+    retry_poll_ms: PositiveInt = Field(500, description="How often to look for due dead letters.")
     sql_timeout_s: PositiveInt = Field(
         60, description="How long a query on the read side may take, with all its rows."
     )
@@ -213,7 +211,7 @@ class Settings(BaseSettings):
     )
     page_token: Token | None = Field(
         None,
-        description="Who gives it sees what is personal, runs SQL, sends commands; unset: nobody.",
+        description="Needed to see personal data, run SQL and send commands; unset: impossible.",
     )
 
     schema_registry_url: SecretStr | None = Field(

@@ -84,7 +84,7 @@ def _followers(app: Application) -> Iterator[Downstream]:
     for policy in app.policies:
         yield Downstream(policy.name, "policy", policy.follows)
     for told in app.notifications:
-        yield Downstream(told.name, f"told on topic {told.topic}", told.follows)
+        yield Downstream(told.name, f"publishes to {told.topic}", told.follows)
     if app.lake is not None:
         yield Downstream(app.lake.name, "lake", (app.lake.aggregate_type,))
 
@@ -96,4 +96,4 @@ def _read_models(app: Application, chosen: Mapping[str, object]) -> Iterator[Dow
     for model in projections(app, chosen):
         if model.name in own:
             follows = (source[topic] for topic in model.topics(topics) if topic in source)
-            yield Downstream(model.name, "read model", (*follows,))
+            yield Downstream(model.name, "projection", (*follows,))

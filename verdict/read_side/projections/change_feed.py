@@ -67,7 +67,7 @@ class ChangeFeed:
             "seen.",
             self.key: "Who entered or left.",
             "kind": "`entered` or `left`.",
-            self.member: "What was behind it; empty when a new version of the read model was.",
+            self.member: "The aggregate that caused it; empty after a promotion.",
             "event_id": "Id of the event that caused it; `promote:…` after a promotion.",
             "at": "When that was decided.",
         }
