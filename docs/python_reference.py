@@ -156,7 +156,7 @@ def _parameter(module: ModuleType, arg: ast.arg, default: ast.expr | None) -> st
 
 
 def _code(*texts: str) -> Iterator[str]:
-    yield from ("```python", *texts, "```")
+    yield from ("```py", *texts, "```")  # signatures, which nothing can run
 
 
 def _text(doc: str | None) -> Iterator[str]:
