@@ -1,1 +1,1 @@
-"""Read models: tables and outbound topics that follow from events."""
+"""Projections: tables and outbound topics that follow from events."""

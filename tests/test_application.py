@@ -72,7 +72,7 @@ SHOP = Application(name="shop", namespace="shop", schemas="schemas", aggregates=
                 )
                 * 2
             },
-            "shop has two of the read model 'a': rename one of them",
+            "shop has two of the projection 'a': rename one of them",
         ),
         (
             {"projections": (program_tally,)},
@@ -116,7 +116,7 @@ def test_a_read_model_cannot_have_the_name_of_one_that_every_application_has() -
     taken = TableProjection(name="outcome", key=("a",), factory=lambda version=1: None)
 
     with pytest.raises(
-        InvalidApplicationError, match="shop has a read model 'outcome', and so has every appl"
+        InvalidApplicationError, match="shop has a projection 'outcome', and so has every appl"
     ):
         declared_projections(replace(SHOP, projections=(taken,)))
 
@@ -125,7 +125,7 @@ OPEN = OpenPosition(client="ada", ticker="AAPL", exchange="NASDAQ", amount=1)
 
 
 def test_two_applications_live_in_one_process() -> None:
-    """Each has its own topics, schemas, rules and read models, and a worker gets each by name."""
+    """Each has its own topics, schemas, rules and projections, and a worker gets each by name."""
     fewer = replace(SHOP, aggregates=(position,))
 
     with InMemory(app) as whole, InMemory(fewer) as shop:

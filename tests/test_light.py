@@ -105,7 +105,7 @@ print([name for name in sys.modules if name.startswith("sqlalchemy.dialects.")])
 
 @pytest.mark.process
 def test_who_reads_a_file_loads_nothing_that_writes_databases(tmp_path: Path) -> None:
-    """SQLAlchemy, and the read models that are made of it, take a third of a verb."""
+    """SQLAlchemy, and the projections that are made of it, take a third of a verb."""
     url = f"sqlite:///{tmp_path}/read.db"
     engine = open_database(url)
     create_read_side(engine, projections(APPLICATION))

@@ -10,7 +10,7 @@ def tell(story: Story) -> None:
     story.voice.begin(
         "Do the books balance?",
         "Versions without a gap, each event with the hash of the one before, one outcome for each "
-        "command; and archive, operator's state and read models are what these events say.",
+        "command; and archive, operator's state and projections are what these events say.",
     )
     story.voice.typed("verify")
     with story.voice.waiting("verdict verify"):

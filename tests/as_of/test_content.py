@@ -1,4 +1,4 @@
-"""What a materialised read model looks like, and how it gets into a file."""
+"""What a materialised projection looks like, and how it gets into a file."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A materialised read model on a topic."""
+"""A materialised projection on a topic."""
 
 import json
 from collections.abc import Iterator

@@ -119,7 +119,7 @@ class World(KafkaDeployment):
         return self.committed(topic)
 
     def told(self, name: str, as_of: object, folder: Path) -> tuple[list[Any], dict[str, Any]]:
-        """Return the rows of a read model as of some position, and the progress record."""
+        """Return the rows of a projection as of some position, and the progress record."""
         file = folder / "told.ndjson"
         Materialiser(self.settings, name).run(parse_as_of(str(as_of)), str(file))
         *rows, progress = map(json.loads, file.read_bytes().splitlines())

@@ -83,7 +83,7 @@ class Books(KafkaDeployment):
         return topic, name.encode(), body, partition_of(name.encode(), PARTITIONS)
 
     def settle(self, spoil: Spoil = list) -> None:
-        """Decide what was asked, publish that, and let state and read models follow."""
+        """Decide what was asked, publish that, and let state and projections follow."""
         self.decide(spoil)
         self._state.open(0)  # so that the local copy takes in what was committed last
         self.project()
@@ -121,7 +121,7 @@ class Books(KafkaDeployment):
         )
 
     def project(self, *names: str) -> None:
-        """Let read models follow, all unless some are named."""
+        """Let projections follow, all unless some are named."""
         for name, projection in self.read_side.projections.items():
             if names and name not in names:
                 continue

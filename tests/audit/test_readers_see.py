@@ -124,7 +124,7 @@ def test_a_table_that_somebody_altered_is_named_and_the_audit_goes_on(
     findings, looked = found_in(read_side, tmp_path)
 
     [finding] = [one for one in findings if "rebuild" in one]
-    assert finding.startswith("read models: us_holder cannot be read as it was made (")
+    assert finding.startswith("projections: us_holder cannot be read as it was made (")
     assert "kind" in finding.partition("): ")[0]
     assert "`verdict projection rebuild us_holder` makes them anew" in finding
     assert looked.not_checked[-2:] == [*NO_FUNCTION_OF_THE_LOG], "it went on to the end"
@@ -162,7 +162,7 @@ def test_a_feed_that_does_not_give_the_table_is_named(
 
     findings, _ = found_in(read_side, tmp_path)
 
-    assert findings == [f"read models: us_holder_change_v1: {one}" for one in said]
+    assert findings == [f"projections: us_holder_change_v1: {one}" for one in said]
 
 
 def test_a_kind_that_there_is_not_is_named() -> None:
@@ -174,4 +174,4 @@ def test_a_kind_that_there_is_not_is_named() -> None:
 def test_an_aggregate_whose_type_nobody_knows_is_called_an_aggregate() -> None:
     finding = Finding(check=Check.PROJECTIONS, what="the row is missing", aggregate_id="q-1")
 
-    assert str(finding) == "read models: aggregate 'q-1': the row is missing"
+    assert str(finding) == "projections: aggregate 'q-1': the row is missing"

@@ -89,7 +89,7 @@ def test_verify_tells_people_and_cron_what_is_right_and_what_is_not(
     for_people = run("verify", "order", "torn")
 
     [told] = right.lines
-    unknown = told["unavailable"]  # in a read model, what another test has altered
+    unknown = told["unavailable"]  # in a projection, what another test has altered
     assert (right.exit_code, told["clean"], told["findings"]) == (bool(unknown), not unknown, 0)
     assert told["looked_at"]["commands"] == 2
     assert not any(one.startswith("outcome:") for one in unknown)

@@ -1,4 +1,4 @@
-"""Read models as they were, told while the service goes on."""
+"""Projections as they were, told while the service goes on."""
 
 import json
 from hashlib import sha256
@@ -61,7 +61,7 @@ def test_a_read_model_is_told_as_it_was_while_the_service_goes_on(
 
 
 def at_rest(deployment: Deployment) -> dict[str, Rows]:
-    """Return what readers see of each read model, in the order of the keys, once all is in it."""
+    """Return what readers see of each projection, in the order of the keys, once all is in it."""
     deployment.await_quiet()
     deployment.await_read_side()
     found: dict[str, Rows] = {}

@@ -80,7 +80,7 @@ BEARER = {"authorization": f"Bearer {TOKEN}"}
 
 
 def standing(decided: int = 7, end: int = 7, reached: int = 12, lag: int = 0) -> StatusReport:
-    """Return a service that decides, with a reader and a read model."""
+    """Return a service that decides, with a reader and a projection."""
     shown = ProjectionStatus(
         "outcome", 1, "live", lag, None, (), (PositionStatus("r", 0, reached, lag),)
     )

@@ -48,7 +48,7 @@ def fill(url: str) -> None:
 
 
 def keep(memory: InMemory, url: str) -> None:
-    """Let every read model follow all that happened, in one batch."""
+    """Let every projection follow all that happened, in one batch."""
     topics, database, models = (
         memory.topics,
         open_database(url),

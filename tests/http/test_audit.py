@@ -9,7 +9,7 @@ from verdict.operations.audit.finding import CheckResult, record, run_of
 from verdict.settings.discovery import DATABASE
 from verdict.settings.load import settings_alone
 
-FINDING: dict[str, object] = {"check": "read models", "what": "cashier is 'secret-ada'"}
+FINDING: dict[str, object] = {"check": "projections", "what": "cashier is 'secret-ada'"}
 
 
 def test_a_run_of_verify_is_shown_and_what_it_quotes_needs_the_token(
@@ -29,7 +29,7 @@ def test_a_run_of_verify_is_shown_and_what_it_quotes_needs_the_token(
     assert masked.index("everything clean") < masked.index("order 1 findings 7 events")
     assert "hidden without the token" in masked
     assert "secret-ada" not in masked
-    assert "read models: order o-1 cashier is 'secret-ada' one partition" in whole
+    assert "projections: order o-1 cashier is 'secret-ada' one partition" in whole
     assert "the state" in whole
 
 

@@ -69,7 +69,7 @@ class Deployment(KafkaDeployment):
 
 
 def some_projections() -> list[Projection]:
-    """Return the read models that run here."""
+    """Return the projections that run here."""
     return [projection for projection in projections(APPLICATION) if projection.name in SOME]
 
 

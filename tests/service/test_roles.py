@@ -84,7 +84,7 @@ def test_a_recovery_takes_the_decider_alone(settings: Settings) -> None:
     [
         ("recorder", "no role 'recorder': there are broker, decider, "),
         ("lake us_holder", "the role lake takes no names"),
-        ("projections order", "no read model 'order': there are event_archive, outcome, "),
+        ("projections order", "no projection 'order': there are event_archive, outcome, "),
     ],
 )
 def test_what_there_is_not_is_named(settings: Settings, role: str, said: str) -> None:

@@ -74,7 +74,7 @@ class Application:
         self._require_unique_names("state", [one.state.__name__ for one in self.state_topics])
         self._require_unique_classes()
         self._require_settings((one.name, one.settings) for one in self.policies)
-        self._require_unique_names("read model", [one.name for one in self.projections])
+        self._require_unique_names("projection", [one.name for one in self.projections])
         self._require_settings((one.name, one.settings) for one in self.projections)
         self._require_known_sources()
         self._require_own_topics()

@@ -66,7 +66,7 @@ def declared_projections(application: Application) -> Mapping[str, AnyDeclaratio
     of_application = {one.name: one for one in application.projections}
     if clash := sorted({*own, *states} & {*of_application}):
         raise InvalidApplicationError(
-            f"{application.name} has a read model {clash[0]!r}, and so has every application: "
+            f"{application.name} has a projection {clash[0]!r}, and so has every application: "
             "rename yours"
         )
     return own | of_application | states
@@ -153,9 +153,9 @@ def _with_tables(
     projection = read_model.factory(version=version, **given)
     if read_model.name not in projection.views:
         raise InvalidApplicationError(
-            f"read model {read_model.name!r} has no view of that name, by which all else finds "
+            f"projection {read_model.name!r} has no view of that name, by which all else finds "
             f"its rows: it has {', '.join(projection.views) or 'none'}; call one of them so, "
-            "or the read model like one"
+            "or the projection like one"
         )
     if read_model.settings:
         projection = replace(projection, settings=settings_text(read_model.factory, given))

@@ -91,7 +91,7 @@ def _place(settings: Settings, role: Role, chosen: Sequence[str]) -> WorkingDire
         return directory_of(settings.data_dir, (role.name,))
     known = declared_projections(settings.application)
     if unknown := [name for name in chosen if name not in known]:
-        raise InvalidSettingsError(f"no read model {unknown[0]!r}: there are {', '.join(known)}")
+        raise InvalidSettingsError(f"no projection {unknown[0]!r}: there are {', '.join(known)}")
     whole = [] if chosen else [(role.name,)]
     return directory_of(settings.data_dir, *whole, *_of_projections(chosen or known))
 

@@ -102,7 +102,7 @@ def lake_components(context: RoleContext) -> Iterator[Supervisor]:
 
 
 def projections_components(context: RoleContext) -> Iterator[Supervisor]:
-    """Yield what brings read models forward; where it cannot start, the process does not."""
+    """Yield what brings projections forward; where it cannot start, the process does not."""
     live = live_projections(context.ground, context.settings, context.chosen)
     yield context.supervise(
         name="projections", component=live, must_start=True, on_end=live.note_end

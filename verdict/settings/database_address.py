@@ -20,7 +20,7 @@ LETTERS = frozenset({"dead_letter", "dead_letter_intervention"})
 class Roles:
     """Names of the roles, each of which sees what those before it do, and more.
 
-    A `reader` sees the read models, and of events what is not personal; an `auditor` their payloads
+    A `reader` sees the projections, and of events what is not personal; an `auditor` their payloads
     too, and what people decided about them; `support` dead letters too.
     """
 

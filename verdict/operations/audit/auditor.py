@@ -70,7 +70,7 @@ class Auditor:
             yield from self._state(events, settled, quarantines)
             if away is not None:
                 raise UnreachableError(
-                    f"archive and read models were not looked at: {away}"
+                    f"archive and projections were not looked at: {away}"
                 ) from away
             records = AsOfRecords(events, self._topics, partial(open_reader, self._settings))
             for one in self._projections(records, parts, folder):

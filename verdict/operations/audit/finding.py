@@ -29,7 +29,7 @@ class Check(StrEnum):
     OUTCOMES = "outcomes"
     ARCHIVE = "archive"
     STATE = "state"
-    PROJECTIONS = "read models"
+    PROJECTIONS = "projections"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

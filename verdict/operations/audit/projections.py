@@ -117,7 +117,7 @@ class ProjectionAudit:
         for name, at_version in declared(self.settings.application).items():
             if not ours.intersection(at_version(FIRST).topics(topics)):
                 continue
-            self.tell(f"read model {name}")
+            self.tell(f"projection {name}")
             with snapshot(self.engine) as connection:
                 if (projection := self._live(connection, name)) is not None:
                     yield from self._of_live(connection, name, projection)

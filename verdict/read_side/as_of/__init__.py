@@ -1,1 +1,1 @@
-"""A read model as it was at one position, as records that others can load."""
+"""A projection as it was at one position, as records that others can load."""

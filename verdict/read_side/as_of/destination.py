@@ -103,7 +103,7 @@ class KafkaTopic:
         """Fail when there is no such topic, or when it is one of ours."""
         if self._name in {topic.name for topic in self._topics.all()}:
             raise VerdictError(
-                f"{self._name} is a topic of verdict itself, which read models are built from: "
+                f"{self._name} is a topic of verdict itself, which projections are built from: "
                 "name another one with --to"
             )
         if not self._log.exists(self._name):

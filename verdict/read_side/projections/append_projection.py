@@ -29,7 +29,7 @@ class AppendBuilder:
 
 @dataclass(frozen=True, kw_only=True)
 class AppendProjection:
-    """A read model that only grows.
+    """A projection that only grows.
 
     Args:
         name: Of the projection.

@@ -50,7 +50,7 @@ class Applied:
 
 
 class Projection(Protocol):
-    """A read model: its tables, its views, and how records change them.
+    """A projection: its tables, its views, and how records change them.
 
     The metadata of `table`, the first one, has all tables of this projection and no others. Each
     version has tables and a position of its own. `settings` spells what the tables depend on

@@ -88,7 +88,7 @@ class StateEvolve:
 
 
 def aggregate_state(aggregate: Aggregate[Any], version: int = 1) -> RowProjection[StateRow]:
-    """Return the read model of an aggregate's state."""
+    """Return the projection of an aggregate's state."""
     kind, fields = aggregate.name, state_fields(aggregate.state)
     metadata = MetaData()
     states = row_table(
@@ -145,7 +145,7 @@ def _shown(column: ColumnElement[Any], field: StateField) -> ColumnElement[Any]:
 
 
 def state_views(aggregates: Iterable[Aggregate[Any]]) -> dict[str, TableProjection]:
-    """Return the read models of aggregates' states, by name; one that says so has none."""
+    """Return the projections of aggregates' states, by name; one that says so has none."""
     return {
         name: TableProjection(name=name, key=("id",), factory=partial(aggregate_state, one))
         for one in aggregates
