@@ -51,6 +51,7 @@ class FailuresAtOnce:
             self._terminal.write_line(f"FAILED {report.nodeid} in its {report.when}")
 
 
+@pytest.hookimpl(trylast=True)  # the reporter comes with the other plugins
 def pytest_configure(config: pytest.Config) -> None:
     """Name failures while tests run, in the process that prints."""
     terminal = config.pluginmanager.get_plugin("terminalreporter")

@@ -35,7 +35,7 @@ def test_the_embedded_broker_runs_where_topics_differ_and_who_needs_them_is_refu
         assert "answers while `verdict run broker` runs" in caplog.text
         with pytest.raises(TopicSettingsError):
             lay(other.model_copy(update={"bootstrap_servers": servers}), "dead-letters", parts)
-        mend(servers, [topic.name for topic in other.topics.all() if topic.partitions == 2])
+        fix(servers, [topic.name for topic in other.topics.all() if topic.partitions == 2])
         lay(other.model_copy(update={"bootstrap_servers": servers}), "lake", parts)
 
 
@@ -62,7 +62,7 @@ def lay(settings: Settings, role: str, parts: ExitStack) -> KafkaRuntime:
     return start_kafka_runtime(settings, parts, directory_of(settings.data_dir, (role,)))
 
 
-def mend(servers: str, topics: list[str]) -> None:
+def fix(servers: str, topics: list[str]) -> None:
     admin = AdminClient({"bootstrap.servers": servers})
     for answer in admin.create_partitions([NewPartitions(one, 2) for one in topics]).values():
         answer.result(30)

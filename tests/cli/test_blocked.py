@@ -18,7 +18,7 @@ Blocked = Callable[..., Verdict]
 
 @pytest.fixture
 def lot(tmp_path: Path) -> Iterator[Holding]:
-    """Return one with p-7, which code that is mended can apply, and p-8, which nothing can."""
+    """Return one with p-7, which code that is fixed can apply, and p-8, which nothing can."""
     lot = Holding(f"sqlite:///{tmp_path / 'verdict.db'}")
     lot.hold("p-7", PositionTransferred(client="bob"))
     lot.happen("p-8", opened("cleo"), PositionClosed(), PositionAdjusted(amount=2))
@@ -72,10 +72,10 @@ def test_one_is_edited_and_retried(blocked: Blocked, lot: Holding) -> None:
 
 
 def test_one_that_mended_code_can_apply_is_retried(blocked: Blocked, lot: Holding) -> None:
-    blocked("retry", P7, "--operator", "ada", "--reason", "mended")
+    blocked("retry", P7, "--operator", "ada", "--reason", "fixed")
 
     assert lot.read_side.holders() == {"bob": 1}
-    assert lot.interventions(("kind", "operator", "reason")) == [("replay", "ada", "mended")]
+    assert lot.interventions(("kind", "operator", "reason")) == [("replay", "ada", "fixed")]
 
 
 def test_one_that_fails_again_stays_and_ends_with_1(blocked: Blocked) -> None:

@@ -67,7 +67,7 @@ def test_a_letter_is_listed(letters: Letters) -> None:
     [listed] = letters("list", "--json").lines
 
     assert (listed["id"], listed["kind"]) == (ID, "letter")
-    assert listed["what"] == "letter for parcels, tried again 3 times"
+    assert listed["what"] == "dead letter for parcels, tried again 3 times"
     assert (listed["since"], listed["error"]) == ("2026-11-21T12:00:00.000Z", "tried 3 times")
     assert ID in letters("list").stdout
 
@@ -144,7 +144,7 @@ def test_a_letter_that_is_not_there_is_named(letters: Letters) -> None:
     for verb in (("show", other), ("replay", other), ("skip", other, "--reason", "x")):
         answer = letters(*verb)
         assert answer.exit_code == 1
-        assert answer.stderr.startswith(f"verdict: no letter '{other}' is kept")
+        assert answer.stderr.startswith(f"verdict: no dead letter '{other}' is kept")
 
 
 def test_a_letter_that_waits_is_parked_and_listed_only_when_asked_for(

@@ -137,7 +137,7 @@ def test_status_shows_what_runs_and_what_is_stopped(
     [ours] = [p for p in status["projections"] if p["projection"] == "q"]
     assert ours["held"][0]["version_needed"] == 3
     assert ours["lag"] >= 0
-    assert "holds 1 aggregates, the first: order 'o-1' needs version 3" in table.stdout
+    assert "blocks 1 aggregates, the first: order 'o-1' needs version 3" in table.stdout
     assert "order 'o-1' needs version 3" in table.stdout.partition("service  up")[0]
 
     [alone] = verdict("projection", "status", "q", "--json").lines

@@ -36,7 +36,7 @@ def test_anything_else_is_closed_and_the_way_to_open_it_is_said(allowed: tuple[s
     said = problem("parcels", *allowed)
 
     assert said is not None
-    assert "letters may go to eu.POS, eu.enrolment.commands, " in said
+    assert "dead letters may go to eu.POS, eu.enrolment.commands, " in said
     assert "the setting retry_topics says: add it there and start again" in said
 
 
@@ -59,7 +59,7 @@ def test_what_verdict_says_and_another_deployment_is_told_no_setting_opens(
     said = problem(topic, *([topic] if with_its_name else ["*"]))
 
     assert said is not None
-    assert "never take letters" in said
+    assert "never take dead letters" in said
 
 
 def test_a_topic_that_is_open_and_not_there_is_said_to_be_missing() -> None:

@@ -98,11 +98,11 @@ def test_an_application_may_have_a_function_of_the_letter() -> None:
 
 
 def test_a_function_that_fails_says_so() -> None:
-    with pytest.raises(InvalidBackoffError, match=r"failed \(KeyError: 'no'\): mend it"):
+    with pytest.raises(InvalidBackoffError, match=r"failed \(KeyError: 'no'\): fix it"):
         wait_ms(back_off(DECLARED, "broken"), letter())
 
 
 @pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf"), LONGEST_S + 1, "soon", None])
 def test_only_a_number_of_seconds_is_a_wait(seconds: float) -> None:
-    with pytest.raises(InvalidBackoffError, match="mend it, then replay"):
+    with pytest.raises(InvalidBackoffError, match="fix it, then replay"):
         wait_ms(lambda found: seconds, letter())

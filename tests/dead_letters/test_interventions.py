@@ -13,7 +13,7 @@ from verdict.reactions.dead_letters.row import headers_from_json
 from verdict.read_side.tables.dead_letters import intervention
 
 LATER = NOW + 12_345
-ADA, BOB = OperatorIdentity("ada", "a typo"), OperatorIdentity("bob", "mended")
+ADA, BOB = OperatorIdentity("ada", "a typo"), OperatorIdentity("bob", "fixed")
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_an_edited_letter_that_is_replayed_goes_out_as_edited(given: Desk) -> No
     assert (headers["retry_attempt"], headers["color"]) == (b"4", b"\xff")
     assert interventions(given) == [
         (1, "edit", "ada", "a typo", LATER, sha256(b"bad").hexdigest()),
-        (2, "replay", "bob", "mended", NOW, sha256(b"good").hexdigest()),
+        (2, "replay", "bob", "fixed", NOW, sha256(b"good").hexdigest()),
     ]
 
 
@@ -97,7 +97,7 @@ def test_what_is_not_parked_is_left_alone(given: Desk, act: object) -> None:
     letters = at(given, NOW)
     with pytest.raises(VerdictError, match="waits for its next try, due at"):
         act(letters, waiting, ADA)  # type: ignore[operator]
-    with pytest.raises(VerdictError, match="no letter 'x' is kept"):
+    with pytest.raises(VerdictError, match="no dead letter 'x' is kept"):
         act(letters, "x", ADA)  # type: ignore[operator]
     with pytest.raises(VerdictError, match="say who you are"):
         act(letters, only(given).id, OperatorIdentity(" ", None))  # type: ignore[operator]

@@ -248,7 +248,7 @@ MISLEADING: dict[str, tuple[Given, str]] = {
     "backoff-without-unit": ({"retry_backoff": "fixed:10"}, "units ms, s"),
     "no-such-topic": ({"retry_topic": "nowhere"}, "there is no such topic"),
     "topic-with-nul": ({"retry_topic": b"a\x00b"}, "there is no such topic"),
-    "topic-of-kafka": ({"retry_topic": "__consumer_offsets"}, "never take letters"),
+    "topic-of-kafka": ({"retry_topic": "__consumer_offsets"}, "never take dead letters"),
     "garbage-of-verdict": ({"ce_type": "verdict.DeadLetter", "retry_attempt": "x"}, "must be"),
 }
 
@@ -271,7 +271,7 @@ def test_what_cannot_be_understood_is_parked_and_the_stream_goes_on(desk: Desk) 
     for name, (_, said) in MISLEADING.items():
         assert said in rows[name.encode()]["error"], name
         assert rows[name.encode()]["key"] == b"\xff"
-    assert "never take letters" in rows[None]["error"]
+    assert "never take dead letters" in rows[None]["error"]
 
 
 @pytest.mark.proves("R-06")

@@ -172,7 +172,7 @@ def test_events_that_kafka_has_dropped_come_from_the_archive(
 def test_an_aggregate_without_its_events_is_quarantined_until_they_are_back(
     new_ground: NewGround, broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
-    """Only on the word of an operator, on record; the others go on."""
+    """Only on the word of an operator, on record; the others continue."""
     books = Books(broker, "nowhere", tmp_path / "data")
     books.ask("order", "o-1", BOUGHT)
     books.ask("order", "o-2", BOUGHT)

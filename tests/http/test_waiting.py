@@ -24,7 +24,7 @@ BY = {"operator": "ada", "reason": "a test", "token": TOKEN}
 
 @pytest.fixture
 def lot(tmp_path: Path) -> Iterator[Holding]:
-    """Return one that holds p-7, whose new owner mended code could take."""
+    """Return one that holds p-7, whose new owner fixed code could take."""
     lot = Holding(f"sqlite:///{tmp_path / DATABASE}")
     lot.hold("p-7", PositionTransferred(client="bob"))
     yield lot

@@ -60,7 +60,7 @@ def test_one_error_lists_every_difference(broker: EmbeddedBroker) -> None:
         "  differing.order.events: retention.ms is 604800000, must be -1",
         "  differing.order.events: max.message.bytes is 1048588, must be 4194304",
         f"  differing.order.events: {OF_SENDER} differing.order.events {OF_KAFKA}",
-        "mend them, settings with kafka-configs.sh --alter, and start again; the embedded Kafka "
+        "fix them, settings with kafka-configs.sh --alter, and start again; the embedded Kafka "
         "answers while `verdict run broker` runs",
     ]
 

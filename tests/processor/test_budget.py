@@ -62,17 +62,23 @@ def test_a_command_takes_no_more_calls_than_its_budget(
     assert calls / COMMANDS <= CALLS
 
 
-def test_a_command_leaves_no_more_bytes_than_its_budget(
-    decide: Callable[[], list[OutputRecord]],
-) -> None:
+def _held(decide: Callable[[], list[OutputRecord]]) -> int:
     tracemalloc.start()
     try:
         outputs = decide()
         held, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-
     assert outputs
+    return held
+
+
+def test_a_command_leaves_no_more_bytes_than_its_budget(
+    decide: Callable[[], list[OutputRecord]],
+) -> None:
+    # the least of three: threads that other tests left running allocate, too
+    held = min(_held(decide) for _ in range(3))
+
     assert held / COMMANDS <= HELD_BYTES
 
 

@@ -125,8 +125,8 @@ def test_a_state_at_fault_holds_its_key_alone_with_the_place_and_the_error(
     )  # fmt: skip
     assert third[1] == "3"
     assert [r.message.split(": ")[0] for r in caplog.records if r.levelname == "ERROR"] == [
-        f"projection {NAME} v1 holds {TOPIC} 1 at version {offset + 1}",
-        f"projection {NAME} v1 holds {TOPIC} 3 at version {third[2]}",
+        f"projection {NAME} v1 blocks {TOPIC} 1 at version {offset + 1}",
+        f"projection {NAME} v1 blocks {TOPIC} 3 at version {third[2]}",
     ]
 
 
@@ -181,8 +181,8 @@ def test_what_the_code_cannot_apply_is_held_too(new_database: NewDatabase) -> No
     assert re.search(r"py, line \d+\); the next", read_side.select(HELD)[0][-1])
 
     read_side.projections[NAME] = compile_projection(us_holder_from_state)
-    mended = compared(read_side, NAME, shown.log.deliveries)
-    assert [(one.live.rows, one.built.rows) for one in mended] == [(1, 2), (1, 2)]
+    fixed = compared(read_side, NAME, shown.log.deliveries)
+    assert [(one.live.rows, one.built.rows) for one in fixed] == [(1, 2), (1, 2)]
     read_side.close()
 
 

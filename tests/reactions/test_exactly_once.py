@@ -130,7 +130,7 @@ def test_a_till_s_record_that_a_person_skips_is_jumped_once(reacted: Reacted) ->
     letters = [decode(DeadLetter, one.value() or b"") for one in reacted.on(topics.dead_letters)]
     told = {one.source.offset: one for one in letters}
     assert (len(letters), sorted(told)) == (2, [0, 1])
-    assert (told[1].error, told[1].bytes) == ("passed over by ada: too large", day[1])
+    assert (told[1].error, told[1].bytes) == ("skipped by ada: too large", day[1])
     assert told[0].error.endswith("it is sent again")
     [command] = reacted.on(topics.commands("invoice"))
     assert decode_command("invoice", command.value() or b"")["command_id"] == (

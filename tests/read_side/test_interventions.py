@@ -369,7 +369,7 @@ def test_an_aggregate_that_is_parked_once_more_is_reported_once_more(
     lot.happen("p-7", BAD)
 
     assert [record.message.partition(": ")[0] for record in caplog.records] == [
-        "projection us_holder v1 holds position p-7 at version 3"
+        "projection us_holder v1 blocks position p-7 at version 3"
     ]
 
 

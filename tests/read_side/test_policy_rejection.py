@@ -202,8 +202,8 @@ def test_a_command_that_a_retry_cures_needs_no_attention(
     expected = (Reason.BUSINESS_RULE, Reason.INVALID_COMMAND, Reason.NOT_FOUND)
     with InMemory(shop(*expected, order=replace(order, decide=decide)), clock=clock) as memory:
         memory.send("o-1", PLACE, 0)
-        for mended in (False, False, is_mended):
-            if mended:
+        for fixed in (False, False, is_mended):
+            if fixed:
                 broken.clear()
             clock.now += 10_000
             memory.sql("SELECT 1 FROM dead_letter")

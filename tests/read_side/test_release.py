@@ -96,8 +96,8 @@ def test_an_aggregate_whose_event_never_comes_is_held_and_reported_once_while_ot
     assert followed.held() == [("p-1", 2, 6, iso_time(NOW))]
     assert followed.read_side.holders() == {"ada": 1, "bob": 3}
     assert caplog.messages == [
-        "projection us_holder v1 holds position p-1: it needs version 2 and has seen 3; "
-        "the others go on"
+        "projection us_holder v1 blocks position p-1: it needs version 2 and has seen 3; "
+        "the others continue"
     ]
 
 

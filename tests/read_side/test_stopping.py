@@ -67,7 +67,7 @@ def test_an_aggregate_that_cannot_be_applied_waits_with_the_error_and_the_others
         "ZeroDivisionError: a\\0bug (tests/read_side/holding.py, line "
     )
     assert [r.message.split(": ")[0] for r in caplog.records if r.levelname == "ERROR"] == [
-        "projection us_holder v1 holds position p-1 at version 2"
+        "projection us_holder v1 blocks position p-1 at version 2"
     ]
 
 
@@ -150,9 +150,9 @@ def test_a_record_that_cannot_be_read_stops_the_projection_until_the_next_start(
     assert applier.apply(log.everything()).applied == 0
     assert read_side.dump() == before
 
-    mended = read_side.applier("us_holder")
+    fixed = read_side.applier("us_holder")
     assert read_side.select(STOPPED) == [("us_holder", 1, TOPIC, 0, 1, iso_time(NOW))]
-    mended.apply(log.everything())
+    fixed.apply(log.everything())
     assert read_side.select(STOPPED) == []
     assert read_side.holders() == {"ada": 1}
 

@@ -128,7 +128,7 @@ def test_records_that_nobody_can_read_are_skipped_by_an_operator_and_all_continu
     said = records.skip(place, 2, OperatorIdentity(*by))
 
     assert said.startswith(f"{place} up to 1 is skipped by all that reads the topic. client_over")
-    with pytest.raises(SkippedSinceError, match=f"{place}, which stopped .*, is passed over"):
+    with pytest.raises(SkippedSinceError, match=f"{place}, which stopped .*, is skipped"):
         reaches(first, lambda: False)
     first.stop()
     second = running()
@@ -160,8 +160,8 @@ def test_all_that_waits_is_applied_after_a_start_though_nothing_else_happens(
     reaches(broken, lambda: deployment.select("SELECT count(*) FROM event_archive") == [(5,)])
     broken.stop()
 
-    mended = running()
-    reaches(mended, lambda: deployment.select("SELECT * FROM projection_blocked") == [])
+    fixed = running()
+    reaches(fixed, lambda: deployment.select("SELECT * FROM projection_blocked") == [])
     clients = deployment.select("SELECT client FROM us_holder ORDER BY client")
     assert clients == [(name,) for name in names]
 

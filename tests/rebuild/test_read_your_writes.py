@@ -102,7 +102,7 @@ def test_an_aggregate_that_is_held_is_not_waited_for(
     read_side.applier("us_holder").apply(log.batch())
 
     with pytest.raises(
-        ProjectionUnavailableError, match="holds position 'p-ada': it waits for version 2"
+        ProjectionUnavailableError, match="blocks position 'p-ada': it waits for version 2"
     ):
         wait_for_projection(APPLICATION, reader, "us_holder", ADA, LONG_S)
 

@@ -119,9 +119,9 @@ def test_who_is_stopped_is_named_with_why() -> None:
 
     assert [problem.partition(";")[0] for problem in problems_of(found)] == [
         "projection a v1 is stopped: no disk",
-        "projection b v1 holds 2 aggregates, the first: order 'o-1' needs version 3, which is "
+        "projection b v1 blocks 2 aggregates, the first: order 'o-1' needs version 3, which is "
         "missing",
-        "projection c v2 holds 1 aggregates, the first: order 'o-1' needs version 3, which cannot "
+        "projection c v2 blocks 1 aggregates, the first: order 'o-1' needs version 3, which cannot "
         "be applied: odd",
         "3 aggregates are quarantined, the first: order 'o-4', damaged from version 2 on: a gap",
         "2 aggregates of the newest 5,000 commands have commands on several partitions, the first: "

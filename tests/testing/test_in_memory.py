@@ -204,13 +204,13 @@ def sent(output: OutputRecord) -> tuple[object, ...]:
 
 
 class Bug:
-    """A policy that fails until it is mended."""
+    """A policy that fails until it is fixed."""
 
     def __init__(self) -> None:
-        self.mended = False
+        self.fixed = False
 
     def react(self, event: RecordedEvent) -> Iterator[Dispatch]:
-        if not self.mended:
+        if not self.fixed:
             raise ZeroDivisionError("a bug")
         yield Dispatch(
             "card-1", AwardPoints(invoice_number="1", total_cents=1, points_hundredths=7)
@@ -224,7 +224,7 @@ def test_a_policy_that_fails_is_tried_again_when_its_letter_is_due() -> None:
         app.send("order-1", PLACE, 0)
         letters = "SELECT status, attempt FROM dead_letter"
         assert app.sql(letters) == [{"status": "WAITING", "attempt": 0}]
-        bug.mended = True
+        bug.fixed = True
         times[0] = 999
         assert len(app.sql(letters)) == 1
         times[0] = 1000

@@ -1,4 +1,4 @@
-"""Where a bug was, in the files of who has to mend it."""
+"""Where a bug was, in the files of who has to fix it."""
 
 import os
 from pathlib import Path

@@ -69,7 +69,8 @@ def test_a_rejection_is_raised_with_what_happened_and_what_to_do() -> None:
     assert caught.value.response is lost
     assert str(caught.value) == (
         "ModifyOrder 'c-2' to order 'order-1' was rejected, VERSION_CONFLICT: expected version 1, "
-        "order 'order-1' is DELETED at version 2; reload, decide anew, and send that under a new id"
+        "order 'order-1' is DELETED at version 2; reload, decide again, and send that under a new "
+        "id"
     )
     again = pickle.loads(pickle.dumps(caught.value))
     assert (again.response, str(again)) == (lost, str(caught.value))

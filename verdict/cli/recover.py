@@ -110,8 +110,8 @@ def recover_command(
         raise typer.BadParameter("give the reason", param_hint="--reason")
     asked = _request(by, reason or "needed by `verdict recover`")
     wish = replace(asked, quarantine=True) if quarantine else NO_WISH
-    mend = partial(_mend, by=asked, restore=restore)
-    recovered = recover_alone(settings, shards, wish=wish, mend=mend)
+    fix = partial(_mend, by=asked, restore=restore)
+    recovered = recover_alone(settings, shards, wish=wish, fix=fix)
     if json:
         show_json(recovered.facts())
     note(f"recovered {recovered}; start the service again with `verdict up`")
@@ -136,7 +136,7 @@ def recover_alone(
     shards: int | None,
     on_step: OnRecoveryStep = ignore_step,
     wish: SkipRequest = NO_WISH,
-    mend: Callable[[Settings, KafkaConfig], None] = leave,
+    fix: Callable[[Settings, KafkaConfig], None] = leave,
 ) -> RecoveredState:
     """Start what a recovery needs, recover with progress on stderr, and stop all of it.
 
@@ -145,7 +145,7 @@ def recover_alone(
     """
     with ExitStack() as parts:
         report = parts.enter_context(show_progress("starting Kafka and Spark"))
-        ground = start_runtime(settings, parts, mend=mend)
+        ground = start_runtime(settings, parts, fix=fix)
         return recover(ground, settings, shards, report, on_step, wish)
 
 

@@ -31,10 +31,10 @@ class Reason(StrEnum):
 
 
 ADVICE = {
-    Reason.INVALID_COMMAND: "mend the sender",
-    Reason.UNKNOWN_TYPE: "mend the sender",
+    Reason.INVALID_COMMAND: "fix the sender",
+    Reason.UNKNOWN_TYPE: "fix the sender",
     Reason.COMMAND_ID_REUSED: "send it under a new id",
     Reason.QUARANTINED: "send it again under the same id once the quarantine is lifted",
-    Reason.VERSION_CONFLICT: "reload, decide anew, and send that under a new id",
-    Reason.HANDLER_ERROR: "send it again under the same id once the rules are mended",
+    Reason.VERSION_CONFLICT: "reload, decide again, and send that under a new id",
+    Reason.HANDLER_ERROR: "send it again under the same id once the rules are fixed",
 }

@@ -75,7 +75,7 @@ def wait_for_projection(
     Raises:
         TimedOutError: It is not there in time.
         ProjectionUnavailableError: The projection keeps no row for each aggregate of that type, is
-            stopped, or holds the aggregate for a missing event.
+            stopped, or blocks the aggregate for a missing event.
         UnknownProjectionError: There is no such projection.
     """
     require_row_per_aggregate(application, projection, token.aggregate_type)
@@ -123,6 +123,6 @@ def _require_reachable(reader: Reader, projection: str, token: ReadToken) -> Non
     for needed, error in held:
         why = f"which cannot be applied: {error}" if error else "which never came"
         raise ProjectionUnavailableError(
-            f"projection {projection} holds {token.aggregate_type} {token.aggregate_id!r}: it "
+            f"projection {projection} blocks {token.aggregate_type} {token.aggregate_id!r}: it "
             f"waits for version {needed}, {why}"
         )

@@ -97,7 +97,7 @@ def start_runtime(
     settings: Settings,
     parts: ExitStack,
     place: WorkingDirectory | None = None,
-    mend: Callable[[Settings, KafkaConfig], None] = leave,
+    fix: Callable[[Settings, KafkaConfig], None] = leave,
 ) -> Runtime:
     """Lock the directories, start Spark and, unless there is one, Kafka; check the topics."""
     place = place or require_whole_directory(settings.data_dir)
@@ -117,7 +117,7 @@ def start_runtime(
     if settings.kafka_security_protocol != "PLAINTEXT" or settings.spark_kafka:
         require_spark_access(spark, java_options(settings) | {"bootstrap.servers": servers})
     kafka = _kafka(settings, servers)
-    mend(settings, kafka)
+    fix(settings, kafka)
     return Runtime(
         spark=spark,
         kafka=kafka,

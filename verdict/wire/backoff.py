@@ -56,12 +56,12 @@ def wait_ms(wait: BackOff, letter: DeadLetterRecord) -> int:
         seconds = float(wait(letter))
     except Exception as error:  # of the application
         raise InvalidBackoffError(
-            f"the back-off failed ({kind_and_text(error)}): mend it, then replay the letter"
+            f"the back-off failed ({kind_and_text(error)}): fix it, then replay the dead letter"
         ) from error
     if not 0 <= seconds <= LONGEST_S:
         raise InvalidBackoffError(
-            f"the back-off gave {seconds:g} seconds, and 0 to {LONGEST_S:.0f} are allowed: mend "
-            "it, then replay the letter"
+            f"the back-off gave {seconds:g} seconds, and 0 to {LONGEST_S:.0f} are allowed: fix "
+            "it, then replay the dead letter"
         )
     return math.ceil(round(seconds * 1000, 3))
 

@@ -87,7 +87,7 @@ def assert_on_record(deployment: Deployment, places: tuple[str, ...]) -> None:
         "select aggregate_id from us_holder_version where aggregate_id like 'p-b%'", ["p-before"]
     )
     parked = deployment.cli("dead-letters", "list", "--json").stdout
-    assert "passed over by ada: the job of the 3rd" in parked
+    assert "skipped by ada: the job of the 3rd" in parked
     findings = deployment.cli("verify").stdout
     assert [place for place in places if place in findings] == []
 

@@ -83,7 +83,7 @@ def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, filled: Path) -> Iter
 
 
 def held(folder: Path) -> Holding:
-    """Let `us_holder` hold p-7, which mended code could take."""
+    """Let `us_holder` hold p-7, which fixed code could take."""
     lot = Holding(f"sqlite:///{folder / DATABASE}")
     lot.hold("p-7", PositionTransferred(client="bob"))
     return lot

@@ -36,7 +36,7 @@ class TopicSettingsError(VerdictError):
         remedy = "none of them stops verdict"
         if any(one.fatal for one in differences):
             remedy = (
-                "mend them, settings with kafka-configs.sh --alter, and start again; the embedded "
+                "fix them, settings with kafka-configs.sh --alter, and start again; the embedded "
                 "Kafka answers while `verdict run broker` runs"
             )
         super().__init__(

@@ -77,7 +77,7 @@ SURROUNDINGS = (
         re.compile(r"verdict\.[\w.]+\.(ApplicationNotFoundError|InvalidApplicationError): "),
         ApplicationNotFoundError(
             "{line}: its files have changed since this process began, and a new worker reads them "
-            "as they are; mend them, or put back what was there, then start again; {nothing_lost}"
+            "as they are; fix them, or put back what was there, then start again; {nothing_lost}"
         ),
     ),
     JvmCause(

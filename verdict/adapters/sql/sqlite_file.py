@@ -14,7 +14,8 @@ from verdict.errors import VerdictError
 
 WAL = "PRAGMA journal_mode=WAL"
 WITHOUT_IT = (
-    "the projections are filled again from Kafka, and letters, the outbox and interventions that "
+    "the projections are filled again from Kafka, and dead letters, the outbox and interventions "
+    "that "
     "only it had are lost"
 )
 REMEDY = (

@@ -37,7 +37,8 @@ Row = Mapping[str, Any]
 ENTERED, LEFT = "entered", "left"
 LACKING = ("no such column", "no such table")  # SQLite reports them as failures of the database
 NO_FUNCTION_OF_THE_LOG = (
-    "letters, the outbox, interventions and who is held: no log tells what must be there",
+    "dead letters, the outbox, interventions and blocked aggregates: no log tells what must be "
+    "there",
     "which events are named behind the changes of a feed: it depends on how batches were cut",
 )
 
@@ -86,7 +87,7 @@ def altered(
             yield _finding(
                 f"the view {name} does not show what this version of verdict lets it show: "
                 "somebody has replaced it, or another version made it; drop it, and the next start "
-                f"of `verdict up` makes it anew; it is {' '.join(found.split())}"
+                f"of `verdict up` creates it again; it is {' '.join(found.split())}"
             )
 
 

@@ -73,13 +73,13 @@ class MissingVersionError(VerdictError):
 
 
 class StateKeyError(VerdictError):
-    """It is a state that cannot be applied, and nothing here can mend it."""
+    """It is a state that cannot be applied, and nothing here can fix it."""
 
     def __init__(self, address: str, projection: Projection, topic: str) -> None:
         super().__init__(
             f"{address} is a state, which only the next record of its key supersedes: write the "
             f"whole state to {topic} again, or no value if there is none; when it is the code that "
-            f"was mended, `verdict projection rebuild {projection.name}` reads it again"
+            f"was fixed, `verdict projection rebuild {projection.name}` reads it again"
         )
 
 

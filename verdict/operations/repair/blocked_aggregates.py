@@ -87,7 +87,7 @@ class BlockedAggregates:
         if error := item.remaining_error(after):
             raise VerdictError(
                 f"{address} still cannot be applied, and {events_behind(item.hold)} wait behind "
-                f"it: {error}; mend the projection, or `verdict blocked edit` or `skip` it"
+                f"it: {error}; fix the projection, or `verdict blocked edit` or `skip` it"
             )
         return self._apply_rest(address, "is applied", after)
 

@@ -29,7 +29,8 @@ class NoLetterError(VerdictError):
 
     def __init__(self, id: str) -> None:
         super().__init__(
-            f"no letter {id!r} is kept: it was sent or skipped, `verdict dead-letters list` shows "
+            f"no dead letter {id!r} is kept: it was sent or skipped, `verdict dead-letters list` "
+            f"shows "
             "what is parked"
         )
 
@@ -112,7 +113,7 @@ class DeadLetters:
     ) -> StoredLetter:
         """Change a letter of this status, or remove it; record who did that and why."""
         if not by.operator.strip():
-            raise VerdictError(f"letter {id!r} is left as it is: say who you are")
+            raise VerdictError(f"dead letter {id!r} is left as it is: say who you are")
         this_one = table.c.id == id
         with self._engine.begin() as connection:
             connection.execute(select(table.c.id).where(this_one).with_for_update()).first()
@@ -155,10 +156,11 @@ def _check_status(found: StoredLetter, status: str) -> None:
     if found.status == status:
         return
     if status == WAITING:
-        raise VerdictError(f"letter {found.id!r} is parked already: `replay` sends it again")
+        raise VerdictError(f"dead letter {found.id!r} is parked already: `replay` sends it again")
     due = "" if found.due_at is None else f", due at {iso_time(found.due_at)}"
     raise VerdictError(
-        f"letter {found.id!r} is not parked, it waits for its next try{due}: wait until it was "
+        f"dead letter {found.id!r} is not parked, it waits for its next try{due}: wait until it "
+        f"was "
         "sent or is parked"
     )
 
@@ -168,7 +170,7 @@ def _facts(found: StoredLetter) -> Facts:
         "id": found.id,
         "kind": "letter",
         "since": iso_time(found.received_at),
-        "what": f"letter for {found.retry_topic}, tried again {found.attempt} times",
+        "what": f"dead letter for {found.retry_topic}, tried again {found.attempt} times",
         "status": found.status,
         "error": found.error,
         "topic": found.topic,

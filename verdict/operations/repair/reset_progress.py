@@ -31,7 +31,7 @@ def begin_without_progress(
         former = readable_progress(kafka, query, wait=True)
         new = genesis(query, former, _offsets(query, kafka, at_the_ends), query.first_shards)
         new = log_identity(new, query, kafka)
-        reason = f"{query.name} begins anew at {offsets_text(new.offsets)}: {wish.reason}"
+        reason = f"{query.name} starts again at {offsets_text(new.offsets)}: {wish.reason}"
         decided = encode(_decision(kafka, query.progress_topic, reason, wish))
         record = OutputRecord(topics.skips, query.key, decided)
         transactions = write_progress(transactions, query, kafka, new, beside=[record])
@@ -50,7 +50,7 @@ def begin_as_owner(kafka: KafkaConfig, topics: Topics, wish: SkipRequest) -> Non
 def _offsets(query: Query, kafka: KafkaConfig, at_the_ends: bool) -> Offsets:
     with KafkaLog(kafka.settings, 2 * kafka.transaction_timeout_s) as log:
         places = log.places(query.inputs)
-        log.await_settled(places, f"{query.name} cannot begin anew")
+        log.await_settled(places, f"{query.name} cannot start again")
         kept = log.bounds(places)
     return ends(kept) if at_the_ends else starts(kept)
 

@@ -97,7 +97,7 @@ def topic_problems(differences: Iterable[Difference]) -> Iterator[Problem]:
         elif one.fatal and one.setting != MISSING:
             yield Problem(
                 f"{one}: Kafka may drop or refuse what must stay, and the next start is refused; "
-                "mend it, see `verdict topics check`"
+                "fix it, see `verdict topics check`"
             )
 
 
@@ -164,7 +164,7 @@ def _projections(found: StatusReport) -> Iterator[str]:
         if one.state == "live" and one.held:
             first = one.held[0]
             yield (
-                f"{_named(one)} holds {len(one.held)} aggregates, the first: "
+                f"{_named(one)} blocks {len(one.held)} aggregates, the first: "
                 f"{first.aggregate_type} {first.aggregate_id!r} needs version "
                 f"{first.version_needed}, {_cause(first)}; see `verdict blocked list`"
             )

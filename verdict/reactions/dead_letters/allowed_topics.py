@@ -1,4 +1,4 @@
-"""The topics that letters may go to: they exist, and are open to letters."""
+"""The topics that dead letters may go to: they exist, and are open to letters."""
 
 from collections.abc import Callable, Collection
 
@@ -8,7 +8,7 @@ from verdict.wire.topics import Topics
 OF_KAFKA = "__"
 MANY = "*"
 OWNERS = "owners"
-OF_VERDICT = "topics of Kafka's own and of any verdict never take letters, skip it"
+OF_VERDICT = "topics of Kafka's own and of any verdict never take dead letters, skip it"
 
 
 class AllowedTopics:
@@ -39,7 +39,7 @@ class AllowedTopics:
         if topic not in self._known and not self._asked:
             self._known, self._asked = self._names(), True
         if topic not in self._known:
-            return "there is no such topic, create it or mend the name, then replay the letter"
+            return "there is no such topic, create it or fix the name, then replay the dead letter"
         return OF_VERDICT if topic not in self._open and self._has_an_owner(topic) else None
 
     def _has_an_owner(self, topic: str) -> bool:
@@ -63,8 +63,8 @@ class AllowedTopics:
         if any(topic.startswith(beginning) for beginning in many):
             return None
         return (
-            f"letters may go to {', '.join(sorted(self._open))} and where the setting "
-            "retry_topics says: add it there and start again, then replay the letter"
+            f"dead letters may go to {', '.join(sorted(self._open))} and where the setting "
+            "retry_topics says: add it there and start again, then replay the dead letter"
         )
 
 

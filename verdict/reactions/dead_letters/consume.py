@@ -111,7 +111,8 @@ class DeadLetterConsumer:
         reached = self._positions.get(place)
         if reached is not None and reached < earliest:
             LOG.error(
-                "letters of %s:%s from offset %s to %s are lost, Kafka had dropped them before "
+                "dead letters of %s:%s from offset %s to %s are lost, Kafka had dropped them "
+                "before "
                 "they were taken in: give the topic unlimited retention",
                 *place, reached, earliest - 1,
             )  # fmt: skip

@@ -146,14 +146,14 @@ class RetryPublisher:
             self._destinations.forget()
             if broken.reason is None or broken.reason.code() not in REFUSED:
                 raise UnreachableError(
-                    f"{len(retries)} letters were perhaps not sent, they stay where they are: "
+                    f"{len(retries)} dead letters were perhaps not sent, they stay where they are: "
                     f"{broken}"
                 ) from broken
             if len(retries) == 1:
                 [alone] = retries
-                said = f"Kafka does not take it on {alone.topic!r}: {broken}; mend that or edit it"
+                said = f"Kafka does not take it on {alone.topic!r}: {broken}; fix that or edit it"
                 return (), {alone.id: (alone, said)}
-            LOG.warning("%s letters are sent one by one, as one is refused: %s",
+            LOG.warning("%s dead letters are sent one by one, as one is refused: %s",
                         len(retries), broken)  # fmt: skip
             self._one_by_one = len(retries) + 1
             return (), {}

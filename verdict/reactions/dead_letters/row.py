@@ -178,7 +178,7 @@ def _count(letter: DeadLetterRecord, name: str, default: int) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(MOST_ATTEMPTS))):
         raise InvalidBackoffError(
             f"{name} is {text[:100]!r} and must be a whole number from 0 to {MOST_ATTEMPTS}: "
-            "mend the service that wrote it, then replay the letter"
+            "fix the service that wrote it, then replay the dead letter"
         )
     return int(text)
 
@@ -189,8 +189,8 @@ def _text(letter: DeadLetterRecord, name: str, default: str) -> str:
         return default if value is None else value.decode()
     except UnicodeDecodeError:
         raise InvalidBackoffError(
-            f"{name} is {value!r:.100}, which is no text in UTF-8: mend the service that wrote it, "
-            "then replay the letter"
+            f"{name} is {value!r:.100}, which is no text in UTF-8: fix the service that wrote it, "
+            "then replay the dead letter"
         ) from None
 
 

@@ -83,7 +83,7 @@ class Reactions:
         elif retried is not None:
             known = ", ".join(sorted(self.names))
             error = f"no reaction is named {retried[:NAME_CHARS]!r}: there are {known}"
-            # if it is declared again, an operator can replay the letter
+            # if it is declared again, an operator can replay the dead letter
             nameable = retried.isprintable() and len(retried) <= NAME_CHARS
             yield self._letter(record, error, self._back(record, retried) if nameable else None)
 

@@ -47,13 +47,13 @@ class IncompleteExportError(VerdictError):
 
     def __init__(self, name: str, held: Held, of_events: bool = True) -> None:
         (kind, one), hold = next(iter(held.items()))
-        mend = "edit or skip it, or mend the projection" if of_events else "have it written again"
+        fix = "edit or skip it, or fix the projection" if of_events else "have it written again"
         lacks = f"version {hold.version_needed} of {kind} {one!r} is missing"
         shown = ", ".join(f"{name}/{kind}/{one}" for kind, one in [*held][:SHOWN])
         more = f" and {len(held) - SHOWN} more" if len(held) > SHOWN else ""
         super().__init__(
-            f"{name} cannot be exported: {len(held)} aggregates are held: {shown}{more}; the "
-            f"first: {hold.error or lacks}; see `verdict blocked list`: {mend}; or go on with what "
+            f"{name} cannot be exported: {len(held)} aggregates are blocked: {shown}{more}; the "
+            f"first: {hold.error or lacks}; see `verdict blocked list`: {fix}; or go on with what "
             "they were before, each with `verdict blocked accept ID --reason …`"
         )
 
@@ -109,7 +109,7 @@ def fold(
     ends: Mapping[TopicPartition, int],
     wanted: Callable[[Delivery], bool],
 ) -> None:
-    """Make the tables, and apply what lies before `ends`; aggregates are held as in live ones."""
+    """Create the tables and apply all before `ends`; aggregates are blocked as in live ones."""
     with engine.begin() as connection:
         creation.create(connection, [projection])
     applier = Applier(engine, projection, records.topics, live=False)

@@ -26,7 +26,8 @@ class FutureTimeError(VerdictError):
 
     def __init__(self, millis: int, now: int) -> None:
         super().__init__(
-            f"{iso_time(millis)} lies ahead, it is {iso_time(now)} now: more may happen by then; "
+            f"{iso_time(millis)} is in the future, it is {iso_time(now)} now: more may happen by "
+            f"then; "
             "ask again when it has passed"
         )
 

@@ -221,7 +221,7 @@ def require_still_stopped(
         return
     if passed_over.holds(*failure.place):
         place = ":".join(map(str, failure.place))
-        raise SkippedSinceError(f"{place}, which stopped {applier.projection.name}, is passed over")
+        raise SkippedSinceError(f"{place}, which stopped {applier.projection.name}, is skipped")
 
 
 @contextmanager

@@ -110,7 +110,7 @@ class ProjectionBuild:
 
     def _report(self, held: Held) -> None:
         if held:
-            number = f"{len(held):,} aggregates are held"
+            number = f"{len(held):,} aggregates are blocked"
             self.tell(f"{self._name}: {number}, see `verdict projection list`")
         self.on_step(BuildStep.BUILT)
 

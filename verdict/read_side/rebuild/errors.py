@@ -30,10 +30,10 @@ class BuildStoppedError(VerdictError):
     def __init__(self, projection: Projection, error: str) -> None:
         name = projection.name
         # only others write a state again, and a key waits for that
-        mend = "the projection" if projection.waits_for_events else "what writes its topic"
+        fix = "the projection" if projection.waits_for_events else "what writes its topic"
         super().__init__(
             f"projection {name} v{projection.version} stopped: {error}; readers see what they "
-            f"saw: mend {mend}, then build it again with `verdict projection rebuild {name}`"
+            f"saw: fix {fix}, then build it again with `verdict projection rebuild {name}`"
         )
 
 
@@ -53,7 +53,7 @@ class NotComparableError(VerdictError):
     def __init__(self, name: str, live: int, other: int) -> None:
         super().__init__(
             f"projection {name} v{live}, which readers see, is stopped, and v{other} is ahead of "
-            "it: they cannot be compared at one position; mend what stopped it (`verdict status`) "
+            "it: they cannot be compared at one position; fix what stopped it (`verdict status`) "
             "and start again, or let readers see the other one as it is: `verdict projection "
             f"promote {name} --accept-differences`"
         )
@@ -88,7 +88,7 @@ class VersionsDifferError(VerdictError):
     def __init__(self, name: str, rows: int, first: str) -> None:
         super().__init__(
             f"the versions of {name} differ in {rows} rows or more, the first: {first}; readers "
-            "see what they saw: see all with `verdict projection verify`, mend the projection and "
+            "see what they saw: see all with `verdict projection verify`, fix the projection and "
             "build it again, or promote with --accept-differences when the new one is right"
         )
 

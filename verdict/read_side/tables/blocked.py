@@ -160,12 +160,12 @@ def _report(projection: Projection, gap: Gap) -> None:
     aggregate = f"{gap.aggregate_type} {gap.aggregate_id}"
     if gap.fault is not None:
         log.error(
-            "projection %s v%s holds %s at version %s: %s; the others go on",
+            "projection %s v%s blocks %s at version %s: %s; the others continue",
             name, version, aggregate, gap.version_needed, gap.fault, exc_info=gap.fault,
         )  # fmt: skip
         return
     log.error(
-        "projection %s v%s holds %s: it needs version %s and has seen %s; the others go on",
+        "projection %s v%s blocks %s: it needs version %s and has seen %s; the others continue",
         name, version, aggregate, gap.version_needed, gap.version_seen,
     )  # fmt: skip
 

@@ -182,7 +182,7 @@ def dead_letters_of(kafka: KafkaConfig, plan: SkipPlan, limit: int) -> Iterator[
 
 
 def _of_stretch(kafka: KafkaConfig, passed: SkippedRange, limit: int) -> Iterator[SkippedCommand]:
-    reason = f"passed over by {passed.word}"
+    reason = f"skipped by {passed.word}"
     try:
         with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
             place = TopicPartition.of(passed)

@@ -171,7 +171,7 @@ class Publisher:
                     f"{failed}see that Kafka runs, the progress record is kept"
                 ) from again
             raise NotPublishedError(
-                f"{failed}mend the cause and start again, the progress record is kept"
+                f"{failed}fix the cause and start again, the progress record is kept"
             ) from again
 
     def _renew(self) -> None:

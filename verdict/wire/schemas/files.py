@@ -66,7 +66,7 @@ def of_the_aggregates(application: Application) -> Traversable:
     except (ImportError, TypeError) as error:
         raise VerdictError(
             f"{application.name} keeps its schemas in the package {package!r}, which cannot be "
-            f"imported ({error}): mend `schemas` of the application"
+            f"imported ({error}): fix `schemas` of the application"
         ) from error
 
 

@@ -210,7 +210,7 @@ def _view(application: Application, table: Table) -> View:
     selected = select(*(shown.get(c.name, c).label(c.name) for c in columns))
     return described(
         selected,
-        "Every event, as it lies in Kafka.",
+        "Every event, as it is in Kafka.",
         global_position="Counts all events from 1 without gaps; they show up in this order.",
         aggregate_type="Type of the aggregate that it happened to.",
         aggregate_id="Id of the aggregate.",

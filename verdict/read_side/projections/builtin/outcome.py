@@ -22,7 +22,7 @@ def _shown(table: Table) -> View:
         status="ACCEPTED or REJECTED.",
         reason="Code of the reason for which it was rejected.",
         rule_code="Code of the rule that refused it; empty for all other reasons.",
-        message="The reason in words.",
+        message="The reason as text.",
         actor="On whose behalf it was sent, if its sender said so.",
         expected_version="The version that its sender expected, as it was sent.",
         actual_version="The version that the aggregate had.",

@@ -52,7 +52,7 @@ def _shown(application: Application, table: Table) -> View:
         aggregate_id="Id of the aggregate.",
         reason="Reason of the rejection.",
         rule_code="Code of the business rule, if it was one.",
-        message="The reason in words.",
+        message="The reason as text.",
         expected="Whether the policy expects it, by its declaration of today.",
         decided_at="When the command was decided.",
     )
