@@ -69,7 +69,7 @@ def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, filled: Path) -> Iter
             looked = Looked()
             monkeypatch.setattr(serving, "page_of", partial(page_of, look=looked))
             if how == EMPTY:
-                nothing = ("service", "commands", "decider", "processors", "projections", "letters")
+                nothing = ("service", "commands", "decider", "processors", "projections", "dead_letters")
                 looked.find(**dict.fromkeys(nothing))
             else:
                 shutil.copy(filled / DATABASE, tmp_path)
@@ -100,8 +100,8 @@ def break_all(folder: Path, looked: Looked) -> None:
     ]
     looked.find(
         decider=None,
-        problems=(Problem("2 letters are parked"), Problem(f"Kafka is away: {LONG}")),
-        letters=DeadLettersStatus(1, 2, 0),
+        problems=(Problem("2 dead letters are parked"), Problem(f"Kafka is away: {LONG}")),
+        dead_letters=DeadLettersStatus(1, 2, 0),
         projections=(
             ProjectionStatus("us_holder", 1, "live", 1_234_567, f"stopped: {LONG}", (), ()),
             ProjectionStatus("outcome", 1, "live", 0, None, tuple(waits), ()),
