@@ -123,7 +123,7 @@ def test_who_runs_is_live_and_ready_and_measured(browser: httpx2.Client) -> None
     assert browser.get("/livez").json()["live"] is True
     assert browser.get("/readyz").json() == {"ready": True, "why": []}
     assert [one.value for one in found["verdict_ready"]] == [1]
-    assert {one.labels["part"] for one in found["verdict_lag_records"]} >= {
+    assert {one.labels["component"] for one in found["verdict_lag_records"]} >= {
         "decider", "policies", "lake", "dead-letters", "outcome",
     }  # fmt: skip
     assert "path" in browser.get("/").text
