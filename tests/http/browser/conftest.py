@@ -69,7 +69,14 @@ def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, filled: Path) -> Iter
             looked = Looked()
             monkeypatch.setattr(serving, "page_of", partial(page_of, look=looked))
             if how == EMPTY:
-                nothing = ("service", "commands", "decider", "processors", "projections", "dead_letters")
+                nothing = (
+                    "service",
+                    "commands",
+                    "decider",
+                    "processors",
+                    "projections",
+                    "dead_letters",
+                )
                 looked.find(**dict.fromkeys(nothing))
             else:
                 shutil.copy(filled / DATABASE, tmp_path)
