@@ -10,7 +10,7 @@ def tell(story: Story) -> None:
     story.voice.begin(
         "Do the books balance?",
         "Versions without a gap, each event with the hash of the one before, one outcome for each "
-        "command; and archive, operator's state and projections are what these events say.",
+        "command; and archive, state and projections agree with these events.",
     )
     story.voice.typed("verify")
     with story.voice.waiting("verdict verify"):
@@ -18,5 +18,5 @@ def tell(story: Story) -> None:
     for line in said.stderr.splitlines():  # which are the same without --json
         story.voice.tell(line)
     *findings, summary = map(json.loads, said.stdout.splitlines())
-    clean = "the audit has looked at all of it and finds nothing"
+    clean = "the audit checked all of it and found nothing"
     story.voice.expect(clean, (True, []), (summary["clean"], findings))

@@ -36,8 +36,8 @@ def tell(story: Story) -> None:
     voice.begin(
         "Races, repeats, garbage",
         "Kafka cannot append on condition, so two services that both saw version 1 both write. "
-        "Here one operator decides: of two commands on one version exactly one wins, a repeated "
-        "command is answered and not done again, and garbage stops nobody.",
+        "Here one Spark query decides. Of two commands on one version exactly one wins. A repeated "
+        "command gets its first outcome again. Garbage stops nothing.",
     )
     begun = story.outcome(first.send("order-1", order(), expected_version=0))
     pairs = [_race(story, name, version, sent) for _, name, version, sent in RACES]
@@ -56,7 +56,7 @@ def tell(story: Story) -> None:
         what = f"of {both} on version {version} exactly one wins"
         voice.expect(what, race_result(version), verdicts([one for _, one in pair]))
     voice.expect(
-        "the same command twice is decided once, and both are told the same",
+        "the same command sent twice is decided once, with one outcome for both",
         [(Status.ACCEPTED, False, 1), (Status.ACCEPTED, True, 1)],
         [(one.status, one.duplicate, one.to_version) for one in named[:2]],
     )

@@ -13,10 +13,9 @@ LEFT, STATUSES = f"\n    SELECT id, status\n    {OURS}", f"SELECT status {OURS}"
 def tell(story: Story) -> None:
     """Let a carrier fail, and see that its letters come back, or are kept for a person."""
     story.voice.begin(
-        "A letter that succeeds on its second try",
-        "A carrier, a service of its own, is told to deliver two parcels and fails. It puts both "
-        f"on {LETTERS}: one is to be tried again after a second, up to three times, the other "
-        "never.",
+        "A dead letter that succeeds on its second try",
+        "A carrier, another service, fails to deliver two parcels. It puts both records on "
+        f"{LETTERS}: one is tried again after a second, up to three times, the other is not.",
     )
     backoff = {"retry_backoff": "fixed:1s", "retry_attempts": "3"}
     story.kafka.produce(LETTERS, PARCEL, b"the first", retry_topic=RETRY, **backoff)
@@ -34,13 +33,13 @@ def tell(story: Story) -> None:
     for name in ("retry_attempt", "retry_attempts", "retry_id"):
         story.voice.say(f"  {name} {headers[name]}")
     story.voice.expect(
-        "the first came back when it was due, not before: as it was, with one attempt more",
+        "the first came back when it was due: unchanged, with one more attempt",
         (True, PARCEL, b"the first", "1"),
         (waited_ms >= 1000, retry.key(), retry.value(), headers["retry_attempt"]),
     )
     left = story.ask(LEFT, "--as", "support")
-    delivered = "the carrier delivers it on this second try, so no letter waits any more"
+    delivered = "the carrier delivers it on the second try, so no dead letter waits any more"
     story.voice.expect(delivered, ["PARKED"], [status for _, status in left])
     listed = story.service.verb("dead-letters", "list").stdout
-    kept = "the other is kept for a person: `verdict dead-letters list`"
+    kept = "the other is parked for an operator: `verdict dead-letters list`"
     story.voice.expect(kept, True, str(left[0][0]) in listed)

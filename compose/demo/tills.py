@@ -30,7 +30,7 @@ def tell(story: Story) -> None:
         f"{len(day.invoices):,} invoices from the tills of three stores",
         f"Tills send JSON with {items:,} line items to the topic POS. Each invoice becomes a "
         "command and is recorded once, however often it is sent. A policy awards points to the "
-        "customer's card, in whatever store it was used; who delivers is told; and so is the "
+        "customer's card in each store. Notifications go to the delivery service and to the "
         "customer.",
     )
     for store, value in day.records:
@@ -65,18 +65,18 @@ def _told(story: Story, day: TillDay) -> None:
         one = json.loads(message.value() or b"")
         earned[one["CustomerCardNo"]] += round(100 * one["EarnedLoyaltyPoints"])
         in_sum += earned[one["CustomerCardNo"]] == round(100 * one["TotalLoyaltyPoints"])
-    told = f"{awards:,} customers are told their points, each total the sum so far"
+    told = f"{awards:,} customers get their points, each total the sum so far"
     story.voice.expect(told, (awards, day.points), (in_sum, earned))
     keys = [message.key() for message in story.kafka.records("shipment")]
     deliveries = sum(one["DeliveryAddress"] is not None for one in day.invoices)
-    home = f"who delivers is told of {deliveries:,} home deliveries, of each once"
+    home = f"the delivery service gets {deliveries:,} home deliveries, each once"
     story.voice.expect(home, (deliveries, deliveries), (len(keys), len({*keys})))
 
 
 def _lake(story: Story, day: TillDay, items: int) -> None:
     folder = story.service.settings.data_dir / "lake" / "invoice_line"
     everything = dataset(folder, partitioning="hive", format="parquet").to_table()
-    there = f"{items:,} line items lie in the lake, as Parquet"
+    there = f"{items:,} line items are in the lake, as Parquet"
     story.voice.expect(there, items, everything.num_rows)
     written = "\n".join(sorted({str(value) for column in everything for value in column.unique()}))
     found = [value for value in (STREET, *day.points) if value in written]

@@ -34,7 +34,7 @@ def log_identity(progress: ProgressRecord, query: Query, kafka: KafkaConfig) -> 
 def require_log_of(
     progress_records: Iterable[tuple[Query, ProgressRecord]], kafka: KafkaConfig
 ) -> None:
-    """Return if the topics are those that each of the progress speaks of; before any is created.
+    """Return if the topics are those that each progress record names; before any is created.
 
     Raises:
         DifferentLogError: Some are not; all of them are named.
