@@ -69,7 +69,9 @@ def quicken() -> None:
     """Let Kafka and Spark live once, so that each later start costs half; it is no must."""
     say("starting Kafka and Spark once, so that later starts are quicker (a minute)")
     try:
-        subprocess.run([VENV / "bin" / "verdict", "warm"], check=True, cwd=ROOT, timeout=QUICKEN_S)
+        subprocess.run(
+            [VENV / "bin" / "verdict", "warmup"], check=True, cwd=ROOT, timeout=QUICKEN_S
+        )
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
         say("that did not work, and nothing depends on it: `verdict warmup` tries it again")
 

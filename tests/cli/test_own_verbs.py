@@ -54,7 +54,7 @@ def test_help_lists_them_without_their_modules_and_the_engine_s_come_first(run: 
     assert "Count parcels." in shown
     assert "Weigh parcels." in shown
     assert "Not the engine's" not in shown
-    assert shown.index("Run broker, decider") < shown.index("Count parcels.")
+    assert shown.index("Run all roles") < shown.index("Count parcels.")
 
 
 @pytest.mark.usefixtures("shop")

@@ -31,7 +31,7 @@ def _listed(name: str, summary: str, panel: str, alone: bool = False) -> Verb:
 
 
 VERBS = (
-    _listed("up", "Run broker, decider and projections until stopped.", RUN),
+    _listed("up", "Run all roles until stopped.", RUN),
     _listed("run", "Run one role alone: decider, projections, lake and so on.", RUN),
     _listed("recover", "Rebuild the decider's state from Kafka; change the shards.", RUN),
     _listed("reset-progress", "Replace a lost progress record of policies or lake.", RUN),
@@ -54,7 +54,7 @@ VERBS = (
     _listed("describe", "Show aggregates, commands, events, topics and views.", SET_UP),
     _listed("new", "Write an application, an aggregate or a projection.", SET_UP, alone=True),
     _listed("topics", "Create the topics, or check them.", SET_UP),
-    _listed("schemas", "Check the Avro schemas; put them into a registry.", SET_UP),
+    _listed("schemas", "Check or write the Avro schemas; publish them to a registry.", SET_UP),
     _listed("acls", "Print the least that Kafka must allow each role.", SET_UP),
     _listed("warmup", "Make every later start quicker, once for this machine.", SET_UP),
     _listed("config", "Show the settings and where each comes from.", SET_UP),
