@@ -85,7 +85,7 @@ def test_a_skipped_letter_leaves_its_digest(given: Desk) -> None:
     at(given, LATER).skip(id, ADA)
 
     assert [*at(given, NOW).listed()] == []
-    with pytest.raises(VerdictError, match="no letter"):
+    with pytest.raises(VerdictError, match="no dead letter"):
         stored(given, id)
     digest = sha256(b"bad").hexdigest()
     assert interventions(given) == [(1, "evict", "ada", "a typo", LATER, digest)]
