@@ -1,5 +1,6 @@
 import os
 import pty
+import re
 import runpy
 import shutil
 import subprocess
@@ -7,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from verdict.cli.verbs import VERBS
 
 pytestmark = pytest.mark.process
 
@@ -121,3 +124,11 @@ def test_a_person_sees_how_far_it_is_and_a_log_does_not() -> None:
     assert os.read(shown, 100) == b"()\r\n"
     assert told.stdout == "('--quiet',)\n"
     os.close(shown)
+
+
+def test_setup_calls_verbs_that_there_are() -> None:
+    """A verb that is gone would only make each later start slower, and nothing would say so."""
+    called = re.findall(r'"verdict", "([a-z-]+)"', (ROOT / "bootstrap.py").read_text())
+
+    assert called
+    assert {*called} <= {verb.name for verb in VERBS}
