@@ -77,7 +77,7 @@ SECTIONS = {
         broker=False,
     ),
     "idle": Section(
-        "Processor time and memory of a service to which nobody sends.",
+        "Processor time and memory of an idle service.",
         lambda _, folder, options: idle(folder),
         broker=False,
     ),

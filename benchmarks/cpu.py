@@ -17,7 +17,7 @@ KINDS = {
 def cpu_by_process(pid: int | None = None) -> dict[str, float]:
     """Return the seconds of processor time that each kind of process of a service has used.
 
-    Who has ended counts as the kind of who started it, as for the system: a worker as a worker.
+    A process that ended counts for its parent, as the system counts it.
     """
     used: dict[str, float] = {}
     _add(psutil.Process(pid or os.getpid()), "driver", used)

@@ -45,7 +45,7 @@ class Policy:
             of its annotation.
         settings: The settings of the application that `react` takes.
         expected_rejections: Reasons and codes of rules that need no attention:
-            `{Reason.DELETED, "OVERFILL"}`. BUSINESS_RULE stands for all rules. Prefer `Reason.…`:
+            `{Reason.DELETED, "OVERFILL"}`. BUSINESS_RULE includes all rules. Prefer `Reason.…`:
             a misspelled reason counts as the code of a rule.
 
     Raises:

@@ -62,7 +62,7 @@ def wait_for_projection(
     timeout_s: float,
     stale: bool = False,
 ) -> bool:
-    """Return True as soon as `projection` has applied what `token` stands for.
+    """Return True as soon as `projection` has applied the events of `token`.
 
     Args:
         application: Whose projection it is.

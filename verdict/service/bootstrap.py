@@ -207,13 +207,6 @@ def _broker(
     return embedded.bootstrap_servers, embedded
 
 
-def _require_store(settings: Settings) -> None:
-    if settings.in_object_store:
-        from verdict.adapters.storage.object_store import require_store  # as below
-
-        require_store(durable_dir(settings))
-
-
 def _store_options(settings: Settings) -> dict[str, str]:
     if not settings.in_object_store:
         return {}

@@ -82,7 +82,7 @@ class RowProjection(Generic[Row]):
 
     Args:
         name: Of the projection.
-        version: Part of every table's name; another version is built beside this one.
+        version: Part of every table's name; another version has tables of its own.
         source: What it follows.
         row: The named tuple that `evolve` deals in; its fields are the declared columns.
         table: From `row_table`; with several types or with `remains` from one `of_types`.
@@ -194,7 +194,7 @@ def without_feed(projection: Projection) -> Projection:
 def version_view(name: str, aggregate_type: str | None, table: Table) -> dict[str, View]:
     """Return the view of how far each aggregate has come in the projection `name`.
 
-    Who has the response to a command finds out there whether the projection shows it yet.
+    A sender with the response to a command reads there whether the projection shows it yet.
 
     Args:
         name: Of the projection.

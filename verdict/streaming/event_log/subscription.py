@@ -91,7 +91,7 @@ class Subscription:
         return dict(self._places)
 
     def events(self, follow: bool = True) -> Iterator[SubscribedEvent]:
-        """Yield the events; with `follow` for ever, else up to what Kafka has at the hand-over.
+        """Yield the events: with `follow` without end, else to Kafka's end when the archive ends.
 
         Raises:
             EventsMissingError: Kafka has dropped what is not archived.
