@@ -26,7 +26,6 @@ from verdict.adapters.spark.session import spark_session
 from verdict.adapters.sql.readers.reader import Reader
 from verdict.model.message import Event
 from verdict.read_side.catalog import declared, projections
-from verdict.read_side.live.source import KafkaBatches
 from verdict.read_side.projections.projection import Projection, Rebuildable
 from verdict.read_side.rebuild.build import ProjectionBuild
 from verdict.read_side.rebuild.spark_fold import SparkFold, ends_of
@@ -37,6 +36,7 @@ from verdict.streaming.event_log.archive import Archive
 from verdict.streaming.event_log.event_log import EventLog
 from verdict.streaming.exactly_once.failpoints import ignore_step
 from verdict.wire.partitions import PartitionOffsets
+from verdict.wire.skip_record import NOTHING_PASSED_OVER
 from verdict.wire.topics import Topics
 
 SEED = 1
@@ -66,9 +66,11 @@ def rebuild(servers: str, folder: Path, events: int) -> Iterator[Result]:
             engine = open_database(url)
             create_read_side(engine, projections(APPLICATION))
             reader = parts.enter_context(Reader(url, readable(projections(APPLICATION))))
-            batches = KafkaBatches(spark, kafka, topics)
+            scratch = folder / "scratch"
             log_and_archive = EventLog(topics, lambda: log, partial(Archive, reader))
-            fold = SparkFold(spark, batches, log_and_archive, topics, folder / "scratch", CORES)
+            fold = SparkFold(
+                spark, kafka, NOTHING_PASSED_OVER, log_and_archive, topics, scratch, CORES
+            )
             for name in PROJECTIONS:
                 yield _measured(fold, partial(ends_of, log=log, topics=topics), engine, name)
             engine.dispose()

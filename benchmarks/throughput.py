@@ -29,7 +29,7 @@ from tests.application import APPLICATION
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.sql.readers.reader import Reader, open_reader
 from verdict.read_side.catalog import projections
-from verdict.service.bootstrap import start_runtime
+from verdict.service.bootstrap import require_whole_directory, start_kafka_runtime
 from verdict.service.read_side import live_projections
 from verdict.service.running import ServiceProcess
 from verdict.service.supervisor import Supervisor
@@ -83,9 +83,10 @@ def _run_whole(settings: Settings, count: int) -> Result:
 def _run_projections(settings: Settings, count: int) -> Result:
     """Bring all projections to the end of what was decided."""
     with ExitStack() as parts:
-        runtime = start_runtime(settings, parts)
+        place = require_whole_directory(settings.data_dir)
+        runtime = start_kafka_runtime(settings, parts, place)
         wanted = _log_ends(settings)
-        component = live_projections(runtime, settings)
+        component = live_projections(runtime.kafka, settings)
         projecting = Supervisor(name="projections", component=component, essential=True)
         parts.callback(projecting.stop)
         projecting.start()

@@ -19,7 +19,7 @@ from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.batch import Delivery
 from verdict.read_side.as_of.materialiser import Materialiser
 from verdict.read_side.as_of.moment import parse_as_of
-from verdict.read_side.live.stream import Decoder
+from verdict.read_side.live.decoding import RecordDecoder
 from verdict.settings.load import load_settings
 from verdict.streaming.exactly_once.query import DECIDER
 from verdict.wire.records import encode
@@ -89,7 +89,7 @@ class World(KafkaDeployment):
 
     def deliveries(self) -> list[Delivery]:
         """Return the events as they lie on Kafka."""
-        decoder = Decoder(self.topics)
+        decoder = RecordDecoder(self.topics)
         return [
             decoder.delivery(self.topic, m.partition() or 0, m.offset() or 0, m.key(), m.value())
             for m in self.read(self.topic)

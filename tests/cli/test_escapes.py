@@ -11,7 +11,7 @@ from rich.text import Text
 from tests.cli.conftest import Run
 from verdict.cli.main import log_messages_only
 from verdict.cli.render import add_rows, note, show, show_json, show_progress, table
-from verdict.cli.up import EscapingFormatter
+from verdict.service.log_output import EscapingFormatter
 from verdict.wire.terminal import escape, escape_json, escape_lines, escape_text
 
 CLEAR = "a\x1b[2Jb"

@@ -16,7 +16,7 @@ from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.batch import ProjectionBatch
-from verdict.read_side.live.stream import Decoder
+from verdict.read_side.live.decoding import RecordDecoder
 from verdict.streaming.event_log.record import raw_record
 from verdict.streaming.exactly_once.query import DECIDER
 from verdict.wire.partitions import OffsetRange, TopicPartition
@@ -137,7 +137,7 @@ class KafkaDeployment:
 
     def bring_up_to_date(self, applier: Applier, *topics: str) -> None:
         """Apply all that Kafka has of some topics, from where the projection is."""
-        starts, decoder = applier.positions, Decoder(self.topics)
+        starts, decoder = applier.positions, RecordDecoder(self.topics)
         with KafkaLog(self.options) as log:
             partitions = log.places(topics)
             log.await_settled(partitions, f"{', '.join(topics)} cannot be read")

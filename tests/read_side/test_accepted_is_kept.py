@@ -12,7 +12,7 @@ from tests.decide.desk import command_record
 from tests.kit.databases import NOW, ReadSide
 from tests.model import Record
 from verdict.read_side.apply.batch import ProjectionBatch
-from verdict.read_side.live.stream import Decoder
+from verdict.read_side.live.decoding import RecordDecoder
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
@@ -168,7 +168,7 @@ def test_what_is_accepted_is_kept_by_every_store(read_side: ReadSide, limit: str
     log = [r for _, r in commands() if r.key in chosen]
     outputs = decided(log)
     accepted = [out for out in outputs if out.topic.endswith(".events")]
-    decoder, ends = Decoder(TOPICS), dict[TopicPartition, int]()
+    decoder, ends = RecordDecoder(TOPICS), dict[TopicPartition, int]()
     deliveries = []
     for out in outputs:
         place = TopicPartition(out.topic, 0)

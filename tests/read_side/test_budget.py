@@ -19,7 +19,6 @@ from tests.kit.databases import ReadSide
 from verdict.model.source import Source
 from verdict.read_side.apply.batch import ProjectionBatch
 from verdict.read_side.live.decoding import RecordDecoder
-from verdict.read_side.live.stream import pack, unpack
 from verdict.wire.command_record import CommandRecord
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
@@ -30,10 +29,8 @@ from verdict.write_side.state.shard_state import DictState
 COMMANDS = 500
 CALLS = {
     "decoding": 67,
-    "packing": 28,
-    "unpacking": 15,
-    "event_archive": 18,
-    "outcome": 11,
+    "event_archive": 37,
+    "outcome": 15,
     "client_recent_order": 43,
     "client_overview": 61,
     "order_state": 39,
@@ -112,14 +109,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[float, 
         with counter:
             deliveries = [decoding.delivery(*record) for record in records.laid]
         found["decoding"] = counter.calls / COMMANDS, 0
-        with counter:
-            chunks = [*pack(deliveries)]
-        found["packing"] = counter.calls / COMMANDS, 0
-        with counter:
-            batch = ProjectionBatch(
-                (one for chunk in chunks for one in unpack(APPLICATION, chunk)), records.spans
-            )
-        found["unpacking"] = counter.calls / COMMANDS, 0
+        batch = ProjectionBatch(deliveries, records.spans)
         for name, applier in appliers.items():
             with counter:
                 applier.apply(batch)

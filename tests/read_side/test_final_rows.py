@@ -11,11 +11,19 @@ from projections.us_holder_from_state import us_holder_from_state
 from tests.application import APPLICATION
 from tests.kit.log import EventLog
 from tests.kit.log import opened as position
-from verdict.read_side.live.stream import KAFKA_COLUMNS, Decoder
+from verdict.read_side.live.decoding import RecordDecoder
 from verdict.read_side.projections.kind_tables import compile_projection
 from verdict.read_side.projections.projection import Rebuildable
 from verdict.read_side.rebuild import final_rows
-from verdict.read_side.rebuild.final_rows import ERROR, FILE, GAP, FinalRows, gap_of, schema_of
+from verdict.read_side.rebuild.final_rows import (
+    ERROR,
+    FILE,
+    GAP,
+    KAFKA_COLUMNS,
+    FinalRows,
+    gap_of,
+    schema_of,
+)
 from verdict.wire.topics import Topics
 
 ROWS = 4
@@ -39,7 +47,7 @@ def chunks(log: EventLog, folder: Path, damaged: str = "") -> list[pa.RecordBatc
 
 def made_of(columns: list[pa.Array], projection: Rebuildable, folder: Path) -> list[pa.RecordBatch]:
     """Return what a task makes of `KAFKA_COLUMNS`."""
-    decoder, schema = Decoder(Topics(APPLICATION)), schema_of(projection.tables[0])
+    decoder, schema = RecordDecoder(Topics(APPLICATION)), schema_of(projection.tables[0])
     task = FinalRows(decoder, projection.builder, schema, {}, folder)
     [made] = task(iter([pa.RecordBatch.from_arrays(columns, names=list(KAFKA_COLUMNS))]))
     [file] = made.column(FILE).to_pylist()

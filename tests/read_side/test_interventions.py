@@ -28,7 +28,7 @@ from verdict.operations.repair.operator import NothingWaitsError, OperatorIdenti
 from verdict.read_side.apply import missing_events as releasing
 from verdict.read_side.apply.batch import ProjectionBatch
 from verdict.read_side.apply.missing_events import ARCHIVE
-from verdict.read_side.live.stream import Decoder
+from verdict.read_side.live.decoding import RecordDecoder
 from verdict.read_side.schema import creation
 from verdict.settings.database_address import ROLES
 from verdict.wire.topics import Topics
@@ -544,7 +544,7 @@ def test_held_events_of_an_older_schema_are_read_as_live_ones_are(lot: Holding) 
         lot.operator.retry(P7, BY)
 
         payloads = [event.payload for event in lot.seen[-3:]]
-        read = Decoder(Topics(later)).delivery
+        read = RecordDecoder(Topics(later)).delivery
         live = [read(one.topic, 0, 0, b"p-7", one.value) for one in lot.log.deliveries]
 
     assert [value[1:5] for value in (*older, newer) if value] == [schema_id(8)] * 3 + [

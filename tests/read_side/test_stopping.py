@@ -16,7 +16,7 @@ from verdict.model.message import iso_time
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 from verdict.read_side.apply.batch import Delivery, ProjectionBatch, UnreadableRecord
-from verdict.read_side.live.running import SkippedSinceError, require_still_stopped
+from verdict.read_side.live.projection_runner import SkippedSinceError, require_still_stopped
 from verdict.read_side.projections.kind_tables import compile_projection
 from verdict.read_side.tables import blocked, skips
 from verdict.wire.partitions import OffsetRange, TopicPartition

@@ -5,21 +5,20 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 from sqlalchemy import Engine
 
 from tests.event_log.conftest import followable
 from tests.kit.deployment import name_of
 from tests.rebuild.deployment import Deployment, some_projections
 from verdict.adapters.local.broker import EmbeddedBroker
-from verdict.read_side.live.running import LiveProjections, OpenedProjection
-from verdict.read_side.live.source import KafkaBatches
-from verdict.read_side.live.stream import TASK_BYTES
+from verdict.read_side.live.grouping import NEAR
+from verdict.read_side.live.live_projections import LiveProjections
+from verdict.read_side.live.projection_runner import ProjectionRunner
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.service.read_side import sync_skips
+from verdict.service.threads import StepThread
 from verdict.streaming.exactly_once.read_progress import bounds_of
-from verdict.streaming.queries.source import StreamContext
 
 __all__ = ["followable"]  # on both kinds of database, as its own tests have it
 
@@ -47,35 +46,34 @@ def engine(deployment: Deployment) -> Iterator[Engine]:
 
 
 @pytest.fixture
-def running(
-    spark: SparkSession, deployment: Deployment, engine: Engine
-) -> Iterator[Callable[..., LiveProjections]]:
-    """Return what starts the read side (again)."""
+def running(deployment: Deployment, engine: Engine) -> Iterator[Callable[..., LiveProjections]]:
+    """Return what starts the read side (again), each group in a thread instead of a process."""
     started: list[LiveProjections] = []
 
     def start(
-        task_bytes: int = TASK_BYTES, declared: Sequence[Projection] | None = None
+        declared: Sequence[Projection] | None = None, most: int = 1000, near: int = NEAR
     ) -> LiveProjections:
-        read_models = some_projections() if declared is None else declared
-        create_read_side(engine, read_models)
-        decided = sync_skips(deployment.options, deployment.topics, engine)
-        batches = KafkaBatches(
-            spark, deployment.source, deployment.topics, task_bytes, decided, deployment.kafka
-        )
-        opened = OpenedProjection(database=engine, projections=read_models, batches=batches)
-        ground = StreamContext(
-            spark=spark,
-            kafka=deployment.kafka,
-            source=deployment.source,
-            partitions=deployment.topics.partitions,
-            scratch=deployment.directory,
-        )
-        bounds = partial(bounds_of, ground.kafka)
-        projecting = LiveProjections(ground, lambda: opened, bounds, deployment.topics)
-        started.append(projecting)
-        projecting.start()
-        return projecting
+        every = some_projections() if declared is None else declared
+
+        def open_tables() -> tuple[Engine, Sequence[Projection]]:
+            create_read_side(engine, every)
+            sync_skips(deployment.options, deployment.topics, engine)
+            return engine, every
+
+        def runner(name: str, names: Sequence[str]) -> StepThread:
+            group = [one for one in every if one.name in names]
+            database = open_database(deployment.url)
+            kafka = deployment.kafka.settings
+            return StepThread(
+                name, ProjectionRunner(database, group, kafka, deployment.topics, most=most)
+            )
+
+        bounds = partial(bounds_of, deployment.kafka)
+        live = LiveProjections(open_tables, bounds, deployment.topics, runner, near=near)
+        started.append(live)
+        live.start()
+        return live
 
     yield start
-    for projecting in started:
-        projecting.stop()
+    for live in started:
+        live.stop()

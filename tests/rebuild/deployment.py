@@ -7,14 +7,15 @@ from typing import Any
 from tests.application import APPLICATION, encode_event
 from tests.kit.deployment import KafkaDeployment, await_true
 from tests.kit.log import EventLog
+from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.sql.readers.reader import Reader
 from verdict.model.recorded_event import RecordedEvent
 from verdict.read_side.catalog import projections
-from verdict.read_side.live.catch_up import CaughtUpError
-from verdict.read_side.live.running import LiveProjections
+from verdict.read_side.live.live_projections import LiveProjections
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.schema.system_views import readable
 from verdict.settings.database_address import SUPPORT
+from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import Topics
 
 SOME = {  # all that follow positions, and one of each other kind: every one costs each batch time
@@ -32,11 +33,6 @@ class Deployment(KafkaDeployment):
 
     def __init__(self, servers: str, prefix: str, directory: Path, url: str) -> None:
         super().__init__(servers, Topics(APPLICATION, prefix=prefix, partitions=2))
-        self.source = {
-            "kafka.bootstrap.servers": servers,
-            "kafka.fetch.max.wait.ms": "10",
-            "maxOffsetsPerTrigger": "1000",
-        }
         self.url = url
         self.directory = directory
         self.log = EventLog(partitions=2)
@@ -67,20 +63,27 @@ class Deployment(KafkaDeployment):
         with Reader(self.url, readable(some_projections()), SUPPORT) as reader:
             return list(reader.select(statement, parameters).rows)
 
+    def reached(self, name: str) -> int:
+        """Return how many offsets of events of positions a projection has behind it."""
+        statement = f"""SELECT sum(next_offset) FROM projection_position
+            WHERE projection = '{name}' AND topic LIKE '%position.events'"""
+        ((offset,),) = self.select(statement)
+        return int(offset or 0)
+
+    def end(self) -> int:
+        """Return how many offsets of events of positions there are."""
+        topic = self.topics.events("position")
+        places = [TopicPartition(topic, number) for number in range(self.topics.partitions)]
+        with KafkaLog(self.options) as log:
+            kept = log.bounds(places)
+        return sum(span.end for span in kept.values())
+
 
 def some_projections() -> list[Projection]:
     """Return the projections that run here."""
     return [projection for projection in projections(APPLICATION) if projection.name in SOME]
 
 
-def reaches(projecting: LiveProjections, reached: Callable[[], bool]) -> None:
+def reaches(live: LiveProjections, reached: Callable[[], bool]) -> None:
     """Wait until something is seen, as long as the read side runs."""
-
-    def check() -> None:
-        try:
-            projecting.check()
-        except CaughtUpError:  # as the supervisor of a service does
-            projecting.stop()
-            projecting.start()
-
-    await_true(reached, check)
+    await_true(reached, live.check)

@@ -17,7 +17,6 @@ from verdict.adapters.kafka.reader import KafkaLog
 from verdict.model.recorded_event import RecordedEvent
 from verdict.read_side.apply.batch import Delivery
 from verdict.read_side.catalog import declared
-from verdict.read_side.live.source import KafkaBatches
 from verdict.read_side.projections.kind_tables import compile_projection
 from verdict.read_side.projections.projection import Rebuildable
 from verdict.read_side.rebuild.build import ProjectionBuild
@@ -34,6 +33,7 @@ from verdict.streaming.event_log.archive import Archive
 from verdict.streaming.event_log.event_log import EventLog as Log
 from verdict.streaming.event_log.event_log import EventsMissingError
 from verdict.streaming.exactly_once.failpoints import ignore_step
+from verdict.wire.skip_record import NOTHING_PASSED_OVER
 
 pytestmark = pytest.mark.spark
 
@@ -73,9 +73,9 @@ def build(request: pytest.FixtureRequest, tmp_path: Path) -> Build:
             else:
                 spark = request.getfixturevalue("spark")
                 kafka = {f"kafka.{name}": value for name, value in of.options.items()}
-                batches = KafkaBatches(spark, kafka, of.topics)
                 scratch = tmp_path / "scratch"
-                building.write(SparkFold(spark, batches, events, of.topics, scratch, 3), ends)
+                fold = SparkFold(spark, kafka, NOTHING_PASSED_OVER, events, of.topics, scratch, 3)
+                building.write(fold, ends)
 
     return built_by
 

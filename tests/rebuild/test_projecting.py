@@ -1,4 +1,4 @@
-"""The read side on a real Kafka and a real Spark."""
+"""The read side on a real Kafka."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -26,7 +26,9 @@ from verdict.operations.repair.stopping_records import StoppingRecords
 from verdict.read_side.apply import missing_events as releasing
 from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.batch import ProjectionBatch
-from verdict.read_side.live.running import LiveProjections, SkippedSinceError
+from verdict.read_side.live import projection_runner
+from verdict.read_side.live.live_projections import LiveProjections
+from verdict.read_side.live.projection_runner import SkippedSinceError
 from verdict.read_side.projections.kind_tables import compile_projection
 from verdict.read_side.schema import creation
 from verdict.read_side.schema.database import create_read_side, open_database
@@ -36,7 +38,7 @@ from verdict.streaming.event_log.skip_log import write_skips
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.records import encode
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.kafka
 
 PATIENCE_S = 120
 FOLLOWERS = ["client_overview", "event_archive", "position_state", "us_holder"]  # of positions
@@ -190,9 +192,10 @@ def test_who_was_built_with_other_settings_waits_for_a_version_that_fits_and_the
 
 
 @pytest.mark.proves("C-11")
-@pytest.mark.long
-def test_a_batch_of_too_many_bytes_is_applied_part_by_part(
-    deployment: Deployment, running: Callable[..., LiveProjections]
+def test_what_is_too_large_for_one_batch_is_applied_part_by_part(
+    deployment: Deployment,
+    running: Callable[..., LiveProjections],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     names = [f"ada-{n}" for n in range(5)]
     events = [event for name in names for event in deployment.happens(f"p-{name}", opened(name))]
@@ -206,7 +209,10 @@ def test_a_batch_of_too_many_bytes_is_applied_part_by_part(
     def holders() -> set[str]:
         return {name for (name,) in deployment.select("SELECT client FROM us_holder")}
 
-    projecting = running(task_bytes=5_000)  # about six small events; not the huge one
+    monkeypatch.setattr(
+        projection_runner, "BYTES", 5_000
+    )  # about six small events; not the huge one
+    projecting = running(most=2)
 
     reaches(projecting, lambda: holders() == left)
     deployment.write(*deployment.happens("p-after", opened("bob")))
@@ -253,12 +259,14 @@ def test_who_is_advanced_by_somebody_else_is_stopped_alone(
     archived = "SELECT count(*) FROM event_archive"
     stopped = "SELECT error FROM projection_stopped WHERE projection = 'us_holder'"
 
+    reaches(projecting, lambda: deployment.reached("us_holder") == deployment.end())
     advance(deployment, "us_holder")
     deployment.write(*deployment.happens("p-1", PositionTransferred(client="bob")))
     # both before the next one, or the two would be one to it
     reaches(projecting, lambda: "us_holder v1" in caplog.text)
     reaches(projecting, lambda: deployment.select(archived) == [(2,)])
     assert deployment.select(stopped) == []
+    reaches(projecting, lambda: deployment.reached("us_holder") == deployment.end())
     advance(deployment, "us_holder")
     deployment.write(*deployment.happens("p-1", PositionTransferred(client="eve")))
     reaches(projecting, lambda: deployment.select(stopped) != [])

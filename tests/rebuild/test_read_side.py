@@ -1,48 +1,38 @@
-"""What readers are told when all projections are stopped; no Spark is started for that."""
+"""What readers learn when all projections are stopped."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import cast
 
 import pytest
-from pyspark.sql import SparkSession
 from sqlalchemy import Engine
 
 from projections.us_holder import us_holder
 from tests.application import APPLICATION
-from verdict.adapters.kafka.connection import KafkaConfig
-from verdict.read_side.live.running import LiveProjections, OpenedProjection
-from verdict.read_side.live.source import KafkaBatches
+from verdict.read_side.live.live_projections import LiveProjections
 from verdict.read_side.projections.builtin.event_archive import event_archive
 from verdict.read_side.projections.kind_tables import compile_projection
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables import versions
 from verdict.service.supervisor import Supervisor
-from verdict.streaming.queries.source import StreamContext
+from verdict.service.threads import StepThread
 from verdict.wire.partitions import Spans
 from verdict.wire.topics import Topics
 
 PROJECTIONS: Sequence[Projection] = [event_archive(APPLICATION), compile_projection(us_holder)]
 
 
-def ended_by(ending: Exception, engine: Engine, path: Path) -> Supervisor:
+def ended_by(ending: Exception, engine: Engine) -> Supervisor:
     """Return a read side that failed as soon as it knew its database."""
-    spark = cast(SparkSession, None)
 
     def fail(_: Collection[str]) -> Spans:
         raise ending
 
-    opened = OpenedProjection(
-        database=engine,
-        projections=PROJECTIONS,
-        batches=KafkaBatches(spark, {}, Topics(APPLICATION)),
-    )
-    ground = StreamContext(
-        spark=spark, kafka=KafkaConfig(settings={}), source={}, partitions=1, scratch=path
-    )
-    projecting = LiveProjections(ground, lambda: opened, fail, Topics(APPLICATION))
-    supervisor = Supervisor(name="projections", component=projecting, on_end=projecting.note_end)
+    def runner(_: str, names: Sequence[str]) -> StepThread:
+        raise AssertionError(f"{names} were not to be started")
+
+    live = LiveProjections(lambda: (engine, PROJECTIONS), fail, Topics(APPLICATION), runner)
+    supervisor = Supervisor(name="projections", component=live, on_end=live.note_end)
     supervisor.start()
     return supervisor
 
@@ -52,7 +42,7 @@ def test_what_ends_the_read_side_is_written_down_for_each_projection(tmp_path: P
     engine = open_database(f"sqlite:///{tmp_path / 'read.db'}")
     create_read_side(engine, PROJECTIONS)
 
-    supervisor = ended_by(ZeroDivisionError("a bug"), engine, tmp_path)
+    supervisor = ended_by(ZeroDivisionError("a bug"), engine)
 
     assert supervisor.failure == "a bug"
     with engine.begin() as connection:
@@ -69,7 +59,7 @@ def test_nothing_is_written_into_a_database_file_that_is_another(
     create_read_side(engine, PROJECTIONS)
     file.rename(tmp_path / "elsewhere.db")
 
-    supervisor = ended_by(ZeroDivisionError("not reached"), engine, tmp_path)
+    supervisor = ended_by(ZeroDivisionError("not reached"), engine)
 
     assert "was removed or renamed while it was open" in str(supervisor.failure)
     assert len(caplog.records) == 1

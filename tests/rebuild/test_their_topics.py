@@ -10,9 +10,9 @@ from confluent_kafka import Producer
 from tests.kit.log import opened
 from tests.rebuild.deployment import Deployment, reaches
 from tests.topics import OF_SENDERS, alter, grow
-from verdict.read_side.live.running import LiveProjections
+from verdict.read_side.live.live_projections import LiveProjections
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.kafka
 
 TIMES = (-9_300_000_000_000_000, -5, 1_795_262_400_000)
 NUMBERS = count()

@@ -9,7 +9,7 @@ import pytest
 from verdict.operations.status.problems import SILENT_S, kafka_away, service_problems
 from verdict.service.heartbeat import Heartbeat
 from verdict.settings.discovery import FILE, AnnouncedService, OverdueBatch, find_service, silence_s
-from verdict.streaming.queries.query import batch_under_way, longer_than
+from verdict.streaming.queries.batches_under_way import batch_under_way, longer_than
 
 SERVICE = AnnouncedService(os.getpid(), "localhost:9092", "sqlite:///x")
 

@@ -19,6 +19,7 @@ from verdict.cli.shutdown import (
     silence_py4j,
 )
 from verdict.errors import VerdictError
+from verdict.service.log_output import log_to_stderr
 from verdict.service.role_set import RoleSet, alone, with_kafka
 from verdict.service.roles import ROLES
 from verdict.service.running import ServiceProcess
@@ -26,7 +27,6 @@ from verdict.settings.database_address import masked_url, parse
 from verdict.settings.discovery import AnnouncedService
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
-from verdict.wire.terminal import escape_lines
 
 if TYPE_CHECKING:
     from verdict.http.serving import Serving
@@ -144,20 +144,8 @@ def _failure_until(stop: StopRequest, running: ServiceProcess) -> Exception | No
     return None
 
 
-class EscapingFormatter(logging.Formatter):
-    """Escapes what could steer a terminal: ids and messages that others chose."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
-        return escape_lines(super().format(record))
-
-
 def _log_to_stderr() -> None:
-    handler = logging.StreamHandler()
-    handler.setFormatter(EscapingFormatter("%(asctime)s %(levelname)s %(message)s"))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    # librdkafka retries what it only warns about, such as a coordinator that is still loading
-    logging.getLogger("verdict.kafka").setLevel(logging.ERROR)
+    log_to_stderr()
     # who runs a query reports what ends its batches; here it would be pages of Java, and at a
     # clean stop too, when the current batch is cancelled
     logging.getLogger("py4j").setLevel(logging.CRITICAL)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.settings.discovery import AnnouncedService, OverdueBatch, announce
-from verdict.streaming.queries.query import BatchUnderWay, longer_than
+from verdict.streaming.queries.batches_under_way import BatchUnderWay, longer_than
 from verdict.write_side.processor.latency import Latencies
 
 LOG = logging.getLogger("verdict.heartbeat")

@@ -1,5 +1,6 @@
 """The tables of the read side, and what brings them forward."""
 
+import os
 from collections.abc import Sequence
 from functools import partial
 
@@ -8,8 +9,7 @@ from sqlalchemy import Engine
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.reader import Options
 from verdict.read_side.catalog import projections
-from verdict.read_side.live.running import LiveProjections, OpenedProjection
-from verdict.read_side.live.source import KafkaBatches
+from verdict.read_side.live.live_projections import LiveProjections
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.schema.database import (
     check_built,
@@ -20,11 +20,11 @@ from verdict.read_side.schema.database import (
 )
 from verdict.read_side.tables import quarantined, skips
 from verdict.read_side.tables.same_log import bind_to_log
+from verdict.service.runner_process import RunnerProcess
 from verdict.settings.discovery import database_url
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.skip_log import read_skips
 from verdict.streaming.exactly_once.read_progress import bounds_of
-from verdict.streaming.queries.source import StreamContext
 from verdict.wire.skip_record import SkippedRanges
 from verdict.wire.topics import Topics
 
@@ -55,25 +55,22 @@ def made_read_side(kafka: KafkaConfig, settings: Settings) -> tuple[Engine, Sequ
 
 
 def live_projections(
-    ground: StreamContext, settings: Settings, chosen: Sequence[str] = ()
+    kafka: KafkaConfig, settings: Settings, chosen: Sequence[str] = ()
 ) -> LiveProjections:
     """Return the projections, not started: each start is at the versions that readers see."""
-    options = {name: str(value) for name, value in ground.kafka.settings.items()}
 
-    def opened() -> OpenedProjection:
-        database, read_models = made_read_side(ground.kafka, settings)
-        batches = KafkaBatches(
-            ground.spark,
-            {**ground.source, "maxOffsetsPerTrigger": str(settings.max_rows_per_batch)},
-            settings.topics,
-            passed_over=sync_skips(options, settings.topics, database),
-            clients=ground.kafka,
-        )
-        ours = [one for one in read_models if one.name in chosen or not chosen]
-        return OpenedProjection(database=database, projections=ours, batches=batches)
+    def open_tables() -> tuple[Engine, Sequence[Projection]]:
+        database, every = made_read_side(kafka, settings)
+        sync_skips(kafka.settings, settings.topics, database)
+        return database, [one for one in every if one.name in chosen or not chosen]
 
-    bounds = partial(bounds_of, ground.kafka)
-    return LiveProjections(ground, opened, bounds, settings.topics, settings.projection_trigger_ms)
+    return LiveProjections(
+        open_tables,
+        partial(bounds_of, kafka),
+        settings.topics,
+        partial(RunnerProcess, settings, kafka.settings),
+        settings.projection_processes or min(2, os.cpu_count() or 1),
+    )
 
 
 def sync_skips(options: Options, topics: Topics, database: Engine) -> SkippedRanges:

@@ -103,9 +103,13 @@ def lake_components(context: RoleContext) -> Iterator[Supervisor]:
 
 def projections_components(context: RoleContext) -> Iterator[Supervisor]:
     """Yield what brings projections forward; where it cannot start, the process does not."""
-    live = live_projections(context.ground, context.settings, context.chosen)
+    live = live_projections(context.laid.kafka, context.settings, context.chosen)
     yield context.supervise(
-        name="projections", component=live, must_start=True, on_end=live.note_end
+        name="projections",
+        component=live,
+        must_start=True,
+        on_end=live.note_end,
+        is_ready=live.is_ready,
     )
 
 
@@ -150,7 +154,9 @@ LAKE = Role(
     components=lake_components,
     is_there=lambda settings: settings.application.lake is not None,
 )
-PROJECTIONS = Role(name="projections", components=projections_components, database=True)
+PROJECTIONS = Role(
+    name="projections", components=projections_components, spark=False, database=True
+)
 
 ROLES = (
     BROKER,

@@ -135,6 +135,11 @@ class Settings(BaseSettings):
     projection_trigger_ms: NonNegativeInt = Field(
         500, description="The same for the projections; less takes from the decider's processors."
     )
+    projection_processes: PositiveInt | None = Field(
+        None,
+        description="Processes that bring the projections forward, each some of them; unset: 2, or "
+        "1 on a machine with one processor.",
+    )
     policy_trigger_ms: NonNegativeInt = Field(
         250, description="The same for what follows from events: commands, notifications."
     )

@@ -29,7 +29,7 @@ from verdict.adapters.kafka.errors import (
 from verdict.adapters.kafka.listing import list_topics
 from verdict.errors import UnreachableError, VerdictError
 from verdict.wire.dead_letter_record import Pairs
-from verdict.wire.partitions import OffsetRange, Spans, TopicPartition
+from verdict.wire.partitions import OffsetRange, PartitionOffsets, Spans, TopicPartition
 from verdict.wire.skip_record import NOTHING_PASSED_OVER
 
 ANSWER_S = 5.0  # for each question without a deadline
@@ -241,6 +241,47 @@ class KafkaLog:
                     left.remove(place)
         self._consumer.unassign()  # else it would go on fetching until it is closed
 
+    def follow(
+        self, starts: PartitionOffsets, most: int, most_bytes: int
+    ) -> Iterator[tuple[list[Message], Spans]]:
+        """Yield without end what has come since the last time: records, and how far that reaches.
+
+        At most `most` records come at a time, and about `most_bytes`. If none came for a tenth of a
+        second, it yields nothing and empty spans. Raises as `read` does.
+        """
+        self._next = dict(starts)
+        self._consumer.assign([KafkaPartition(*place, start) for place, start in starts.items()])
+        while True:
+            begun, records, size = dict(self._next), list[Message](), 0
+            wait_s = POLL_S
+            while left := min(AT_ONCE, most - len(records) if size < most_bytes else 0):
+                arrived = [*self._arrived(self._next, follow=True, wait_s=wait_s, at_once=left)]
+                if not arrived:
+                    break
+                for message in arrived:
+                    size += self._take(message, records)
+                wait_s = 0.0
+            yield (
+                records,
+                {
+                    place: OffsetRange(start, self._next[place])
+                    for place, start in begun.items()
+                    if self._next[place] > start
+                },
+            )
+
+    def _take(self, message: Message, records: list[Message]) -> int:
+        """Note how far a partition is read, and keep a record; return its size in bytes."""
+        place, offset = place_of(message), message.offset() or 0
+        if message.error() is not None:  # the end, behind the last control record
+            self._next[place] = max(self._next[place], offset)
+            return 0
+        self._next[place] = offset + 1
+        if self._leaves_out(place, offset):
+            return 0
+        records.append(message)
+        return len(message.value() or b"")
+
     def last(
         self, place: TopicPartition, span: OffsetRange, wanted: Callable[[Message], bool]
     ) -> Message | None:
@@ -299,12 +340,18 @@ class KafkaLog:
             patience *= 2
         return {}
 
-    def _arrived(self, left: Collection[TopicPartition], follow: bool) -> Iterator[Message]:
+    def _arrived(
+        self,
+        left: Collection[TopicPartition],
+        follow: bool,
+        wait_s: float = POLL_S,
+        at_once: int = AT_ONCE,
+    ) -> Iterator[Message]:
         """Yield what has arrived: records and ends of partitions."""
         began = time.monotonic()
-        first = self._consumer.poll(POLL_S)
+        first = self._consumer.poll(wait_s)
         # `consume` alone would wait for as many records as it may return
-        messages = [] if first is None else [first, *self._consumer.consume(AT_ONCE, 0)]
+        messages = [] if first is None else [first, *self._consumer.consume(at_once - 1, 0)]
         for message in messages:
             if (error := message.error()) is None or error.code() == KafkaError._PARTITION_EOF:
                 yield message

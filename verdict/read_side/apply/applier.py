@@ -111,6 +111,11 @@ class Applier:
         """Whether the projection failed under this applier, which applies no more."""
         return self.failure is not None
 
+    @property
+    def waits(self) -> bool:
+        """Whether an aggregate is blocked until an event comes, which may have come by now."""
+        return self._overrides.may_continue
+
     def apply(self, batch: ProjectionBatch) -> Applied:
         """Apply the records of `batch` after the position, and advance it; all or nothing.
 

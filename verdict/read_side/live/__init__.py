@@ -1,1 +1,1 @@
-"""Records of Kafka on their way to the projections: decoded by Spark, batch by batch."""
+"""Records of Kafka on their way to the tables: read, decoded and applied, batch by batch."""

@@ -5,9 +5,9 @@ folded in one pass, by the projection's own functions, and no state is kept but 
 Each task writes its rows into a file: Spark's JVM would make rows of columns and columns again.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, starmap
 from pathlib import Path
 from uuid import uuid4
 
@@ -21,7 +21,7 @@ from verdict.adapters.spark.gc import spare_imports
 from verdict.adapters.sql.instant import InstantType
 from verdict.read_side.apply.batch import Delivery, UnreadableRecord
 from verdict.read_side.apply.overrides import amended
-from verdict.read_side.live.stream import KAFKA_COLUMNS, Decoder
+from verdict.read_side.live.decoding import RecordDecoder
 from verdict.read_side.projections.projection import (
     Builder,
     BuiltRow,
@@ -41,6 +41,7 @@ ARROW = {
     LargeBinary: pa.binary(),
 }
 ERROR, GAP = "error", "gap"  # columns next to those of the table
+KAFKA_COLUMNS = ("topic", "partition", "offset", "key", "value")
 ORDER = ("key", "topic", "partition", "offset")
 
 
@@ -53,7 +54,7 @@ class FinalRows:
     (there may be no row then); and `error`, of a task that stopped at a record, without a row.
     """
 
-    decoder: Decoder
+    decoder: RecordDecoder
     builder: Builder
     schema: pa.Schema
     in_force: Amendments
@@ -61,12 +62,17 @@ class FinalRows:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         spare_imports()
-        records = amended(self.decoder.deliveries(batches), self.in_force)
+        records = amended(self._deliveries(batches), self.in_force)
         file = self.folder / f"{uuid4()}.parquet"
         with pq.ParquetWriter(file, self.schema) as writer:
             for rows in self._rows(self.builder(readable(records))):
                 writer.write_batch(rows)
         yield pa.RecordBatch.from_pydict({FILE: [str(file)]})
+
+    def _deliveries(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Delivery]:
+        for batch in batches:
+            columns = (batch.column(name).to_pylist() for name in KAFKA_COLUMNS)
+            yield from starmap(self.decoder.delivery, zip(*columns, strict=True))
 
     def _rows(self, built: Iterator[BuiltRow]) -> Iterator[pa.RecordBatch]:
         try:

@@ -14,7 +14,6 @@ from verdict.adapters.local.lock import DataDirectoryLock
 from verdict.adapters.spark.session import spark_session
 from verdict.errors import VerdictError
 from verdict.read_side.catalog import FIRST, AtVersion, projection_by_name
-from verdict.read_side.live.source import KafkaBatches
 from verdict.read_side.projections.projection import Rebuildable
 from verdict.read_side.rebuild import promotion, version_pair
 from verdict.read_side.rebuild.build import ProjectionBuild
@@ -111,8 +110,8 @@ class Rebuilder:
         spark = parts.enter_context(self._spark(lock))
         servers = {"kafka.bootstrap.servers": str(self._kafka.settings["bootstrap.servers"])}
         kafka = spark_options(self._settings) | servers
-        batches = KafkaBatches(spark, kafka, topics, passed_over=log.passed_over)
-        return SparkFold(spark, batches, events, topics, self._folder / "scratch", self._cores)
+        scratch = self._folder / "scratch"
+        return SparkFold(spark, kafka, log.passed_over, events, topics, scratch, self._cores)
 
     @property
     def _cores(self) -> int:

@@ -1,7 +1,8 @@
 """Folds the whole log on Spark's executors: from the archive what Kafka has dropped."""
 
+import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -11,14 +12,15 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from verdict.adapters.kafka.reader import KafkaLog
-from verdict.read_side.live.source import KafkaBatches
-from verdict.read_side.live.stream import Decoder
+from verdict.read_side.live.decoding import RecordDecoder
 from verdict.read_side.projections.projection import Projection, Rebuildable
 from verdict.read_side.rebuild.final_rows import ROWS, FinalRows, fold_into_files, schema_of
 from verdict.read_side.tables.interventions import Amendments
 from verdict.streaming.event_log.event_log import EventLog
 from verdict.streaming.event_log.parquet import COLUMNS, write_parquet
-from verdict.wire.partitions import PartitionOffsets
+from verdict.streaming.queries.source import stored
+from verdict.wire.partitions import PartitionOffsets, Spans
+from verdict.wire.skip_record import SkippedRanges
 from verdict.wire.topics import Topics
 
 OF_SPARK = "topic string, partition int, offset bigint, key binary, value binary"
@@ -32,10 +34,21 @@ def ends_of(projection: Projection, log: KafkaLog, topics: Topics) -> PartitionO
 
 @dataclass(frozen=True, slots=True)
 class SparkFold:
-    """Folds everything before some ends; rows go through files, as they may be more than fits."""
+    """Folds everything before some ends; rows go through files, as they may be more than fits.
+
+    Args:
+        spark: Where it is folded.
+        source: Options of Spark's Kafka source, `kafka.bootstrap.servers` and security among them.
+        passed_over: Records that operators skipped.
+        events: The log.
+        topics: Of the deployment.
+        scratch: A directory for files.
+        partitions: Into which the keys are divided.
+    """
 
     spark: SparkSession
-    batches: KafkaBatches
+    source: Mapping[str, str]
+    passed_over: SkippedRanges
     events: EventLog
     topics: Topics
     scratch: Path
@@ -50,7 +63,7 @@ class SparkFold:
         for folder in (archived, folded):
             folder.mkdir(parents=True)
         schema = schema_of(projection.tables[0])
-        task = FinalRows(Decoder(self.topics), projection.builder, schema, in_force, folded)
+        task = FinalRows(RecordDecoder(self.topics), projection.builder, schema, in_force, folded)
         for file in fold_into_files(self._records(ends, archived), task, self.partitions):
             # buffered in advance, Arrow would hold all that was read until the file is closed
             with pq.ParquetFile(file, pre_buffer=False) as parquet:
@@ -64,9 +77,26 @@ class SparkFold:
         kept = {place: span for place, span in parts.kept.items() if place not in theirs}
         frames = [self.spark.createDataFrame([], OF_SPARK)]
         if any(span.end > span.start for span in kept.values()):
-            frames.append(self.batches.records(kept).select(*COLUMNS.names))
+            frames.append(self._kept(kept).select(*COLUMNS.names))
         if parts.archived or theirs:
             archived = {place: span.end for place, span in parts.archived.items()}
             write_parquet(self.events.read({}, archived | theirs), folder / "archived.parquet")
             frames.append(self.spark.read.schema(OF_SPARK).parquet(str(folder)))
         return reduce(DataFrame.unionAll, frames)
+
+    def _kept(self, spans: Spans) -> DataFrame:
+        """Return what Kafka holds in `spans`."""
+        assigned: dict[str, list[int]] = {}
+        starts: dict[str, dict[str, int]] = {}
+        ends: dict[str, dict[str, int]] = {}
+        for (topic, number), span in spans.items():
+            assigned.setdefault(topic, []).append(number)
+            starts.setdefault(topic, {})[str(number)] = span.start
+            ends.setdefault(topic, {})[str(number)] = span.end
+        options = {
+            "assign": json.dumps(assigned),
+            "startingOffsets": json.dumps(starts),
+            "endingOffsets": json.dumps(ends),
+        }
+        wanted = f"NOT ({self.passed_over.condition()})"
+        return stored(self.spark, self.source, **options).where(wanted)

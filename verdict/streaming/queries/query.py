@@ -1,10 +1,6 @@
-"""A streaming query that can be started again, and which batches are under way."""
+"""A streaming query that can be started again."""
 
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,6 +10,7 @@ from verdict.adapters.spark.query_settings import CodegenSwitch, local_path, own
 from verdict.adapters.spark.session import jvm_exit_code
 from verdict.streaming.exactly_once.batch import SourceBatch
 from verdict.streaming.exactly_once.checkpoint import batch_of
+from verdict.streaming.queries.batches_under_way import batch_under_way
 from verdict.streaming.queries.trigger import FOLLOWING_MS, Pauses
 
 Take = Callable[[DataFrame, SourceBatch], None]
@@ -102,39 +99,3 @@ class SparkQuery:
             raise
         self.done += 1
         self.undone = False
-
-
-_LOCK = threading.Lock()
-_UNDER_WAY: dict[str, "BatchUnderWay"] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class BatchUnderWay:
-    """A batch that has begun and not ended."""
-
-    batch_id: int
-    since: float = field(default_factory=time.time)  # seconds of the epoch
-    _began: float = field(default_factory=time.monotonic)
-
-    @property
-    def seconds(self) -> float:
-        """How long it has taken so far."""
-        return time.monotonic() - self._began
-
-
-@contextmanager
-def batch_under_way(query: str, batch_id: int) -> Iterator[None]:
-    """Note a batch while it runs: one that does not end raises nothing."""
-    with _LOCK:
-        _UNDER_WAY[query] = BatchUnderWay(batch_id)
-    try:
-        yield
-    finally:
-        with _LOCK:
-            _UNDER_WAY.pop(query, None)
-
-
-def longer_than(seconds: float) -> Mapping[str, BatchUnderWay]:
-    """Return the batches that have been under way for longer than that, by query."""
-    with _LOCK:
-        return {name: one for name, one in _UNDER_WAY.items() if one.seconds > seconds}

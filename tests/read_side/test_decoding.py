@@ -1,76 +1,26 @@
-from collections.abc import Iterable
-from hashlib import sha256
+"""Records of Kafka become events, outcomes and states, or say why they cannot."""
 
-import pyarrow as pa
+from hashlib import sha256
+from itertools import starmap
+
 import pytest
 
-from schemas.order import OrderCancelled, OrderPlaced
 from schemas.share_holding import ShareHolding
 from tests.application import APPLICATION, encode_event
 from tests.kit.log import AN_EVENT, opened
-from tests.read_side.responses import ACCEPTED, MALFORMED, REJECTED
-from verdict.model.recorded_event import RecordedEvent
-from verdict.read_side.apply.batch import Delivery, Record, StateChange, UnreadableRecord
-from verdict.read_side.live.stream import KAFKA_COLUMNS, PACKED, Decoder, pack, unpack
-from verdict.read_side.projections.builtin.rows import OutcomeRow, answered, archived_event
+from tests.read_side.responses import ACCEPTED, REJECTED
+from verdict.read_side.apply.batch import Delivery, StateChange, UnreadableRecord
+from verdict.read_side.live.decoding import RecordDecoder
+from verdict.read_side.projections.builtin.rows import answered
 from verdict.wire.records import encode
 from verdict.wire.topics import Topics
 
 EVENT = AN_EVENT._replace(event_id="e-1", aggregate_id="p-1", version=1, decided_at=5)
-ORDER_EVENT = EVENT._replace(
-    aggregate_type="order",
-    actor="ünïcode",
-    traceparent="00-1",
-    previous_hash=b"\xff" * 32,
-    payload=OrderPlaced(
-        client="ada", ticker="AAPL", side="BUY", quantity=2**63 - 1, limit_price_cents=1
-    ),
-)
-RECORDS: list[Record | UnreadableRecord] = [
-    EVENT,
-    ORDER_EVENT,
-    ORDER_EVENT._replace(payload=OrderCancelled(cause=None)),
-    *(answered(encode(response)) for response in (ACCEPTED, REJECTED, MALFORMED)),
-    StateChange("1", ShareHolding(id="1", client="ädä", ticker="FB", amount=33, exchange="NYSE")),
-    StateChange("1", None),
-    StateChange("1", UnreadableRecord("why")),
-    UnreadableRecord("why"),
-]
-
 Sent = tuple[str, int, int, bytes | None, bytes | None]
 
 
 def decode(*sent: Sent) -> list[Delivery]:
-    batch = pa.RecordBatch.from_arrays(
-        [pa.array(column) for column in zip(*sent, strict=True)], names=KAFKA_COLUMNS
-    )
-    handed = Decoder(Topics(APPLICATION))(iter([batch]))
-    return restored(chunk for one in handed for chunk in one[PACKED].to_pylist())
-
-
-def restored(chunks: Iterable[bytes]) -> list[Delivery]:
-    deliveries = (delivery for chunk in chunks for delivery in unpack(APPLICATION, chunk))
-    return sorted(deliveries, key=lambda delivery: delivery[:3])
-
-
-def sent(record: Record | UnreadableRecord, offset: int = 2**40) -> Delivery:
-    value = b"\xff\0" if isinstance(record, RecordedEvent) else None
-    return Delivery("a-topic", 3, offset, record, value)
-
-
-def handed_over(delivery: Delivery) -> Delivery:
-    """Return what becomes of a delivery: what is archived of an event comes with it."""
-    if isinstance(delivery.record, RecordedEvent):
-        return delivery._replace(value=None, row=archived_event(delivery))
-    if isinstance(delivery.record, OutcomeRow):
-        return delivery._replace(record=None, row=delivery.record)
-    return delivery
-
-
-def test_all_kinds_travel_together() -> None:
-    deliveries = [sent(record, number) for number, record in enumerate(RECORDS)]
-
-    assert restored(pack(deliveries)) == [*map(handed_over, deliveries)]
+    return [*starmap(RecordDecoder(Topics(APPLICATION)).delivery, sent)]
 
 
 def test_events_and_responses_are_decoded_by_their_topics() -> None:
@@ -80,8 +30,8 @@ def test_events_and_responses_are_decoded_by_their_topics() -> None:
     )
 
     assert deliveries == [
-        handed_over(Delivery("order.responses", 1, 8, answered(encode(REJECTED)))),
-        handed_over(Delivery("position.events", 0, 7, EVENT, value=encode_event(EVENT))),
+        Delivery("position.events", 0, 7, EVENT, value=encode_event(EVENT)),
+        Delivery("order.responses", 1, 8, answered(encode(REJECTED))),
     ]
 
 
