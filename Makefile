@@ -90,7 +90,7 @@ wheel: setup ## Build a wheel into dist/, with what every command passes through
 	@cd build && MYPYC=1 ../$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir ../dist .
 	@cd build && ../$(BIN)/python -m zipfile --extract ../dist/*.whl . && ls ../dist
 
-lock: ## Resolve the Python packages anew (needs uv)
+lock: ## Resolve the Python packages (needs uv)
 	uv pip compile --quiet --universal --upgrade --generate-hashes --no-emit-index-url \
 	  --python-version 3.11 --extra dev --extra otel --extra page --extra postgres --extra s3 \
 	  --extra service \

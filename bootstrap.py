@@ -118,7 +118,7 @@ def usable() -> bool:
 
 
 def create() -> None:
-    """Create `.venv` anew."""
+    """Create `.venv` from scratch."""
     say("creating .venv")
     try:
         venv.create(VENV, clear=True, with_pip=True, symlinks=True)

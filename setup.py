@@ -10,13 +10,13 @@ from setuptools import setup
 
 COMPILED = (
     "verdict/write_side/decide/respond.py",
-    "verdict/write_side/decide/handle.py",
+    "verdict/write_side/decide/command_checks.py",
     "verdict/write_side/decide/parse.py",
-    "verdict/write_side/decide/record.py",
+    "verdict/write_side/decide/event_encoding.py",
     "verdict/write_side/decide/snapshot.py",
     "verdict/write_side/decide/digest.py",
     "verdict/write_side/processor/batch.py",
-    "verdict/streaming/exactly_once/chunk.py",
+    "verdict/streaming/exactly_once/output_chunks.py",
     "verdict/write_side/state/entries.py",
     "verdict/write_side/processor/outputs.py",
     "verdict/wire/avro/reader.py",

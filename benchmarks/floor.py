@@ -23,9 +23,9 @@ from benchmarks.results import Result
 from benchmarks.workload import AGGREGATES, SEED, commands
 from verdict.service.bootstrap import Runtime, start_runtime
 from verdict.settings.settings import Settings
-from verdict.streaming.queries.source import SOURCE
+from verdict.streaming.queries.kafka_source import SOURCE
 from verdict.wire.topics import Topics
-from verdict.write_side.processor.stream import shard_keys, shard_of
+from verdict.write_side.processor.spark_plan import shard_keys, shard_of
 
 PASSED_ON = "topic string, key binary, value binary"
 

@@ -18,7 +18,7 @@ from verdict.service.bootstrap import start_runtime
 from verdict.settings.load import load_settings
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.query import DECIDER
-from verdict.write_side.decider.running import DeciderQuery
+from verdict.write_side.decider_query.decider_query import DeciderQuery
 
 LOCATION = frozenset({"data_dir", "bootstrap_servers", "deployment", "topic_prefix"})
 VARIED = frozenset({"shards", "max_rows_per_batch", "spark_master", "shared_dir", "spark"})

@@ -1,4 +1,4 @@
-"""What re-keying costs: invoices lie by number, awards must lie by card, so each goes round again.
+"""What re-keying costs: invoices are keyed by number, awards by card, so each goes round again.
 
 The policy's query reads the events and writes the commands, then the decider reads those. Both run
 alone, one after the other, with the settings of `verdict up`; what the hop adds to an award is the

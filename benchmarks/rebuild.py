@@ -1,6 +1,6 @@
 """How fast a projection is built again, against its final rows put into the same database raw.
 
-Raw is what nothing can beat: the rows lie in memory, already folded, and go into an equal table by
+Raw is what nothing can beat: the rows are in memory, already folded, and go into an equal table by
 `COPY` (PostgreSQL) or `executemany` (SQLite), in one transaction.
 """
 

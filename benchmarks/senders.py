@@ -1,6 +1,6 @@
 """What senders can push: commands that one Python client sends, and eight at once.
 
-Nobody decides meanwhile: it is the client that is measured, and the broker that takes them.
+No decider runs meanwhile: this measures the client, and the broker that takes them.
 """
 
 import multiprocessing

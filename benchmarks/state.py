@@ -104,7 +104,7 @@ def _bytes_under(folder: Path) -> int:
 
 
 def _gone_with_its_bytes(folder: Path) -> int:
-    """Return the bytes of a local copy that nobody needs any more."""
+    """Return the bytes of a local copy that are not needed any more."""
     found = _bytes_under(folder)
     _opened.cache_clear()
     shutil.rmtree(folder)

@@ -14,7 +14,7 @@ from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.source import Source
 from verdict.wire.command_record import CommandRecord
 from verdict.wire.topics import Topics
-from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.command_checks import Limits
 from verdict.write_side.processor.batch import ShardBatch
 from verdict.write_side.state.entries import HASH_BYTES, kept, key_hash, pack
 from verdict.write_side.state.log_head import PAGE_BYTES, LogHead, page_number

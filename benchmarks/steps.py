@@ -12,9 +12,9 @@ from tests.application import APPLICATION, CATALOG
 from verdict.model.source import Source
 from verdict.wire.command_record import CommandRecord
 from verdict.wire.topics import Topics
-from verdict.write_side.decide.handle import Limits, handle
+from verdict.write_side.decide.command_checks import Limits, handle
+from verdict.write_side.decide.event_encoding import encode_events
 from verdict.write_side.decide.parse import ReceivedCommand, parse_command
-from verdict.write_side.decide.record import encode_events
 from verdict.write_side.decide.respond import accepted_response
 from verdict.write_side.decide.snapshot import (
     NEVER_EXISTED,

@@ -24,7 +24,7 @@ from verdict.http.application import page_of
 from verdict.http.commands import ANSWERS
 from verdict.http.metrics import METRICS
 from verdict.read_side.catalog import projections
-from verdict.read_side.projections.described import about_view, columns_of
+from verdict.read_side.projections.documented_view import about_view, columns_of
 from verdict.read_side.schema.system_views import views_of
 from verdict.settings.load import settings_alone
 from verdict.wire import dead_letter_record as letter

@@ -16,7 +16,7 @@ AT_THE_ROOT = {
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add what lies beside the folder `docs`, with links as if it lay in it."""
+    """Add the documents next to the folder `docs`, with links as if they were in it."""
     for source, page in AT_THE_ROOT.items():
         text = (ROOT / source).read_text()
         if source == "LICENSE":
@@ -29,7 +29,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def linked(text: str) -> str:
-    """Return a page whose links lead to where pages lie in the site."""
+    """Return a page with links to the pages of the site."""
     text = re.sub(r"\]\((?:\.\./)?examples/README\.md", "](examples.md", text)
     text = re.sub(r"\]\((?:\.\./)?docs/", "](", text)
     text = re.sub(r"\]\(LICENSE\)", "](LICENSE.md)", text)

@@ -1,4 +1,4 @@
-"""Holds what lies on the output topics against what the model says must lie there."""
+"""Compares the output topics with what the model says must be there."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -186,7 +186,7 @@ def _whole_key(key: bytes) -> dict[str, object]:
 
 
 def _histories(expected: Expected, events: list[Published], topic_prefix: str) -> Iterator[str]:
-    """Hold every aggregate's events, in the order in which they lie there, against its history."""
+    """Hold every aggregate's events, in the order in which they are there, against its history."""
     found: dict[Identity, list[tuple[Published, RecordedEvent]]] = defaultdict(list)
     for published in events:
         aggregate_type = published.topic.removeprefix(topic_prefix).removesuffix(".events")
@@ -206,7 +206,7 @@ def _history_faults(
     if versions != [event["version"] for event in history]:
         yield f"versions {_short(versions)}, not 1 to {len(history)}"
     if len({published.partition for published, _ in found}) > 1:
-        yield "its events lie on several partitions"
+        yield "its events are on several partitions"
     previous_hash = b""
     for published, event in found:
         if event.previous_hash != previous_hash:

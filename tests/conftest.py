@@ -64,7 +64,7 @@ def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxiedBroker]
     """Return the Kafka of all tests, and the network that fails for who comes in through it."""
     with proxied_broker(tmp_path_factory.mktemp("broker")) as found:
         yield found
-        gc.collect()  # clients that nobody holds would complain of its end, behind the last line
+        gc.collect()  # unreferenced clients would complain of its end, after the last line
 
 
 @pytest.fixture

@@ -77,7 +77,7 @@ def under_another_id(random: Random) -> bytes:
 
 
 def many_fields(random: Random) -> bytes:
-    """Return a command of the greatest size with thousands of fields that nobody knows."""
+    """Return a command of the greatest size with thousands of unknown fields."""
     fields = {f"f{n:x}": random.randrange(10) for n in range(4_000)}
     return envelope({"type": "CancelOrder"} | fields)
 
@@ -89,7 +89,7 @@ def garbage(random: Random) -> bytes:
     )
 
 
-# What a record can do wrong. Each must end as a dead letter or a rejection, and cost nobody else.
+# What a record can do wrong. Each must end as a dead letter or a rejection, and harm no other.
 KINDS: dict[str, Callable[[Random], Sent]] = {
     "garbage": lambda random: (KEY, garbage(random)),
     "no key": lambda random: (None, envelope({"type": "CancelOrder"})),

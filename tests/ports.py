@@ -7,10 +7,10 @@ HOST = "127.0.0.1"
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports of this machine that nobody uses now.
+    """Return ports of this machine that are free now.
 
     All that one broker listens on are asked for at once: one that is asked for later may be the
-    same as one of before, on which nobody listens yet.
+    same as an earlier one that is not in use yet.
     """
     with ExitStack() as held:
         taken = [held.enter_context(socket.create_server((HOST, 0))) for _ in range(count)]

@@ -16,7 +16,7 @@ from tests.tiers import LATER, QUICK
 NOT_COPIED = shutil.ignore_patterns(".*", "build", "dist", "__pycache__")
 TESTED = ("tests/decide", "tests/processor", "tests/wire")
 LACKING = re.compile(r"No such file or directory: '[^']*cc'|Python\.h: No such file or directory")
-WHERE = "from verdict.write_side.decide import handle; print(handle.__file__)"
+WHERE = "from verdict.write_side.decide import command_checks; print(command_checks.__file__)"
 
 
 @pytest.mark.process

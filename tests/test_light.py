@@ -116,7 +116,7 @@ from compose.application import app
 from verdict import load_settings
 from verdict.cli.verbs import VERBS, loaded
 from verdict.adapters.sql.readers.reader import open_reader
-from verdict.operations.status.read_side import projection_statuses
+from verdict.operations.status.read_side_status import projection_statuses
 for verb in VERBS:
     if verb.name in ("history", "sql", "state", "status", "tail", "trace", "explain"): loaded(verb)
 url = SecretStr({url!r})
@@ -206,8 +206,8 @@ import verdict
 from verdict import Client
 from verdict.model import CommandEnvelope
 from verdict.testing import InMemory
-from verdict.testing.log import MemoryLog
-from verdict.testing.read_side import ReadSide
+from verdict.testing.memory_log import MemoryLog
+from verdict.testing.memory_read_side import ReadSide
 from verdict.wire.catalog import catalog_of
 from verdict.wire.commands import encode_command
 from verdict.wire.topics import Topics
@@ -221,7 +221,7 @@ for package in sys.argv[1:]:
     assert find_spec(package.partition(".")[0]) is None, package
 envelope = CommandEnvelope(command_id="c", aggregate_id="a", expected_version=0, payload={})
 assert encode_command(catalog_of(app)["parcel"], envelope, OpenParcel(title="first"))[:1] == b"\\0"
-Client(app, "127.0.0.1:9").close()  # nobody is there, and nothing was sent
+Client(app, "127.0.0.1:9").close()  # nothing listens there, and nothing was sent
 with InMemory(app) as shop:
     shop.send("p-1", OpenParcel(title="first"), 0)
     [event] = shop.events("parcel.events")

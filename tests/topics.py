@@ -18,7 +18,7 @@ OF_SENDERS = {"message.timestamp.type": "CreateTime"}
 
 
 def drop(servers: str, topic: str, before: Mapping[int, int]) -> None:
-    """Let Kafka forget what lies before an offset of each partition, as retention does."""
+    """Let Kafka forget what is before an offset of each partition, as retention does."""
     admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
     places = [TopicPartition(topic, number, offset) for number, offset in before.items()]
     for dropped in admin.delete_records(places).values():

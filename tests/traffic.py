@@ -87,7 +87,7 @@ class Traffic:
         return self._write((aggregate_type, envelope | other))
 
     def spoil(self, model: Model) -> Record:
-        """Send something that nobody can accept, or nobody can read."""
+        """Send something that cannot be accepted, or cannot be read."""
         good = self.ask(model)
         self._letters.pop()  # the command was never sent
         key, value = self.random.choice(DAMAGES)(good, self.random)

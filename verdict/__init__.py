@@ -6,7 +6,7 @@ More is in `verdict.model`, `verdict.projections`, `verdict.errors`, `verdict.cl
 
 from typing import TYPE_CHECKING
 
-from verdict.lazy import load_lazily
+from verdict.lazy_imports import load_lazily
 
 if TYPE_CHECKING:
     from verdict.adapters.sql.readers.reader import open_reader
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from verdict.model.application import Application
     from verdict.model.command import CREATING, EXISTING, REOPENING, Command, LifeCycle, Refused
     from verdict.model.command_envelope import Expectation
-    from verdict.model.exchange import Inbound, Notification
+    from verdict.model.integration import Inbound, Notification
     from verdict.model.message import Cents, Event, Instant, Message, Name, Positive, Text
     from verdict.model.personal import Personal
     from verdict.model.policy import Dispatch, Policy
@@ -43,7 +43,7 @@ HOMES = {
     "verdict.model.application": "Application",
     "verdict.model.command": "CREATING EXISTING REOPENING Command LifeCycle Refused",
     "verdict.model.command_envelope": "Expectation",
-    "verdict.model.exchange": "Inbound Notification",
+    "verdict.model.integration": "Inbound Notification",
     "verdict.model.message": "Cents Event Instant Message Name Positive Text",
     "verdict.model.personal": "Personal",
     "verdict.model.policy": "Dispatch Policy",

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from verdict.lazy import load_lazily
+from verdict.lazy_imports import load_lazily
 
 if TYPE_CHECKING:
     from verdict.adapters.sql.readers.selected import NotAllowedError, RoleMissingError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     )
     from verdict.model.aggregate import InvalidApplicationError
     from verdict.model.application import UnknownAggregateError
-    from verdict.model.exchange import NoCommandError
+    from verdict.model.integration import NoCommandError
     from verdict.read_side.catalog import UnknownProjectionError
     from verdict.read_side.read_your_writes import ProjectionUnavailableError
     from verdict.settings.application_loader import ApplicationNotFoundError
@@ -44,7 +44,7 @@ HOMES = {
     " UnreadableResponseError UnreadableResponsesError",
     "verdict.model.aggregate": "InvalidApplicationError",
     "verdict.model.application": "UnknownAggregateError",
-    "verdict.model.exchange": "NoCommandError",
+    "verdict.model.integration": "NoCommandError",
     "verdict.read_side.catalog": "UnknownProjectionError",
     "verdict.read_side.read_your_writes": "ProjectionUnavailableError",
     "verdict.settings.application_loader": "ApplicationNotFoundError",
@@ -91,7 +91,7 @@ class EnvironmentIncompleteError(VerdictError):
 
 
 class RestartRequestedError(Exception):
-    """No failure: people decided what whoever runs heeds by beginning again, at once."""
+    """No failure: an operator decided something that takes effect with a restart, at once."""
 
 
 if not TYPE_CHECKING:  # which reads the imports above

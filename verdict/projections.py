@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import Doc
 
-from verdict.lazy import load_lazily
+from verdict.lazy_imports import load_lazily
 from verdict.model.groups import Groups, any_of, count, key, maximum, minimum, total
 from verdict.model.projection import TableProjection, projection
 from verdict.model.rows import Latest, NoRowError, Rows, there
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         open_outbox,
     )
     from verdict.read_side.as_of.materialiser import as_of
-    from verdict.read_side.projections.described import described
+    from verdict.read_side.projections.documented_view import described
     from verdict.read_side.projections.row_projection import RowProjection, version_view
     from verdict.read_side.projections.row_source import EventSource
     from verdict.read_side.projections.stored_rows import row_table
@@ -42,7 +42,7 @@ HOMES = {
     "verdict.reactions.outbox": "DeliveryCounts DeliveryDeferredError DeliveryRefusedError"
     " Outbox OutboxMessage open_outbox",
     "verdict.read_side.as_of.materialiser": "as_of",
-    "verdict.read_side.projections.described": "described",
+    "verdict.read_side.projections.documented_view": "described",
     "verdict.read_side.projections.row_projection": "RowProjection version_view",
     "verdict.read_side.projections.row_source": "EventSource",
     "verdict.read_side.projections.stored_rows": "row_table",

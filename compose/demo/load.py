@@ -121,5 +121,5 @@ def _why(story: Story) -> None:
     rows = story.ask(WHY.format(command_id=command_id), "--format", "vertical")
     won_by = rival(str(command_id))
     found = [(reason, winner) for _, reason, _, winner in rows]
-    lost = f"{command_id} lost to {won_by}, and to nobody else"
+    lost = f"{command_id} lost to {won_by} alone"
     story.voice.expect(lost, [(Reason.VERSION_CONFLICT, won_by)], found)

@@ -32,7 +32,7 @@ class PlainKafka:
             raise UnreachableError(f"{left} records are not acknowledged after {TIMEOUT_S:g} s")
 
     def records(self, topic: str) -> list[Message]:
-        """Return what lies on a topic now, each partition's records in their order."""
+        """Return what is on a topic now, each partition's records in their order."""
         reads = {"group.id": "demo", "isolation.level": "read_committed"}
         consumer = Consumer({**self._options, **reads, "enable.partition.eof": True})
         try:

@@ -2,7 +2,7 @@
 
 Most commands go to aggregates that only one producer addresses, so their verdicts are known. Some
 go to orders that both want, at the same versions and at about the same time: who wins each of
-these races nobody knows, but how many are won and lost is certain.
+these races is open, but how many are won and lost is certain.
 """
 
 from collections import Counter
@@ -76,7 +76,7 @@ class Planned(NamedTuple):
 
 
 def wishes(producer: str, commands: int, seed: int = SEED) -> list[Wish]:
-    """Return what a producer sends, in order; races lie at the same places for every producer."""
+    """Return what a producer sends, in order; races are at the same places for every producer."""
     random = Random(f"{seed} {producer}")
     own = _own(random, producer)
     sent: list[Wish] = []

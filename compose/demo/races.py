@@ -31,7 +31,7 @@ RACES: Sequence[tuple[str, str, int, tuple[Command, Command]]] = (
 
 
 def tell(story: Story) -> None:
-    """Race two producers for one version, repeat a command, send what nobody can read."""
+    """Race two producers for one version, repeat a command, send an unreadable record."""
     voice, (first, second) = story.voice, story.clients
     voice.begin(
         "Races, repeats, garbage",

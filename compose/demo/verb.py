@@ -84,7 +84,7 @@ def _started(
     voice.typed("up")
     began = time.monotonic()
     with voice.waiting("Kafka and Spark start"):
-        # nobody waits a minute here for a file
+        # a demo does not wait a minute for a file
         service = parts.enter_context(Service(application, folder, lake_trigger_ms=1000))
     voice.tell(service.ready)
     voice.say(f"All of it takes commands after {time.monotonic() - began:.1f} s.")

@@ -64,7 +64,7 @@ class Voice:
             made.add_row(*(one if isinstance(one, Text) else Text(str(one)) for one in row))
         console, usual = self._console, self._console.width
         free = console.options.update(max_width=WIDEST)
-        # an id or a message that is broken in the middle is found by nobody who looks for it
+        # a search does not find an id or a message that is broken in the middle
         console.width = max(usual, Measurement.get(console, free, made).maximum + INDENT)
         console.print(Padding(made, (0, 0, 0, INDENT), expand=False))
         console.width = usual

@@ -52,7 +52,7 @@ def invoice_lines(event: RecordedEvent, place: Source) -> Iterator[dict[str, Any
 
     Args:
         event: Of the aggregate type `invoice`.
-        place: Where it lies in Kafka.
+        place: Where it is in Kafka.
     """
     invoice = event.payload
     if not isinstance(invoice, InvoiceRecorded):

@@ -90,7 +90,7 @@ def test_a_key_of_several_columns_is_a_json_array(reader: Reader) -> None:
     assert rows[0].key == '["Zoe", 1]'
 
 
-def test_a_file_has_all_lines_and_nothing_lies_beside_it(
+def test_a_file_has_all_lines_and_no_file_is_left_next_to_it(
     holders: CompletionRecord, tmp_path: Path
 ) -> None:
     file = tmp_path / "out" / "holders.ndjson"
@@ -143,7 +143,7 @@ def test_nothing_of_the_service_is_replaced(tmp_path: Path, place: str) -> None:
     (tmp_path / "data" / "new").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "away.db")
 
-    with pytest.raises(VerdictError, match="lies where the service keeps what is its own"):
+    with pytest.raises(VerdictError, match="is in a folder of the service's own data"):
         FileDestination(tmp_path / place, [tmp_path / "data", tmp_path / "away.db"]).check()
 
     FileDestination(tmp_path / "away.db.copy", [tmp_path / "data", tmp_path / "away.db"]).check()

@@ -275,7 +275,7 @@ def test_a_read_side_that_was_filled_from_another_kafka_tells_nothing(
         world.told("us_holder", "now", tmp_path)
 
 
-def test_what_is_neither_archived_nor_in_kafka_or_nobody_wrote_is_named(
+def test_events_that_are_neither_archived_nor_in_kafka_or_do_not_exist_are_named(
     world: World, tmp_path: Path
 ) -> None:
     world.happen("p-1", opened("ada"))

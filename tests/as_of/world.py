@@ -88,7 +88,7 @@ class World(KafkaDeployment):
         self.produce([(topic, key, body, 0)], timestamp=at)
 
     def deliveries(self) -> list[Delivery]:
-        """Return the events as they lie on Kafka."""
+        """Return the events as Kafka has them."""
         decoder = RecordDecoder(self.topics)
         return [
             decoder.delivery(self.topic, m.partition() or 0, m.offset() or 0, m.key(), m.value())

@@ -24,7 +24,7 @@ from verdict.wire.command_record import CommandRecord
 from verdict.wire.partitions import OffsetRange, TopicPartition, partition_of
 from verdict.wire.records import encode
 from verdict.wire.topics import Topics
-from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.command_checks import Limits
 from verdict.write_side.processor.batch import ShardBatch
 from verdict.write_side.state.log_structured import LogStructuredState
 
@@ -137,7 +137,7 @@ class Books(KafkaDeployment):
             pass  # the progress records of the one before are in the log then
 
     def records(self, topic: str, name: str) -> list[tuple[int, bytes]]:
-        """Return offset and value of what lies under a key."""
+        """Return offset and value of what is under a key."""
         found = [m for m in self.committed(topic) if m.key() == name.encode()]
         return [(m.offset() or 0, m.value() or b"") for m in found]
 
@@ -146,7 +146,7 @@ class Books(KafkaDeployment):
         return partition_of(name.encode(), PARTITIONS)
 
     def drop(self, topic: str, partition: int, before: int) -> None:
-        """Let Kafka forget what lies before an offset."""
+        """Let Kafka forget what is before an offset."""
         self.forget(topic, {partition: before})
 
     def close(self) -> None:

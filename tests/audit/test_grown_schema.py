@@ -90,7 +90,7 @@ def archived(context: AggregateContext, value: bytes) -> Row:
 
 
 def found(context: AggregateContext, row: Row, value: bytes) -> list[str]:
-    """Return what is wrong with a row beside its record."""
+    """Return what is wrong with a row next to its record."""
     copies = ArchivedCopies(row, RawRecord("thing.events", 0, 1, b"t-1", value))
     return [one.what for one in differences(context, copies, event_of(context, copies), 2, 0)]
 

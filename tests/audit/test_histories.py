@@ -22,7 +22,7 @@ COMMANDS = "position.commands"
 
 
 def history(*payloads: Event) -> list[PositionedEvent]:
-    """Return the events of a position as they lie in Kafka, from offset 11 on."""
+    """Return the events of a position as Kafka has them, from offset 11 on."""
     log, before, found = EventLog(), b"", list[PositionedEvent]()
     for payload in payloads:
         event = log.add_unseen("p-1", payload)._replace(previous_hash=before)
@@ -135,7 +135,7 @@ def test_an_outcome_of_nothing_is_named() -> None:
 
 
 @pytest.mark.proves("C-17")
-def test_the_letter_of_a_command_that_people_jumped_is_an_outcome_though_nobody_reads_it() -> None:
+def test_the_letter_of_a_skipped_command_is_an_outcome_though_it_is_not_read() -> None:
     jumped = SkippedRanges.of([(COMMANDS, 0, 2, 3)])
 
     assert outcomes(*WHOLE, asked=range(2), passed=jumped) == []

@@ -80,13 +80,13 @@ def test_responses_that_kafka_dropped_when_they_were_read_are_no_fault(
 
     assert not any(one.startswith("outcome") for one in looked.unavailable)
     assert looked.not_checked[0] == (
-        "outcome: of order.responses:0 Kafka has dropped what lies before offset 7; it was read, "
+        "outcome: of order.responses:0 Kafka has dropped what was before offset 7; it was read, "
         "and is nowhere else"
     )
 
 
 def test_a_read_model_that_is_stopped_is_not_clean(engine: Engine, tmp_path: Path) -> None:
-    """What came behind the place at which it stopped, nobody compares with anything."""
+    """What came after the offset at which it stopped is not compared with anything."""
     with engine.begin() as connection:
         versions.stop(connection, outcome(1), ValueError("no room"), 5)
 

@@ -146,7 +146,7 @@ def test_books_that_are_right_have_no_findings(
 
 
 def test_what_the_read_side_has_not_come_to_is_said(books: Books, right: object) -> None:
-    """Just after traffic, or a start, it would be all clean, and nobody had looked."""
+    """Just after traffic, or a start, it would be all clean without a check."""
     books.ask("order", "late", PLACE)
     books.decide()
     auditor = Auditor(books.settings)
@@ -157,7 +157,7 @@ def test_what_the_read_side_has_not_come_to_is_said(books: Books, right: object)
 
 
 @pytest.mark.long
-def test_what_is_right_stays_so_beside_what_is_not(found: Found) -> None:
+def test_right_records_stay_right_next_to_wrong_ones(found: Found) -> None:
     assert found["good"] == found["p-good"] == []
 
 

@@ -126,7 +126,7 @@ def test_a_table_that_somebody_altered_is_named_and_the_audit_goes_on(
     [finding] = [one for one in findings if "rebuild" in one]
     assert finding.startswith("projections: us_holder cannot be read as it was made (")
     assert "kind" in finding.partition("): ")[0]
-    assert "`verdict projection rebuild us_holder` makes them anew" in finding
+    assert "`verdict projection rebuild us_holder` builds them again" in finding
     assert looked.not_checked[-2:] == [*NO_FUNCTION_OF_THE_LOG], "it went on to the end"
 
 
@@ -171,7 +171,7 @@ def test_a_kind_that_there_is_not_is_named() -> None:
     ]
 
 
-def test_an_aggregate_whose_type_nobody_knows_is_called_an_aggregate() -> None:
+def test_an_aggregate_of_unknown_type_is_called_an_aggregate() -> None:
     finding = Finding(check=Check.PROJECTIONS, what="the row is missing", aggregate_id="q-1")
 
     assert str(finding) == "projections: aggregate 'q-1': the row is missing"

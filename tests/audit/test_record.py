@@ -19,7 +19,7 @@ from verdict.operations.audit.finding import (
     record,
     run_of,
 )
-from verdict.operations.status.read_side import ReadSideViews
+from verdict.operations.status.read_side_status import ReadSideViews
 from verdict.read_side.tables.verification import Verification
 from verdict.settings.load import settings_alone
 from verdict.settings.settings import Settings

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.process]
 
 
 @pytest.mark.proves("F-01")
-def test_a_broker_starts_beside_who_waits_for_it(tmp_path: Path) -> None:
+def test_a_broker_starts_while_a_client_waits_for_it(tmp_path: Path) -> None:
     """They say where it was, and only it can be there again."""
     settings = settings_alone(APPLICATION, data_dir=tmp_path, partitions=1)
     waiting = home_of(tmp_path, "dead-letters")

@@ -1,4 +1,4 @@
-"""G-01: topics are created for aggregates that no progress record knows, and in nobody's place."""
+"""G-01: topics are created for aggregates that no progress record knows; none replaces another."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.bootstrap.world import World
 from verdict.adapters.kafka.log_identity import DifferentLogError
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables import position, source_topics
-from verdict.read_side.tables.states import FOLLOWER
+from verdict.read_side.tables.row_states import FOLLOWER
 from verdict.service.topics import create_topics, ensure_topics
 from verdict.streaming.exactly_once.topic_owner import OtherOwnerError
 from verdict.wire.partitions import TopicPartition
@@ -86,7 +86,7 @@ def test_with_the_database_of_another_log_no_topic_is_created_or_claimed(
 
 def test_an_aggregate_that_the_progress_record_does_not_know_gets_its_topics(world: World) -> None:
     world.knows("loyalty")
-    order = world.settings.topics.beside(world.settings.topics.events("order"))
+    order = world.settings.topics.siblings(world.settings.topics.events("order"))
     for topic in order:
         world.delete(topic)
 

@@ -16,8 +16,8 @@ from verdict.operations.repair.recreated_topics import recreate_topics
 from verdict.operations.repair.reset_progress import begin_without_progress
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables import position
+from verdict.read_side.tables.row_states import FOLLOWER
 from verdict.read_side.tables.same_log import bind_to_log
-from verdict.read_side.tables.states import FOLLOWER
 from verdict.service.queries import queries_of
 from verdict.service.topics import ensure_topics
 from verdict.settings.discovery import database_url
@@ -56,7 +56,7 @@ def end(world: World, topic: str) -> int:
 
 
 @pytest.mark.proves("G-01")
-def test_new_dead_letters_get_offsets_that_nobody_has_read(world: World, database: Engine) -> None:
+def test_new_dead_letters_get_offsets_that_were_never_read(world: World, database: Engine) -> None:
     letters = world.settings.topics.dead_letters
     world.write(letters, *[b"letter"] * 7)
     has_read(database, letters, 5)
@@ -133,7 +133,7 @@ def test_one_that_was_interrupted_is_done_again(world: World, database: Engine) 
     assert recreate(world) == []
 
 
-def test_without_a_progress_record_nobody_knows_how_far_a_topic_was_read(
+def test_without_a_progress_record_it_is_unknown_how_far_a_topic_was_read(
     world: World, database: Engine
 ) -> None:
     """A new topic would begin at 0, and every offset be given a second time."""

@@ -43,7 +43,7 @@ def test_the_embedded_broker_runs_where_topics_differ_and_who_needs_them_is_refu
 def test_the_embedded_broker_runs_where_a_topic_is_gone_and_others_are_refused(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nobody could look at what is there, or delete what stands in its place."""
+    """Without it, one could not look at what is there, or delete what is in its place."""
     settings = settings_alone(APPLICATION, data_dir=tmp_path, partitions=1)
     with ExitStack() as parts:
         laid = lay(settings, "broker", parts)

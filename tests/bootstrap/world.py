@@ -33,7 +33,7 @@ class World(KafkaDeployment):
 
     def knows(self, aggregate_type: str) -> None:
         """Let the progress record know one aggregate only, with the ids of its topics."""
-        of = set(self.settings.topics.beside(self.settings.topics.events(aggregate_type)))
+        of = set(self.settings.topics.siblings(self.settings.topics.events(aggregate_type)))
         known, offsets = self._progress.topic_ids.items(), self._progress.offsets.items()
         self.remember(
             replace(

@@ -23,7 +23,7 @@ from verdict.settings.discovery import AnnouncedService, announce
 from verdict.settings.settings import Settings
 from verdict.wire.command_record import CommandRecord
 from verdict.wire.topics import Topics
-from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.command_checks import Limits
 from verdict.write_side.processor.batch import ShardBatch
 from verdict.write_side.state.shard_state import DictState
 

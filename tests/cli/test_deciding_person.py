@@ -1,4 +1,4 @@
-"""Who decided what is kept for ever, and why: a text that can be kept and shown."""
+"""Who decided what is kept forever, and why: a text that can be kept and shown."""
 
 import pytest
 import typer

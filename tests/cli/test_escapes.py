@@ -12,7 +12,7 @@ from tests.cli.conftest import Run
 from verdict.cli.main import log_messages_only
 from verdict.cli.render import add_rows, note, show, show_json, show_progress, table
 from verdict.service.log_output import EscapingFormatter
-from verdict.wire.terminal import escape, escape_json, escape_lines, escape_text
+from verdict.wire.control_characters import escape, escape_json, escape_lines, escape_text
 
 CLEAR = "a\x1b[2Jb"
 HOSTILE = [CLEAR, "a\x9b2Jb", "a\x07b", "a\rb", "a\x00b", "a\x7fb", "a\u202eb", "a\u2066b"]

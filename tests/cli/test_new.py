@@ -26,7 +26,7 @@ def folder(environment: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def files(folder: Path) -> dict[str, str]:
-    """Return what lies below a folder."""
+    """Return what is below a folder."""
     return {
         path.relative_to(folder).as_posix(): path.read_text()
         for path in folder.rglob("*")
@@ -35,7 +35,7 @@ def files(folder: Path) -> dict[str, str]:
 
 
 def test_an_application_has_the_folders_of_every_one(run: Run, folder: Path) -> None:
-    """Also beside a .gitignore that somebody else wrote."""
+    """Also next to a .gitignore that somebody else wrote."""
     (folder / ".gitignore").write_text("mine\n")
     new = run("new", "application", "shop", "--aggregate", "parcel")
     parts = {name for name in files(folder) if not name.endswith("__init__.py")}

@@ -12,11 +12,11 @@ from tests.application import APPLICATION, decode_command, encode_command
 from tests.cli.conftest import Run, Verdict
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.source import Source
-from verdict.reactions.dead_letters.row import headers_json
+from verdict.reactions.dead_letters.retry_rules import headers_json
 from verdict.read_side.catalog import projections
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables.dead_letters import intervention, table
-from verdict.read_side.tables.states import PARKED
+from verdict.read_side.tables.row_states import PARKED
 from verdict.wire.dead_letter_record import dead_letter_id
 
 pytestmark = pytest.mark.proves("B-09")

@@ -9,10 +9,10 @@ from tests.read_side.responses import ACCEPTED, batch_of
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.adapters.sql.statements import append
 from verdict.model.source import Source
-from verdict.reactions.dead_letters.row import RetryRules, row_of
+from verdict.reactions.dead_letters.retry_rules import RetryRules, row_of
 from verdict.read_side.tables import position
 from verdict.read_side.tables.dead_letters import table
-from verdict.read_side.tables.states import FOLLOWER
+from verdict.read_side.tables.row_states import FOLLOWER
 from verdict.wire.dead_letter_record import DeadLetterRecord
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import Topics
@@ -178,7 +178,7 @@ def test_status_tells_of_commands_that_senders_put_on_several_partitions(
     assert "partitioner=murmur2_random" in page
 
 
-def test_status_tells_of_letters_that_nobody_tries_again(
+def test_status_reports_letters_that_are_not_tried_again(
     verdict: Run, read_side: ReadSide, topics: Topics
 ) -> None:
     place = Source(topics.dead_letters, 0, 0)

@@ -150,4 +150,4 @@ def test_an_archive_with_a_gap_tells_no_state(verdict: Run, archive: ReadSide) -
     found = state(verdict, archive, "position", "p-1", "--at-version", 3)
 
     assert found.exit_code == 1
-    assert "position 'p-1': version 3 follows version 1; no state can be told" in found.stderr
+    assert "position 'p-1': version 3 follows version 1; its state is unknown" in found.stderr

@@ -50,7 +50,7 @@ def client(broker: EmbeddedBroker, topics: Topics) -> Iterator[Client]:
 
 
 def sent_bytes(broker: EmbeddedBroker, topic: str) -> list[tuple[int, bytes]]:
-    """Return (partition, value) of all that lies on a topic."""
+    """Return (partition, value) of all that is on a topic."""
     options = {"bootstrap.servers": broker.bootstrap_servers, "group.id": "reader"}
     consumer = Consumer(options)
     places = [TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)]
@@ -219,7 +219,7 @@ def test_closing_a_client_ends_every_wait_and_calls_callbacks(
 def test_tasks_of_an_event_loop_share_a_client(
     broker: EmbeddedBroker, topics: Topics, responder: Responder
 ) -> None:
-    """With a queue for a tenth of them, and types of aggregates that nobody had followed."""
+    """With a queue for a tenth of them, and types of aggregates that were not followed before."""
 
     async def send_all() -> list[Response]:
         small = {"queue.buffering.max.messages": "50"}
@@ -304,7 +304,7 @@ def test_a_full_queue_makes_the_sender_wait_and_fails_nothing(
     assert len(sent_bytes(broker, topics.commands("order"))) == 3_000
 
 
-def test_commands_whose_outcome_nobody_holds_are_forgotten(client: Client) -> None:
+def test_commands_whose_outcome_is_not_referenced_are_forgotten(client: Client) -> None:
     for number in range(500):
         client.send(f"order-{number}", ORDER, expected_version=0)
     client.flush()
@@ -364,7 +364,7 @@ def test_a_command_that_kafka_does_not_take_is_reported_to_whoever_asks_first(
     client.close()
 
 
-def test_a_lost_command_that_nobody_waits_for_is_reported_by_flush(
+def test_a_lost_command_without_a_waiter_is_reported_by_flush(
     broker: EmbeddedBroker, topics: Topics
 ) -> None:
     client = Client(APPLICATION, broker.bootstrap_servers, topics, {"linger.ms": "20000"})

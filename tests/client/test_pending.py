@@ -46,7 +46,7 @@ def test_callbacks_of_a_command_that_is_dropped_are_called() -> None:
     assert len(waiting) == 0
 
 
-def test_a_callback_that_fails_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_callback_that_fails_stops_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
     waiting, called = PendingCommands(), list[Pending]()
     pending = pending_in(waiting)
     pending.add_done_callback(lambda _: exit(1))

@@ -59,13 +59,13 @@ def test_an_answer_to_somebody_elses_command_of_the_same_id_is_left_alone() -> N
 
     waiting.answer(ABOUT, response_at(5))
 
-    with pytest.raises(OutcomeUnknownError, match=r"it lies at order\.commands:0:7") as caught:
+    with pytest.raises(OutcomeUnknownError, match=r"it is at order\.commands:0:7") as caught:
         pending.wait(0)
     assert caught.value.command_id == "c-1"
     assert waiting.expects(ABOUT)
 
 
-def test_a_dropped_command_is_forgotten_and_its_answer_harms_nobody() -> None:
+def test_a_dropped_command_is_forgotten_and_its_answer_does_no_harm() -> None:
     waiting = PendingCommands()
     dropped = pending_in(waiting)
     waiting.place(dropped, place(7))

@@ -96,7 +96,7 @@ def test_the_service_has_settings_that_there_are(monkeypatch: pytest.MonkeyPatch
     assert SERVICES["verdict"]["ports"] == [f"127.0.0.1:{settings.page_port}:{settings.page_port}"]
 
 
-def test_the_image_has_what_the_application_is_made_of_and_is_nobody_s_root() -> None:
+def test_the_image_has_what_the_application_is_made_of_and_does_not_run_as_root() -> None:
     lines = (COMPOSE / "Dockerfile").read_text().splitlines()
     taken = {line.split()[1] for line in lines if line.startswith("COPY ") and "--from" not in line}
     open_to = {

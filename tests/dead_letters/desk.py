@@ -14,8 +14,8 @@ from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.reactions.dead_letters.allowed_topics import AllowedTopics
 from verdict.reactions.dead_letters.consume import DeadLetterConsumer
 from verdict.reactions.dead_letters.publish import OnStep, RetryPublisher
-from verdict.reactions.dead_letters.retry import build_retry, topic_names
-from verdict.reactions.dead_letters.row import RetryRules
+from verdict.reactions.dead_letters.retry_components import build_retry, topic_names
+from verdict.reactions.dead_letters.retry_rules import RetryRules
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables.dead_letters import table
 from verdict.service.supervisor import Supervisor

@@ -11,7 +11,7 @@ THERE = {
     *(topic.name for topic in TOPICS.all()),
     *(topic.name for topic in Topics(APPLICATION, "other", "us.").all()),
     *(topic.name for topic in Topics(APPLICATION).all()),
-    *Topics(APPLICATION).beside("us.customer.commands"),
+    *Topics(APPLICATION).siblings("us.customer.commands"),
     "parcels", "bills", "parcels.late", "__consumer_offsets", "shop.progress",
 }  # fmt: skip
 

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verdict.reactions.dead_letters.retry import LEAP_S, Clock
+from verdict.reactions.dead_letters.retry_components import LEAP_S, Clock
 
 START = 1_795_300_000.0
 
 
 class Times:
-    """A wall clock that can be set, beside the time that really passes."""
+    """A wall clock that can be set, next to the time that really passes."""
 
     def __init__(self) -> None:
         self.passed = 0.0

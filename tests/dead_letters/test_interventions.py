@@ -9,7 +9,7 @@ from tests.dead_letters.desk import NOW, Desk, headers_of
 from verdict.errors import VerdictError
 from verdict.operations.repair.dead_letters import DeadLetters, StoredLetter, letter
 from verdict.operations.repair.operator import OperatorIdentity
-from verdict.reactions.dead_letters.row import headers_from_json
+from verdict.reactions.dead_letters.retry_rules import headers_from_json
 from verdict.read_side.tables.dead_letters import intervention
 
 LATER = NOW + 12_345

@@ -64,7 +64,7 @@ def test_letters_wait_while_kafka_is_away_and_a_lost_answer_repeats_the_same_ids
 def test_letters_wait_while_the_database_is_away(
     postgresql_desk: Desk, postgresql: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """R-05: its connections end, and for a while nobody is let in."""
+    """R-05: its connections end, and for a while it accepts none."""
     desk = postgresql_desk
     retrying = RunningRetry(
         desk.engine,
@@ -97,7 +97,7 @@ def test_letters_wait_while_the_database_is_away(
 def said(what: str, caplog: pytest.LogCaptureFixture) -> bool:
     """Return whether both have said it.
 
-    One connection that fails makes the pool open all others anew: who was asleep meanwhile, and
+    One connection that fails makes the pool open all others again: a component that slept and
     wakes when the database is back, has noticed nothing and says nothing.
     """
     parts = ("intake of letters", "dispatch of letters")

@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verdict.model.source import Source
-from verdict.reactions.dead_letters.row import RetryRules, headers_from_json, headers_json, row_of
+from verdict.reactions.dead_letters.retry_rules import (
+    RetryRules,
+    headers_from_json,
+    headers_json,
+    row_of,
+)
 from verdict.wire.cloud_events import DEAD_LETTER
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.dead_letter_record import DeadLetterRecord, Pairs

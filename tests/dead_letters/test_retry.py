@@ -21,7 +21,7 @@ from verdict.read_side.schema.database import open_database
 from verdict.read_side.tables import position
 from verdict.read_side.tables.dead_letters import table
 from verdict.read_side.tables.position import ConcurrentProjectionError
-from verdict.read_side.tables.states import FOLLOWER
+from verdict.read_side.tables.row_states import FOLLOWER
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.cloud_events import dead_letter_headers
 from verdict.wire.dead_letter import DeadLetter
@@ -178,7 +178,7 @@ def test_a_second_intake_takes_nothing_in_twice(desk: Desk) -> None:
 
 
 def test_where_the_position_was_set_back_letters_are_taken_in_again(desk: Desk) -> None:
-    """As in a database that was dropped and made anew under the intake."""
+    """As in a database that was dropped and created again under the intake."""
     desk.put([b"x"])
     intake = desk.intake()
     try:

@@ -33,7 +33,7 @@ def test_it_is_ready_when_all_is_taken_in_that_was_there(desk: Desk) -> None:
 
 
 @pytest.mark.proves("R-07")
-def test_when_it_cannot_take_letters_in_it_says_why_and_nobody_waits_for_it(desk: Desk) -> None:
+def test_when_it_cannot_take_letters_in_it_says_why_and_nothing_waits_for_it(desk: Desk) -> None:
     """R-07: what cannot be taken in must not keep commands from being decided."""
     desk.put([b"x"])
     place = Source(desk.topics.dead_letters, 0, 0)

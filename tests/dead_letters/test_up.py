@@ -27,7 +27,7 @@ WAIT_S = 120
 def test_a_command_that_met_a_bug_comes_back_and_is_accepted_once_that_is_fixed(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
-    """C-10, R-01, R-04: under the same command id, as nobody remembers a HANDLER_ERROR."""
+    """C-10, R-01, R-04: under the same command id, as a HANDLER_ERROR is not remembered."""
     deployment = Deployment(broker.bootstrap_servers, "ailing", tmp_path / "d")
     deployment.environment["VERDICT_APP"] = "tests.dead_letters.ailing:app"
     with deployment.running():

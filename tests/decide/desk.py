@@ -24,7 +24,7 @@ from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
 from verdict.wire.stored_event import StoredEvent
 from verdict.wire.topics import Topics
-from verdict.write_side.decide.handle import DecidedCommand, Limits, handle
+from verdict.write_side.decide.command_checks import DecidedCommand, Limits, handle
 from verdict.write_side.decide.parse import MalformedCommand, ReceivedCommand
 from verdict.write_side.decide.respond import invalid_response
 from verdict.write_side.decide.snapshot import NEVER_EXISTED, Snapshot

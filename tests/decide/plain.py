@@ -29,8 +29,8 @@ from verdict.wire.headers import joined, reply_name
 from verdict.wire.records import decode, encode, encode_event
 from verdict.wire.response import Rejection, Response, Status
 from verdict.wire.topics import Topics
+from verdict.write_side.decide.command_checks import Limits, call_decide
 from verdict.write_side.decide.digest import CANONICAL
-from verdict.write_side.decide.handle import Limits, call_decide
 from verdict.write_side.decide.parse import ReceivedCommand, parse_command
 from verdict.write_side.decide.respond import CheckFailedError, invalid_response
 from verdict.write_side.decide.snapshot import (

@@ -31,7 +31,7 @@ from verdict.write_side.decide import parse as received
 
 SOUND = as_json(CANCELLING).value or b""
 NOBODY_TO_ANSWER = (
-    "nobody can be answered: "
+    "it cannot be answered: "
     "a command needs a command_id of 1 to 128 and an aggregate_id of 1 to 256 characters, no NUL"
 )
 
@@ -103,7 +103,7 @@ def test_half_a_surrogate_pair_is_no_json(half: str) -> None:
     ]
     + [("aggregate_id", value) for value in (None, 5, "", "a\0b", "x" * 257, ["order-1"], True)],
 )
-def test_without_two_usable_ids_there_is_nobody_to_answer(name: str, value: Any) -> None:
+def test_without_two_usable_ids_a_command_cannot_be_answered(name: str, value: Any) -> None:
     error = letter(as_json(CANCELLING, **{name: value}).value).error
 
     assert error == NOBODY_TO_ANSWER
@@ -174,7 +174,7 @@ class Unspeakable(CancelOrder):
         (Unspeakable, r"TypeError: .*set.* \(verdict/write_side/decide/digest\.py, line \d+\)"),
     ],
 )
-def test_a_command_that_a_bug_keeps_from_being_read_stops_nobody_else(
+def test_a_command_that_a_bug_keeps_from_being_read_stops_no_other(
     broken: type[CancelOrder], error: str, as_avro: bool
 ) -> None:
     kind: Any = type("CancelOrder", (broken,), {"__module__": __name__})

@@ -12,7 +12,7 @@ from tests.traffic import START
 from verdict.model.command import LifeCycle
 from verdict.model.reason import Reason
 from verdict.wire.response import Status
-from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.command_checks import Limits
 from verdict.write_side.decide.parse import ReceivedCommand
 from verdict.write_side.decide.snapshot import NEVER_EXISTED, Snapshot
 

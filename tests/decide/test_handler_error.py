@@ -17,7 +17,7 @@ from verdict.model.message import Event
 from verdict.model.reason import Reason
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Response, Status
-from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.command_checks import Limits
 
 PLACED = after(PLACE)
 FILLED = OrderFilled(quantity=1, price_cents=1)

@@ -11,7 +11,7 @@ from tests.traffic import START
 from verdict.model.reason import Reason
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Response, Status
-from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.command_checks import Limits
 from verdict.write_side.decide.parse import ReceivedCommand
 from verdict.write_side.decide.snapshot import NEVER_EXISTED, Snapshot
 

@@ -19,7 +19,7 @@ from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
 from verdict.wire.skip_record import Kind, SkipRecord
 from verdict.wire.topics import Topics
-from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.command_checks import Limits
 from verdict.write_side.decide.snapshot import NEVER_EXISTED, Snapshot
 from verdict.write_side.processor.batch import ShardBatch
 from verdict.write_side.recovery.histories import DECISION, EVENT, RESPONSE, Stored, fold_histories
@@ -40,7 +40,7 @@ class Is(Enum):
 
 @dataclass(slots=True)
 class Event:
-    """A record of the events topic; of garbage nobody knows the version."""
+    """A record of the events topic; garbage has no known version."""
 
     kind: Is
     version: int

@@ -9,7 +9,7 @@ from verdict.streaming.exactly_once.fencing import genesis
 from verdict.streaming.exactly_once.query import decider_query
 from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.topics import Topics
-from verdict.write_side.decider.known_aggregates import (
+from verdict.write_side.decider_query.known_aggregates import (
     MissingAggregateError,
     decided_aggregates,
     removed_aggregates,

@@ -20,7 +20,7 @@ from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
 from verdict.wire.skip_record import DamagedAggregate, Kind, SkipRecord
 from verdict.wire.topics import Topics
-from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.command_checks import Limits
 from verdict.write_side.processor.batch import ShardBatch
 from verdict.write_side.recovery.folding import HOUR_MS, remembered_since
 from verdict.write_side.recovery.histories import EVENT, RESPONSE, Stored, fold_histories

@@ -15,15 +15,15 @@ from verdict.streaming.exactly_once.batch import SourceBatch
 from verdict.streaming.exactly_once.checkpoint import FRESH, CheckpointPosition
 from verdict.wire.catalog import AggregateContext
 from verdict.write_side.decide.snapshot import form_of
-from verdict.write_side.decider import generation as module
-from verdict.write_side.decider.generation import Generation, newest_generation
+from verdict.write_side.decider_query import generation as module
+from verdict.write_side.decider_query.generation import Generation, newest_generation
 
 SEEDS = [(0, "shard=0/a.parquet"), (5, "shard=5/b.parquet")]
 
 
 @pytest.fixture
 def recovered(tmp_path: Path) -> Generation:
-    """The second generation, as a recovery leaves it, beside the first."""
+    """The second generation, as a recovery leaves it, next to the first."""
     Generation(tmp_path, 1).checkpoint.mkdir(parents=True)
     generation = Generation(tmp_path, 2)
     generation.clear()
@@ -110,7 +110,7 @@ def with_state(**fields: Any) -> AggregateContext:
 
 
 def test_what_would_be_read_as_something_else_is_another_form() -> None:
-    """Nobody has to think of raising a number: the rules would decide from it in silence."""
+    """No developer has to raise a number; else the rules would decide from it in silence."""
     before = form_of(with_state(title="x", note="none"))
 
     assert before != form_of(with_state(note="none", title="x"))

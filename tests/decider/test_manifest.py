@@ -8,7 +8,7 @@ import pytest
 
 from tests.application import APPLICATION
 from verdict.streaming.exactly_once.checkpoint import FRESH
-from verdict.write_side.decider.generation import DamagedSeedError, Generation
+from verdict.write_side.decider_query.generation import DamagedSeedError, Generation
 
 pytestmark = pytest.mark.proves("C-17")
 

@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.errors import FencedError
-from verdict.streaming.queries.source import StreamContext
-from verdict.write_side.decider.running import DeciderQuery
+from verdict.streaming.queries.kafka_source import StreamContext
+from verdict.write_side.decider_query.decider_query import DeciderQuery
 
 
 class Watched:

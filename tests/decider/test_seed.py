@@ -19,7 +19,7 @@ from tests.processor.test_processor import _frame, _rows, by_topic_and_key, log_
 from verdict.streaming.exactly_once.state_moves import moves_of
 from verdict.wire.progress_record import ShardState
 from verdict.wire.topics import Topics
-from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.command_checks import Limits
 from verdict.write_side.processor.processor import CommandProcessor
 from verdict.write_side.state import log_head, seed
 from verdict.write_side.state.log_structured import LogStructuredState

@@ -15,7 +15,7 @@ PARTS = [wishes(name, 1_000) for name in ("A", "B")]
 
 
 def record(wish: Wish, offset: int) -> Record:
-    """Return the command as it would lie in Kafka."""
+    """Return the command as it would be in Kafka."""
     aggregate_type = APPLICATION.aggregate_of(type(wish.command))
     envelope = CommandEnvelope(
         command_id=wish.command_id,

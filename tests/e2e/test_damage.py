@@ -32,7 +32,7 @@ def cut(file: Path) -> None:
 
 
 def garble(file: Path) -> None:
-    """Turn every bit of the middle third of a file, and take away the checksum beside it."""
+    """Turn every bit of the middle third of a file, and take away the checksum next to it."""
     content = bytearray(file.read_bytes())
     third = len(content) // 3
     content[third : 2 * third] = bytes(byte ^ 0xFF for byte in content[third : 2 * third])
@@ -67,7 +67,7 @@ def lose_state(checkpoint: Path) -> None:
 
 
 def swap_shards(checkpoint: Path) -> None:
-    """G-01: Spark reads whatever lies in a shard's folder, if its batch is the right one."""
+    """G-01: Spark reads whatever is in a shard's folder, if its batch is the right one."""
     state = checkpoint / "state" / "0"
     (state / "0").rename(state / "aside")
     (state / "1").rename(state / "0")

@@ -1,4 +1,4 @@
-"""A service with a broker of its own: nobody else gets at the two, and they end together."""
+"""A service with a broker of its own: no other user has access to both, and they end together."""
 
 import os
 import socket
@@ -21,7 +21,7 @@ from verdict.settings.discovery import running_kafka
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.process, pytest.mark.timeout(300)]
 
-# how each protocol begins when nobody asks who one is
+# how each protocol begins without authentication
 PY4J = b"c\nGATEWAY_SERVER\ngetPort\ne\n"
 BODY = b"not a message that Spark knows"
 SPARK = struct.pack(">qbqi", 21 + len(BODY), 3, 1, len(BODY)) + BODY  # a request, number 1
@@ -43,7 +43,7 @@ class Listening(NamedTuple):
 def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the directory of a service, which stands open from before.
 
-    The capital keeps Python's workers from using sockets that lie in it.
+    The capital keeps Python's workers from using sockets that are in it.
     """
     folder = tmp_path_factory.mktemp("private") / "Data"
     (folder / "older").mkdir(parents=True)
@@ -115,7 +115,7 @@ def ports(service: psutil.Process) -> list[Listening]:
 
 
 @pytest.mark.proves("S-01")
-def test_nobody_else_may_open_anything_in_the_data_directory(
+def test_no_other_user_may_open_anything_in_the_data_directory(
     service: psutil.Process, data_dir: Path
 ) -> None:
     found = {data_dir: data_dir.lstat().st_mode}

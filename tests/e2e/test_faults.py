@@ -36,7 +36,7 @@ ANY = Expectation.ANY
 
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[EmbeddedBroker]:
-    """A broker that may be broken: nobody shares it."""
+    """A broker of its own, which may be broken."""
     with EmbeddedBroker(tmp_path / "broker") as broker:
         yield broker
 

@@ -82,7 +82,7 @@ def test_outages_of_every_kind_lose_nothing_and_double_nothing(
 def test_a_service_that_was_cut_off_and_replaced_stops_when_it_is_back(
     proxied: ProxiedBroker, tmp_path: Path
 ) -> None:
-    """C-18: it goes on as long as it knows of nobody else, and publishes nothing."""
+    """C-18: it goes on as long as it knows of no other owner, and publishes nothing."""
     first, copy = several(proxied.broker.bootstrap_servers, "cut-off", tmp_path, 2)
     behind(proxied, first).environment["VERDICT_TRANSACTION_TIMEOUT_S"] = "60"
     with started(first) as former:

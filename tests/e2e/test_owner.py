@@ -159,7 +159,7 @@ def settled(deployment: Deployment) -> None:
 
 
 def copied(source: Deployment, target: Deployment) -> None:
-    """Copy a data directory in which nobody writes, but for what no start needs."""
+    """Copy a data directory that is not in use, without what no start needs."""
     scratch = str(source.data_dir)
 
     def ignored(folder: str, names: list[str]) -> set[str]:

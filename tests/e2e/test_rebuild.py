@@ -120,7 +120,7 @@ def lose_connections(deployment: Deployment, server: Server) -> None:
 
 
 def refuse_a_torso(deployment: Deployment) -> None:
-    """Kill a rebuild: what it leaves is not put in place, and the next one begins anew."""
+    """Kill a rebuild: what it leaves is not put in place, and the next one begins again."""
     for step in ("begun", "written"):
         assert unlucky(deployment, "rebuild", step).returncode == -9
         assert versions(deployment) == {1: "live", 2: "incomplete"}

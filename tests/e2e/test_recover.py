@@ -14,7 +14,7 @@ from tests.kit.service import PLACE, ROOT, Deployment
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.streaming.exactly_once.checkpoint import checkpoint_position
 from verdict.wire.response import Response
-from verdict.write_side.recovery.recovering import RecoveryStep
+from verdict.write_side.recovery.recovery import RecoveryStep
 
 SMALLER = """
 from dataclasses import replace

@@ -23,7 +23,7 @@ REPLICATED = {
 
 
 class ThreeBrokers:
-    """Every topic has three copies, and what is acknowledged lies in two of them at least.
+    """Every topic has three copies, and what is acknowledged is in two of them at least.
 
     The first one is the controller too.
     """

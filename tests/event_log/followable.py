@@ -55,7 +55,7 @@ class Followable(KafkaDeployment):
     def _producer(self) -> Producer:
         """Return one for transactions, when the progress records of all before are in the log.
 
-        A commit returns before they are written, and until then nobody reads what it wrote.
+        A commit returns before they are written, and until then what it wrote cannot be read.
         """
         producer = Producer(self.options | {"transactional.id": self.topics.prefix})
         producer.init_transactions(30)
@@ -118,7 +118,7 @@ class Followable(KafkaDeployment):
         self.drop({place.partition: end - 1 for place, end in self.ends().items()})
 
     def drop(self, ends: dict[int, int] | None = None) -> None:
-        """Let Kafka forget what lies before `ends`: what is archived."""
+        """Let Kafka forget what is before `ends`: what is archived."""
         self.forget(self.topic, ends or self._ends)
 
     @property

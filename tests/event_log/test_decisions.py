@@ -24,7 +24,7 @@ MADE = SkipRecord(
 def test_what_somebody_else_wrote_is_left_out_and_the_others_count(
     foreign: bytes | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A stray record passes over nothing, and stops nobody."""
+    """A stray record skips nothing, and stops nothing."""
     values = [encode(MADE), foreign, encode(MADE)]
     records = [RawRecord("verdict.skips", 0, n, None, value) for n, value in enumerate(values)]
 

@@ -23,9 +23,9 @@ from verdict.adapters.kafka.log_identity import (
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables import position, source_topics
+from verdict.read_side.tables.row_states import FOLLOWER
 from verdict.read_side.tables.same_log import bind_to_log, require_same_database
 from verdict.read_side.tables.same_topics import remembered
-from verdict.read_side.tables.states import FOLLOWER
 from verdict.settings.load import load_settings
 from verdict.wire.partitions import TopicPartition
 

@@ -1,4 +1,4 @@
-"""G-01: a log that began anew under the same ids, and has come past where the former was read."""
+"""G-01: a log that began again under the same ids, and has come past where the former was read."""
 
 from hashlib import sha256
 from pathlib import Path

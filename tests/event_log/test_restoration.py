@@ -14,7 +14,7 @@ Event = tuple[tuple[str, str, int], str]
 
 @dataclass
 class Partition:
-    """Kafka's side: what lies at which offset, None for a record that no reader sees."""
+    """Kafka's side: what is at which offset, None for a record that no reader sees."""
 
     records: list[Event | None] = field(default_factory=list)
 

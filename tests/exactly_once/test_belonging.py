@@ -94,7 +94,7 @@ def test_a_topic_that_was_created_anew_is_refused_before_the_owner_is_disturbed(
     [now] = deployment.ids([topic]).values()
     with pytest.raises(DifferentLogError, match=f"{topic} had the id {was} and has {now}"):
         deployment.claim(deployment.checkpoint(0, committed=True))
-    assert deployment.progress() == owner.progress  # nobody has claimed it
+    assert deployment.progress() == owner.progress  # it has no new owner
 
 
 @pytest.mark.proves("G-01")

@@ -64,7 +64,7 @@ def test_a_commit_that_times_out_is_settled_by_the_progress_record(
 
 
 @pytest.mark.long
-def test_an_owner_paused_past_the_transaction_timeout_goes_on_when_nobody_took_over(
+def test_an_owner_paused_past_the_transaction_timeout_goes_on_if_it_is_still_the_owner(
     deployment: Deployment,
 ) -> None:
     """Kafka aborts its transaction meanwhile, and fences it by doing so."""

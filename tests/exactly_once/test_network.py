@@ -185,7 +185,7 @@ def test_an_owner_that_was_cut_off_and_replaced_stops_when_it_is_back(
 
 @pytest.mark.proves("C-18")
 @pytest.mark.parametrize("fault", the_first_of(Fault.DROP_REPLIES, Fault.CUT_REPLIES))
-def test_who_has_claimed_a_query_goes_on_though_nobody_told_him(
+def test_the_owner_of_a_query_goes_on_though_its_claim_was_not_acknowledged(
     deployment: Deployment, proxied_deployment: Deployment, network: Proxy, fault: Fault
 ) -> None:
     """Else both would stop: the former owner finds the claim in the progress record."""

@@ -50,7 +50,7 @@ def test_an_owner_without_commands_learns_that_it_was_replaced(deployment: Deplo
         await_end(late)
 
 
-def test_former_owners_and_other_queries_are_nobody_to_stop_for(deployment: Deployment) -> None:
+def test_an_owner_does_not_stop_for_former_owners_and_other_queries(deployment: Deployment) -> None:
     mail = deployment.beside("mail")
     for _ in range(3):
         deployment.claim().close()

@@ -1,4 +1,4 @@
-"""A producer is polled though nobody calls it, and a call that hangs is abandoned."""
+"""An idle producer is polled, and a call that hangs is abandoned."""
 
 import threading
 import weakref
@@ -60,7 +60,7 @@ def names() -> list[str]:
 
 
 @pytest.mark.proves("F-02")
-def test_a_failure_is_heard_though_nobody_calls_the_producer(ear: Ear, polled: PollThread) -> None:
+def test_a_failure_of_an_idle_producer_is_noticed(ear: Ear, polled: PollThread) -> None:
     assert ear.heard.wait(LONG_S)
     assert NOWHERE in ear.last_failure
 

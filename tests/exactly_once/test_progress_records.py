@@ -12,7 +12,7 @@ from verdict.errors import UnreachableError, VerdictError
 from verdict.streaming.exactly_once.fencing import genesis
 from verdict.streaming.exactly_once.query import Query
 from verdict.streaming.exactly_once.read_progress import first_offsets, holds_records, read_progress
-from verdict.streaming.exactly_once.resume import NO_BATCH
+from verdict.streaming.exactly_once.resume_checks import NO_BATCH
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.records import encode
 

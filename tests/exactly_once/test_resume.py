@@ -11,7 +11,7 @@ from verdict.adapters.kafka.offsets import going_back, offsets_text, same_offset
 from verdict.streaming.exactly_once.batch import SourceBatch
 from verdict.streaming.exactly_once.checkpoint import FRESH, CheckpointPosition
 from verdict.streaming.exactly_once.errors import CheckpointMismatchError
-from verdict.streaming.exactly_once.resume import Action, check_batch, check_resume
+from verdict.streaming.exactly_once.resume_checks import Action, check_batch, check_resume
 from verdict.wire.progress_record import ProgressRecord
 
 BEGIN = {"c": [0, 2]}
@@ -175,7 +175,7 @@ def test_batches_without_input_are_told_apart_by_their_ids() -> None:
     [
         pytest.param(PUBLISHED_1, BATCH_0, id="older batch"),
         pytest.param(GENESIS, BATCH_1, id="a batch is missing"),
-        pytest.param(PUBLISHED_0, replace(BATCH_0, end=SECOND), id="planned anew to another end"),
+        pytest.param(PUBLISHED_0, replace(BATCH_0, end=SECOND), id="planned again to another end"),
         pytest.param(PUBLISHED_0, replace(BATCH_1, query_id="r"), id="another query"),
         pytest.param(PUBLISHED_0, replace(BATCH_0, batch_id=7), id="published under another id"),
         pytest.param(GENESIS, replace(BATCH_0, batch_id=7), id="not the first of its checkpoint"),

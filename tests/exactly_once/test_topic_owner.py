@@ -49,12 +49,12 @@ def test_one_topic_in_common_is_enough_to_be_refused() -> None:
         is_owner(CLAIM, "green", Identity("here", {"order.events": "b", "order.commands": "new"}))
 
 
-def test_topics_that_are_no_more_are_nobodys() -> None:
+def test_deleted_topics_have_no_owner() -> None:
     assert not is_owner(CLAIM, "green", Identity("here", {"order.events": "new"}))
 
 
 class Read:
-    """What lies under the key of the owner, once nothing is open before it, and who waited."""
+    """What is under the key of the owner, once nothing is open before it, and who waited."""
 
     def __init__(
         self, progress: ProgressRecord | Exception, monkeypatch: pytest.MonkeyPatch
@@ -92,7 +92,7 @@ def test_only_who_has_fenced_the_former_one_waits_for_what_it_left_open(
         claim_topics(Topics(APPLICATION, "green"), NOWHERE)
 
 
-def test_garbage_in_the_place_of_the_owner_lets_nobody_in_and_can_be_got_rid_of(
+def test_garbage_instead_of_the_owner_record_blocks_every_start_until_an_operator_resets_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     Read(UnreadableProgressRecordError("run `verdict recover`"), monkeypatch)

@@ -62,7 +62,7 @@ def test_a_policy_that_does_not_say_what_it_asks_for_is_shown_so() -> None:
     assert untold == ("untold", "policy, untold what", ())
 
 
-def test_boxes_hold_their_lines_and_lie_beside_each_other() -> None:
+def test_boxes_hold_their_lines_and_do_not_overlap() -> None:
     drawn = picture(CAUSES)
 
     assert not [pair for pair in combinations(drawn.boxes, 2) if meet(*pair)]

@@ -74,7 +74,7 @@ def test_outcomes_that_were_not_counted_leave_a_gap() -> None:
     assert {*unknown.values} == {None}
 
 
-def test_what_nobody_looked_at_leaves_a_gap_and_of_a_minute_the_most_is_shown() -> None:
+def test_a_minute_without_a_sample_is_a_gap_and_of_others_the_highest_is_shown() -> None:
     sampled = Sampled()
     sampled.take(standing(end=10, decided=10))
     sampled.take(standing(end=25, decided=10), minutes=1)

@@ -14,7 +14,7 @@ from tests.http.filled import FLOW, LATE, ODD, PERSONAL, fill
 from tests.http.test_pages import text
 from verdict.adapters.sql.readers.reader import Reader
 from verdict.http import lists
-from verdict.operations.status.read_side import ANSWERED
+from verdict.operations.status.read_side_status import ANSWERED
 from verdict.read_side.catalog import projections
 from verdict.read_side.schema.system_views import readable
 from verdict.settings.database_address import SUPPORT

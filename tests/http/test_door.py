@@ -62,7 +62,9 @@ def test_a_browser_that_names_the_origin_only_is_known_by_it(
 
 
 @pytest.mark.proves("S-05")
-def test_what_a_browser_keeps_is_not_the_token_and_lets_nobody_write(shown: TestClient) -> None:
+def test_what_a_browser_keeps_is_not_the_token_and_cannot_write(
+    shown: TestClient,
+) -> None:
     shown.post("/token", content=f"token={TOKEN.replace(' ', '+')}")
     cookie = shown.cookies[COOKIE]
 

@@ -160,7 +160,7 @@ def test_of_a_damaged_history_only_states_before_the_damage_are_known(tmp_path: 
         where = "aggregate_type = 'order' AND aggregate_id = 'gap' AND version = 2"
         database.execute(f"DELETE FROM event_archive_v1 WHERE {where}")
 
-    with pytest.raises(VerdictError, match="version 3 follows version 1; no state can be told"):
+    with pytest.raises(VerdictError, match="version 3 follows version 1; its state is unknown"):
         state_at(settings, Access.READER, "order", "gap")
     assert state_at(settings, Access.READER, "order", "gap", version=1)["version"] == 1
     with pytest.raises(NotFoundError, match="no order 'nobody'"):

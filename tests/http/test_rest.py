@@ -1,4 +1,4 @@
-"""U-04: what programs ask and send; what becomes of a command is shown beside a service."""
+"""U-04: what programs ask and send; what becomes of a command is shown next to a service."""
 
 import json
 import sqlite3
@@ -120,7 +120,7 @@ def lived(folder: Path) -> None:
 def test_a_history_is_read_page_by_page_from_its_end(
     opened: Opened, tmp_path: Path, limit: int
 ) -> None:
-    """Each event once and with its command, whatever lies at the edge of a page."""
+    """Each event once and with its command, whatever is at the edge of a page."""
     lived(tmp_path)
     browser = opened().browser
     told: list[Any] = []

@@ -64,7 +64,7 @@ def test_payloads_are_masked_unless_asked_for_as_an_auditor(
 def test_an_event_of_an_unknown_type_is_told_without_its_fields(
     run: Callable[..., Verdict], filled: Path, tmp_path: Path, asked: list[str]
 ) -> None:
-    """Nobody knows what of it is personal: as of a newer version, which ran here before."""
+    """It is unknown which of it is personal: as of a newer version, which ran here before."""
     copytree(filled, tmp_path / "newer")
     with closing(connect(tmp_path / "newer" / "verdict.db")) as database, database:
         database.execute("UPDATE event_archive_v1 SET event_type = 'Newer'")
@@ -184,7 +184,7 @@ def test_an_aggregate_that_the_view_blocks_is_named_with_exit_code_1(
 def test_what_others_wrote_does_not_steer_a_terminal(verdict: Callable[..., Verdict]) -> None:
     said = verdict("trace", ODD).stdout + verdict("explain", ODD).stdout
     assert "\u202e" not in said
-    assert said.count("\\n  2 OrderDeleted") == 2, "an event that nobody decided on"
+    assert said.count("\\n  2 OrderDeleted") == 2, "an event without a decision"
     assert "\n  2 OrderDeleted" not in said
 
 

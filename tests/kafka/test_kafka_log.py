@@ -200,7 +200,7 @@ def test_what_kafka_has_dropped_is_named_with_what_it_has(
 
 
 @pytest.mark.parametrize("follow", [False, True])
-def test_nobody_gets_the_beginning_who_asks_for_what_is_not_there_yet(
+def test_an_offset_that_does_not_exist_yet_does_not_give_the_beginning(
     followable: Followable, follow: bool
 ) -> None:
     followable.happen(1)
@@ -215,7 +215,7 @@ def test_nobody_gets_the_beginning_who_asks_for_what_is_not_there_yet(
 
 
 def test_who_waits_for_what_never_comes_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """G-05: as for an audit whose Kafka has ended meanwhile: it waited for ever, in silence."""
+    """G-05: as for an audit whose Kafka has ended meanwhile: it waited forever, in silence."""
     monkeypatch.setattr(kafka_log, "SILENT_S", 0.3)
     nowhere = {"bootstrap.servers": "127.0.0.1:1"}
 
@@ -228,7 +228,7 @@ def test_who_waits_for_what_never_comes_is_told(monkeypatch: pytest.MonkeyPatch)
         next(log.read({TopicPartition("gone", 0): OffsetRange(0, 1)}))
 
 
-def test_a_name_that_is_no_text_lets_no_header_be_had_and_ends_nobody(
+def test_a_header_name_that_is_no_text_hides_all_headers_and_stops_nothing(
     broker: EmbeddedBroker,
 ) -> None:
     servers = broker.bootstrap_servers

@@ -148,7 +148,7 @@ class KafkaDeployment:
         assert applier.failure is None, applier.failure
 
     def forget(self, topic: str, before: Mapping[int, int]) -> None:
-        """Let Kafka drop what lies before an offset of each partition, as retention does."""
+        """Let Kafka drop what is before an offset of each partition, as retention does."""
         drop(self.servers, topic, before)
 
     def _admin(self) -> AdminClient:

@@ -81,7 +81,7 @@ class EventLog:
     def between(
         self, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
     ) -> ProjectionBatch:
-        """Return what lies in these partitions from `starts` up to, and without, `ends`."""
+        """Return what is in these partitions from `starts` up to, and without, `ends`."""
         spans = {place: OffsetRange(starts[place], end) for place, end in ends.items()}
         found = (d for d in self.deliveries if _lies_in(d, spans))
         return ProjectionBatch(found, spans)

@@ -192,7 +192,7 @@ class _Connection:
                 time.sleep(DELAY_S)
             with contextlib.suppress(OSError):
                 self._broker.sendall(chunk)
-        if not self.late:  # else the broker must not hear that nobody waits any more
+        if not self.late:  # else the broker must not see the end of the connection
             self.cut()
 
     def _kinds(self, chunk: bytes) -> Iterator[bytes]:

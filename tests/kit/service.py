@@ -37,7 +37,7 @@ from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode
 from verdict.wire.response import Response
 from verdict.wire.topics import Topics
-from verdict.write_side.decider.generation import Generation, generation_of
+from verdict.write_side.decider_query.generation import Generation, generation_of
 
 ROOT = Path(__file__).parents[2]
 VERDICT = str(Path(sys.executable).with_name("verdict"))

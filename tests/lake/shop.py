@@ -25,7 +25,7 @@ from verdict.streaming.event_log.skips import SkipRequest
 from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
 from verdict.streaming.exactly_once.query import lake_query
 from verdict.streaming.exactly_once.read_progress import read_progress
-from verdict.streaming.queries.source import StreamContext
+from verdict.streaming.queries.kafka_source import StreamContext
 from verdict.streaming.queries.stateless import StatelessProcessor
 
 DAY_MS = 86_400_000
@@ -80,7 +80,7 @@ class Shop(KafkaDeployment):
         self._producer.commit_transaction(30)
 
     def write_progress(self, value: bytes | None) -> None:
-        """Put what nobody should in the place of the progress record."""
+        """Replace the progress record with garbage."""
         self.produce([(self.topics.progress, self.query.key, value, 0)])
 
     def begin_anew(self) -> None:

@@ -1,4 +1,4 @@
-"""Rows that were handed over lie in the files of their batch, or nothing is published."""
+"""Rows that were handed over are in the files of their batch, or nothing is published."""
 
 from pathlib import Path
 

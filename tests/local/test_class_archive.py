@@ -39,7 +39,7 @@ def record(java: Path, jars: Path) -> list[Path]:
     return archives
 
 
-def test_the_next_jvm_maps_an_archive_that_nobody_else_could_have_written(
+def test_the_next_jvm_maps_an_archive_that_only_this_user_could_have_written(
     java: Path, jars: Path
 ) -> None:
     assert class_archive("broker", java, [jars]) == []

@@ -21,7 +21,7 @@ NO_REPOSITORY = """
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Jars as locked in a file beside them."""
+    """Jars as locked in a file next to them."""
     (tmp_path / "some.lock").write_text(f"broker kafka.jar {SHA256}\n")
     (tmp_path / "jars" / "broker").mkdir(parents=True)
     (tmp_path / "jars" / "broker" / "kafka.jar").write_bytes(JAR)

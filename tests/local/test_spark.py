@@ -135,7 +135,7 @@ def test_what_a_killed_process_left_is_removed_but_for_its_log(session: Session)
     assert (session.local_dir / "spark.log").read_text().startswith(FORMER)
 
 
-def test_files_are_put_in_place_whole_with_nothing_beside_them(session: Session) -> None:
+def test_files_are_put_in_place_whole_with_nothing_next_to_them(session: Session) -> None:
     """A kill between a file and its checksum would leave what cannot be read."""
     session.ask()
 

@@ -76,7 +76,7 @@ class PostOffice:
 
 
 class OnAnyPort(Controller):
-    """Listens where nobody else does."""
+    """Listens on a port of its own."""
 
     def __init__(self, handler: PostOffice, **options: Any) -> None:
         self.socket = socket.create_server(("127.0.0.1", 0))

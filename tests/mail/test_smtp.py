@@ -111,7 +111,7 @@ def test_who_has_not_is_told_so_and_nothing_else(guarded: SmtpServer) -> None:
 
 
 @pytest.mark.process
-def test_a_server_that_nobody_vouches_for_gets_no_password(guarded: SmtpServer) -> None:
+def test_a_server_without_a_trusted_certificate_gets_no_password(guarded: SmtpServer) -> None:
     stranger = replace(guarded, ca_file=None)
 
     with (

@@ -75,7 +75,7 @@ def _ending(response: Response | None) -> str:
 def fold(records: Iterable[Record], *, topic_prefix: str = "") -> Expected:
     """Return what must have become of `records`, in whatever order they are given.
 
-    Commands of one aggregate count in the order of their (partition, offset). Where one key lies on
+    Commands of one aggregate count in the order of their (partition, offset). Where one key is on
     two partitions, that is right only if all its records were decided in one micro-batch. Command
     ids are remembered, whatever the times of the records: no log takes as long as the memory lasts.
     """

@@ -21,9 +21,7 @@ from verdict.wire.codec import DecodeError
 
 MAX_COMMAND_BYTES = 64 * 1024
 KEY_LIMIT_BYTES = 1024
-DEEPEST = (
-    200  # values that our JSON reader lets lie in each other; the contract asks for some limit
-)
+DEEPEST = 200  # levels of nesting that our JSON reader allows; the contract asks for some limit
 
 
 class Record(NamedTuple):
@@ -54,7 +52,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Malformed:
-    """It can be answered, but nobody could accept it."""
+    """It can be answered, but never accepted."""
 
     command_id: str
     aggregate_id: str
@@ -65,7 +63,7 @@ class Malformed:
 
 
 def read(aggregate_type: str, record: Record) -> Asked | Malformed | None:
-    """Return what the record asks for, or why nobody could accept it, or None: a dead letter."""
+    """Return what the record asks for, or why it cannot be accepted, or None: a dead letter."""
     sent = _sent(aggregate_type, record.value)
     if sent is None:
         return None

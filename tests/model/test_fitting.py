@@ -64,11 +64,11 @@ LOST: list[tuple[Any, str]] = [
     (Literal["a b"], "Kept.field is typing.Literal['a b'], of which not all are words"),
     (
         Line | Other,
-        "Kept.field is Line or Other, and nobody could tell which: make a field of each",
+        "Kept.field is Line or Other, and a record does not show which: make a field of each",
     ),
     (
         list[int | str],
-        "Kept.field is int or str, and nobody could tell which: make a field of each",
+        "Kept.field is int or str, and a record does not show which: make a field of each",
     ),
 ]
 

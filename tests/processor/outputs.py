@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from verdict.streaming.exactly_once.batch import OutputRecord
-from verdict.streaming.exactly_once.chunk import records_in
+from verdict.streaming.exactly_once.output_chunks import records_in
 
 
 def unpacked(chunk: bytes) -> Iterator[OutputRecord]:

@@ -27,7 +27,7 @@ from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.wire.catalog import catalog_of
 from verdict.wire.command_record import CommandRecord
 from verdict.wire.topics import Topics
-from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.command_checks import Limits
 from verdict.write_side.decide.snapshot import Snapshot
 from verdict.write_side.processor.batch import ShardBatch
 from verdict.write_side.state.shard_state import DictState, StateEntry, snapshot_key
@@ -133,7 +133,7 @@ def test_careless_traffic_is_decided_as_in_the_plain_way(
 
 
 def careless(state: Any, command: Any) -> Any:
-    """Answer with what nobody may, or with many events."""
+    """Answer with what is not allowed, or with many events."""
     some = OrderFilled(quantity=1, price_cents=1)
     answers: dict[type, Any] = {
         ModifyOrder: [],

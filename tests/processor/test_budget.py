@@ -18,7 +18,7 @@ from verdict.model.source import Source
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.wire.command_record import CommandRecord
 from verdict.wire.topics import Topics
-from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.command_checks import Limits
 from verdict.write_side.processor.batch import ShardBatch
 from verdict.write_side.state.shard_state import DictState
 

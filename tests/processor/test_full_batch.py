@@ -19,7 +19,7 @@ from tests.processor.test_processor import _frame, cut, log_of
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.streaming.exactly_once.outputs import Handover, chunks_of
 from verdict.wire.topics import Topics
-from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.command_checks import Limits
 from verdict.write_side.processor import processor
 from verdict.write_side.processor.processor import CommandProcessor, in_slices
 from verdict.write_side.state.log_structured import LogStructuredState

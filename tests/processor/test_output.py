@@ -9,7 +9,7 @@ from tests.application import APPLICATION
 from tests.decide.desk import command_record
 from tests.model import Record
 from verdict.wire.topics import LARGEST_BYTES, OUTPUT_BYTES, Topics
-from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.command_checks import Limits
 from verdict.write_side.processor.batch import ShardBatch
 from verdict.write_side.state.shard_state import DictState
 

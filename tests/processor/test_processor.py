@@ -30,7 +30,7 @@ from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode
 from verdict.wire.response import Response
 from verdict.wire.topics import Topics
-from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.command_checks import Limits
 from verdict.write_side.processor.processor import CommandProcessor
 from verdict.write_side.state.log_structured import LogStructuredState
 
@@ -134,7 +134,7 @@ def test_no_clock_that_leaps_lets_a_retry_be_done_a_second_time(
 def by_topic_and_key(outputs: list[OutputRecord]) -> dict[Any, list[OutputRecord]]:
     """Return outputs in the order that matters: within a topic, of one key.
 
-    Dead letters belong to no aggregate, those of several commands topics lie in any order.
+    Dead letters belong to no aggregate, those of several commands topics are in any order.
     """
     found: dict[Any, list[OutputRecord]] = {}
     for output in outputs:

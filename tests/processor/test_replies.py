@@ -1,4 +1,4 @@
-"""Copies of responses for those who ask for them, beside the record that stays."""
+"""Copies of responses for those who ask for them, next to the record that stays."""
 
 from collections.abc import Iterator
 

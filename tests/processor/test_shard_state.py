@@ -207,7 +207,7 @@ def test_a_copy_that_goes_on_where_it_was_asks_spark_for_no_log(tmp_path: Path) 
     assert state.get(b"key-2") == bytes(40)
 
 
-def test_what_a_batch_laid_beside_a_copy_is_not_applied_when_the_batch_was_taken_back(
+def test_what_a_batch_left_next_to_a_copy_is_not_applied_when_the_batch_was_taken_back(
     tmp_path: Path,
 ) -> None:
     store = FakeStateStore()

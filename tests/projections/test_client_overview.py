@@ -30,13 +30,13 @@ from tests.application import APPLICATION
 from tests.kit.databases import ReadSide, Rows
 from tests.kit.log import SECOND, START, EventLog, opened
 from tests.read_side.accidents import Followed, Step, follow, in_order, steps
-from tests.read_side.beside import compared
+from tests.read_side.second_version import compared
 from tests.tiers import examples
 from verdict.model.message import LARGEST, Event, iso_time
 from verdict.model.recorded_event import RecordedEvent
 from verdict.read_side.apply.batch import Delivery
 from verdict.read_side.as_of.filling import AsOfRecords, fold
-from verdict.read_side.projections.described import query_of
+from verdict.read_side.projections.documented_view import query_of
 from verdict.read_side.projections.kind_tables import compile_projection
 from verdict.streaming.event_log.record import RawRecord
 from verdict.wire.partitions import TopicPartition

@@ -14,7 +14,7 @@ from schemas.share_holding import ShareHolding
 from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.kit.databases import ReadSide, Rows
-from tests.read_side.beside import compared, held_in_one_go
+from tests.read_side.second_version import compared, held_in_one_go
 from tests.read_side.state_log import BAD, TOPIC, State, StateLog
 from tests.tiers import examples
 from verdict.errors import VerdictError

@@ -12,7 +12,7 @@ from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.streaming.exactly_once.publisher import Publisher
 from verdict.streaming.exactly_once.query import lake_query
 from verdict.streaming.queries import stateless
-from verdict.streaming.queries.source import StreamContext
+from verdict.streaming.queries.kafka_source import StreamContext
 from verdict.streaming.queries.stateless import StatelessProcessor
 from verdict.wire.topics import Topics
 
@@ -38,7 +38,7 @@ class Spark:
 
 
 @pytest.mark.parametrize("published", [True, False])
-def test_what_was_published_beside_spark_is_followed_by_a_new_beginning(
+def test_what_was_published_without_spark_is_followed_by_a_new_beginning(
     published: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Else no batch of Spark's would fit behind it, and the processor stop for good."""

@@ -20,7 +20,7 @@ from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.failpoints import Failpoint, OnStep, ignore_step
 from verdict.streaming.exactly_once.query import Query
 from verdict.streaming.exactly_once.read_progress import read_progress
-from verdict.streaming.queries.source import StreamContext
+from verdict.streaming.queries.kafka_source import StreamContext
 from verdict.streaming.queries.stateless import StatelessProcessor
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import Topics
@@ -84,12 +84,12 @@ class Reacted(KafkaDeployment):
             watch(processor)
 
     def run_to_the_end(self) -> None:
-        """Run until everything that lies on the inputs has been reacted to."""
+        """Run until everything that is on the inputs has been reacted to."""
         with self.running() as processor:
             self.await_quiet(processor)
 
     def await_quiet(self, processor: StatelessProcessor) -> None:
-        """Return when everything that lies on the inputs has been reacted to."""
+        """Return when everything that is on the inputs has been reacted to."""
         wait_for(processor, lambda: not self.behind())
 
     def await_invoices(self, processor: StatelessProcessor, wanted: int) -> None:
@@ -98,7 +98,7 @@ class Reacted(KafkaDeployment):
         wait_for(processor, lambda: len(self.on(topic)) >= wanted)
 
     def behind(self) -> bool:
-        """Tell whether records lie on the inputs that no progress record covers."""
+        """Tell whether records are on the inputs that no progress record covers."""
         return behind(reactions_query(reactions_of(self.settings)), self.topics, self.kafka)
 
     def send(
@@ -123,7 +123,7 @@ class Reacted(KafkaDeployment):
         assert producer.flush(60) == 0
 
     def write_progress(self, query: Query, value: bytes | None) -> None:
-        """Put what nobody should in the place of a progress record."""
+        """Replace a progress record with garbage."""
         self.produce([(query.progress_topic, query.key, value, 0)])
 
     def on(self, topic: str) -> list[Message]:
@@ -132,7 +132,7 @@ class Reacted(KafkaDeployment):
 
 
 def behind(query: Query, topics: Topics, kafka: KafkaConfig) -> bool:
-    """Tell whether records lie on the inputs of a query that its progress record does not cover."""
+    """Tell whether records are on the inputs of a query that its progress record does not cover."""
     progress = read_progress(kafka, query, wait=True).progress
     assert progress is not None
     places = [

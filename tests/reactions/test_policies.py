@@ -42,7 +42,7 @@ def test_a_prime_customer_is_awarded_points_on_the_card_however_prime_is_written
         sold.then(Dispatch("4629185211", award))
 
 
-def test_nobody_else_is() -> None:
+def test_no_other_is() -> None:
     because_of(customer_type="NONPRIME").then_nothing()
     because_of(customer_type="PRIME", customer_card_no=None).then_nothing()
     testing.given(APPLICATION, EVENTS["order"][0]).answered_by(award_points).then_nothing()

@@ -169,7 +169,7 @@ def test_a_reaction_that_failed_is_tried_again_alone() -> None:
 @pytest.mark.parametrize(
     ("value", "name"), [(encode_event(invoice()), "renamed"), (b"garbage", "shipment")]
 )
-def test_a_retry_that_nobody_can_do_is_parked_for_the_reaction_that_it_is_for(
+def test_a_retry_that_cannot_be_done_is_parked_for_the_reaction_that_it_is_for(
     value: bytes, name: str
 ) -> None:
     """One start with another application lacks it; a replay reaches it when it is back."""
@@ -196,7 +196,7 @@ def test_a_till_s_record_that_met_a_bug_comes_back_to_the_tills_topic() -> None:
 
 
 @pytest.mark.proves("C-11")
-def test_what_no_topic_would_take_is_a_letter_and_costs_nobody_else() -> None:
+def test_what_no_topic_would_take_is_a_letter_and_harms_no_other() -> None:
     """A notification beyond its topic's limit, a command beyond that of a commands topic."""
 
     def asked(event: RecordedEvent) -> Iterator[Dispatch]:
@@ -247,7 +247,7 @@ def test_the_letter_of_a_failure_says_how_to_try_again() -> None:
 
 
 @pytest.mark.proves("P-07")
-def test_a_policy_that_fails_keeps_nobody_else_from_doing_their_part() -> None:
+def test_a_policy_that_fails_does_not_stop_the_others() -> None:
     def half(event: RecordedEvent) -> Iterator[Dispatch]:
         yield Dispatch("a", next(iter(app.policies[0].react(event))).command)
         raise ZeroDivisionError("a bug")

@@ -19,7 +19,7 @@ from verdict.wire.topics import Topics
 
 pytestmark = pytest.mark.spark
 
-# that Spark cannot count in microseconds, that lies before 1970, and an ordinary one
+# that Spark cannot count in microseconds, that is before 1970, and an ordinary one
 TIMES = (-9_300_000_000_000_000, -5, 1_795_262_400_000)
 
 

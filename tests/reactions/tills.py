@@ -96,7 +96,7 @@ def shipped(invoices: dict[str, Sale]) -> set[str]:
 
 
 def earned(one: Sale) -> int | None:
-    """Return the hundredths of points that an invoice earns; None: nobody is awarded any."""
+    """Return the hundredths of points that an invoice earns; None: there is no award."""
     if one["CustomerType"].upper() != "PRIME" or one["CustomerCardNo"] is None:
         return None
     cents = int(Decimal(str(one["TotalAmount"])) * 100)

@@ -8,7 +8,7 @@ from sqlalchemy import event as sql_event
 
 from tests.kit.databases import ReadSide
 from tests.kit.log import EventLog
-from tests.read_side.beside import compared
+from tests.read_side.second_version import compared
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent
 from verdict.wire.partitions import TopicPartition

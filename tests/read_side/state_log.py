@@ -1,4 +1,4 @@
-"""States of positions as others write them to a compacted topic, some of which nobody can read."""
+"""States of positions as others write them to a compacted topic, some of them unreadable."""
 
 from zlib import crc32
 

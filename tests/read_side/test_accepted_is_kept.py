@@ -16,7 +16,7 @@ from verdict.read_side.live.decoding import RecordDecoder
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
-from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.command_checks import Limits
 from verdict.write_side.processor.batch import ShardBatch
 from verdict.write_side.state.shard_state import DictState
 

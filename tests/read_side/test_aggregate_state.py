@@ -38,7 +38,7 @@ from verdict.read_side.projections.builtin.aggregate_state import (
 )
 from verdict.read_side.projections.builtin.event_archive import event_archive
 from verdict.read_side.projections.builtin.state_field import state_fields
-from verdict.read_side.projections.described import columns_of
+from verdict.read_side.projections.documented_view import columns_of
 from verdict.read_side.schema.database import check_built
 
 

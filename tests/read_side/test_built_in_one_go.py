@@ -11,7 +11,7 @@ from schemas.position import PositionClosed, PositionRelisted, PositionTransferr
 from tests.application import APPLICATION
 from tests.kit.databases import ReadSide
 from tests.kit.log import EventLog, opened
-from tests.read_side.beside import compared, held_in_one_go
+from tests.read_side.second_version import compared, held_in_one_go
 from tests.read_side.state_log import BAD, StateLog
 from verdict.model.message import Event
 from verdict.read_side.catalog import declared
@@ -119,7 +119,7 @@ def test_an_aggregate_behind_a_gap_is_built_up_to_it_and_the_gap_is_told(log: Ev
 
 
 @pytest.mark.proves("H-02")
-def test_states_some_of_which_nobody_can_read_are_built_as_batches_take_them(
+def test_states_with_unreadable_ones_are_built_as_batches_apply_them(
     read_side: ReadSide, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(row_projection, "HISTORIES", 7)

@@ -247,7 +247,7 @@ def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
 
 
 def test_a_server_of_postgresql_is_told_to_give_up_a_client_that_vanished(engine: Engine) -> None:
-    """Its transaction would keep the next runner out, for hours where nobody says otherwise."""
+    """Its transaction would keep the next runner out, for hours by default."""
     if engine.dialect.name == "sqlite":  # where the operating system lets go of a dead process
         return
     with engine.connect() as connection:

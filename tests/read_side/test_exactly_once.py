@@ -101,7 +101,7 @@ def test_of_two_runners_the_second_loses(read_side: ReadSide, log: EventLog) -> 
 def test_a_position_that_was_set_back_is_told_apart_from_another_runner(
     read_side: ReadSide, log: EventLog
 ) -> None:
-    """As when a database is dropped and made anew under who writes."""
+    """As when a database is dropped and created again under a writer."""
     applier = read_side.applier("us_holder")
     log.add("p-1", opened("ada"))
     applier.apply(log.batch())

@@ -17,9 +17,9 @@ from tests.conftest import NewDatabase
 from tests.kit.databases import NOW
 from tests.kit.log import opened
 from tests.postgresql import Server
-from tests.read_side.beside import compared
 from tests.read_side.holding import BAD, BY, Holding
 from tests.read_side.newer_schema import NEWER_ID, Noted, newer_schema
+from tests.read_side.second_version import compared
 from tests.tiers import examples
 from verdict.errors import VerdictError
 from verdict.model.message import Event, iso_time
@@ -98,7 +98,7 @@ def test_the_last_word_on_an_event_is_shown_and_rebuilt(lot: Holding) -> None:
 
 @pytest.mark.proves("B-09")
 @pytest.mark.parametrize("met_before", [False, True], ids=["then", "before"])
-def test_a_version_beside_takes_what_was_decided_in_any_batch(
+def test_a_second_version_takes_what_was_decided_in_any_batch(
     lot: Holding, met_before: bool
 ) -> None:
     """As `verify`, `swap` and `rollback` bring one forward, whether it met the events before."""
@@ -433,7 +433,7 @@ ACTIONS = st.lists(
 
 
 class Oracle:
-    """What `us_holder` must show: all events of an aggregate up to one that nobody decided about.
+    """What `us_holder` must show: all events of an aggregate up to one without a decision.
 
     A replacement counts when the hold is tried: at a replay or a start.
     """

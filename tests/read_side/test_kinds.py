@@ -19,7 +19,7 @@ from tests.conftest import NewDatabase
 from tests.kit.databases import ReadSide
 from tests.kit.databases import Rows as Selected
 from tests.kit.log import EventLog, opened
-from tests.read_side.beside import compared
+from tests.read_side.second_version import compared
 from tests.read_side.state_log import StateLog
 from verdict import Instant, RecordedEvent
 from verdict.errors import InvalidApplicationError
@@ -46,7 +46,7 @@ from verdict.projections import (
 )
 from verdict.read_side.apply.batch import ProjectionBatch
 from verdict.read_side.catalog import at_version
-from verdict.read_side.projections.described import about_view, columns_of
+from verdict.read_side.projections.documented_view import about_view, columns_of
 from verdict.read_side.projections.kind_tables import compile_projection
 
 pytestmark = pytest.mark.both_databases

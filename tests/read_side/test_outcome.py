@@ -5,8 +5,8 @@ import pytest
 
 from tests.kit.databases import ReadSide
 from tests.kit.log import EventLog, opened
-from tests.read_side.beside import compared
 from tests.read_side.responses import ACCEPTED, MALFORMED, REJECTED, TOPIC, batch_of
+from tests.read_side.second_version import compared
 from verdict.model.reason import Reason
 from verdict.model.source import Source
 from verdict.wire.response import Response
@@ -99,7 +99,7 @@ def test_a_message_with_a_nul_can_be_stored_by_every_database(read_side: ReadSid
 
 @pytest.mark.parametrize("first", [0, 3], ids=["the least partition first", "the greatest first"])
 def test_outcomes_that_are_built_in_one_go_are_the_same(read_side: ReadSide, first: int) -> None:
-    """Also where commands of one aggregate lie on several partitions."""
+    """Also where commands of one aggregate are on several partitions."""
     places = [(first, "a"), (1, "a"), (3 - first, "a"), (2, "b"), (2, "b")]
     found = [
         ACCEPTED.model_copy(

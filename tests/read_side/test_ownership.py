@@ -124,7 +124,7 @@ def test_a_view_of_somebody_else_with_another_name_is_left_alone(engine: Engine)
 def test_a_table_of_our_name_in_the_schema_of_all_is_not_read_for_ours(
     postgresql: Server,
 ) -> None:
-    """Our tables lie in a schema of their own, so nobody need give way."""
+    """Our tables are in a schema of their own, so others can stay."""
     with postgresql.database() as url:
         engine = open_database(url)
         run(

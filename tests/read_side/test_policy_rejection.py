@@ -14,7 +14,7 @@ from tests.application import decode_event
 from tests.conftest import NewDatabase
 from tests.http.filled import PLACE, keep
 from tests.kit.databases import ReadSide
-from tests.read_side.beside import compared
+from tests.read_side.second_version import compared
 from tests.read_side.test_indexed import plan
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.model.aggregate import Aggregate, InvalidApplicationError

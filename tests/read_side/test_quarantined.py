@@ -7,7 +7,7 @@ import pytest
 from tests.kit.databases import ReadSide
 from tests.kit.log import EventLog, opened
 from verdict.model.source import Source
-from verdict.operations.status.read_side import QUARANTINED
+from verdict.operations.status.read_side_status import QUARANTINED
 from verdict.read_side.tables import quarantined, source_topics
 from verdict.wire.skip_record import DamagedAggregate, Kind, SkipRecord
 

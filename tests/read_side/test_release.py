@@ -242,7 +242,7 @@ def test_a_restart_goes_on_waiting(followed: Gaps, caplog: pytest.LogCaptureFixt
     assert followed.version("p-1") == 4
 
 
-def test_a_version_that_is_built_beside_is_released_too(followed: Gaps) -> None:
+def test_a_second_version_that_is_built_is_released_too(followed: Gaps) -> None:
     missing = followed.gap("p-1", PositionTransferred(client="cleo"))
     until_here = followed.log.everything()
     followed.log.repeat(missing)
@@ -343,7 +343,7 @@ class TestWhatCannotBeApplied:
     def test_one_whose_archived_row_was_altered_holds_its_aggregate_until_it_is_passed_over(
         self, followed: Gaps
     ) -> None:
-        """The record in Kafka is whole, and nobody else's: to stop would help nobody."""
+        """The record in Kafka is whole, and no other's: to stop would not help."""
         missing = followed.gap("p-1", PositionAdjusted(amount=2))
         altered = releasing.ARCHIVE.update().where(releasing.ARCHIVE.c.version == 3)
         with followed.read_side.engine.begin() as connection:

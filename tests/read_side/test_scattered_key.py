@@ -8,7 +8,7 @@ from tests.kit.databases import ReadSide
 from tests.read_side.responses import ACCEPTED, MALFORMED, batch_of
 from tests.tiers import examples
 from verdict.model.source import Source
-from verdict.operations.status.read_side import SCATTERED as COMPLAINT
+from verdict.operations.status.read_side_status import SCATTERED as COMPLAINT
 from verdict.read_side.tables import skips
 from verdict.wire.response import Response
 from verdict.wire.skip_record import Kind, SkipRecord
@@ -25,7 +25,7 @@ def of(aggregate_id: str, partition: int, offset: int = 0, kind: str = "order") 
 
 
 @pytest.mark.both_databases
-def test_where_a_person_has_accepted_more_partitions_nobody_complains_of_keys_that_moved(
+def test_after_an_operator_accepted_more_partitions_moved_keys_are_no_problem(
     read_side: ReadSide,
 ) -> None:
     moved = [of("a", 1), of("a", 4), of("p", 1, kind="position"), of("p", 2, kind="position")]

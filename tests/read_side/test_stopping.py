@@ -238,7 +238,7 @@ def test_a_table_that_is_gone_is_no_fault_of_an_aggregate(
 def test_what_kafka_has_dropped_for_good_is_passed_over_once_that_is_decided(
     read_side: ReadSide, log: EventLog
 ) -> None:
-    """G-03: an archive that Kafka has outrun is not stopped for ever."""
+    """G-03: an archive that Kafka has outrun is not stopped forever."""
     for name in ("p-1", "p-2", "p-3"):
         log.add(name, opened("ada"))
     (place,) = log.partitions
@@ -272,7 +272,7 @@ def test_what_kafka_has_dropped_for_good_is_passed_over_once_that_is_decided(
 def test_what_was_decided_before_a_run_began_is_no_reason_to_begin_again(
     read_side: ReadSide, log: EventLog
 ) -> None:
-    """Else it would begin again for ever, as nothing of it would be otherwise."""
+    """Else it would begin again forever, as nothing of it would be otherwise."""
     log.add("p-1", opened("ada"))
     (readable,) = log.deliveries
     stopped = read_side.applier("us_holder")

@@ -34,7 +34,7 @@ FIRST, SECOND = compile_projection(us_holder, 1), compile_projection(us_holder, 
 
 @pytest.fixture
 def built(read_side: ReadSide, log: EventLog) -> ReadSide:
-    """Return a read side with three holders, and a second version built beside the first."""
+    """Return a read side with three holders, and a second version built next to the first."""
     for client in ("ada", "bob", "cleo"):
         log.add(f"p-{client}", opened(client))
     log.add("p-bob", PositionTransferred(client="bo"))
@@ -60,7 +60,9 @@ def swap(connection: Connection, projection: Projection, before: Projection) -> 
 
 
 @pytest.mark.proves("H-09")
-def test_a_version_that_is_built_beside_says_nothing_and_holds_the_same(built: ReadSide) -> None:
+def test_a_second_version_is_built_in_silence_and_holds_the_same(
+    built: ReadSide,
+) -> None:
     with built.engine.connect() as connection:
         pairs = zip(FIRST.tables, SECOND.tables, strict=True)
         compared = [compare(connection, *pair) for pair in pairs]
@@ -119,7 +121,7 @@ def test_who_advances_a_version_that_is_not_seen_any_more_is_stopped(
 
 
 @pytest.mark.proves("D-04")
-def test_nobody_fills_tables_that_were_built_with_other_settings(
+def test_tables_that_were_built_with_other_settings_are_not_filled(
     built: ReadSide, log: EventLog
 ) -> None:
     tables = built.dump()

@@ -43,7 +43,7 @@ def test_every_view_can_be_selected_from_and_counted(reader: Reader, view: str) 
 
 
 def test_the_views_of_a_file_are_those_that_verdict_made(tmp_path: Path) -> None:
-    """Nobody else's, be it under one of our names."""
+    """No foreign table, even under one of our names."""
     file = tmp_path / "read.db"
     engine = open_database(f"sqlite:///{file}")
     create_read_side(engine, projections(APPLICATION))

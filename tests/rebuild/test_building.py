@@ -28,7 +28,7 @@ from verdict.read_side.rebuild.version_pair import BuildStep, OnStep, create_nex
 from verdict.read_side.schema import creation
 from verdict.read_side.tables import blocked, interventions, position, versions
 from verdict.read_side.tables.interventions import Intervention, Kind
-from verdict.read_side.tables.states import VersionState
+from verdict.read_side.tables.row_states import VersionState
 from verdict.streaming.event_log.archive import Archive
 from verdict.streaming.event_log.event_log import EventLog as Log
 from verdict.streaming.event_log.event_log import EventsMissingError
@@ -226,7 +226,7 @@ def test_who_builds_a_version_that_somebody_else_begins_anew_writes_no_row_more(
         if step is BuildStep.WRITTEN:
             create_next(engine, NAME, lambda version: compile_projection(us_holder, version))
 
-    with pytest.raises(ConcurrentBuildError, match="begun to build us_holder v2 anew"):
+    with pytest.raises(ConcurrentBuildError, match="builds us_holder v2 from the start"):
         build(followable, on_step=on_step)
 
     with engine.begin() as connection:

@@ -14,7 +14,7 @@ from verdict.read_side.rebuild.final_rows import schema_of
 from verdict.read_side.rebuild.version_pair import create_next
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables import position, versions
-from verdict.read_side.tables.states import VersionState
+from verdict.read_side.tables.row_states import VersionState
 from verdict.streaming.exactly_once.failpoints import ignore_step
 from verdict.wire.partitions import TopicPartition
 

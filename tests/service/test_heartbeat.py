@@ -33,7 +33,7 @@ def test_a_batch_is_overdue_from_its_limit_to_its_end(
     assert last.startswith("batch 7 of decider has ended after")
 
 
-def test_a_batch_within_its_limit_is_nobodys_business() -> None:
+def test_a_batch_within_its_limit_is_not_reported() -> None:
     with batch_under_way("decider", 7):
         assert longer_than(3600) == {}
 

@@ -59,7 +59,7 @@ def test_two_of_a_kind_refuse_each_other(
             take(alone(settings, second[0], second[1:]), held)
 
 
-def test_others_run_beside_it_but_nobody_who_has_them_all(settings: Settings) -> None:
+def test_other_roles_run_next_to_it_but_not_a_process_with_all_of_them(settings: Settings) -> None:
     with ExitStack() as held:
         take(alone(settings, "projections", ["outcome"]), held)
         take(alone(settings, "projections", ["us_holder"]), held)

@@ -78,7 +78,7 @@ def test_it_is_stopped_before_it_is_started_again() -> None:
 
 
 def test_it_is_reported_until_the_work_that_failed_is_done() -> None:
-    """Kafka may answer, and yet take no transaction: that the component is started helps nobody."""
+    """Kafka may answer, and yet take no transaction: to start the component would not help."""
     component = Scripted(None, UnreachableError("too few replicas are in sync"))
     supervisor = supervised(component)
     component.undone = True

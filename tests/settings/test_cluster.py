@@ -26,7 +26,7 @@ LOGIN = {
 }
 CERTIFICATE = {
     "kafka_security_protocol": "SSL",
-    "kafka_certificate_file": __file__,  # any file: nobody opens it
+    "kafka_certificate_file": __file__,  # any file: it is not opened
     "kafka_key_file": __file__,
 }
 ON_DISK = {"io.encryption.enabled": "true"}
@@ -84,7 +84,7 @@ def test_secrets_do_not_travel_in_clear(secret: dict[str, Any], named: str) -> N
 
 
 @pytest.mark.parametrize("sealed", ["network.crypto.enabled", "ssl.rpc.enabled"])
-def test_secrets_travel_when_both_sides_know_each_other_and_nobody_listens(sealed: str) -> None:
+def test_secrets_travel_only_authenticated_and_encrypted(sealed: str) -> None:
     settings = load_settings(
         APPLICATION, spark_master=MASTER, spark=AUTHENTICATED | {sealed: "true"}, **LOGIN
     )

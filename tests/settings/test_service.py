@@ -44,7 +44,7 @@ def test_an_announcement_that_is_damaged_or_cannot_be_read_is_named(tmp_path: Pa
 
     (tmp_path / FILE).unlink()
     (tmp_path / FILE).mkdir()
-    with pytest.raises(VerdictError, match=f"{tmp_path} is not to be seen, Is a directory"):
+    with pytest.raises(VerdictError, match=f"cannot see what runs on {tmp_path}, Is a directory"):
         find_service(tmp_path)
 
 

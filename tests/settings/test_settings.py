@@ -151,8 +151,8 @@ def test_what_no_output_could_hold_is_refused_with_the_numbers(name: str) -> Non
 
     assert str(raised.value) == (
         f"setting '{name}' (from flag): 1572865 bytes are more than 1572864: an output may have "
-        "4194304, and must hold that twice, in its value and in a header, beside all that is said "
-        "of it"
+        "4194304, and must hold that twice, in its value and in a header, with all that describes "
+        "it"
     )
 
 

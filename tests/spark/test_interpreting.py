@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from verdict.adapters.spark.query_settings import INTERPRETED, MOST_ROWS, CodegenSwitch
-from verdict.write_side.processor.stream import bounded
+from verdict.write_side.processor.spark_plan import bounded
 
 KAFKA = (
     "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, "

@@ -17,7 +17,7 @@ from verdict.adapters.spark.session import (
     _folder_of_sockets,
     _on_a_cluster,
 )
-from verdict.streaming.queries.query import SparkQuery
+from verdict.streaming.queries.spark_query import SparkQuery
 
 MASTER = "spark://host:7077"
 

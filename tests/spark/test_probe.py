@@ -28,7 +28,7 @@ ONE, OTHER = ("a", "/local/1"), ("a", "/local/2")  # of one host
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for nobody."""
+    """Do not wait."""
     monkeypatch.setattr(probe, "SETTLED_S", 0)
     monkeypatch.setattr(probe, "CHECK_S", 0)
 

@@ -8,8 +8,8 @@ import pytest
 from verdict.adapters.spark.query_settings import POOL
 from verdict.errors import UnreachableError, VerdictError
 from verdict.streaming.exactly_once.batch import SourceBatch
-from verdict.streaming.queries import query as running
-from verdict.streaming.queries.query import SparkQuery
+from verdict.streaming.queries import spark_query as running
+from verdict.streaming.queries.spark_query import SparkQuery
 
 # ruff: noqa: N802, N803  (names of PySpark)
 

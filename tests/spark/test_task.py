@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from verdict.streaming.exactly_once.checkpoint import PLANNED, planned_ms
-from verdict.write_side.processor.stream import planned_at
+from verdict.write_side.processor.spark_plan import planned_at
 
 # ruff: noqa: N802, N803  (names of PySpark)
 

@@ -10,9 +10,9 @@ from tests.topics import create
 from tests.traffic import START
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.model.message import END_OF_TIME
-from verdict.streaming.queries.source import stored
+from verdict.streaming.queries.kafka_source import stored
 from verdict.wire.topics import Topics
-from verdict.write_side.processor.stream import bounded
+from verdict.write_side.processor.spark_plan import bounded
 
 BEYOND = [1_700_000_000_000_000_000, -(10**17)]  # nanoseconds, and milliseconds of no calendar
 

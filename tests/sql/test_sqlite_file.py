@@ -20,7 +20,7 @@ from verdict.adapters.sql.sqlite_file import DatabaseFileChangedError
 from verdict.errors import UnreachableError, VerdictError
 from verdict.reactions.dead_letters.allowed_topics import AllowedTopics
 from verdict.reactions.dead_letters.consume import DeadLetterConsumer
-from verdict.reactions.dead_letters.row import RetryRules
+from verdict.reactions.dead_letters.retry_rules import RetryRules
 from verdict.read_side.apply.applier import database_failed
 from verdict.read_side.projections.kind_tables import compile_projection
 from verdict.read_side.schema.database import (

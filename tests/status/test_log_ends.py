@@ -10,7 +10,7 @@ from tests.topics import create
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.local.broker import EmbeddedBroker
-from verdict.operations.status.write_side import ends_and_open, ends_of, log_of
+from verdict.operations.status.write_side_status import ends_and_open, ends_of, log_of
 from verdict.service.topics import TransactionWatch
 from verdict.settings.load import settings_alone
 from verdict.wire.partitions import TopicPartition

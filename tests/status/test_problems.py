@@ -76,7 +76,10 @@ def test_where_a_sender_keeps_others_waiting_is_named() -> None:
 
     [said] = problems_of(found)
 
-    assert "stays open on order.commands:2 at offset 48: nobody reads the 3 offsets" in said
+    assert (
+        "stays open on order.commands:2 at offset 48: the 3 offsets from there on are not read"
+        in said
+    )
     assert "describe-producers --topic order.commands --partition 2" in said
 
 
@@ -110,7 +113,7 @@ def test_who_is_stopped_is_named_with_why() -> None:
             projection("a", stopped_by="no disk"),
             projection("b", held=(held(None), held("odd"))),
             projection("c", 2, held=(held("odd"),)),
-            projection("d", 3, state="candidate", stopped_by="nobody reads it"),
+            projection("d", 3, state="candidate", stopped_by="it is not read"),
         ),
         quarantines=QuarantinedAggregates(3, QuarantinedAggregate("order", "o-4", 2, "a gap")),
         scattered=ScatteredKeys(2, ScatteredAggregate("order", "o-2", 3)),

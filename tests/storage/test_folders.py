@@ -12,7 +12,7 @@ from tests.storage.server import BUCKET, object_store
 from verdict.adapters.storage.folders import flush, in_store, located, remove, write_whole
 from verdict.streaming.exactly_once.checkpoint import FRESH, checkpoint_position, remove_torn_files
 from verdict.streaming.exactly_once.outputs import Handover, Outputs
-from verdict.write_side.decider.generation import DamagedSeedError, Generation
+from verdict.write_side.decider_query.generation import DamagedSeedError, Generation
 
 
 @pytest.fixture(scope="module")

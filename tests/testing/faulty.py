@@ -33,5 +33,5 @@ app = replace(
         replace(one, decide=decide) if one is order else one for one in sound.aggregates
     ),
     policies=(*sound.policies, Policy("faulty", ("position",), react)),
-    lake=None,  # files are nobody's concern here
+    lake=None,  # files do not matter here
 )

@@ -77,7 +77,7 @@ def as_record(record: LogRecord) -> Record:
 Select = Callable[[str], list[dict[str, Any]]]
 
 OTHERWISE = {
-    "projection_position": "offsets of what a service writes: Kafka's own records lie between",
+    "projection_position": "offsets of what a service writes: Kafka's own records are between",
     "us_holder_change": "the order in which events of several partitions arrive",
     "source_topic": "ids that Kafka gives its topics",
 }

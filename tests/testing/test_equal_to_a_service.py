@@ -33,7 +33,7 @@ from verdict.readers import wait_until_idle
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.testing import InMemory, LogRecord, Service
-from verdict.testing.read_side import FILE
+from verdict.testing.memory_read_side import FILE
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.dead_letter_record import RETRY_ATTEMPT, RETRY_POLICY, Pairs
 from verdict.wire.headers import REPLY_TO, pairs
@@ -48,7 +48,7 @@ NAME = "equal"
 CHOSEN: dict[str, str | int] = {
     "deployment": NAME,
     "topic_prefix": f"{NAME}.",
-    "shards": 1,  # what several decide in one batch lies shard by shard, whatever came first
+    "shards": 1,  # what several decide in one batch is written shard by shard, whatever came first
     "max_rows_per_batch": 60,  # so that state goes through Spark's store between the batches
     "retry_backoff": "fixed:1h",  # so that nothing comes back while one looks
 }
@@ -73,7 +73,7 @@ SOURCES: dict[str, Callable[[bytes], Source]] = {
 
 @dataclass(frozen=True)
 class Came:
-    """What lies on the topics, and what the views show."""
+    """What is on the topics, and what the views show."""
 
     log: dict[str, list[LogRecord]]
     shown: dict[str, Counter[str]]
@@ -178,7 +178,7 @@ def take_times_from_senders(servers: Servers, topics: Topics) -> None:
 
 
 def everything(servers: str, topics: Topics) -> dict[str, list[LogRecord]]:
-    """Return what lies on each topic but the books of the service."""
+    """Return what is on each topic but the books of the service."""
     partitions = {one.name: one.partitions for one in topics.all()}
     named = (*topics.of_the_log(), topics.replies)
     found: dict[str, list[LogRecord]] = {name: [] for name in named}
@@ -207,13 +207,13 @@ def select_of(data_dir: Path) -> Select:
 
 
 def by_policies(log: dict[str, list[LogRecord]], put: Sent) -> Sent:
-    """Return the commands that nobody put on their topics but the service."""
+    """Return the commands that the service itself put on their topics."""
     every = (one for topic, of in log.items() if topic.endswith(".commands") for one in of)
     return Counter((one.topic, one.key, one.value) for one in every) - put
 
 
 def lanes(records: Iterable[LogRecord]) -> dict[Lane, list[What]]:
-    """Return what lies on a topic in its order, by partition and by where the cause of it lies.
+    """Return what is on a topic in its order, by partition and by the position of its cause.
 
     Between causes on different partitions there is no order: an answer goes where the id in its
     envelope belongs, whatever the key of its record is, and all letters go to one topic.
@@ -228,7 +228,7 @@ def lanes(records: Iterable[LogRecord]) -> dict[Lane, list[What]]:
 
 
 def cause_of(record: LogRecord) -> TopicPartition | None:
-    """Return where the command lies that is answered, or whatever a letter is about."""
+    """Return the position of the command that is answered, or of what a letter is about."""
     source_of = SOURCES.get(record.topic.rpartition(".")[2])
     if source_of is None:
         return None
@@ -239,7 +239,7 @@ def cause_of(record: LogRecord) -> TopicPartition | None:
 def without_what_kafka_gave(record: LogRecord) -> LogRecord:
     """Return a letter about an event without its offset and time, any other record as it is.
 
-    Where an event lies, and since when, is Kafka's affair: the records that end transactions lie
+    Kafka decides about positions and times of events: the records that end transactions are
     between, and the time is that of publishing.
     """
     headers = dict(record.headers)

@@ -26,7 +26,7 @@ from verdict.model.policy import Dispatch, Policy
 from verdict.model.recorded_event import RecordedEvent
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.testing import InMemory, LogRecord
-from verdict.testing.log import TopicNotFoundError
+from verdict.testing.memory_log import TopicNotFoundError
 from verdict.wire.headers import pairs
 
 PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
@@ -91,7 +91,7 @@ def test_what_a_client_refuses_to_send_is_refused_here_too(world: World) -> None
     assert world.app.events("order.commands") == []
 
 
-def test_what_nobody_can_read_becomes_a_dead_letter_that_people_see(world: World) -> None:
+def test_an_unreadable_command_becomes_a_dead_letter_that_people_see(world: World) -> None:
     record = world.app.put("order.commands", b"garbage", b"order-1")
 
     assert world.app.response_to(record.source) is None
@@ -101,8 +101,8 @@ def test_what_nobody_can_read_becomes_a_dead_letter_that_people_see(world: World
 
 
 def published(app: InMemory) -> list[Published]:
-    """Return what lies on the output topics of all aggregates."""
-    topics = {name for one in app.topics.every_commands() for name in app.topics.beside(one)}
+    """Return what is on the output topics of all aggregates."""
+    topics = {name for one in app.topics.every_commands() for name in app.topics.siblings(one)}
     topics |= {app.topics.dead_letters}
     return [
         Published(*one[:3], one.key, one.value or b"")
@@ -167,7 +167,7 @@ def test_random_traffic_is_what_the_model_says_and_so_are_the_views(seed: int) -
 
 
 def by_topic(app: InMemory) -> dict[str, list[tuple[object, ...]]]:
-    """Return what lies on each topic, without the times that a broker gives."""
+    """Return what is on each topic, without the times that a broker gives."""
     names = [topic.name for topic in app.topics.all()]
     return {
         name: [(one.partition, one.key, one.value, one.headers) for one in app.events(name)]
@@ -262,5 +262,5 @@ def test_a_record_of_a_log_lies_where_it_says(world: World) -> None:
     response = world.app.response_to(there.source)
     assert response is not None
     assert (response.reason, response.decided_at) == ("INVALID_COMMAND", 5)
-    with pytest.raises(ValueError, match=r"order.commands:3:40 lies before 41"):
+    with pytest.raises(ValueError, match=r"order.commands:3:40 is before 41"):
         world.app.replay([there])

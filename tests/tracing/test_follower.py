@@ -153,7 +153,7 @@ def test_what_a_collector_does_not_take_is_sent_again_and_who_starts_again_goes_
 
     answer(broker, True)  # before anybody traced: of no interest
     assert follow(spans(), lambda: knows_positions(options)) == 0
-    answer(broker, True, False, True)  # while nobody follows
+    answer(broker, True, False, True)  # while there is no follower
     assert follow(spans(), collecting.whole.is_set) == 2
     collecting.whole.clear()
     collecting.wanted = 4

@@ -113,7 +113,7 @@ def test_the_span_of_a_duplicate_is_the_moment_of_its_answer() -> None:
 
 
 @pytest.mark.parametrize("millis", [-1, 2**62, 2**63 - 1])
-def test_a_time_that_nobody_can_believe_keeps_no_span_from_being_sent(millis: int) -> None:
+def test_an_impossible_time_keeps_no_span_from_being_sent(millis: int) -> None:
     timed = ACCEPTED.model_copy(update={"decided_at": millis})
     headers = [("traceparent", SAMPLED)]
     place, event = Source("order.events", 0, 0), encode_event(EVENT)
@@ -128,7 +128,7 @@ def test_a_time_that_nobody_can_believe_keeps_no_span_from_being_sent(millis: in
     assert None not in told
 
 
-def test_an_event_of_whom_nobody_traces_has_none() -> None:
+def test_an_event_of_an_untraced_sender_has_none() -> None:
     assert event_span(SAMPLED[:-1] + b"0") is None
 
 

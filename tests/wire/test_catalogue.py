@@ -1,4 +1,4 @@
-"""The schema files: append-only, generated from the classes, and compatible for ever."""
+"""The schema files: append-only, generated from the classes, and compatible forever."""
 
 import json
 import shutil
@@ -42,7 +42,7 @@ def test_the_classes_are_what_the_newest_schemas_say() -> None:
 def test_a_schema_file_never_changes(entry: dict[str, Any]) -> None:
     found = sha256(FILES[entry["file"]].read_bytes()).hexdigest()
 
-    assert found == entry["sha256"], f"{entry['file']} was changed: its bytes lie in Kafka"
+    assert found == entry["sha256"], f"{entry['file']} was changed: its bytes are in Kafka"
 
 
 def test_the_schemas_of_the_first_release_keep_their_ids() -> None:
@@ -157,7 +157,7 @@ def test_two_packages_with_one_id_are_told_so() -> None:
 @pytest.mark.parametrize("name", ["ids.json", "response.v1.avsc"])
 def test_a_damaged_file_is_named(tmp_path: Path, name: str) -> None:
     append(tmp_path, "response", dict(wanted_of_the_engine())["response"], 1)
-    (tmp_path / name).write_text("<<<<<<< HEAD\n")  # of a merge that nobody ended
+    (tmp_path / name).write_text("<<<<<<< HEAD\n")  # of an unfinished merge
 
     with pytest.raises(
         DamagedSchemaFileError, match=f"the schema file {tmp_path / name} cannot be rea"

@@ -43,5 +43,5 @@ def test_a_bug_is_told_with_its_place(files: tuple[str, ...], place: str) -> Non
     assert error_text(failing_in(*files)) == f"KeyError: 'boom' ({place}, line 1)"
 
 
-def test_one_of_which_nobody_knows_where_it_was_is_told_without() -> None:
+def test_an_error_without_a_known_place_is_shown_without_one() -> None:
     assert error_text(ValueError("odd")) == "ValueError: odd"

@@ -69,7 +69,7 @@ def test_a_word_that_is_not_there_any_more_is_named() -> None:
 
 
 def test_a_field_that_is_not_there_any_more_is_named() -> None:
-    """Avro reads on without it, and nobody would miss it before it is asked for."""
+    """Avro reads on without it, and its absence would show only when it is used."""
     renamed = {**OPENED, "fields": [{"name": "road", "type": "string", "default": "?"}]}
 
     assert lost_in(BEFORE, event(renamed, CLOSED)) == []

@@ -1,7 +1,7 @@
-"""The bytes of every record type as they once were: old records lie in Kafka for ever.
+"""The bytes of every record type as they once were: old records are in Kafka forever.
 
 `golden.json` is append-only: a schema of a new version adds lines under a new schema id, and what
-is there must be readable for ever.
+is there must be readable forever.
 """
 
 import json

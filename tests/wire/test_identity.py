@@ -1,4 +1,4 @@
-"""What makes an event, a command and a topic the same one for ever."""
+"""What makes an event, a command and a topic the same one forever."""
 
 from datetime import timedelta
 from hashlib import sha256

@@ -5,7 +5,7 @@ A verb of an application takes its settings by `settings_of`.
 
 from typing import TYPE_CHECKING
 
-from verdict.lazy import load_lazily
+from verdict.lazy_imports import load_lazily
 
 if TYPE_CHECKING:
     from verdict.cli.options import settings_of

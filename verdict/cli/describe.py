@@ -14,7 +14,7 @@ from verdict.model.command import Command, LifeCycle
 from verdict.model.message import LARGEST, Message
 from verdict.model.personal import personal_paths
 from verdict.read_side.catalog import of_every_application, projections
-from verdict.read_side.projections.described import ViewColumn, about_view, columns_of
+from verdict.read_side.projections.documented_view import ViewColumn, about_view, columns_of
 from verdict.settings.settings import Settings
 from verdict.wire.topics import Topics
 
@@ -218,7 +218,7 @@ def _views(settings: Settings, followed: str | None = None) -> dict[str, ViewFac
 
 
 def _topics(aggregate: Of, settings: Settings) -> list[str]:
-    return settings.topics.beside(settings.topics.events(aggregate.name))
+    return settings.topics.siblings(settings.topics.events(aggregate.name))
 
 
 def _aggregate_facts(aggregate: Of, settings: Settings) -> Schema:

@@ -16,9 +16,9 @@ from verdict.cli.shutdown import silence_py4j
 from verdict.cli.verbs import VERBS, application_verbs, join_lines, loaded
 from verdict.errors import VerdictError
 from verdict.model.verb import Verb
-from verdict.wire.terminal import escape_lines
+from verdict.wire.control_characters import escape_lines
 
-# what the user of a machine can change; any other error of the operating system is a bug of ours
+# what the user of a machine can change; any other error of the operating system is a bug
 ADVICE = {
     errno.ENOSPC: "make room",
     errno.EDQUOT: "make room",

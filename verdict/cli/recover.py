@@ -17,8 +17,8 @@ from verdict.cli.render import note, show_json, show_progress
 from verdict.errors import VerdictError
 from verdict.model.source import Source
 from verdict.operations.repair.operator import OperatorIdentity
-from verdict.operations.repair.read_side import repair
 from verdict.operations.repair.recreated_topics import recreate_topics
+from verdict.operations.repair.repair_session import repair
 from verdict.operations.repair.reset_progress import begin_as_owner, begin_without_progress
 from verdict.operations.repair.restored_events import restore_events
 from verdict.operations.repair.stopping_records import range_of
@@ -35,7 +35,7 @@ from verdict.streaming.event_log.skips import NO_WISH, SkipRequest
 from verdict.streaming.exactly_once.failpoints import ignore_step
 from verdict.streaming.exactly_once.query import lake_query
 from verdict.wire.progress_record import ProgressRecord
-from verdict.write_side.recovery.recovering import OnRecoveryStep, RecoveredState, recover
+from verdict.write_side.recovery.recovery import OnRecoveryStep, RecoveredState, recover
 
 app = typer.Typer()
 

@@ -14,8 +14,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from verdict.wire.control_characters import escape, escape_json, escape_lines, escape_text
 from verdict.wire.json_lines import json_line
-from verdict.wire.terminal import escape, escape_json, escape_lines, escape_text
 
 WIDEST = 1 << 16  # columns, where there is no terminal
 LEAST = 16  # columns that a readable text needs

@@ -6,7 +6,7 @@ import typer
 
 from verdict.cli.options import Document, Json, Who, Why, WhyIfAny, operator_identity, settings_of
 from verdict.cli.render import note, show_fields, show_items
-from verdict.operations.repair.read_side import repair
+from verdict.operations.repair.repair_session import repair
 
 blocked = typer.Typer(
     help="Aggregates that a projection blocks: it cannot apply an event, or one is missing."

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from verdict.errors import VerdictError
-from verdict.wire.terminal import escape_lines
+from verdict.wire.control_characters import escape_lines
 
 STOP_S = 10.0
 STOPPED_AT_START = "stopped while it was starting: nothing is lost, and the next start continues"
@@ -84,7 +84,7 @@ def exiting_on_sigterm() -> Iterator[None]:
 
 
 def silence_py4j() -> None:
-    """Drop py4j's pages of log about a JVM that has ended: whoever needs the JVM reports it."""
+    """Drop py4j's pages of log about a JVM that has ended: what needs the JVM reports it."""
     logging.getLogger().addFilter(lambda record: "py4j" not in Path(record.pathname).parts)
 
 

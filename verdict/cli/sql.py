@@ -62,7 +62,7 @@ def sql(
 
 def _run(settings: Settings, query: str | None, wanted: OutputFormat, role: Access) -> None:
     if query is None:
-        from verdict.read_side.projections.described import about_view
+        from verdict.read_side.projections.documented_view import about_view
         from verdict.read_side.schema.system_views import views_for
 
         found = [(name, about_view(view)) for name, view in views_for(settings, role).items()]
@@ -79,7 +79,7 @@ def _run(settings: Settings, query: str | None, wanted: OutputFormat, role: Acce
 
 def _described_columns(settings: Settings, role: Access, name: str) -> list[Row] | None:
     """Return the columns of a view; None if this role may not read a view of that name."""
-    from verdict.read_side.projections.described import columns_of
+    from verdict.read_side.projections.documented_view import columns_of
     from verdict.read_side.schema.system_views import views_for
 
     view = views_for(settings, role).get(name)

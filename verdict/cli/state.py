@@ -120,7 +120,7 @@ def _show_all(settings: Settings, aggregate_type: str, json: bool) -> None:
     Raises:
         VerdictError: There is no such view, or it blocks aggregates.
     """
-    from verdict.read_side.projections.described import columns_of  # they load SQLAlchemy
+    from verdict.read_side.projections.documented_view import columns_of  # they load SQLAlchemy
     from verdict.read_side.schema.system_views import views_for
 
     view = f"{aggregate_type}_state"

@@ -19,9 +19,9 @@ from verdict.operations.inspect.decode import OF_ALL, RecordKind, decode_record,
 from verdict.operations.inspect.history import Fields
 from verdict.settings.discovery import kafka_options
 from verdict.streaming.event_log.skip_log import reader_jumping
+from verdict.wire.control_characters import escape_json
 from verdict.wire.json_lines import json_line
 from verdict.wire.partitions import OffsetRange, TopicPartition
-from verdict.wire.terminal import escape_json
 from verdict.wire.topics import Topics
 
 app = typer.Typer(add_completion=False)

@@ -13,7 +13,7 @@ from verdict.errors import VerdictError
 from verdict.operations.inspect.flow import flow
 from verdict.operations.inspect.history import Fields
 from verdict.operations.inspect.queries import MOST
-from verdict.wire.terminal import escape
+from verdict.wire.control_characters import escape
 
 app = typer.Typer(add_completion=False)
 

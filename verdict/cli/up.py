@@ -146,7 +146,7 @@ def _failure_until(stop: StopRequest, running: ServiceProcess) -> Exception | No
 
 def _log_to_stderr() -> None:
     log_to_stderr()
-    # who runs a query reports what ends its batches; here it would be pages of Java, and at a
+    # a query reports what ends its batches itself; here it would be pages of Java, and at a
     # clean stop too, when the current batch is cancelled
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     silence_py4j()

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from verdict.lazy import load_lazily
+from verdict.lazy_imports import load_lazily
 
 if TYPE_CHECKING:
     from verdict.client.pending import Pending

@@ -139,7 +139,7 @@ class Pending:
 
     def _overdue(self, waited_s: float) -> OutcomeUnknownError:
         source = self._source
-        place = "is not acknowledged by Kafka" if source is None else f"lies at {source}"
+        place = "is not acknowledged by Kafka" if source is None else f"is at {source}"
         trouble = f" ({self._trouble.text})" if self._trouble.text else ""
         unknown = OutcomeUnknownError(
             f"no outcome of {self} after {waited_s:g} s; it {place}{trouble}: "

@@ -36,7 +36,7 @@ POLL_S = 0.05
 AT_ONCE = 1_000  # most answer others: to take them one by one takes twice as long
 ANSWER_S = 5.0
 
-# these pass by themselves; librdkafka looks for the coordinator of a group that nobody joins
+# these pass by themselves; librdkafka looks for the coordinator of a group that has no members
 PASSING = {
     KafkaError._TRANSPORT,
     KafkaError._ALL_BROKERS_DOWN,
@@ -133,7 +133,7 @@ class Responses:
 
     def stop(self) -> None:
         """End the thread and leave Kafka."""
-        with self._lock:  # so that whoever is in `follow` has been answered
+        with self._lock:  # so that every caller of `follow` has been answered
             self._stopping.set()
         if self._thread is not None:
             self._thread.join()
@@ -248,7 +248,7 @@ class Responses:
         """
         LOG.warning(
             "Kafka has dropped what followed %s before it was read, as it was out of reach for so "
-            "long: whoever still waits for one of those answers may ask again with the same id",
+            "long: callers that wait for one of those answers may send again with the same id",
             source_of(message),
         )
         place = TopicPartition(message.topic() or "", message.partition() or 0, OFFSET_BEGINNING)

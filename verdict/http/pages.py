@@ -36,7 +36,7 @@ from verdict.operations.inspect.queries import ARCHIVED, NEWEST, REFUSALS, REFUS
 from verdict.operations.status.database_timeout import DatabaseTimeout
 from verdict.operations.status.sampler import StatusSampler
 from verdict.operations.status.status import StatusReport, total
-from verdict.read_side.projections.described import about_view, columns_of
+from verdict.read_side.projections.documented_view import about_view, columns_of
 from verdict.read_side.schema.system_views import views_for
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.query import DECIDER

@@ -18,7 +18,7 @@ from verdict.operations.inspect.queries import some
 from verdict.operations.repair.blocked_aggregates import BlockedAggregates
 from verdict.operations.repair.dead_letters import DeadLetters
 from verdict.operations.repair.operator import NothingWaitsError, OperatorIdentity
-from verdict.operations.repair.read_side import Repair, repair
+from verdict.operations.repair.repair_session import Repair, repair
 from verdict.operations.repair.stopping_records import StoppingRecords, place_of
 from verdict.operations.status.policy_rejections import LISTED, since
 from verdict.settings.settings import Settings

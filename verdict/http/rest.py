@@ -20,7 +20,7 @@ from verdict.model.message import LARGEST, calendar_time, epoch_millis
 from verdict.operations.inspect.aggregate import NotFoundError, history, state_at
 from verdict.operations.inspect.flow import flow, lacks, why
 from verdict.operations.inspect.queries import MOST, rows
-from verdict.read_side.projections.described import ViewColumn, columns_of
+from verdict.read_side.projections.documented_view import ViewColumn, columns_of
 from verdict.read_side.schema.system_views import views_for
 from verdict.settings.settings import Settings
 

@@ -17,7 +17,7 @@ from verdict.operations.inspect.history import Fields
 from verdict.operations.inspect.queries import rows
 from verdict.operations.repair.stopping_records import place_of
 from verdict.operations.status.sampler import StatusSampler
-from verdict.read_side.tables.states import PARKED
+from verdict.read_side.tables.row_states import PARKED
 from verdict.settings.settings import Settings
 
 MOST = 20  # of one kind

@@ -23,7 +23,7 @@ from verdict.model.message import LARGEST
 from verdict.operations.inspect.aggregate import NotFoundError
 from verdict.operations.inspect.history import Fields
 from verdict.operations.inspect.queries import OF_COMMAND, response, rows
-from verdict.read_side.projections.described import View, columns_of
+from verdict.read_side.projections.documented_view import View, columns_of
 from verdict.read_side.schema.system_views import views_for
 from verdict.settings.settings import Settings
 from verdict.wire.json_lines import json_line

@@ -7,8 +7,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from verdict.wire.control_characters import escape_lines
 from verdict.wire.json_lines import as_json
-from verdict.wire.terminal import escape_lines
 
 PAGES = {  # verb → the page that does the same
     "blocked": ("/attention", "Needs attention"),

@@ -8,7 +8,7 @@ from verdict.http.auth import TOKEN
 from verdict.http.responses import REFERENCE, JsonObject, problems
 from verdict.http.sse import EventStream, numbered
 from verdict.model.message import LARGEST
-from verdict.read_side.projections.described import View, ViewColumn, about_view, columns_of
+from verdict.read_side.projections.documented_view import View, ViewColumn, about_view, columns_of
 from verdict.read_side.schema.system_views import views_for
 from verdict.settings.settings import Settings
 

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from verdict.lazy import load_lazily
+from verdict.lazy_imports import load_lazily
 
 if TYPE_CHECKING:
     from verdict.model.command_envelope import AggregateId, CommandEnvelope
-    from verdict.model.exchange import LakeColumn, LakeTable, StateRecord, StateTopic
+    from verdict.model.integration import LakeColumn, LakeTable, StateRecord, StateTopic
     from verdict.model.message import LARGEST, iso_time
     from verdict.model.personal import masked
     from verdict.model.source import Source
@@ -19,7 +19,7 @@ __all__ = [
 
 HOMES = {
     "verdict.model.command_envelope": "AggregateId CommandEnvelope",
-    "verdict.model.exchange": "LakeColumn LakeTable StateRecord StateTopic",
+    "verdict.model.integration": "LakeColumn LakeTable StateRecord StateTopic",
     "verdict.model.message": "LARGEST iso_time",
     "verdict.model.personal": "masked",
     "verdict.model.source": "Source",

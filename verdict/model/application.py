@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from verdict.model.aggregate import Aggregate, InvalidApplicationError
-from verdict.model.exchange import Inbound, LakeTable, Notification, StateRecord, StateTopic
+from verdict.model.integration import Inbound, LakeTable, Notification, StateRecord, StateTopic
 from verdict.model.message import Message
 from verdict.model.policy import Policy
 from verdict.model.projection import AnyDeclaration, Declaration

@@ -93,7 +93,7 @@ class _Look(NamedTuple):
     def _of_one(self, members: list[Any], field: str) -> Iterator[str]:
         if len(members) > 1 and not (self.of_state and _can_be_told_apart(members)):
             several = " or ".join(map(_shown, members))
-            yield f"{field} is {several}, and nobody could tell which: make a field of each"
+            yield f"{field} is {several}, and a record does not show which: make a field of each"
             return
         for one in members:
             yield from self.of(one, field)

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any, Generic, ParamSpec, TypeVar, cast, get_origin, get_type_hints
 
 from verdict.model.aggregate import NAME, InvalidApplicationError
-from verdict.model.exchange import StateTopic
 from verdict.model.groups import Groups
+from verdict.model.integration import StateTopic
 from verdict.model.rows import RANK, Latest, Rows
 
 Settings = ParamSpec("Settings")

@@ -1,7 +1,7 @@
 """What Kafka must allow each role, and no more: pure, from the settings.
 
-Topics are made by an administrator, `verdict topics create`, or by whoever may; then the service
-makes none. What implies `Describe` (`Read`, `Write`) stands alone.
+An administrator may create the topics, with `verdict topics create`; then the service
+creates none. `Read` and `Write` imply `Describe`, which is not listed again.
 """
 
 from collections.abc import Collection, Iterable, Iterator

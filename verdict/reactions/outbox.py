@@ -171,7 +171,7 @@ class Outbox:
             .where(or_(lease.is_(None), lease <= now))
             .order_by(messages.c.key)
             .limit(1)
-            .with_for_update(skip_locked=True)  # on SQLite nobody else is in a transaction
+            .with_for_update(skip_locked=True)  # SQLite has one writer at a time
         )
         with self._engine.begin() as connection:
             row = connection.execute(first).first()

@@ -33,7 +33,7 @@ from verdict.settings.kafka import java_options, librdkafka_options, spark_optio
 from verdict.settings.load import InvalidSettingsError
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.query import DECIDER
-from verdict.streaming.queries.source import StreamContext
+from verdict.streaming.queries.kafka_source import StreamContext
 from verdict.wire.schemas.write import require_written_schemas
 
 LOG = logging.getLogger("verdict.service")
@@ -108,8 +108,8 @@ def start_runtime(
 
         require_store(durable_dir(settings))
     _require_kafka_access(settings)
-    with ThreadPoolExecutor(1) as beside:  # two JVMs start in the time of one
-        broker = beside.submit(_broker, settings, parts, place)
+    with ThreadPoolExecutor(1) as other:  # two JVMs start in the time of one
+        broker = other.submit(_broker, settings, parts, place)
         spark = _spark(settings, place, locks)
         parts.callback(_stop, spark)
         servers, embedded = broker.result()

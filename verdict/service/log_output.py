@@ -2,7 +2,7 @@
 
 import logging
 
-from verdict.wire.terminal import escape_lines
+from verdict.wire.control_characters import escape_lines
 
 
 class EscapingFormatter(logging.Formatter):

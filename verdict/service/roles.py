@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from verdict.errors import UnreachableError, WorkerTimeoutError
-from verdict.reactions.dead_letters.retry import build_retry
+from verdict.reactions.dead_letters.retry_components import build_retry
 from verdict.reactions.lake.processor import lake
 from verdict.reactions.policies.processor import start_reactions
 from verdict.read_side.schema.database import open_database
@@ -22,10 +22,10 @@ from verdict.settings.discovery import database_url
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.failpoints import OnStep, ProgressCallback
 from verdict.streaming.exactly_once.query import DECIDER
-from verdict.write_side.decider.known_aggregates import decided_aggregates
-from verdict.write_side.decider.running import DeciderQuery
+from verdict.write_side.decider_query.decider_query import DeciderQuery
+from verdict.write_side.decider_query.known_aggregates import decided_aggregates
 from verdict.write_side.processor.latency import Latencies
-from verdict.write_side.recovery.recovering import recover_outdated
+from verdict.write_side.recovery.recovery import recover_outdated
 
 DECIDER_RETRY_S = 1.0  # somebody waits for an answer
 

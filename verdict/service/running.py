@@ -31,7 +31,7 @@ from verdict.settings.discovery import AnnouncedService, database_url, withdraw
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.failpoints import OnStep, ProgressCallback, ignore_step
 from verdict.streaming.exactly_once.query import DECIDER
-from verdict.write_side.decider.known_aggregates import require_known_aggregates
+from verdict.write_side.decider_query.known_aggregates import require_known_aggregates
 from verdict.write_side.processor.latency import Latencies
 
 CHECK_S = 1.0

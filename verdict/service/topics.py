@@ -74,8 +74,8 @@ class TransactionWatch:
                 self._said.add(one)
                 place, offset = one
                 TOPICS_LOG.warning(
-                    "a transaction on %s has been open for %.0f s at offset %s: nobody reads what "
-                    "is behind it until its writer ends it; see `verdict status`",
+                    "a transaction on %s has been open for %.0f s at offset %s: what follows is "
+                    "not read until its writer ends it; see `verdict status`",
                     place, now - since, offset,
                 )  # fmt: skip
 

@@ -19,7 +19,7 @@ DEMANDED = ("authenticate", "io.encryption.enabled")  # both: tasks are spilled 
 MIB = 2**20
 COPIES = 3  # on the disk: Spark's shuffle, undecided commands, decided ones
 # One producer and a broker on the same two cores did more. A batch that takes longer than its
-# transaction may would be tried again at every start, for ever.
+# transaction may would be tried again at every start, without end.
 PUBLISHED_PER_S = 100 * MIB
 LONGEST_S = 900  # the longest transaction of brokers by default
 

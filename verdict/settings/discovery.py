@@ -134,7 +134,7 @@ def _announced(folder: Path) -> AnnouncedService | None:
         return None
     except OSError as error:
         raise VerdictError(
-            f"who runs on {folder} is not to be seen, {error.strerror} ({file}): ask as its owner, "
+            f"cannot see what runs on {folder}, {error.strerror} ({file}): ask as its owner, "
             "or name another directory with --data-dir"
         ) from error
     except ValidationError as error:

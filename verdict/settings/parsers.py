@@ -46,7 +46,7 @@ def parse_output_limit(size: int) -> int:
     if size > LARGEST_BYTES:
         raise ValueError(
             f"{size} bytes are more than {LARGEST_BYTES}: an output may have {OUTPUT_BYTES}, and "
-            "must hold that twice, in its value and in a header, beside all that is said of it"
+            "must hold that twice, in its value and in a header, with all that describes it"
         )
     return size
 

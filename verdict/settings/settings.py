@@ -86,7 +86,7 @@ class Settings(BaseSettings):
     deployment: KafkaName = Field(
         "verdict", description="Names progress records and transactions: one per Kafka and purpose."
     )
-    topic_prefix: KafkaPrefix = Field("", description="Stands before every topic name.")
+    topic_prefix: KafkaPrefix = Field("", description="Prefix of every topic name.")
     data_dir: Directory = Field(
         default_factory=data_folder,
         description="Checkpoint, state, embedded broker, SQLite.",
@@ -203,7 +203,7 @@ class Settings(BaseSettings):
     spark_kafka: PassThrough = Field({}, description="More for Spark's Kafka, by Java's names.")
 
     page: bool = Field(
-        True, description="Beside `verdict up`: a page, metrics, REST; needs the extra `page`."
+        True, description="With `verdict up`: a page, metrics, REST; needs the extra `page`."
     )
     page_host: str = Field(
         "127.0.0.1", description="Address that the page listens on; 0.0.0.0: all of this machine."

@@ -7,7 +7,7 @@ from verdict.testing.cascade import EndlessCascadeError
 from verdict.testing.given import Given, given
 from verdict.testing.histories import GivenHistory, happened
 from verdict.testing.in_memory import InMemory
-from verdict.testing.log import LogRecord, TopicNotFoundError
+from verdict.testing.memory_log import LogRecord, TopicNotFoundError
 from verdict.testing.service import Service
 
 __all__ = [

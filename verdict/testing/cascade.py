@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable, Iterator
 
 from verdict.reactions.policies.reaction import Reactions
 from verdict.streaming.exactly_once.batch import OutputRecord
-from verdict.testing.log import LogRecord, MemoryLog
+from verdict.testing.memory_log import LogRecord, MemoryLog
 from verdict.wire.command_record import CommandRecord, truncate_command
 from verdict.wire.dead_letter_record import RETRY_ATTEMPT, RETRY_POLICY, Pairs
 from verdict.wire.headers import REPLY_TO, pairs
 from verdict.wire.topics import OUTPUT_BYTES
-from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.command_checks import Limits
 from verdict.write_side.processor.batch import ShardBatch
 from verdict.write_side.state.shard_state import DictState
 
-# as Spark reads an integer of 32 bits in a text, see `verdict.write_side.processor.stream`
+# as Spark reads an integer of 32 bits in a text, see `verdict.write_side.processor.spark_plan`
 BLANK = bytes(range(0x21)) + b"\x7f"
 COUNT = re.compile(rb"\+?0*([0-9]{1,10})")
 MOST_ATTEMPTS = 2**31 - 1

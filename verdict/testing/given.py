@@ -8,7 +8,7 @@ from typing import Any
 from verdict.model.application import Application
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope, Expectation, Expected, parse_expectation
-from verdict.model.exchange import Notification
+from verdict.model.integration import Notification
 from verdict.model.message import Event, JsonObject
 from verdict.model.policy import Dispatch, Policy
 from verdict.model.projection import AnyDeclaration
@@ -21,20 +21,20 @@ from verdict.testing.histories import (
     recorded,
     require_lossless,
 )
+from verdict.testing.memory_read_side import ShownRows
 from verdict.testing.outcome import (
     CommandOutcome,
     GivenReactions,
     difference,
     lines_of,
 )
-from verdict.testing.read_side import ShownRows
 from verdict.wire.catalog import Catalog, catalog_of
 from verdict.wire.command_record import truncate_command
 from verdict.wire.commands import encode_command
 from verdict.wire.response import Response
 from verdict.wire.stored_event import StoredEvent
+from verdict.write_side.decide.command_checks import Limits, handle
 from verdict.write_side.decide.fold import fold
-from verdict.write_side.decide.handle import Limits, handle
 from verdict.write_side.decide.parse import ReceivedCommand, parse_command
 from verdict.write_side.decide.snapshot import Snapshot
 

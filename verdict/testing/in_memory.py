@@ -22,15 +22,15 @@ from verdict.reactions.policies.reaction import reactions_added
 from verdict.read_side.catalog import projections
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.testing.cascade import Cascade
-from verdict.testing.letters import DeadLetterMemory
-from verdict.testing.log import LogRecord, MemoryLog
-from verdict.testing.read_side import ReadSide, Row
+from verdict.testing.memory_dead_letters import DeadLetterMemory
+from verdict.testing.memory_log import LogRecord, MemoryLog
+from verdict.testing.memory_read_side import ReadSide, Row
 from verdict.wire.catalog import catalog_of
 from verdict.wire.commands import encode_command
 from verdict.wire.records import decode
 from verdict.wire.response import Response
 from verdict.wire.topics import COMMAND_BYTES, Topics
-from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.command_checks import Limits
 
 
 class InMemory:
@@ -133,7 +133,7 @@ class InMemory:
 
         Raises:
             TopicNotFoundError: There is no such topic.
-            ValueError: A record lies before an earlier one of its partition.
+            ValueError: A record's offset is not higher than those of its partition.
         """
         commands = frozenset(self.topics.every_commands())
         asked: list[OutputRecord] = []

@@ -9,7 +9,7 @@ from verdict.model.message import Event
 from verdict.model.reason import Reason
 from verdict.wire.response import Details, Response
 from verdict.wire.stored_event import StoredEvent
-from verdict.write_side.decide.handle import DecidedCommand
+from verdict.write_side.decide.command_checks import DecidedCommand
 
 After = TypeVar("After")
 Follows = TypeVar("Follows")

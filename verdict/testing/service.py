@@ -21,7 +21,7 @@ from verdict.settings.load import PREFIX, settings_alone
 VERDICT = str(Path(sys.executable).with_name("verdict"))
 READY = re.compile(r"ready: Kafka (\S+),")
 STOPS_S = 120.0
-GRACE_S = 10.0  # to remove what lies outside of its directory
+GRACE_S = 10.0  # to remove what is outside of its directory
 PROCESSES_END_S = 15.0
 LAST_WORDS = 5  # lines of the log
 

@@ -67,7 +67,7 @@ def truncate_command(
     limit: int,
     attempt: int = 0,
 ) -> CommandRecord:
-    """Return a record as whoever decides gets it: cut where it is too long, as Spark cuts it."""
+    """Return a record as a decider gets it: cut where it is too long, as Spark cuts it."""
     length, key_length = len(value or b""), len(key or b"")
     return CommandRecord(
         source=source,

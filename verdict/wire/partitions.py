@@ -49,22 +49,6 @@ class OffsetRange:
 Spans = Mapping[TopicPartition, OffsetRange]
 
 
-def halves(spans: Spans) -> list[dict[TopicPartition, OffsetRange]]:
-    """Return the first and the second half of these offsets."""
-    if all(span.end - span.start <= 1 for span in spans.values()):
-        places = sorted(place for place, span in spans.items() if span.end > span.start)
-        parts = places[: len(places) // 2], places[len(places) // 2 :]
-        return [{place: spans[place] for place in part} for part in parts]
-    first, then = {}, {}
-    for place, span in spans.items():
-        middle = span.start + (span.end - span.start + 1) // 2
-        if middle > span.start:
-            first[place] = OffsetRange(span.start, middle)
-        if span.end > middle:
-            then[place] = OffsetRange(middle, span.end)
-    return [first, then]
-
-
 M = 0x5BD1E995
 SEED = 0x9747B28C
 WORD = 0xFFFFFFFF

@@ -59,7 +59,7 @@ class Topics:
     def rejected(self, aggregate_type: str) -> str:
         return f"{self.prefix}{aggregate_type}.rejected"
 
-    def beside(self, topic: str) -> list[str]:
+    def siblings(self, topic: str) -> list[str]:
         """Return the four topics of the aggregate of `topic`."""
         of = self.aggregate_of(topic)
         return [self.commands(of), self.events(of), self.responses(of), self.rejected(of)]

@@ -9,7 +9,7 @@ from projections.outbound.weekly_mail.week import Week
 from verdict.model import iso_time
 from verdict.projections import OutboxMessage
 
-HOST = "mail.verdict.invalid"  # belongs to nobody (RFC 2606), and is the same for each worker
+HOST = "mail.verdict.invalid"  # a reserved name (RFC 2606), and the same for each worker
 TEXT = """\
 Dear {client},
 

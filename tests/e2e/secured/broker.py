@@ -1,4 +1,4 @@
-"""A broker that lets nobody in without a password, or a certificate, or both, and that asks whether
+"""A broker that requires a password, or a certificate, or both, and that asks whether
 who came in may do what they want.
 """
 

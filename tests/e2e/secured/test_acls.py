@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.process, pytest.
 @pytest.mark.parametrize(
     "topic", [TOPICS.events("order"), TOPICS.responses("order"), TOPICS.progress]
 )
-def test_nobody_but_the_service_writes_what_it_says(
+def test_only_the_service_writes_its_topics(
     settings: Environment, role: KafkaPrincipal, topic: str
 ) -> None:
     failed: list[KafkaError | None] = []
@@ -38,7 +38,7 @@ def test_a_sender_reads_no_events(settings: Environment) -> None:
     assert "authoriz" in said.lower()
 
 
-def test_nobody_fences_the_service(settings: Environment) -> None:
+def test_no_client_can_fence_the_service(settings: Environment) -> None:
     fencing = {"transactional.id": TOPICS.transactional_id("decider")}
     producer = Producer(options(settings, KafkaPrincipal.SENDER) | fencing)
     with pytest.raises(KafkaException, match="TRANSACTIONAL_ID_AUTHORIZATION_FAILED"):

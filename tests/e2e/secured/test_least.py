@@ -156,7 +156,7 @@ def failures(settings: Environment, role: KafkaPrincipal) -> str:
 
 
 def disown(servers: str) -> None:
-    """Let the topics be nobody's again, so that they are claimed anew."""
+    """Remove the owner of the topics, so that they are claimed again."""
     producer = Producer({"bootstrap.servers": servers, "log_level": 0})
     producer.produce(LEAST.owners, None, b"owner")
     assert producer.flush(30) == 0

@@ -1,4 +1,4 @@
-"""U-04, U-05: the page beside a real service: commands by HTTP, and what became of them."""
+"""U-04, U-05: the page next to a real service: commands by HTTP, and what became of them."""
 
 import json
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """A Chromium and axe-core that need nothing of the machine: npm packages, locked byte for byte.
 
-npm comes in a wheel and fetches them from the registry that it is configured for. They lie in the
+npm comes in a wheel and fetches them from the registry that it is configured for. They are in the
 user's cache. To lock others: change package.json, and `python -m tests.http.browser.chromium`.
 """
 

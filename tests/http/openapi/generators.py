@@ -1,4 +1,4 @@
-"""Generators of clients, in the versions that the locks here say; they lie in the user's cache.
+"""Generators of clients, in the versions that the locks here say; they are in the user's cache.
 
 To lock others: change package.json or requirements.lock, and for the former run
 `python -m tests.http.openapi.generators`.
@@ -50,7 +50,7 @@ def types_of_typescript(document: Path, into: Path) -> str:
 
 
 def _packages() -> Path:
-    """Return the folder of the Python packages, which hide those of the tests from nobody else."""
+    """Return the folder of the Python packages, which hide those of the tests only here."""
 
     def fill(staged: Path, _: Path) -> None:
         told = (*PIP, "--target", str(staged), "--requirement", str(PYTHON_LOCK))

@@ -72,7 +72,7 @@ class KafkaMonitor:
         try:
             found = self._identities.topic_ids(self._known.ids.topic_ids, COMPARE_ANSWER_S)
         except UnreachableError:
-            return  # whoever needs Kafka reports it
+            return  # what needs Kafka reports it
         require_same_ids([self._known], Identity(None, found))
 
     def _run(self) -> None:

@@ -100,7 +100,7 @@ class KafkaLog:
     Args:
         options: librdkafka's, `bootstrap.servers` and security among them.
         seconds: Within which, from now on, everything must have arrived; None: each question has
-            five, at least one record must come each minute, and a follower waits for ever.
+            five, at least one record must come each minute, and a follower waits without end.
 
     Attributes:
         passed_over: Places that `read` leaves out.

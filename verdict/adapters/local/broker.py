@@ -34,7 +34,7 @@ JVM_OPTIONS = (
     *ENGLISH,
     "-Xms48m",
     "-Xmx512m",
-    "-XX:+ExitOnOutOfMemoryError",  # else only a thread ends, and its clients wait for ever
+    "-XX:+ExitOnOutOfMemoryError",  # else only a thread ends, and its clients wait forever
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",  # the better compiler would take minutes of processor time
     "-Djava.awt.headless=true",
@@ -212,7 +212,7 @@ class EmbeddedBroker:
 
     def _launch(self, java: list[str], claim: BrokerClaim) -> None:
         grace_s = RECORDING_S if is_recording() else GRACE_S
-        guardian = [sys.executable, "-I", "-S", str(HERE / "guardian.py"), str(grace_s)]
+        guardian = [sys.executable, "-I", "-S", str(HERE / "process_guardian.py"), str(grace_s)]
         with self.log.open("ab") as log:
             self._log_start = log.tell()
             self._guardian = subprocess.Popen(

@@ -62,7 +62,7 @@ def _place(kind: str, java: Path, jars: Iterable[Path]) -> Path:
 
 
 def _ours(archive: Path) -> bool:
-    """Tell whether the archive exists, and nobody else can have written it."""
+    """Tell whether the archive exists and only this user can have written it."""
     try:
         found = archive.stat()
     except FileNotFoundError:

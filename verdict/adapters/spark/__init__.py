@@ -1,1 +1,1 @@
-"""Spark: its session, its queries, and its failures in words."""
+"""Spark: its session, its queries, and readable errors."""

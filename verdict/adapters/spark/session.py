@@ -137,7 +137,7 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
 
 
 def _on_this_machine(cores: int, sockets: Path) -> dict[str, str]:
-    """Return the settings of one JVM that nobody else may enter."""
+    """Return the settings of one JVM that only this user may enter."""
     os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers take the first python3 on PATH
     os.environ["SPARK_LOCAL_IP"] = LOOPBACK
     return {
@@ -195,7 +195,7 @@ def _without_checksums(session: SparkSession) -> None:
 
 
 def jvm_exit_code(session: SparkSession) -> int | None:
-    """Return the exit code of the JVM of `session`, which nobody can ask then; None: it runs."""
+    """Return the exit code of the JVM of `session`, or None while it runs."""
     code: int | None = session.sparkContext._gateway.proc.poll()  # type: ignore[union-attr]
     return code
 
@@ -227,7 +227,7 @@ def _options_of_executors(cores: int) -> list[str]:
 
 
 def _folder_of_sockets(temporary: Path) -> Path:
-    """Return a folder for sockets that nobody else can enter."""
+    """Return a folder for sockets that only this user can enter."""
     if _fits_sockets(temporary):
         return temporary
     # the same one for each start on a data directory, so that killed processes leave only one

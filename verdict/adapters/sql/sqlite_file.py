@@ -112,7 +112,7 @@ def _fault(path: Path) -> str | None:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as reading:
             (found,) = reading.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.DatabaseError as error:
-        # whoever opens it to write reports all else
+        # the process that opens it to write reports all else
         return str(error) if is_damaged(error) else None
     return None if found == "ok" else " ".join(found.split())
 

@@ -1,4 +1,4 @@
-"""Folders in an object store that speaks S3's API, for who has no file system that all mount.
+"""Folders in an object store that speaks S3's API, for hosts without a shared file system.
 
 They are used as `pathlib.Path` is. Where the store is, and who we are there, every process takes
 from AWS's own environment: `AWS_ENDPOINT_URL` of a store that is not Amazon's, `AWS_REGION`, and

@@ -123,7 +123,7 @@ class Auditor:
         copies = copies_in(self._settings.data_dir.absolute() / STATE, heads)
         if not copies.copies:
             self.looked.not_checked.append(
-                "the operator's state: no copy of it lies here; run this where the service runs"
+                "the operator's state: this host has no copy of it; run this where the service runs"
             )
             return
         state = StateAudit(copies, settled.decided, self.looked)

@@ -69,7 +69,7 @@ class Finding:
 class CheckResult:
     """What an audit has looked at so far, by name, and what it has not looked at.
 
-    `unavailable` should be there and is not, so nobody knows whether it is right. `not_checked` is
+    `unavailable` should be there and is not, so its correctness is unknown. `not_checked` is
     what operators skipped, what is elsewhere, and what no log tells.
     """
 

@@ -50,7 +50,7 @@ class Histories:
             yield self._finding(Check.CHAIN, name, unread, placed.content)
             return
         if placed.version <= last.version:
-            behind = f"lies behind version {last.version}, at {last.place}"
+            behind = f"comes after version {last.version}, at {last.place}"
             what = f"{behind}: it is there twice, or came too late"
             yield self._finding(Check.VERSIONS, name, placed, what)
             return

@@ -19,7 +19,7 @@ from verdict.read_side.apply.batch import Delivery, StateChange
 from verdict.read_side.as_of.filling import AsOfRecords, fold
 from verdict.read_side.catalog import FIRST, declared, projection_by_name, with_live_settings
 from verdict.read_side.projections.builtin.rows import OutcomeRow, RejectedCommand
-from verdict.read_side.projections.described import View
+from verdict.read_side.projections.documented_view import View
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.rebuild.comparison import content, row_of, shown
 from verdict.read_side.schema.database import opened, snapshot
@@ -144,7 +144,7 @@ class ProjectionAudit:
                 raise
             yield _finding(
                 f"{name} cannot be read as it was made ({one_line_error(error.orig)}): somebody "
-                f"has changed its tables; `verdict projection rebuild {name}` makes them anew, "
+                f"has changed its tables; `verdict projection rebuild {name}` builds them again, "
                 "`promote` shows them"
             )
 
@@ -157,7 +157,7 @@ class ProjectionAudit:
         kept = {of(name) for name in types for of in (topics.responses, topics.rejected)}
         if gone.place.topic in kept and read >= gone.earliest:
             self.looked.not_checked.append(
-                f"{projection.name}: of {gone.place} Kafka has dropped what lies before offset "
+                f"{projection.name}: of {gone.place} Kafka has dropped what was before offset "
                 f"{gone.earliest}; it was read, and is nowhere else"
             )
         else:

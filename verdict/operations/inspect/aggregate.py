@@ -128,7 +128,7 @@ def folded(
     try:
         return places, fold(rules, stored(), *moment)
     except InvalidHistoryError as broken:
-        raise VerdictError(f"{about}: {broken}; no state can be told") from broken
+        raise VerdictError(f"{about}: {broken}; its state is unknown") from broken
 
 
 def state_json(

@@ -84,8 +84,8 @@ def response(row: Mapping[str, Any]) -> Fields:
 def event(application: Application, row: Fields) -> Fields:
     """Return a row of `event_archive` with what was known of its command in place of `metadata`.
 
-    `checked`: whether it is told from its bytes, which fit their hash; a mere reader may not see
-    them, and finds what stands beside them.
+    `checked`: whether it comes from its bytes, which fit their hash. A mere reader may not see
+    them, and gets the other columns.
     """
     checked = row["value"] is not None
     told = row | _archived(application, row) if checked else row

@@ -18,7 +18,7 @@ from verdict.read_side.projections.projection import Projection
 from verdict.read_side.tables import blocked, interventions, versions
 from verdict.read_side.tables.blocked import AggregateKey, BlockedAggregate
 from verdict.read_side.tables.interventions import Intervention
-from verdict.read_side.tables.states import VersionState
+from verdict.read_side.tables.row_states import VersionState
 from verdict.wire.error_text import problems
 from verdict.wire.json import payload_from, payload_json
 

@@ -17,7 +17,7 @@ from verdict.model.message import iso_time
 from verdict.operations.repair.operator import Facts, OperatorIdentity
 from verdict.read_side.schema.database import snapshot
 from verdict.read_side.tables.dead_letters import intervention, table
-from verdict.read_side.tables.states import PARKED, WAITING
+from verdict.read_side.tables.row_states import PARKED, WAITING
 from verdict.wire.catalog import catalog_of
 from verdict.wire.codec import DecodeError
 from verdict.wire.json import readable_command

@@ -34,7 +34,7 @@ def begin_without_progress(
         reason = f"{query.name} starts again at {offsets_text(new.offsets)}: {wish.reason}"
         decided = encode(_decision(kafka, query.progress_topic, reason, wish))
         record = OutputRecord(topics.skips, query.key, decided)
-        transactions = write_progress(transactions, query, kafka, new, beside=[record])
+        transactions = write_progress(transactions, query, kafka, new, extra_records=[record])
     finally:
         transactions.close()
     return new

@@ -22,10 +22,15 @@ from verdict.operations.status.problems import (
     service_problems,
     topic_problems,
 )
-from verdict.operations.status.read_side import views_of
+from verdict.operations.status.read_side_status import views_of
 from verdict.operations.status.status import DATABASE, KAFKA, Problem, StatusReport
 from verdict.operations.status.topics import differences_to
-from verdict.operations.status.write_side import decider, log_of, open_transactions, processors
+from verdict.operations.status.write_side_status import (
+    decider,
+    log_of,
+    open_transactions,
+    processors,
+)
 from verdict.read_side.tables.same_topics import require_same_read_side
 from verdict.service.queries import queries_of
 from verdict.settings.discovery import (

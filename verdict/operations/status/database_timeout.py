@@ -16,7 +16,7 @@ from verdict.errors import UnreachableError
 Answer = TypeVar("Answer")
 
 WAIT_S = 2.0
-LATE_S = 10.0  # the next who asks uses an answer that came late, if it is no older
+LATE_S = 10.0  # the next call uses an answer that came late, if it is no older
 
 
 @dataclass(frozen=True, slots=True)

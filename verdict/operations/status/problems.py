@@ -45,7 +45,7 @@ def kafka_away(service: AnnouncedService) -> Iterator[Problem]:
 
 
 def killed(service: AnnouncedService) -> Problem:
-    """Return that a role that ran alone has ended, and that nobody stopped it."""
+    """Return that a role that ran alone has ended without being stopped."""
     role = " ".join(service.roles)
     return Problem(
         f"the role {role}, pid {service.pid}, has ended without a last word (kill -9, want of "
@@ -125,7 +125,7 @@ def problems_of(found: StatusReport) -> Iterator[Problem]:
 
 
 def _ahead(found: StatusReport) -> Iterator[Problem]:
-    """Yield who has read further than Kafka goes."""
+    """Yield components that have read further than Kafka goes."""
     for name, part, lags in _lags(found):
         if (lag := min((one for one in lags if one is not None), default=0)) < 0:
             yield Problem(
@@ -150,7 +150,7 @@ def _open(found: StatusReport) -> Iterator[str]:
     for one in found.open_transactions:
         yield (
             f"a transaction stays open on {one.topic}:{one.partition} at offset {one.offset}: "
-            f"nobody reads the {one.end - one.offset} offsets from there on until it is ended, by "
+            f"the {one.end - one.offset} offsets from there on are not read until it is ended, by "
             "its producer or by Kafka (transaction.timeout.ms); its producer is named by "
             f"`kafka-transactions.sh describe-producers --topic {one.topic} "
             f"--partition {one.partition}`"

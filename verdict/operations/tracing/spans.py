@@ -30,7 +30,7 @@ LATEST = 2**63 - 1  # nanoseconds: more no collector takes, and all that is sent
 
 
 class TracedRecord(NamedTuple):
-    """A record of Kafka, its headers as they lie there, its time in milliseconds."""
+    """A record of Kafka, with its raw headers and its time in milliseconds."""
 
     place: Source
     value: bytes

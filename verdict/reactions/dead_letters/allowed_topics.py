@@ -44,7 +44,7 @@ class AllowedTopics:
 
     def _has_an_owner(self, topic: str) -> bool:
         """Tell whether this topic belongs to any deployment of verdict that Kafka has."""
-        if all(one in self._known for one in Topics(self._application).beside(topic)):
+        if all(one in self._known for one in Topics(self._application).siblings(topic)):
             return True  # an aggregate, of whatever application
         prefixes = {one.removesuffix(OWNERS) for one in self._known if one.endswith(OWNERS)}
         every = (

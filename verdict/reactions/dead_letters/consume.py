@@ -18,11 +18,11 @@ from verdict.errors import UnreachableError
 from verdict.model.source import Source
 from verdict.reactions.dead_letters.allowed_topics import AllowedTopics
 from verdict.reactions.dead_letters.queue import translating_db_errors
-from verdict.reactions.dead_letters.row import RetryRules, row_of
+from verdict.reactions.dead_letters.retry_rules import RetryRules, row_of
 from verdict.read_side.schema.database import require_same_database
 from verdict.read_side.tables import position
 from verdict.read_side.tables.dead_letters import table
-from verdict.read_side.tables.states import FOLLOWER
+from verdict.read_side.tables.row_states import FOLLOWER
 from verdict.wire.dead_letter_record import DeadLetterRecord
 from verdict.wire.partitions import PartitionOffsets, TopicPartition
 from verdict.wire.topics import KEY_BYTES, LARGEST_BYTES, OUTPUT_BYTES
@@ -90,7 +90,7 @@ class DeadLetterConsumer:
         self._look_at = time.monotonic() + LOOK_S
         if self._consumer is None:
             return False
-        with suppress(KafkaException):  # a Kafka that is away is named by who reads
+        with suppress(KafkaException):  # the reader reports a Kafka that is away
             listed = list_topics(self._consumer, ANSWER_S, lambda: "", self._topic)
             return len(listed.topics[self._topic].partitions) > len(self._consumer.assignment())
         return False

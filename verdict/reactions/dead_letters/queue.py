@@ -11,11 +11,11 @@ from verdict.adapters.sql.sqlite_file import one_line_error
 from verdict.adapters.sql.statements import is_any_of
 from verdict.errors import UnreachableError
 from verdict.model.nul import spell_out
-from verdict.reactions.dead_letters.row import headers_from_json
+from verdict.reactions.dead_letters.retry_rules import headers_from_json
 from verdict.read_side.apply.applier import database_failed
 from verdict.read_side.schema.database import UNDEFINED_TABLE
 from verdict.read_side.tables.dead_letters import table
-from verdict.read_side.tables.states import PARKED, WAITING
+from verdict.read_side.tables.row_states import PARKED, WAITING
 from verdict.wire.dead_letter_record import (
     RETRY_ATTEMPT,
     RETRY_ATTEMPTS,
@@ -58,7 +58,7 @@ def claim(connection: Connection, now: int, most: int) -> list[DueRetry]:
     rows = connection.execute(
         select(table)
         .where(is_any_of(connection, table.c.id, chosen))
-        .order_by(*PLACE)  # letters of one key lie on one partition, in the order of what happened
+        .order_by(*PLACE)  # letters of one key are in one partition, in the order of what happened
     )
     return [_retry(row) for row in rows]
 

@@ -9,8 +9,8 @@ from pyspark.sql import functions as F
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.local.lock import DataDirectoryLock
 from verdict.adapters.spark.query_settings import local_path
-from verdict.model.exchange import LakeTable
-from verdict.reactions.lake.stream import LETTER, lines
+from verdict.model.integration import LakeTable
+from verdict.reactions.lake.lake_rows import LETTER, lines
 from verdict.reactions.lake.table import LakeFolder, LakeSpan, position, require_rows
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.batch import OutputRecord, SourceBatch
@@ -18,7 +18,7 @@ from verdict.streaming.exactly_once.failpoints import Failpoint, OnStep, ignore_
 from verdict.streaming.exactly_once.publisher import Publisher
 from verdict.streaming.exactly_once.query import lake_query
 from verdict.streaming.exactly_once.read_progress import first_offsets, read_progress
-from verdict.streaming.queries.source import StreamContext
+from verdict.streaming.queries.kafka_source import StreamContext
 from verdict.streaming.queries.stateless import StatelessProcessor
 from verdict.wire.catalog import catalog_of
 from verdict.wire.cloud_events import dead_letter_headers

@@ -10,7 +10,7 @@ from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.spark.record_times import is_time_overflow, read_without_spark
 from verdict.adapters.storage.folders import durable_dir
 from verdict.reactions.policies.reaction import reactions_of, reactions_query
-from verdict.reactions.policies.stream import followed
+from verdict.reactions.policies.reaction_task import followed
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.skip_log import read_skips
 from verdict.streaming.event_log.skips import (
@@ -24,7 +24,7 @@ from verdict.streaming.exactly_once.batch import EncodedOutputs, OutputRecord, S
 from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
 from verdict.streaming.exactly_once.outputs import Outputs, chunks_of
 from verdict.streaming.exactly_once.publisher import Publisher
-from verdict.streaming.queries.source import StreamContext
+from verdict.streaming.queries.kafka_source import StreamContext
 from verdict.streaming.queries.stateless import StatelessProcessor
 from verdict.wire.dead_letter_record import RETRY_POLICY, RETRY_TOPIC
 from verdict.wire.headers import joined

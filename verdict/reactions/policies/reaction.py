@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
-from verdict.model.exchange import Inbound, NoCommandError, Notification
+from verdict.model.integration import Inbound, NoCommandError, Notification
 from verdict.model.policy import Addressed, Policy, commands_of
 from verdict.model.recorded_event import RecordedEvent
 from verdict.settings.settings import Settings

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from verdict.model.exchange import StateRecord
+from verdict.model.integration import StateRecord
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent
 from verdict.read_side.projections.builtin.rows import OutcomeRow, RejectedCommand

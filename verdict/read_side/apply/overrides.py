@@ -20,7 +20,7 @@ from verdict.wire.json import payload_from
 MissingEvents = Callable[[Application, Connection, Projection], Sequence[Delivery]]
 """Returns events that blocked aggregates wait for, in the order of versions.
 
-The first one of an aggregate is the one it needs; all lie before the projection's position.
+The first one of an aggregate is the one it needs; all are before the projection's position.
 """
 
 

@@ -45,7 +45,7 @@ class FileDestination:
         whole = self._path.resolve()
         if any(whole.is_relative_to(one) for one in self._ours):
             raise VerdictError(
-                f"{self._path} lies where the service keeps what is its own, which this would "
+                f"{self._path} is in a folder of the service's own data, which this would "
                 "replace: name a file elsewhere with --to"
             )
         try:

@@ -90,7 +90,7 @@ class AsOfRecords:
 def fill(
     engine: Engine, projection: Projection, records: AsOfRecords, resolved: ResolvedPosition
 ) -> None:
-    """Make the tables, and apply what lies before the position."""
+    """Make the tables, and apply what is before the position."""
     fold(engine, projection, records, resolved.ends, partial(_is_in, resolved.until))
     accepted = {*records.select(ACCEPTED, {"projection": projection.name})}
     with engine.connect() as connection:

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from pydantic import ValidationError
 
-from verdict.model.exchange import StateRecord
+from verdict.model.integration import StateRecord
 from verdict.model.message import name_rule
 from verdict.model.nul import spell_out_nul, spell_out_nul_in
 from verdict.model.recorded_event import RecordedEvent

@@ -54,7 +54,7 @@ class AppendProjection:
 
     @property
     def tables(self) -> Sequence[Table]:
-        """The table; where a row lies and what it holds follows from its record."""
+        """The table; the position and the values of a row follow from its record."""
         return [self.table]
 
     def topics(self, topics: Topics) -> Sequence[str]:

@@ -10,7 +10,7 @@ from verdict.adapters.sql import sequence
 from verdict.adapters.sql.instant import InstantType
 from verdict.adapters.sql.statements import append
 from verdict.model.recorded_event import RecordedEvent
-from verdict.read_side.projections.described import View, described
+from verdict.read_side.projections.documented_view import View, described
 from verdict.read_side.projections.row_fold import RowChange
 
 Turn = Literal["entered", "left"]

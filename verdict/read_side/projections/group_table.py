@@ -33,7 +33,7 @@ from verdict.adapters.sql.statements import is_any_of, put
 from verdict.model.groups import AnyOf, Count, Counted, Groups, Total
 from verdict.model.rows import row_fields
 from verdict.read_side.projections.change_feed import Turns
-from verdict.read_side.projections.described import View, described
+from verdict.read_side.projections.documented_view import View, described
 from verdict.read_side.projections.row_fold import FoldedRow, Row, RowChange
 from verdict.read_side.projections.stored_rows import SQL_TYPES
 

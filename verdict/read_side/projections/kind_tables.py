@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Index, MetaData, Table, select
 
-from verdict.model.exchange import StateTopic
 from verdict.model.groups import Groups
+from verdict.model.integration import StateTopic
 from verdict.model.projection import Declaration, settings_text
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.rows import Evolve, Latest, Rows, row_fields
 from verdict.read_side.projections.change_feed import ChangeFeed, feed_table
-from verdict.read_side.projections.described import View, described
+from verdict.read_side.projections.documented_view import View, described
 from verdict.read_side.projections.group_table import GroupTable, group_table, index_extremes
 from verdict.read_side.projections.latest_table import LatestTable, index_newest, latest_table
 from verdict.read_side.projections.row_fold import Group

@@ -32,7 +32,7 @@ from sqlalchemy import (
 from verdict.adapters.sql.statements import is_any_of, put
 from verdict.model.rows import RANK, Latest, row_fields
 from verdict.read_side.projections.change_feed import Turns
-from verdict.read_side.projections.described import Query, View, described
+from verdict.read_side.projections.documented_view import Query, View, described
 from verdict.read_side.projections.row_fold import Row, RowChange
 from verdict.read_side.projections.stored_rows import SQL_TYPES, fields_of
 

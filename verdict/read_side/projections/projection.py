@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 from sqlalchemy import Connection, Table
 
 from verdict.read_side.apply.batch import Delivery, UnreadableRecord
-from verdict.read_side.projections.described import View as View
+from verdict.read_side.projections.documented_view import View as View
 from verdict.wire.topics import Topics
 
 if TYPE_CHECKING:  # it records changes that are made of this module's

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Table, Text, literal_column, s
 from verdict.model.rows import Evolve
 from verdict.read_side.apply.batch import Delivery
 from verdict.read_side.projections.change_feed import ChangeFeed
-from verdict.read_side.projections.described import described
+from verdict.read_side.projections.documented_view import described
 from verdict.read_side.projections.group_table import GroupTable
 from verdict.read_side.projections.latest_table import LatestTable
 from verdict.read_side.projections.projection import Applied, BuiltRow, Projection, View
@@ -55,7 +55,7 @@ class RowBuilder(Generic[Row]):
     def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[BuiltRow]:
         """Yield a row per aggregate, also of those that are no more, and what they left behind.
 
-        A key whose newest state is at fault has a gap that says so. An event at fault ends it.
+        A key whose newest state is faulty has a gap that says so. A faulty event ends it.
         """
         for some in _histories(deliveries, self.source.key):
             yield from self._folded(some)

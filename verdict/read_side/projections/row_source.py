@@ -26,7 +26,7 @@ class StateFold(Generic[Row]):
     """Puts states of a compacted topic onto rows, in memory; pure.
 
     Each record is all that is known of its key, and its offset + 1 is the version of the row. There
-    are no gaps: what compaction removes was replaced. So a record at fault matters until the next
+    are no gaps: what compaction removes was replaced. So a faulty record matters until the next
     one of its key comes, and no other key waits for it.
     """
 
@@ -41,8 +41,8 @@ class StateFold(Generic[Row]):
     def run(self, kept: Mapping[Key, FoldedRow[Row]], deliveries: Iterable[Delivery]) -> Applied:
         """Put each key's newest state in the place of what is kept of it.
 
-        A key whose newest record is at fault stays as the record before left it, with a gap that
-        says why; a record behind it closes the gap.
+        A key whose newest record is faulty stays as the record before left it, with a gap that
+        says why; the next good record closes the gap.
         """
         for delivery in deliveries:
             self._take(kept, delivery)

@@ -19,8 +19,8 @@ class ConcurrentBuildError(VerdictError):
 
     def __init__(self, name: str, version: int) -> None:
         super().__init__(
-            f"somebody else has begun to build {name} v{version} anew, from another host or with "
-            "another data directory: what was built here is gone; let that one come to its end"
+            f"another process builds {name} v{version} from the start, on another host or with "
+            "another data directory: what was built here is gone; let that process finish"
         )
 
 
@@ -99,5 +99,5 @@ class ViewsInUseError(VerdictError):
     def __init__(self, name: str, said: str) -> None:
         super().__init__(
             f"the views of {name} cannot be replaced: {said}; readers see what they saw: drop what "
-            "stands on them, try again, then create it again"
+            "depends on them, try again, then create it again"
         )

@@ -50,7 +50,7 @@ class FinalRows:
     """What one task does, from Kafka's columns to a file, of which it yields the name.
 
     The file has the table's columns, times in epoch milliseconds, and two more, mostly null: `gap`,
-    for `gap_of`, of an aggregate that waits for a missing event or whose newest state is at fault
+    for `gap_of`, of an aggregate that waits for a missing event or whose newest state is faulty
     (there may be no row then); and `error`, of a task that stopped at a record, without a row.
     """
 

@@ -60,7 +60,7 @@ def decoded(records: Iterable[RawRecord], topics: Topics) -> Iterator[Delivery]:
 def replay(
     applier: Applier, deliveries: Iterable[Delivery], ends: Mapping[TopicPartition, int]
 ) -> None:
-    """Apply what lies between the position of an applier and `ends`, up to where it fails."""
+    """Apply the records from an applier's position to `ends`, up to where it fails."""
     reached = applier.positions
     spans = {
         place: OffsetRange(start := reached.get(place, 0), max(start, end))

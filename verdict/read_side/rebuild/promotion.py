@@ -28,7 +28,7 @@ from verdict.read_side.rebuild.version_pair import BuildStep, OnStep, VersionPai
 from verdict.read_side.schema import creation
 from verdict.read_side.schema.database import snapshot
 from verdict.read_side.tables import position, versions
-from verdict.read_side.tables.states import VersionState
+from verdict.read_side.tables.row_states import VersionState
 from verdict.read_side.tables.versions import SupersededError
 from verdict.settings.database_address import Roles
 from verdict.streaming.event_log.event_log import EventLog
@@ -62,7 +62,7 @@ class ComparedVersions:
 
 @dataclass(frozen=True, slots=True)
 class AlignedVersions:
-    """Brings a version to the position of the live one, by the records that lie in between.
+    """Brings a version to the position of the live one, by the records in between.
 
     A live version that is stopped does not move: the other one, which may be ahead of it, stays.
     """

@@ -18,7 +18,7 @@ from verdict.read_side.rebuild.final_rows import ROWS, FinalRows, fold_into_file
 from verdict.read_side.tables.interventions import Amendments
 from verdict.streaming.event_log.event_log import EventLog
 from verdict.streaming.event_log.parquet import COLUMNS, write_parquet
-from verdict.streaming.queries.source import stored
+from verdict.streaming.queries.kafka_source import stored
 from verdict.wire.partitions import PartitionOffsets, Spans
 from verdict.wire.skip_record import SkippedRanges
 from verdict.wire.topics import Topics

@@ -13,7 +13,7 @@ from verdict.read_side.rebuild.errors import NotBuiltError
 from verdict.read_side.schema import creation
 from verdict.read_side.tables import versions
 from verdict.read_side.tables.position import exclude_others
-from verdict.read_side.tables.states import UNSEEN, VersionState
+from verdict.read_side.tables.row_states import UNSEEN, VersionState
 from verdict.read_side.tables.versions import Version
 
 

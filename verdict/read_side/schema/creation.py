@@ -21,7 +21,7 @@ from verdict.read_side.tables import (
     verification,
     versions,
 )
-from verdict.read_side.tables.states import VersionState
+from verdict.read_side.tables.row_states import VersionState
 from verdict.settings.database_address import Roles
 
 OWN_METADATA = (

@@ -126,7 +126,7 @@ def create_read_side(
         ) from error
     if missing:
         LOG.warning(
-            "nobody can read the views of %s yet, all else works: let an administrator "
+            "readers have no access to the views of %s yet, all else works: let an administrator "
             "run `%s`, then start again",
             masked_url(engine.url), missing,
         )  # fmt: skip

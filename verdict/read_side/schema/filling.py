@@ -1,4 +1,4 @@
-"""Rows in bulk into a table that nobody reads yet, without its indexes."""
+"""Rows in bulk into a table without readers and without its indexes."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateSchema, DropTable
 
 from verdict.adapters.sql.session import TABLES, VIEWS
-from verdict.read_side.projections.described import View, about_view, columns_of, query_of
+from verdict.read_side.projections.documented_view import View, about_view, columns_of, query_of
 
 MARK = re.compile(r"verdict:([0-9a-f]{16})")
 ON_POSTGRESQL = """\

@@ -1,6 +1,6 @@
 """Creates the roles on PostgreSQL that can select from views and do nothing else.
 
-Nobody logs in as one. A login becomes a member: `GRANT verdict_reader TO ada`.
+They have no login of their own. A login becomes a member: `GRANT verdict_reader TO ada`.
 """
 
 from collections.abc import Collection, Sequence

@@ -8,7 +8,12 @@ from sqlalchemy import Column, ColumnElement, select, union_all
 
 from verdict.adapters.sql.readers.reader import Access, role_of
 from verdict.read_side.catalog import first_versions
-from verdict.read_side.projections.described import DocumentedView, View, comments_of, described
+from verdict.read_side.projections.documented_view import (
+    DocumentedView,
+    View,
+    comments_of,
+    described,
+)
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.tables import (
     blocked,
@@ -22,7 +27,7 @@ from verdict.read_side.tables import (
     verification,
     versions,
 )
-from verdict.read_side.tables.states import VersionState
+from verdict.read_side.tables.row_states import VersionState
 from verdict.settings.settings import Settings
 
 

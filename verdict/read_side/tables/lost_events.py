@@ -41,7 +41,7 @@ class Restoration:
     """What archive and Kafka hold of a partition, from the first lost event on.
 
     Args:
-        start: The offset after the last event before the loss; what others appended lies above.
+        start: The offset after the last event before the loss; others appended above it.
         archived: The archived events, by offset; the first one is lost.
         missing: Those of them that Kafka does not hold: they have to be appended.
         moved: The offset in Kafka by the archived offset, of the others.

@@ -6,7 +6,7 @@ from sqlalchemy import MetaData, Table, Text, cast, select
 
 from verdict.adapters.sql.instant import InstantType
 from verdict.adapters.sql.json_type import JsonType
-from verdict.read_side.projections.described import View, comments_of, described
+from verdict.read_side.projections.documented_view import View, comments_of, described
 from verdict.read_side.tables.columns import optional, primary, required
 
 metadata = MetaData()

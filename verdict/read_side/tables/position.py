@@ -95,7 +95,7 @@ def _positions(connection: Connection, statement: Select[Any]) -> PartitionOffse
 
 
 def exclude_others(connection: Connection, projection: Consumer) -> None:
-    """Wait until nobody else changes this projection, and keep others out up to the commit."""
+    """Wait for others that change this projection, and keep them out up to the commit."""
     statements.exclude_others(connection, f"projection {projection.name} v{projection.version}")
 
 

@@ -26,7 +26,7 @@ from verdict.adapters.sql.statements import add_new
 from verdict.model.nul import spell_out
 from verdict.read_side.tables import blocked, source_topics, versions
 from verdict.read_side.tables.columns import primary, required
-from verdict.read_side.tables.states import VersionState
+from verdict.read_side.tables.row_states import VersionState
 from verdict.wire.skip_record import SkipRecord, active_quarantines
 
 metadata = MetaData()

@@ -9,7 +9,12 @@ from sqlalchemy import BigInteger, Boolean, Connection, MetaData, Table, Text, c
 from verdict.adapters.sql import sequence
 from verdict.adapters.sql.instant import InstantType
 from verdict.adapters.sql.json_type import JsonType
-from verdict.read_side.projections.described import View, comments_of, described, unless_allowed
+from verdict.read_side.projections.documented_view import (
+    View,
+    comments_of,
+    described,
+    unless_allowed,
+)
 from verdict.read_side.schema import layout
 from verdict.read_side.tables.columns import optional, primary, required
 

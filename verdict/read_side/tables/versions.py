@@ -17,9 +17,9 @@ from verdict.read_side.projections.projection import Projection, ProjectionStopp
 from verdict.read_side.schema import layout
 from verdict.read_side.tables.columns import optional, primary, required
 from verdict.read_side.tables.position import exclude_others, is_of
-from verdict.read_side.tables.states import UNSEEN, VersionState
+from verdict.read_side.tables.row_states import UNSEEN, VersionState
 
-COLUMNS = "columns "  # begins settings that are columns: code decides them, and nobody sets them
+COLUMNS = "columns "  # begins settings that are columns, which only code can set
 SHOWN_CHARS = 2000
 
 metadata = MetaData()

@@ -172,7 +172,7 @@ class EventLog:
         yield from groupby(both, key=lambda found: found.aggregate_id)
 
     def behind(self, starts: PartitionOffsets, follow: bool = False) -> Iterator[RawRecord]:
-        """Yield what Kafka has from some offsets on, until now or for ever.
+        """Yield what Kafka has from some offsets on, until now or without end.
 
         Raises:
             RecordsDroppedError: Kafka has dropped some of it.
@@ -224,7 +224,7 @@ def _order(found: PositionedEvent) -> tuple[str, int]:
 
 
 def record_of_key(log: KafkaLog, topics: Topics, topic: str, key: bytes) -> TopicPartition:
-    """Return the partition of a topic of the deployment in which a key's records lie.
+    """Return the partition of a topic of the deployment that has a key's records.
 
     What verdict writes stays in the first partitions; commands go to all that there are.
     """

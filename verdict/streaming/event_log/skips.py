@@ -243,7 +243,7 @@ def _require_record(place: Source, until: int, decided: Offsets, log: SkipLog) -
 def _dropped(
     decided: Offsets, log: SkipLog, decisions: Iterable[SkipRecord] = ()
 ) -> Iterator[SkippedRange]:
-    """Yield commands that Kafka dropped before they were decided, and that nobody skipped."""
+    """Yield commands that Kafka dropped undecided, and that no operator skipped."""
     skipped = skipped_ranges(decisions)
     for topic in log.commands:
         for number, begin in enumerate(log.begins[topic]):

@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from verdict.adapters.kafka.offsets import Offsets, each_partition, offsets_at, offsets_text
-from verdict.streaming.exactly_once.chunk import Record, chunks, digested, records_in
+from verdict.streaming.exactly_once.output_chunks import Record, chunks, digested, records_in
 from verdict.streaming.exactly_once.state_moves import StateMove
 from verdict.wire.partitions import OffsetRange, Spans
 

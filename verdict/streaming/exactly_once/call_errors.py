@@ -112,7 +112,7 @@ class _Translation(AbstractContextManager[None]):
         # a fatal error is raised as a KafkaError, which no `except Exception` catches
         if isinstance(error, KafkaException | KafkaError):
             reason = error.args[0] if isinstance(error, KafkaException) else error
-            # a KafkaError has no traceback: as a cause it breaks whoever prints one
+            # a KafkaError has no traceback: as a cause it breaks code that prints one
             cause = error if isinstance(error, KafkaException) else None
             raise TransactionFailedError(
                 f"{self._what}: {reason.str()} ({reason.name()})", reason

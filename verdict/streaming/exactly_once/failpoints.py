@@ -7,8 +7,8 @@ from enum import StrEnum, auto
 class Failpoint(StrEnum):
     """A moment in the life of an owner; what is named has just happened."""
 
-    PROGRESS_READ = auto()  # take_over: nobody has been disturbed yet
-    INITIALISED = auto()  # take_over: whoever was there is fenced
+    PROGRESS_READ = auto()  # take_over: no other process has been disturbed yet
+    INITIALISED = auto()  # take_over: the former owner is fenced
     CLAIM_SENT = auto()  # take_over: the claim is in Kafka, uncommitted
     CLAIMED = auto()  # take_over: the progress record names this owner
     FILES_WRITTEN = auto()  # lake: all of a batch, where no reader looks
@@ -21,7 +21,7 @@ class Failpoint(StrEnum):
     IN_DOUBT = (
         auto()
     )  # take_over, publish: the progress record will tell who owns and what is published
-    STILL_OWNER = auto()  # publish: the progress record named us, nobody is fenced again yet
+    STILL_OWNER = auto()  # publish: the progress record named us, nothing is fenced again yet
 
 
 OnStep = Callable[[Failpoint], None]

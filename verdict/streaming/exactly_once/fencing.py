@@ -35,7 +35,7 @@ from verdict.streaming.exactly_once.read_progress import (
     read_progress,
     read_progress_in,
 )
-from verdict.streaming.exactly_once.resume import FIRST_GENERATION, NO_BATCH, check_resume
+from verdict.streaming.exactly_once.resume_checks import FIRST_GENERATION, NO_BATCH, check_resume
 from verdict.streaming.exactly_once.state_moves import EMPTY
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.progress_record import ProgressRecord
@@ -137,9 +137,9 @@ def write_progress(
     kafka: KafkaConfig,
     progress: ProgressRecord,
     on_step: OnStep = ignore_step,
-    beside: Iterable[OutputRecord] = (),
+    extra_records: Iterable[OutputRecord] = (),
 ) -> Transactions:
-    """Commit `progress` without a batch, together with the records `beside` it.
+    """Commit `progress` without a batch, together with `extra_records`.
 
     It is a claim, or the genesis after a recovery. If Kafka's answer is lost, the progress tells
     whether it was committed. That matters for a claim: the earlier owner stops when it finds one,
@@ -150,7 +150,7 @@ def write_progress(
     """
     try:
         transactions.begin()
-        for record in beside:
+        for record in extra_records:
             transactions.produce(record.topic, record.key, record.value, record.headers)
         transactions.produce(query.progress_topic, query.key, encode(progress))
         transactions.flush()
@@ -169,10 +169,10 @@ def write_progress(
 
 
 class OwnerWatch:
-    """Reads the progress record of a query every two seconds; disturbs nobody.
+    """Reads the progress record of a query every two seconds, without fencing anything.
 
     Kafka fences an owner that is replaced, but the owner finds that out only when it publishes.
-    Without commands it would run for ever, and look as if it decided. `claim` is the progress with
+    Without commands it would keep running, and look as if it decided. `claim` is the progress with
     which this process claimed the query.
     """
 

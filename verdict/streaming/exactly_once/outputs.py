@@ -20,7 +20,7 @@ BY_SPARK_BYTES = 256 * 2**10  # for each shard and batch
 class Handover:
     """The worker's end, for one shard and batch.
 
-    Whoever publishes the outputs removes the files. Without a folder all goes through Spark.
+    The publisher of the outputs removes the files. Without a folder all goes through Spark.
     """
 
     def __init__(self, folder: Path | None, by_spark: int = BY_SPARK_BYTES) -> None:

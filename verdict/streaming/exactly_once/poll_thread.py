@@ -31,7 +31,7 @@ class PollThread:
 
     librdkafka reports a fatal error to one poll only; `poll` raises it from then on.
 
-    The producer is held until `close`, or for ever once a call has hung: to let it go would be to
+    The producer is held until `close`, or always once a call has hung: to let it go would be to
     wait for the thread that hangs.
     """
 

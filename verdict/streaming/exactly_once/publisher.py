@@ -17,7 +17,12 @@ from verdict.streaming.exactly_once.failpoints import Failpoint, OnStep
 from verdict.streaming.exactly_once.log_identity import log_identity, remembered
 from verdict.streaming.exactly_once.query import Query
 from verdict.streaming.exactly_once.read_progress import read_progress
-from verdict.streaming.exactly_once.resume import Action, check_batch, check_replay, described
+from verdict.streaming.exactly_once.resume_checks import (
+    Action,
+    check_batch,
+    check_replay,
+    described,
+)
 from verdict.streaming.exactly_once.state_moves import check_states, states_after
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.progress_record import ProgressRecord
@@ -87,7 +92,7 @@ class Publisher:
         except TransactionFailedError as error:
             failure = str(error)
         # Not while `error` is handled: a client of Kafka that raises then (confluent-kafka 2.16)
-        # keeps it for ever, and with it the batch and the producers in the frames that it passed.
+        # never releases it, and with it the batch and the producers in the frames that it passed.
         if failure is not None:
             self._settle(batch, outputs, failure)
         self._on_step(Failpoint.COMMITTED)

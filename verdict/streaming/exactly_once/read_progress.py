@@ -25,7 +25,7 @@ class SeenRecord(NamedTuple):
 
 
 def read_progress(kafka: KafkaConfig, query: Query, *, wait: bool) -> SeenRecord:
-    """Return the query's newest progress record; disturbs nobody.
+    """Return the query's newest progress record, without fencing anything.
 
     Queries share the progress topic, and nothing after an open transaction can be read.
 

@@ -25,11 +25,11 @@ class OtherOwnerError(VerdictError):
     """The topics are those of another deployment."""
 
 
-def claim_topics(topics: Topics, kafka: KafkaConfig, beside: Sequence[OutputRecord] = ()) -> None:
+def claim_topics(topics: Topics, kafka: KafkaConfig, decision: Sequence[OutputRecord] = ()) -> None:
     """Make the topics those of this deployment, unless they are another one's.
 
-    `beside` is an operator's decision that they are, if nothing readable says whose they are. It is
-    written in the same transaction.
+    `decision` is an operator's decision that they are, if nothing readable says whose they are. It
+    is written in the same transaction.
 
     Raises:
         OtherOwnerError: Another deployment has them; it is named, and not disturbed.
@@ -40,20 +40,22 @@ def claim_topics(topics: Topics, kafka: KafkaConfig, beside: Sequence[OutputReco
     """
     query = _query_of_topics(topics)
     found = Identities(kafka).identity(query.topics)
-    if not beside and _are_ours(query, kafka, topics, found, wait=False):
+    if not decision and _are_ours(query, kafka, topics, found, wait=False):
         return
     # a process that was killed in a claim leaves a transaction open, and this ends it
     transactions = Transactions(kafka, query.transactional_id)
     try:
-        if not _are_known_as_ours(query, kafka, topics, found, bool(beside)):
+        if not _are_known_as_ours(query, kafka, topics, found, bool(decision)):
             progress = replace(
                 genesis(query, None, {}, query.first_shards),
                 owner=topics.deployment,
                 cluster_id=found.cluster_id,
                 topic_ids=dict(found.topic_ids),
             )
-            transactions = write_progress(transactions, query, kafka, progress, beside=beside)
-        elif beside:
+            transactions = write_progress(
+                transactions, query, kafka, progress, extra_records=decision
+            )
+        elif decision:
             raise VerdictError(f"the topics are those of {topics.deployment!r} already")
     finally:
         transactions.close()

@@ -16,7 +16,7 @@ from verdict.streaming.exactly_once.call_errors import (
     TransactionFailedError,
     translate_kafka_errors,
 )
-from verdict.streaming.exactly_once.chunk import Record
+from verdict.streaming.exactly_once.output_chunks import Record
 from verdict.streaming.exactly_once.poll_thread import CallTimedOutError, PollThread
 from verdict.wire.dead_letter_record import Pairs
 from verdict.wire.headers import pairs

@@ -19,8 +19,8 @@ from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
 from verdict.streaming.exactly_once.publisher import Publisher
 from verdict.streaming.exactly_once.query import Query
 from verdict.streaming.exactly_once.restart import restart_from_progress
-from verdict.streaming.queries.query import SparkQuery
-from verdict.streaming.queries.source import StreamContext, arriving
+from verdict.streaming.queries.kafka_source import StreamContext, arriving
+from verdict.streaming.queries.spark_query import SparkQuery
 
 Take = Callable[[DataFrame, SourceBatch, Publisher], None]
 

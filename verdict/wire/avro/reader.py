@@ -7,7 +7,7 @@ https://avro.apache.org/docs/1.12.0/specification/#binary-encoding
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from verdict.wire.avro.source import AvroSource, fullname, kind_of
+from verdict.wire.avro.generated_code import AvroSource, fullname, kind_of
 
 Reader = Callable[[bytes, int], tuple[Any, int]]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
-from verdict.wire.avro.source import AvroSource, Names, kind_of
+from verdict.wire.avro.generated_code import AvroSource, Names, kind_of
 
 Writer = Callable[[Any], bytes]
 

@@ -30,7 +30,7 @@ class SchemaVersion:
 
 
 class SchemaIdClashError(VerdictError):
-    """One schema id stands for two schemas."""
+    """Two schemas have one id."""
 
     def __init__(
         self, first: "SchemaVersion | SchemaEntry", second: "SchemaVersion | SchemaEntry"
@@ -107,7 +107,7 @@ def _content(file: Traversable) -> Any:
         return json.loads(file.read_text())
     except (*ABSENT, ValueError) as error:
         raise DamagedSchemaFileError(
-            f"the schema file {file} cannot be read ({error}): records need it for ever, "
+            f"the schema file {file} cannot be read ({error}): records always need it, "
             "so take it from your version control"
         ) from error
 

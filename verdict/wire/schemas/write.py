@@ -117,7 +117,7 @@ def require_written_schemas(application: Application) -> None:
     Raises:
         VerdictError: Classes have changed since the files were written.
         IncompatibleSchemaError: A schema cannot read what an older one wrote.
-        SchemaIdClashError: An id stands for two schemas.
+        SchemaIdClashError: Two schemas have one id.
     """
     schemas = SchemaFiles(application)
     for subject in sorted({one.subject for one in schemas.by_id.values()}):
@@ -161,7 +161,7 @@ def write_those_of_the_aggregates(
 
     Raises:
         UnknownSubjectError: The application has no such subject.
-        SchemaIdClashError: An id stands for two schemas already.
+        SchemaIdClashError: Two schemas have one id already.
         IncompatibleSchemaError: A schema would not read what an older one wrote.
     """
     wanted = dict(wanted_of_the_aggregates(application))

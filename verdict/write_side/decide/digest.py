@@ -63,7 +63,7 @@ def _of_plain_values(payload: Message) -> str:
 
 @cache
 def _plain(kind: type[Message]) -> list[tuple[str, str, object]]:
-    """Return (field, what stands before its value, its default), sorted by field."""
+    """Return (field, the text before its value, its default), sorted by field."""
     fields = kind.model_fields
     made = any(field.default_factory for field in fields.values())
     if made or kind.model_computed_fields or _says_how(kind.__pydantic_core_schema__):

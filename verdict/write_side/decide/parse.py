@@ -129,7 +129,7 @@ def _with_ids(
         aggregate_id = aggregate_id_rule.validate_python(sent.get("aggregate_id"), strict=True)
     except ValidationError:
         needed = "a command_id of 1 to 128 and an aggregate_id of 1 to 256 characters, no NUL"
-        return dead_letter(record, f"nobody can be answered: a command needs {needed}")
+        return dead_letter(record, f"it cannot be answered: a command needs {needed}")
     payload = sent.get("payload")
     name = payload.get("type") if isinstance(payload, dict) else None
     name = name if isinstance(name, str) else None

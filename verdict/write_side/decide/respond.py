@@ -18,8 +18,14 @@ from verdict.wire.catalog import AggregateContext
 from verdict.wire.codec import prefix_of
 from verdict.wire.response import Details, Response, Status
 from verdict.wire.schemas.files import ENGINE
+from verdict.write_side.decide.event_encoding import (
+    EVENT_ID,
+    HASH,
+    NO_HASH,
+    EncodedEvent,
+    decided_at,
+)
 from verdict.write_side.decide.parse import MalformedCommand, ReceivedCommand
-from verdict.write_side.decide.record import EVENT_ID, HASH, NO_HASH, EncodedEvent, decided_at
 from verdict.write_side.decide.snapshot import Snapshot
 
 NOTHING, SOME, NO, YES = b"\0", b"\2", b"\0", b"\1"

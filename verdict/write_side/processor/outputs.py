@@ -10,7 +10,7 @@ from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.headers import NUL, joined, reply_name
 from verdict.wire.records import encode, rejected_with
 from verdict.wire.topics import Topics
-from verdict.write_side.decide.handle import DecidedCommand
+from verdict.write_side.decide.command_checks import DecidedCommand
 from verdict.write_side.decide.parse import ReceivedCommand
 
 OUTPUT_SCHEMA = "outputs binary, file string"

@@ -21,12 +21,12 @@ from pyspark.sql.streaming.stateful_processor import (
 from verdict.adapters.spark.gc import collector_paused, spare_imports
 from verdict.adapters.storage.folders import in_store
 from verdict.model.source import Source
-from verdict.streaming.exactly_once.chunk import chunks
+from verdict.streaming.exactly_once.output_chunks import chunks
 from verdict.streaming.exactly_once.outputs import Handover
 from verdict.streaming.exactly_once.state_moves import packed_move
 from verdict.wire.command_record import INPUT_COLUMNS, CommandRecord
 from verdict.wire.topics import Topics
-from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.command_checks import Limits
 from verdict.write_side.processor.batch import ShardBatch
 from verdict.write_side.processor.latency import LatencySampler
 from verdict.write_side.state.seed import pieces

@@ -22,14 +22,14 @@ from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.spark.query_settings import local_path
 from verdict.streaming.exactly_once.checkpoint import starting_offsets
-from verdict.streaming.queries.source import StreamContext, stored
+from verdict.streaming.queries.kafka_source import StreamContext, stored
 from verdict.wire.partitions import Spans
 from verdict.wire.records import decode, encode
 from verdict.wire.skip_record import Quarantines, SkippedRanges, SkipRecord
 from verdict.wire.topics import Topics
-from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.command_checks import Limits
 from verdict.write_side.processor.batch import outcome_entry
-from verdict.write_side.processor.stream import shard_keys, shard_of
+from verdict.write_side.processor.spark_plan import shard_keys, shard_of
 from verdict.write_side.recovery.histories import DECISION, EVENT, RESPONSE, Stored
 from verdict.write_side.recovery.outcomes import Memory, Unanswered
 from verdict.write_side.recovery.tasks import FOLDED_SCHEMA, ROWS, Taken, folded
@@ -213,7 +213,7 @@ def _small_batches(spark: SparkSession) -> Iterator[None]:
 def bounds_of(kafka: KafkaConfig, topics: Sequence[str]) -> Spans:
     """Return what Kafka has of `topics`, once no transaction is open there.
 
-    Call it as the owner: then nobody writes there any more.
+    Call it as the owner: then no other process writes there any more.
 
     Raises:
         VerdictError: A topic does not exist.

@@ -14,7 +14,7 @@ from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.records import encode
 from verdict.wire.response import Response, Status
 from verdict.wire.stored_event import StoredEvent
-from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.command_checks import Limits
 from verdict.write_side.processor.batch import outcome_entry
 from verdict.write_side.state.shard_state import StateEntry
 
@@ -25,8 +25,8 @@ class Memory(NamedTuple):
     """What a recovery knows of all responses together.
 
     Outcomes from before `since` are not remembered. Commands are decided up to `decided`. The
-    answers to `unanswered` commands are lost; None means that nobody looked. If Kafka dropped no
-    response, the log is `whole`, and each aggregate must have one.
+    answers to `unanswered` commands are lost; None means that it was not checked. If Kafka dropped
+    no response, the log is `whole`, and each aggregate must have one.
     """
 
     limits: Limits

@@ -18,14 +18,14 @@ from verdict.streaming.event_log.archive import Archive
 from verdict.streaming.event_log.parquet import write_parquet
 from verdict.streaming.event_log.skip_log import skipped_ranges
 from verdict.streaming.event_log.skips import SkipRequest
-from verdict.streaming.queries.source import StreamContext
+from verdict.streaming.queries.kafka_source import StreamContext
 from verdict.wire.partitions import OffsetRange, Spans
 from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.skip_record import Kind, SkipRecord, active_quarantines
-from verdict.write_side.decider.generation import Generation
-from verdict.write_side.decider.running import limits_of
+from verdict.write_side.decider_query.decider_query import limits_of
+from verdict.write_side.decider_query.generation import Generation
 from verdict.write_side.recovery.folding import HistoryFold, SeededState, bounds_of
-from verdict.write_side.recovery.missing import unanswered
+from verdict.write_side.recovery.missing_progress import unanswered
 from verdict.write_side.recovery.outcomes import Unanswered
 from verdict.write_side.recovery.tasks import RecoveryCounts
 
@@ -87,8 +87,8 @@ class SeedWriter:
 
         Raises:
             UnusableRecordsError: A record belongs to no history; names the first.
-            DamagedHistoriesError: Histories are damaged, and nobody said to go on without them.
-            VerdictError: Nobody can tell which histories are damaged.
+            DamagedHistoriesError: Histories are damaged, and no operator quarantined them.
+            VerdictError: It cannot be found out which histories are damaged.
         """
         dropped = {place: OffsetRange(0, kept.start) for place, kept in self._events.items()}
         if any(kept.start for place, kept in self._bounds.items() if place not in self._events):

@@ -14,7 +14,7 @@ StoredEntry = bytes
 
 
 def key_hash(key: bytes) -> KeyHash:
-    """Return 16 bytes of BLAKE2b: entries are found by it, and nobody can make two keys collide."""
+    """Return 16 bytes of BLAKE2b: it finds entries, and no sender can make two keys collide."""
     return blake2b(key, digest_size=HASH_BYTES).digest()
 
 
@@ -31,7 +31,7 @@ def value_of(entry: StoredEntry) -> bytes:
 def expired(entries: Iterable[tuple[KeyHash, StoredEntry]], now: int) -> list[KeyHash]:
     """Return the keys of entries that may be forgotten at `now`.
 
-    Times that are not negative lie in the order of their bytes, so nothing is unpacked.
+    Times that are not negative sort as their bytes do, so nothing is unpacked.
     """
     never, bound = KEPT.pack(0), KEPT.pack(now)
     return [key for key, entry in entries if never < entry[: KEPT.size] < bound]
@@ -46,7 +46,7 @@ def pack(entries: Iterable[tuple[KeyHash, StoredEntry]], gone: Iterable[KeyHash]
 
 
 def unpack(blob: bytes) -> Iterator[tuple[KeyHash, StoredEntry | None]]:
-    """Yield the entries of a blob in their order; None stands for a key that is gone."""
+    """Yield the entries of a blob in their order; None means that the key is gone."""
     at, end, size, listed = 0, len(blob), LISTED.size, LISTED.unpack_from
     while at < end:
         key, length = listed(blob, at)

@@ -157,11 +157,11 @@ def _opened(path: Path) -> tuple[lmdb.Environment, lmdb._Database, lmdb._Databas
     try:
         env = _environment(path)
     except (lmdb.InvalidError, lmdb.CorruptedError, lmdb.VersionMismatchError):
-        # a cache is never a reason to stop; whoever has the old files open keeps them
+        # a cache is never a reason to stop; a process with the old files open keeps them
         shutil.rmtree(path)
         path.mkdir()
         env = _environment(path)
-    env.reader_check()  # readers of processes that were killed would pin old pages for ever
+    env.reader_check()  # readers of processes that were killed would pin old pages
     return env, env.open_db(b"entries"), env.open_db(b"about")
 
 

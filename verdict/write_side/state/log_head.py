@@ -1,4 +1,4 @@
-"""Where a shard's log stands, and which page is folded next: arithmetic without any storage."""
+"""The head of a shard's log, and which page is folded next: arithmetic without any storage."""
 
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -69,7 +69,7 @@ class LogHead:
     def at(self, now: int) -> "LogHead":
         """Return the head with its clock moved on to a batch that was planned at `now`.
 
-        The clock of whoever plans batches may leap: forward it counts a step of half a day at
+        The clock of the host that plans batches may leap: forward it counts a step of half a day at
         most, back it counts nothing. Late is harmless, then ids are remembered for longer.
         """
         if now == 0:

@@ -42,9 +42,9 @@ def pieces(file: str) -> Iterator[dict[bytes, StateEntry]]:
 
 
 def stamp_of(files: Iterable[str]) -> Stamp:
-    """Return where a fresh state stands once it has taken in the seed files of its shard.
+    """Return the position of a fresh state that has taken in the seed files of its shard.
 
-    Its clock stands at 0, so that an entry expires after just as long as it is kept.
+    Its clock is at 0, so that an entry expires after just as long as it is kept.
     """
     head = LogHead()
     for file in sorted(files):

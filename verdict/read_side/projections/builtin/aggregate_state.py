@@ -31,7 +31,7 @@ from verdict.model.projection import TableProjection
 from verdict.model.recorded_event import RecordedEvent
 from verdict.read_side.projections.builtin.event_archive import archive_table
 from verdict.read_side.projections.builtin.state_field import StateField, state_fields
-from verdict.read_side.projections.described import View, described, unless_allowed
+from verdict.read_side.projections.documented_view import View, described, unless_allowed
 from verdict.read_side.projections.row_projection import RowProjection, version_view
 from verdict.read_side.projections.row_source import EventSource
 from verdict.read_side.projections.stored_rows import row_table

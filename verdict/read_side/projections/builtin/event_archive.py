@@ -1,4 +1,4 @@
-"""`event_archive`: every event as it lies on its topic, for "what happened, in which order?".
+"""`event_archive`: every event as its topic has it, for "what happened, in which order?".
 
 It takes what comes: a gap in an aggregate's versions is not its business, and closing one is what
 others need it for.
@@ -32,7 +32,7 @@ from verdict.model.personal import personal_paths
 from verdict.model.source import Source
 from verdict.read_side.apply.batch import Delivery
 from verdict.read_side.projections.builtin.rows import ArchivedEvent, Identity, archived_event
-from verdict.read_side.projections.described import (
+from verdict.read_side.projections.documented_view import (
     Paths,
     View,
     described,
@@ -152,7 +152,7 @@ class _Known(NamedTuple):
 
 
 def in_time(events: Iterable[ArchivedEvent]) -> Sequence[ArchivedEvent]:
-    """Return them by time, but none before what lies before it on its partition."""
+    """Return them by time, but none before an earlier one of its partition."""
     placed = sorted(events, key=PLACE)
     reached: dict[tuple[str, int], int] = {}
     times = []
@@ -230,7 +230,7 @@ def _view(application: Application, table: Table) -> View:
 
 
 def personal(application: Application) -> Mapping[str, Paths]:
-    """Return where something personal lies in events, by the type of the event."""
+    """Return the paths of personal data in events, by the type of the event."""
     every = [one.event_types for one in application.aggregates]
     names = sorted({name for types in every for name in types})
     return {

@@ -4,7 +4,7 @@ from sqlalchemy import Index, MetaData, Table, func, select
 
 from verdict.read_side.projections.append_projection import AppendProjection
 from verdict.read_side.projections.builtin.rows import OutcomeRow
-from verdict.read_side.projections.described import View, described
+from verdict.read_side.projections.documented_view import View, described
 from verdict.read_side.projections.stored_rows import columns_of_record
 from verdict.wire.topics import Topics
 

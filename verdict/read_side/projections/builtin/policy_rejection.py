@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Index, MetaData, Table, and_, case, false,
 from verdict.model.application import Application
 from verdict.read_side.projections.append_projection import AppendProjection
 from verdict.read_side.projections.builtin.rows import RejectedCommand
-from verdict.read_side.projections.described import View, described
+from verdict.read_side.projections.documented_view import View, described
 from verdict.read_side.projections.stored_rows import columns_of_record
 from verdict.wire.topics import Topics
 

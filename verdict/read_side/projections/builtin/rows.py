@@ -48,7 +48,7 @@ class ArchivedEvent(NamedTuple):
 
     @property
     def identity(self) -> Identity:
-        """Which event it is, wherever it lies."""
+        """Which event it is, at whatever position."""
         return self[:3]
 
 

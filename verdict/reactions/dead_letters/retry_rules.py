@@ -12,7 +12,7 @@ from typing import Any
 
 from verdict.model.message import END_OF_TIME
 from verdict.model.nul import spell_out
-from verdict.read_side.tables.states import PARKED, WAITING
+from verdict.read_side.tables.row_states import PARKED, WAITING
 from verdict.wire.backoff import Declared, InvalidBackoffError, back_off, wait_ms
 from verdict.wire.cloud_events import DEAD_LETTER
 from verdict.wire.codec import DecodeError

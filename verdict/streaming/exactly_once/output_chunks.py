@@ -1,7 +1,7 @@
 """Many output records in one value, on their way through Spark to the driver.
 
 Spark would turn each record into a row, copy it, and turn it back into Arrow for the driver. For
-records that nobody looks into on the way, that costs the JVM as much as deciding costs Python.
+records that stay opaque on the way, that costs the JVM as much as deciding costs Python.
 
 A chunk is the size of its digested part, that part, and the values that no digest may see. In the
 digested part each record is four lengths, topic, key, value and headers.

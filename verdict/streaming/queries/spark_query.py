@@ -20,8 +20,8 @@ ErrorTranslation = Callable[[BaseException], BaseException]
 class SparkQuery:
     """Takes batches, one at a time, until it fails or is stopped.
 
-    `take` does in the driver what a batch is for. `told` turns what ended the query into an error
-    for people. `done` counts batches; `undone` says that the last one failed and comes again.
+    `take` does in the driver what a batch is for. `translate` turns what ended the query into a
+    readable error. `done` counts batches; `undone` says that the last one failed and comes again.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class SparkQuery:
         spark: SparkSession,
         name: str,
         take: Take,
-        told: ErrorTranslation,
+        translate: ErrorTranslation,
         idle_ms: int = FOLLOWING_MS,
     ) -> None:
         self.done = 0
@@ -37,7 +37,7 @@ class SparkQuery:
         self._spark = spark
         self._name = name
         self._take = take
-        self._told = told
+        self._translate = translate
         self._idle_ms = idle_ms
         self._running: StreamingQuery | None = None
         self._pauses: Pauses | None = None
@@ -67,7 +67,7 @@ class SparkQuery:
         """
         if self._running is not None and not self._running.isActive:
             failure = self._failure or self._running.exception()
-            raise self._told(failure or RuntimeError(f"the query {self._name} stopped"))
+            raise self._translate(failure or RuntimeError(f"the query {self._name} stopped"))
         if self._running is not None and self._pauses is not None:
             self._pauses.look()
 

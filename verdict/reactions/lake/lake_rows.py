@@ -9,13 +9,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from verdict.adapters.spark.gc import spare_imports
-from verdict.model.exchange import LakeTable
+from verdict.model.integration import LakeTable
 from verdict.wire.catalog import AggregateContext
 from verdict.wire.command_record import CommandRecord, dead_letter, records_in
 from verdict.wire.error_text import error_text
 from verdict.wire.records import decode_event, encode
 from verdict.wire.topics import OUTPUT_BYTES
-from verdict.write_side.processor.stream import bounded
+from verdict.write_side.processor.spark_plan import bounded
 
 LETTER = "letter"
 ROWS_AT_ONCE = 5_000

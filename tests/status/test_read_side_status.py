@@ -3,34 +3,38 @@
 from typing import Any, cast
 
 from verdict.adapters.sql.readers.reader import Reader
-from verdict.operations.status import policy_rejections, read_side
-from verdict.operations.status.read_side import ReadSideViews
+from verdict.operations.status import policy_rejections, read_side_status
+from verdict.operations.status.read_side_status import ReadSideViews
 from verdict.operations.status.status import PolicyRejections
 from verdict.wire.partitions import TopicPartition
 
 ROWS: dict[str, list[tuple[Any, ...]]] = {
-    read_side.POSITIONS: [("a", 1, "t", 0, 5), ("a", 2, "t", 0, 3), ("dead-letters", 1, "d", 0, 1)],
-    read_side.VERSIONS: [
+    read_side_status.POSITIONS: [
+        ("a", 1, "t", 0, 5),
+        ("a", 2, "t", 0, 3),
+        ("dead-letters", 1, "d", 0, 1),
+    ],
+    read_side_status.VERSIONS: [
         ("a", 1, "live", None),
         ("a", 2, "candidate", "no disk"),
         ("b", 2, "live", None),
         ("b", 3, "incomplete", None),
     ],
-    read_side.FOLLOWED: [("a", "t"), ("b", "t")],
-    read_side.HELD: [("a", 1, "order", "o-1", 3, 5, "2026-11-21T09:00:00.000Z", None)],
-    read_side.LETTERS: [("PARKED", 2)],
-    read_side.EVENTS: [(9,)],
-    read_side.ANSWERED: [("ACCEPTED", 4)],
-    read_side.REFUSED: [("OVERFILL", 2)],
+    read_side_status.FOLLOWED: [("a", "t"), ("b", "t")],
+    read_side_status.HELD: [("a", 1, "order", "o-1", 3, 5, "2026-11-21T09:00:00.000Z", None)],
+    read_side_status.LETTERS: [("PARKED", 2)],
+    read_side_status.EVENTS: [(9,)],
+    read_side_status.ANSWERED: [("ACCEPTED", 4)],
+    read_side_status.REFUSED: [("OVERFILL", 2)],
     policy_rejections.COUNTED: [
         ("ship", "DELETED", None, 5, 0),
         ("ship", "HANDLER_ERROR", None, 9, 4),
     ],
     policy_rejections.CURED: [("ship", "HANDLER_ERROR", 2)],
     policy_rejections.NEWEST: [("c-9",)],
-    read_side.VERIFIED: [("2026-11-21T09:00:00.000Z", "order", None, 0, 3)],
-    read_side.SCATTERED: [(2, "order", "o-2", 3)],
-    read_side.QUARANTINED: [(3, "order", "o-4", 2, "version 3 follows version 1")],
+    read_side_status.VERIFIED: [("2026-11-21T09:00:00.000Z", "order", None, 0, 3)],
+    read_side_status.SCATTERED: [(2, "order", "o-2", 3)],
+    read_side_status.QUARANTINED: [(3, "order", "o-4", 2, "version 3 follows version 1")],
 }
 ENDS = {TopicPartition("t", 0): 7, TopicPartition("t", 1): 4, TopicPartition("d", 0): 1}
 
@@ -82,9 +86,7 @@ def test_letters_events_and_scattered_keys_are_counted() -> None:
     letters = TOLD.letters(ENDS)
 
     assert (letters.waiting, letters.parked, letters.lag) == (0, 2, 0)
-    assert TOLD.letters({**ENDS, TopicPartition("d", 1): 3}).lag == 3, (
-        "nobody has begun to take it in"
-    )
+    assert TOLD.letters({**ENDS, TopicPartition("d", 1): 3}).lag == 3, "the intake has not begun"
     assert TOLD.scattered.aggregates == 2
     assert TOLD.events == 9
     assert TOLD.answered == {"ACCEPTED": 4}

@@ -1,6 +1,6 @@
 """Run a command that must not outlive the process that started it, even after SIGKILL.
 
-    python -I -S guardian.py GRACE_S COMMAND...
+    python -I -S process_guardian.py GRACE_S COMMAND...
 
 When stdin closes, the command gets SIGTERM, and SIGKILL after GRACE_S seconds. Its pid goes to
 stdout, its output to stderr. Standard library only, which starts fast.

@@ -22,7 +22,7 @@ from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.schema.system_views import readable
 from verdict.read_side.tables import source_topics
 from verdict.settings.database_address import url_of
-from verdict.testing.log import MemoryLog
+from verdict.testing.memory_log import MemoryLog
 from verdict.testing.outcome import difference, lines_of
 from verdict.wire.partitions import OffsetRange
 from verdict.wire.stored_event import StoredEvent

@@ -115,7 +115,7 @@ def described(progress: ProgressRecord | None) -> str:
     return (
         f"{batch if progress.batch_id != NO_BATCH else 'no batch yet'} "
         f"up to ({offsets_text(progress.offsets)}), generation {progress.generation}, "
-        f"owner {progress.owner or 'nobody'}"
+        f"owner {progress.owner or 'none'}"
     )
 
 

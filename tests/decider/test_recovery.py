@@ -41,11 +41,11 @@ from verdict.wire.command_record import dead_letter
 from verdict.wire.headers import joined, pairs
 from verdict.wire.records import encode
 from verdict.wire.skip_record import DamagedAggregate, Kind
-from verdict.write_side.decide.handle import Limits
+from verdict.write_side.decide.command_checks import Limits
 from verdict.write_side.decide.snapshot import Snapshot
-from verdict.write_side.decider.generation import Generation
+from verdict.write_side.decider_query.generation import Generation
 from verdict.write_side.processor.batch import ShardBatch
-from verdict.write_side.recovery.recovering import RecoveryStep, recover
+from verdict.write_side.recovery.recovery import RecoveryStep, recover
 from verdict.write_side.recovery.seeding import DamagedHistoriesError, UnusableRecordsError
 from verdict.write_side.state.shard_state import FOR_EVER, DictState, named
 
@@ -208,7 +208,7 @@ def test_an_aggregate_without_its_events_is_quarantined_until_they_are_back(
 def test_nothing_is_passed_over_where_there_is_no_record(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
-    """It would go on record for ever."""
+    """It would go on record forever."""
     books = Books(broker, "norecord", tmp_path / "data")
     books.ask("order", "o-1", BOUGHT, {"type": "ModifyOrder", "quantity": 5})
     books.settle()

@@ -71,7 +71,7 @@ class MemoryLog:
         """
         end = self.ends([record.topic])[TopicPartition.of(record)]
         if record.offset < end:
-            raise ValueError(f"{record.source} lies before {end}, the end of its partition")
+            raise ValueError(f"{record.source} is before {end}, the end of its partition")
         self._of(record.topic)[record.partition].append(record)
 
     def records(self, topic: str) -> list[LogRecord]:

@@ -21,7 +21,7 @@ from verdict.model.source import Source
 from verdict.streaming.exactly_once.fencing import genesis
 from verdict.streaming.exactly_once.query import Query
 from verdict.streaming.exactly_once.read_progress import holds_records
-from verdict.streaming.queries.source import StreamContext, stored
+from verdict.streaming.queries.kafka_source import StreamContext, stored
 from verdict.wire.cloud_events import DEAD_LETTER
 from verdict.wire.codec import DecodeError
 from verdict.wire.dead_letter import DeadLetter
@@ -30,8 +30,8 @@ from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.records import decode
 from verdict.wire.response import Response
 from verdict.wire.topics import Topics
-from verdict.write_side.decider.generation import newest_generation
-from verdict.write_side.processor.stream import header
+from verdict.write_side.decider_query.generation import newest_generation
+from verdict.write_side.processor.spark_plan import header
 from verdict.write_side.recovery.outcomes import Unanswered
 
 ANSWER = "topic", "value", "type"

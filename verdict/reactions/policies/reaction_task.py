@@ -10,13 +10,13 @@ from pyspark.sql import functions as F
 
 from verdict.adapters.spark.gc import spare_imports
 from verdict.reactions.policies.reaction import Reactions
-from verdict.streaming.exactly_once.chunk import chunks
+from verdict.streaming.exactly_once.output_chunks import chunks
 from verdict.streaming.exactly_once.outputs import Handover
 from verdict.wire.command_record import records_in
 from verdict.wire.dead_letter_record import RETRY_POLICY
 from verdict.wire.topics import KEY_BYTES, OUTPUT_BYTES
 from verdict.write_side.processor.outputs import OUTPUT_SCHEMA
-from verdict.write_side.processor.stream import bounded, header
+from verdict.write_side.processor.spark_plan import bounded, header
 
 REACTION = "reaction"
 

@@ -16,7 +16,7 @@ from verdict.adapters.storage.folders import flush, remove, write_whole
 from verdict.errors import ABSENT, VerdictError
 from verdict.model.application import Application
 from verdict.streaming.exactly_once.checkpoint import CheckpointPosition, exists
-from verdict.streaming.exactly_once.resume import FIRST_GENERATION
+from verdict.streaming.exactly_once.resume_checks import FIRST_GENERATION
 from verdict.wire.catalog import catalog_of
 from verdict.wire.progress_record import ProgressRecord
 from verdict.write_side.decide.snapshot import form_of

@@ -10,7 +10,7 @@ from verdict.adapters.kafka.reader import KafkaLog
 from verdict.reactions.dead_letters.allowed_topics import AllowedTopics
 from verdict.reactions.dead_letters.consume import DeadLetterConsumer
 from verdict.reactions.dead_letters.publish import OnStep, RetryPublisher
-from verdict.reactions.dead_letters.row import RetryRules
+from verdict.reactions.dead_letters.retry_rules import RetryRules
 from verdict.streaming.exactly_once.failpoints import ignore_step
 from verdict.wire.topics import Topics
 

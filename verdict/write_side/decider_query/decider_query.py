@@ -26,14 +26,14 @@ from verdict.streaming.exactly_once.publisher import Publisher, PublishResult
 from verdict.streaming.exactly_once.query import DECIDER, Query, decider_query
 from verdict.streaming.exactly_once.read_progress import read_progress
 from verdict.streaming.exactly_once.state_moves import moves_of
-from verdict.streaming.queries.query import SparkQuery
-from verdict.streaming.queries.source import StreamContext, arriving
+from verdict.streaming.queries.kafka_source import StreamContext, arriving
+from verdict.streaming.queries.spark_query import SparkQuery
 from verdict.streaming.queries.trigger import ANSWERING_MS
-from verdict.write_side.decide.handle import Limits
-from verdict.write_side.decider.generation import Generation, generation_of
+from verdict.write_side.decide.command_checks import Limits
+from verdict.write_side.decider_query.generation import Generation, generation_of
 from verdict.write_side.processor.latency import Latencies, arrivals_of
 from verdict.write_side.processor.processor import CommandProcessor
-from verdict.write_side.processor.stream import decisions, planned_at, shard_keys
+from verdict.write_side.processor.spark_plan import decisions, planned_at, shard_keys
 from verdict.write_side.state.lmdb_cache import executor_folder
 from verdict.write_side.state.log_structured import LogStructuredState
 from verdict.write_side.state.seed import SEEDS_SCHEMA

@@ -13,8 +13,8 @@ from verdict.wire.error_text import described, storable
 from verdict.wire.records import decode, encode, event_around
 from verdict.wire.response import Response
 from verdict.wire.stored_event import StoredEvent
+from verdict.write_side.decide.event_encoding import EncodedEvent, decided_at, encode_events
 from verdict.write_side.decide.parse import ReceivedCommand
-from verdict.write_side.decide.record import EncodedEvent, decided_at, encode_events
 from verdict.write_side.decide.respond import CheckFailedError, accepted_response, rejected_response
 from verdict.write_side.decide.snapshot import Snapshot, encode_snapshot
 

@@ -1,4 +1,4 @@
-"""A version of a projection that is built in one go beside the live one, without Spark."""
+"""A version of a projection that is built in one go next to the live one, without Spark."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

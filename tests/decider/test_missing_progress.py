@@ -12,7 +12,7 @@ from verdict.wire.command_record import dead_letter
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.records import encode
 from verdict.wire.topics import Topics
-from verdict.write_side.recovery.missing import ANSWER, ANSWERED, gaps, sources
+from verdict.write_side.recovery.missing_progress import ANSWER, ANSWERED, gaps, sources
 
 TOPICS = Topics(APPLICATION)
 COMMANDS = TOPICS.commands("order")

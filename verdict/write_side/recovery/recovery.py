@@ -4,7 +4,7 @@ Spark's checkpoint is disposable: every snapshot follows from the aggregate's ev
 remembered command id from its response. The order of steps makes an interrupted recovery harmless
 at any point; run it again.
 
-1. Fence whoever decides, and commit a claim, so that it finds out and stops.
+1. Fence the running decider, and commit a claim, so that it finds out and stops.
 2. Fix the ends of the topics, and write the folded state into the directory of the next
    generation. The current one stays as it is, and the next start uses it if nothing follows.
 3. Commit the first progress of the next generation. From here on every start uses its directory:
@@ -42,20 +42,20 @@ from verdict.streaming.exactly_once.log_identity import log_identity
 from verdict.streaming.exactly_once.query import Query, decider_query
 from verdict.streaming.exactly_once.read_progress import readable_progress
 from verdict.streaming.exactly_once.transactions import Transactions
-from verdict.streaming.queries.source import StreamContext
+from verdict.streaming.queries.kafka_source import StreamContext
 from verdict.wire.headers import joined
 from verdict.wire.progress_record import ProgressRecord, ShardState
 from verdict.wire.records import encode
 from verdict.wire.skip_record import Kind, SkipRecord
-from verdict.write_side.decider.generation import Generation, generation_of
-from verdict.write_side.decider.known_aggregates import (
+from verdict.write_side.decider_query.generation import Generation, generation_of
+from verdict.write_side.decider_query.known_aggregates import (
     decided_aggregates,
     forget_aggregates,
     removed_aggregates,
     require_known_aggregates,
 )
-from verdict.write_side.processor.stream import shard_keys
-from verdict.write_side.recovery.missing import answered_offsets, progress_from_responses
+from verdict.write_side.processor.spark_plan import shard_keys
+from verdict.write_side.recovery.missing_progress import answered_offsets, progress_from_responses
 from verdict.write_side.recovery.seeding import SeedWriter
 from verdict.write_side.recovery.tasks import RecoveryCounts
 from verdict.write_side.state.seed import stamp_of
@@ -67,7 +67,7 @@ REPORT_S = 0.5
 class RecoveryStep(StrEnum):
     """A moment in a recovery; what is named has just happened."""
 
-    FENCED = auto()  # whoever decided cannot publish any more
+    FENCED = auto()  # the former decider cannot publish any more
     FOLDED = auto()  # the state is on the disk, not yet complete
     SEEDED = auto()  # the state is complete and safe
     COMMITTED = auto()  # the progress record names the new generation
@@ -140,8 +140,8 @@ def recover(
         recovered, made = _seeded(ground, settings, new, (decisions, wish), (tell, on_step))
         new = replace(new, shard_states=_seeded_states(ground, settings, new))
         # with the progress record, as until then the decider goes on with the former state
-        beside = _records(ground, settings, plan, made)
-        transactions = write_progress(transactions, query, ground.kafka, new, beside=beside)
+        records = _records(ground, settings, plan, made)
+        transactions = write_progress(transactions, query, ground.kafka, new, extra_records=records)
         on_step(RecoveryStep.COMMITTED)
     finally:
         transactions.close()
@@ -167,14 +167,14 @@ def _why_outdated(ground: StreamContext, settings: Settings) -> str | None:
     if lacking := forget_aggregates(progress, topics, ground.kafka):
         return f"the progress record tells nothing of {', '.join(sorted(lacking))}"
     if left := removed_aggregates(progress, topics):
-        return f"nobody reads {', '.join(left)} any more, where nothing was decided"
+        return f"{', '.join(left)} is not read any more, and nothing was decided there"
     return None
 
 
 def _claimed(
     ground: StreamContext, settings: Settings, query: Query, transactions: Transactions
 ) -> tuple[ProgressRecord, Transactions]:
-    """Return the progress to go on from, after whoever decided can read that it must stop."""
+    """Return the progress to go on from, after the former decider can read that it must stop."""
     progress = readable_progress(ground.kafka, query, wait=True)
     if progress is None:
         lost = progress_from_responses(ground, query, settings.topics, durable_dir(settings))

@@ -25,8 +25,8 @@ from verdict.operations.status.status import (
     VerificationStatus,
     total,
 )
-from verdict.operations.status.write_side import LogEnds, ends_of, log_of
-from verdict.read_side.tables.states import FOLLOWER, PARKED, WAITING, VersionState
+from verdict.operations.status.write_side_status import LogEnds, ends_of, log_of
+from verdict.read_side.tables.row_states import FOLLOWER, PARKED, WAITING, VersionState
 from verdict.settings.settings import Settings
 from verdict.wire.partitions import TopicPartition
 

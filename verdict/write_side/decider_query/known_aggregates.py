@@ -27,7 +27,7 @@ def require_known_aggregates(progress: ProgressRecord, topics: Topics) -> None:
         reached = ", ".join(f"{topic} up to {progress.offsets[topic]}" for topic in gone)
         raise MissingAggregateError(
             f"{topics.application.name} has no aggregate {names}, and its commands are decided "
-            f"here ({reached}): without it nobody answers them, and what there is of it would "
+            f"here ({reached}): without it they get no answers, and its aggregates would "
             "begin at version 0 again. Run the version of the application that has it; one that "
             "is not wanted any more stays listed, with rules that refuse. Another application "
             "needs topics and a data directory of its own (topic_prefix, data_dir)"

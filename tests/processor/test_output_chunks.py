@@ -6,8 +6,8 @@ from struct import pack
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verdict.streaming.exactly_once import chunk
-from verdict.streaming.exactly_once.chunk import Record, chunks, digested, records_in
+from verdict.streaming.exactly_once import output_chunks
+from verdict.streaming.exactly_once.output_chunks import Record, chunks, digested, records_in
 
 RECORDS: st.SearchStrategy[list[Record]] = st.lists(
     st.tuples(
@@ -38,7 +38,9 @@ def test_a_digest_is_that_of_lengths_topic_key_value_and_headers_of_each_record(
 
 
 def test_how_outputs_are_cut_into_chunks_does_not_show_in_the_digest() -> None:
-    records: list[Record] = [("t", b"k", bytes(chunk.BYTES), "", n % 2 == 0) for n in range(3)]
+    records: list[Record] = [
+        ("t", b"k", bytes(output_chunks.BYTES), "", n % 2 == 0) for n in range(3)
+    ]
     parts = [*chunks(records)]
 
     assert len(parts) == 3

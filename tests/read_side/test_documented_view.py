@@ -8,7 +8,7 @@ from sqlalchemy import Column, Engine, MetaData, Table, Text, select, text
 from tests.application import APPLICATION
 from tests.postgresql import Server
 from verdict.read_side.catalog import projections
-from verdict.read_side.projections.described import about_view, columns_of, described
+from verdict.read_side.projections.documented_view import about_view, columns_of, described
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.schema.system_views import views_of
 

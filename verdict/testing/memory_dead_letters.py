@@ -7,9 +7,9 @@ from sqlalchemy import Engine
 from verdict.adapters.sql.statements import append
 from verdict.reactions.dead_letters.allowed_topics import AllowedTopics
 from verdict.reactions.dead_letters.queue import DueRetry, claim, remove
-from verdict.reactions.dead_letters.row import RetryRules, row_of
+from verdict.reactions.dead_letters.retry_rules import RetryRules, row_of
 from verdict.read_side.tables.dead_letters import table
-from verdict.testing.log import LogRecord, MemoryLog
+from verdict.testing.memory_log import LogRecord, MemoryLog
 from verdict.wire.dead_letter_record import DeadLetterRecord
 from verdict.wire.topics import Topics
 

@@ -117,7 +117,7 @@ class _MaySee(FunctionElement[bool]):
 
 
 class _Masked(FunctionElement[str]):
-    """The JSON of a column with null in the place of what lies at `paths`."""
+    """The JSON of a column with null instead of what is at `paths`."""
 
     type = Text()
     inherit_cache = False
