@@ -24,6 +24,7 @@ from benchmarks.floor import floor
 from benchmarks.hostile import hostile_load
 from benchmarks.latency import latency
 from benchmarks.policies import policies
+from benchmarks.projections import by_processes
 from benchmarks.rebuild import rebuild
 from benchmarks.results import Result, compare, show
 from benchmarks.senders import senders
@@ -101,6 +102,12 @@ SECTIONS = {
         "Spark's count by key, the decider, the projections, and the whole path to all tables.",
         lambda servers, folder, options: throughput(
             servers, folder, options.commands, options.rows, options.shards
+        ),
+    ),
+    "projections": Section(
+        "All projections by 1, 2 and 4 processes, on SQLite and on PostgreSQL.",
+        lambda servers, folder, options: by_processes(
+            servers, folder, options.commands, options.shards
         ),
     ),
     "hostile": Section(

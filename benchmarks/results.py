@@ -14,7 +14,7 @@ from rich.table import Table
 LAST = Path(__file__).with_name("last.jsonl")
 NOISE = 0.1  # of a ratio, between two runs of the same code
 RATIO = "_to_"
-VARIED = ("keys", "shards", "max_rows_per_batch", "projection", "database")
+VARIED = ("keys", "shards", "max_rows_per_batch", "projection", "database", "processes")
 
 Result = dict[str, Any]  # one measurement, as JSON
 
