@@ -13,12 +13,23 @@ import tempfile
 import time
 import traceback
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
 from tests.e2e.plan import Kind, Misfortune, plan
-from tests.kit.faults import FILE_SIZE, last_words, paused, settle, spark_jvm, starve
+from tests.kit.faults import (
+    FILE_SIZE,
+    last_words,
+    paused,
+    runner_process,
+    settle,
+    spark_jvm,
+    starve,
+)
 from tests.kit.service import Deployment, await_ready
+from tests.postgresql import server
 from verdict.adapters.local.broker import EmbeddedBroker
 
 Service = subprocess.Popen[str]
@@ -58,6 +69,10 @@ class Campaign:
             case Kind.BROKER_PAUSED:
                 with paused(self._broker):
                     time.sleep(what.away_s)
+                settle(self._deployment, service)
+                return "it went on"
+            case Kind.PROJECTIONS_KILLED:
+                runner_process(service.pid).kill()
                 settle(self._deployment, service)
                 return "it went on"
             case Kind.JVM_KILLED:
@@ -118,17 +133,29 @@ def run(campaign: Campaign, deployment: Deployment, seed: int, count: int) -> Co
     return came
 
 
+@contextmanager
+def read_side(postgresql: bool) -> Iterator[str | None]:
+    """Give the URL of a database on a server of its own; None: SQLite in the data directory."""
+    if not postgresql:
+        yield None
+        return
+    with server() as running, running.database() as url:
+        yield url
+
+
 def main() -> int:
     """Run a campaign, then a quiet phase, then hold everything against the model."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--postgresql", action="store_true")
     options = parser.parse_args()
     with (
         tempfile.TemporaryDirectory(prefix="verdict-chaos-") as folder,
         EmbeddedBroker(Path(folder) / "broker") as broker,
+        read_side(options.postgresql) as url,
     ):
-        deployment = Deployment(broker.bootstrap_servers, "chaos", Path(folder) / "d")
+        deployment = Deployment(broker.bootstrap_servers, "chaos", Path(folder) / "d", url)
         violations = ""
         try:
             came = run(Campaign(broker, deployment), deployment, options.seed, options.kills)

@@ -29,6 +29,7 @@ class Kind(StrEnum):
     COPY_LOST = "service killed, local copy of the state deleted"
     COPY_GARBLED = "service killed, local copy of the state garbled"
     JVM_KILLED = "Spark's JVM killed"
+    PROJECTIONS_KILLED = "a process of projections killed"
     DISK_FULL = "nothing can be written any more"
 
 

@@ -82,6 +82,26 @@ def test_the_last_record_that_is_wanted_is_found_however_far_back_it_lies(log: K
     assert log.last(NONE, OffsetRange(0, 0), lambda message: True) is None
 
 
+@pytest.mark.parametrize("most", [1, 2, 50, 10_000])
+def test_a_follower_gets_each_record_once_whatever_it_asks_in_between(
+    log: KafkaLog, most: int
+) -> None:
+    found: list[tuple[int, int]] = []
+    reached = {NONE: 0, MANY: 5}
+    for records, spans in log.follow(reached, most, 10**9):
+        assert len(records) <= most
+        for place, span in spans.items():
+            assert span.start == reached[place]
+            reached[place] = span.end
+        found += [(one.partition() or 0, one.offset() or 0) for one in records]
+        log.places([TOPIC])
+        log._last_failure()  # as a list of topics that is late does
+        if reached[MANY] == 10 * FIRST_CHUNK:
+            break
+
+    assert found == [(2, at) for at in range(5, 10 * FIRST_CHUNK)]
+
+
 def test_what_is_in_an_open_transaction_is_written_and_not_committed(
     address: dict[str, str],
 ) -> None:

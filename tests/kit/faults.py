@@ -22,6 +22,7 @@ from verdict.model.command_envelope import Expectation
 
 STOPS_S = 240
 SMALL_DISK_MIB = 400
+RUNNER = "verdict.service.runner_process"
 OPEN_FILES, FILE_SIZE = resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE
 PATIENT = {"delivery.timeout.ms": "900000"}  # a sender that outlasts an outage
 
@@ -65,6 +66,12 @@ def spark_jvm(pid: int) -> psutil.Process:
     """Return the JVM of Spark that process `pid` started."""
     children = psutil.Process(pid).children(recursive=True)
     return next(child for child in children if "SparkSubmit" in " ".join(child.cmdline()))
+
+
+def runner_process(pid: int) -> psutil.Process:
+    """Return a process of projections that process `pid` started."""
+    children = psutil.Process(pid).children()
+    return next(child for child in children if RUNNER in child.cmdline())
 
 
 def starve(service: Process, what: int, most: int) -> None:

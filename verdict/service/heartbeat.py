@@ -8,7 +8,11 @@ from pathlib import Path
 
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.settings.discovery import AnnouncedService, OverdueBatch, announce
-from verdict.streaming.queries.batches_under_way import BatchUnderWay, longer_than
+from verdict.streaming.queries.batches_under_way import (
+    BatchUnderWay,
+    longer_than,
+    where_to_look,
+)
 from verdict.write_side.processor.latency import Latencies
 
 LOG = logging.getLogger("verdict.heartbeat")
@@ -74,9 +78,8 @@ class Heartbeat:
         for query, batch in found.items():
             if self._overdue.get(query) != batch:
                 LOG.error(
-                    "batch %s of %s has been under way for %.0f s and has not ended: see what its "
-                    "Python workers and Spark do, in spark/spark.log under %s",
-                    batch.batch_id, query, batch.seconds, self._data_dir,
+                    "batch %s of %s has been under way for %.0f s and has not ended: %s under %s",
+                    batch.batch_id, query, batch.seconds, where_to_look(query), self._data_dir,
                 )  # fmt: skip
         for query, batch in self._overdue.items():
             if found.get(query) != batch:

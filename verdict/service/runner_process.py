@@ -57,6 +57,7 @@ class RunnerProcess:
 
     def start(self) -> None:
         """Start the process; it works as soon as it has imported what it needs."""
+        self.done, self._asked = 0, False
         self._link, theirs = Pipe()
         command = [sys.executable, "-m", __name__, str(theirs.fileno())]
         with theirs:

@@ -61,7 +61,7 @@ READING: Mapping[str, str | int | bool] = {
     "auto.offset.reset": "error",  # records that Kafka has dropped are never passed silently
     "fetch.wait.max.ms": 10,  # only an empty answer shows the end
 }
-FOLLOWING = {"fetch.wait.max.ms": 50}
+FOLLOWING_MS = 50
 
 
 def headers_of(message: Message) -> Pairs | None:
@@ -107,7 +107,9 @@ class KafkaLog:
         shows_passed_over: Whether `read` leaves out only those among them that cannot be unpacked.
     """
 
-    def __init__(self, options: Options, seconds: float | None = None) -> None:
+    def __init__(
+        self, options: Options, seconds: float | None = None, fetch_wait_ms: int = FOLLOWING_MS
+    ) -> None:
         self.passed_over = NOTHING_PASSED_OVER
         self.shows_passed_over = False
         self._next: dict[TopicPartition, int] = {}
@@ -116,7 +118,8 @@ class KafkaLog:
         self._servers = str(options.get("bootstrap.servers"))
         self._log = ClientLog()
         self._deadline = None if seconds is None else Deadline(seconds)
-        self._consumer = consumer_of(options, self._log, FOLLOWING if seconds is None else {})
+        more = {"fetch.wait.max.ms": fetch_wait_ms} if seconds is None else {}
+        self._consumer = consumer_of(options, self._log, more)
         self._clients = [self._consumer]
 
     def __enter__(self) -> "KafkaLog":
@@ -351,7 +354,9 @@ class KafkaLog:
         began = time.monotonic()
         first = self._consumer.poll(wait_s)
         # `consume` alone would wait for as many records as it may return
-        messages = [] if first is None else [first, *self._consumer.consume(at_once - 1, 0)]
+        messages = [] if first is None else [first]
+        if messages and at_once > 1:  # asked for none, `consume` would drop one
+            messages += self._consumer.consume(at_once - 1, 0)
         for message in messages:
             if (error := message.error()) is None or error.code() == KafkaError._PARTITION_EOF:
                 yield message
@@ -412,7 +417,8 @@ class KafkaLog:
 
     def _last_failure(self) -> str:
         for client in self._clients:
-            client.poll(0)  # hands over what was logged
+            if not client.assignment():  # else it would return a record, which would be lost
+                client.poll(0)  # hands over what was logged
         return self._log.last_failure
 
 

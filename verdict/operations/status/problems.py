@@ -14,6 +14,7 @@ from verdict.operations.status.status import (
 )
 from verdict.settings.discovery import AnnouncedService
 from verdict.streaming.exactly_once.query import DECIDER
+from verdict.streaming.queries.batches_under_way import where_to_look
 
 NOTHING_RUNS = "no verdict runs on"
 SILENT_S = 60.0  # a service gives a sign of life every few seconds, but a start may be busy
@@ -67,7 +68,7 @@ def service_problems(service: AnnouncedService, silent_s: float) -> Iterator[Pro
         yield Problem(
             f"batch {batch.batch_id} of {query} has been under way since "
             f"{local_time(batch.since)}, for {time.time() - batch.since:.0f} s, and has not ended: "
-            "see what its Python workers and Spark do",
+            f"{where_to_look(query)}",
             query,
         )
 

@@ -26,6 +26,7 @@ from verdict.wire.skip_record import SkippedRanges
 from verdict.wire.topics import Topics
 
 LOOK_S = 1.0  # between two looks at what people decide, and at missing events
+FETCH_WAIT_MS = 500  # records that come end it at once
 PARTITIONS_S = 5.0  # between two looks for added partitions
 
 
@@ -102,7 +103,7 @@ class ProjectionRunner:
         self._database.dispose()
 
     def _open(self) -> None:
-        self._log = self._held.enter_context(KafkaLog(self._kafka))
+        self._log = self._held.enter_context(KafkaLog(self._kafka, fetch_wait_ms=FETCH_WAIT_MS))
         appliers = [
             Applier(self._database, projection, self._topics, missing=missing_events)
             for projection in self._projections

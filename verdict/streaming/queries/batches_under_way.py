@@ -50,3 +50,10 @@ def longer_than(seconds: float) -> Mapping[str, BatchUnderWay]:
     """Return the batches that have been under way for longer than that, by query."""
     with _LOCK:
         return {name: one for name, one in _UNDER_WAY.items() if one.seconds > seconds}
+
+
+def where_to_look(query: str) -> str:
+    """Return what to do about a batch that does not end."""
+    if query.startswith("projections"):
+        return "see what locks and slow disks its database waits for"
+    return "see what its Python workers and Spark do, in spark/spark.log"
