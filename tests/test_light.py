@@ -74,7 +74,7 @@ print(encode_command(catalog_of(app)["order"], envelope, CancelOrder())[:1])
 
 
 @pytest.mark.process
-def test_who_declares_a_projection_loads_no_database_no_kafka_and_no_spark() -> None:
+def test_declaring_a_projection_loads_no_database_no_kafka_and_no_spark() -> None:
     script = """
 import compose.application
 from verdict.projections import Groups, Latest, Rows
@@ -88,7 +88,7 @@ print(sorted(heavy & {*sys.modules}))
 
 
 @pytest.mark.process
-def test_who_asks_which_views_there_are_loads_no_dialect() -> None:
+def test_listing_views_loads_no_dialect() -> None:
     """Two of SQLAlchemy's take a tenth of a verb; a table that names one loads it."""
     script = """
 from compose.application import app
@@ -104,7 +104,7 @@ print([name for name in sys.modules if name.startswith("sqlalchemy.dialects.")])
 
 
 @pytest.mark.process
-def test_who_reads_a_file_loads_nothing_that_writes_databases(tmp_path: Path) -> None:
+def test_reading_a_file_loads_nothing_that_writes_databases(tmp_path: Path) -> None:
     """SQLAlchemy, and the projections that are made of it, take a third of a verb."""
     url = f"sqlite:///{tmp_path}/read.db"
     engine = open_database(url)
@@ -236,7 +236,7 @@ side.close()
 @pytest.mark.process
 @pytest.mark.thorough
 @pytest.mark.timeout(900)
-def test_what_pip_installs_for_who_sends_and_reads_is_enough(tmp_path: Path) -> None:
+def test_what_pip_installs_for_senders_and_readers_is_enough(tmp_path: Path) -> None:
     """A wheel in an environment of its own, with what pip takes along and nothing else."""
     ours = ("PYTHONPATH", "VERDICT_")  # what other tests of this process have set, too
     environment = {name: one for name, one in os.environ.items() if not name.startswith(ours)}

@@ -141,7 +141,7 @@ def test_what_is_shown_of_a_file_is_in_it(page: Document) -> None:
         assert [part for part in parts if part not in text] == []
 
 
-def test_the_words_of_the_log_that_operators_are_told_are_in_the_code() -> None:
+def test_the_words_of_the_log_in_the_operators_manual_are_in_the_code() -> None:
     said = " ".join(path.read_text() for path in sorted((ROOT / "verdict").rglob("*.py")))
     spoken = " ".join(re.sub(r'"\s+f?r?"', "", said).split())
     told = " ".join(Document("docs/operating.md").text.split())

@@ -7,12 +7,14 @@ from tests import tiers
 
 
 @pytest.mark.process
-def test_who_starts_a_process_without_a_mark_is_told() -> None:
+def test_a_test_that_starts_a_process_without_a_mark_fails() -> None:
     with pytest.raises(pytest.fail.Exception, match="mark it `process`"), tiers.held_small():
         subprocess.run([sys.executable, "-c", ""], check=True)
 
 
-def test_who_computes_for_long_without_a_mark_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_test_that_computes_for_long_without_a_mark_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with monkeypatch.context() as moment:
         moment.setattr(tiers, "CPU_S", 0.0)
         moment.setattr(tiers, "is_thorough", lambda: False)

@@ -22,7 +22,7 @@ an_active_one = given(APPLICATION, ParticipantEnrolled(program="chess"))
 an_inactive_one = an_active_one.given(ParticipantDeactivated())
 
 
-def test_who_is_enrolled_is_active() -> None:
+def test_an_enrolled_participant_is_active() -> None:
     (
         given(APPLICATION)
         .when(EnrolParticipant(program="chess"))

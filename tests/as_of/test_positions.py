@@ -356,7 +356,7 @@ class Cut(Materialiser):
 @pytest.mark.long
 @pytest.mark.proves("B-09")
 @pytest.mark.parametrize("kind", ["evict", "accept"])
-def test_an_event_that_is_passed_over_or_accepted_to_wait_is_told_so(
+def test_a_skipped_event_and_an_accepted_blocked_aggregate_are_marked(
     world: World, tmp_path: Path, kind: Kind
 ) -> None:
     """G-03: one aggregate that waits is named, and a person lets all others be told."""
@@ -389,7 +389,7 @@ def decide(world: World, kind: Kind, name: str) -> None:
     ("name", "problem"),
     [("us_holders", "there is no projection 'us_holders'"), ("event_archive", "verdict sql")],
 )
-def test_what_cannot_be_told_at_all_is_named(
+def test_what_cannot_be_exported_is_named(
     world: World, tmp_path: Path, name: str, problem: str
 ) -> None:
     with pytest.raises(VerdictError, match=problem):

@@ -150,7 +150,7 @@ def test_events_of_a_command_that_kafka_has_dropped_need_its_outcome() -> None:
     ]
 
 
-def test_who_never_existed_and_was_told_so_misses_nothing() -> None:
+def test_an_aggregate_that_never_existed_misses_nothing_after_its_rejections() -> None:
     histories = Histories("position", True)
     refused = ACCEPTED.model_copy(update={"aggregate_id": "p-9", "to_version": 0})
     histories.answer(refused, Source("position.responses", 0, 1))

@@ -70,7 +70,7 @@ def readable(value: object) -> object:
     return json.loads(value) if isinstance(value, str) else value
 
 
-def test_before_the_table_is_there_it_says_who_makes_it(tmp_path: Path) -> None:
+def test_before_the_table_exists_it_says_what_creates_it(tmp_path: Path) -> None:
     with pytest.raises(NotRecordedError, match="the next start of `verdict up` makes the table"):
         record(settings_alone(APPLICATION, data_dir=tmp_path), run())
 

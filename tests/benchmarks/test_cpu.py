@@ -15,7 +15,7 @@ while time.process_time() < {BURN_S} + 0.05:
 """
 
 
-def test_who_has_ended_is_counted_too() -> None:
+def test_an_ended_process_is_counted_too() -> None:
     before = cpu_by_process()["driver"]
 
     subprocess.run([sys.executable, "-c", BURNS], check=True)
@@ -23,7 +23,7 @@ def test_who_has_ended_is_counted_too() -> None:
     assert cpu_by_process()["driver"] - before >= BURN_S
 
 
-def test_who_has_ended_and_was_not_waited_for_is_counted_once() -> None:
+def test_an_ended_process_without_a_wait_is_counted_once() -> None:
     before = cpu_by_process()["driver"]
 
     with subprocess.Popen([sys.executable, "-c", BURNS], stdout=subprocess.PIPE) as ended:

@@ -13,7 +13,7 @@ LATEST = {"what": "throughput", "keys": "uniform", "shards": 2, "decided_to_coun
 @pytest.mark.parametrize(
     ("now", "change"), [(0.28, "noise"), (0.32, "noise"), (0.26, "worse"), (0.4, "better")]
 )
-def test_a_change_is_told_from_noise(tmp_path: Path, now: float, change: str) -> None:
+def test_a_change_is_distinguished_from_noise(tmp_path: Path, now: float, change: str) -> None:
     last = tmp_path / "last.jsonl"
     older = LATEST | {"decided_to_count": 0.1}
     last.write_text("\n".join(map(json.dumps, [older, LATEST, LATEST | {"shards": 1}])))

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.process, pytest.mark.thorough]
 
 
 @pytest.mark.proves("U-02")
-def test_the_embedded_broker_runs_where_topics_differ_and_who_needs_them_is_refused(
+def test_the_embedded_broker_runs_where_topics_differ_and_roles_that_need_them_are_refused(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings = settings_alone(APPLICATION, data_dir=tmp_path, partitions=1)

@@ -59,7 +59,7 @@ def test_help_says_that_the_verbs_of_a_broken_application_are_not_listed(broken:
 
 
 @pytest.mark.process
-def test_who_needs_it_is_told_where_it_is_broken(broken: Path) -> None:
+def test_a_verb_that_needs_it_says_where_it_is_broken(broken: Path) -> None:
     calls = [
         *(["describe"], ["up"], ["schemas", "write"], ["new", "projection", "b"], ["s"]),
         *(["acls"], ["topics", "check"], ["status"], ["sql"], ["config", "show"]),

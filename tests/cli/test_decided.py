@@ -26,7 +26,7 @@ QUARANTINE = SkipRecord(
 
 
 @pytest.mark.proves("C-17", "G-07")
-def test_a_quarantine_says_what_is_damaged_and_who_went_on() -> None:
+def test_a_quarantine_says_what_is_damaged_and_which_operator_continued() -> None:
     assert quarantine_in_words(QUARANTINE) == (
         "position 'p-1' is quarantined: its history is damaged from version 2 on (version 3 "
         "follows version 1); ada decided so (the disk is gone)"

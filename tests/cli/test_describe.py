@@ -49,7 +49,7 @@ def test_each_field_has_its_type_its_bounds_and_its_default() -> None:
         ({}, ""),
     ],
 )
-def test_a_type_is_told_in_a_word_or_a_few(schema: dict[str, Any], words: str) -> None:
+def test_a_type_is_described_in_a_few_words(schema: dict[str, Any], words: str) -> None:
     assert type_of(schema) == words
 
 
@@ -68,7 +68,7 @@ def test_all_parts_of_the_application_are_named(run: Run) -> None:
     assert {"event_archive", "outcome", "order_state_version"} & words == set()
 
 
-def test_an_aggregate_is_told_with_topics_fields_and_views(run: Run) -> None:
+def test_an_aggregate_is_described_with_topics_fields_and_views(run: Run) -> None:
     shown = run("describe", "order").stdout
     lines = [" ".join(line.split()) for line in shown.splitlines()]
 
@@ -81,7 +81,7 @@ def test_an_aggregate_is_told_with_topics_fields_and_views(run: Run) -> None:
     assert not any(line.startswith("view us_holder ") for line in lines)
 
 
-def test_one_message_is_told_alone(run: Run) -> None:
+def test_one_message_is_described_alone(run: Run) -> None:
     reopening = run("describe", "position", "OpenPosition").stdout
     event = run("describe", "order", "OrderCancelled").stdout
 

@@ -193,7 +193,7 @@ def test_what_the_system_has_too_little_of_is_named_without_a_traceback(tmp_path
 @pytest.mark.parametrize(
     "verb", [verb for verb in VERBS if not verb.alone], ids=lambda verb: verb.name
 )
-def test_every_verb_can_be_told_where_its_deployment_is(verb: Verb) -> None:
+def test_every_verb_takes_the_address_of_its_deployment(verb: Verb) -> None:
     command = loaded(verb)
 
     for leaf in getattr(command, "commands", {verb.name: command}).values():

@@ -41,7 +41,7 @@ def told(verdict: Verdict) -> list[tuple[str | None, list[int]]]:
 
 
 @pytest.mark.proves("G-07")
-def test_what_kafka_has_dropped_is_told_from_archive_and_view(history: Run, books: Books) -> None:
+def test_what_kafka_has_dropped_is_shown_from_archive_and_view(history: Run, books: Books) -> None:
     found = history("kept", "--json")
 
     assert found.exit_code == 0, found.stderr
@@ -63,7 +63,7 @@ def test_what_kafka_has_dropped_is_told_from_archive_and_view(history: Run, book
 
 
 @pytest.mark.proves("G-07")
-def test_an_event_whose_row_was_altered_is_not_told(history: Run, books: Books) -> None:
+def test_an_event_whose_row_was_altered_is_not_shown(history: Run, books: Books) -> None:
     with books.read_side.engine.begin() as connection:
         changed = connection.execute(
             text(

@@ -57,7 +57,7 @@ def test_tail_shows_a_command_and_why_one_was_rejected(story: Run) -> None:
     assert rejection["details"] == {"code": "OVERFILL", "quantity": 9, "open": 5}
 
 
-def test_tail_starts_where_it_is_told(story: Run) -> None:
+def test_tail_starts_at_the_given_position(story: Run) -> None:
     whole = story("tail", "responses", "order", "--id", ORDER, "--no-follow").lines
     second = whole[1]
 
@@ -86,7 +86,7 @@ def test_tail_shows_what_cannot_be_read_with_the_error(
     assert record["bytes"] == "/2dhcmJhZ2U="
 
 
-def test_tail_shows_what_others_are_told(
+def test_tail_shows_what_is_published_for_others(
     verdict: Run, broker: EmbeddedBroker, topics: Topics
 ) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})

@@ -129,9 +129,7 @@ def test_an_id_that_is_taken_by_something_else_is_refused_before_anything_is_wri
     assert registry.posts == 0
 
 
-def test_who_may_not_write_is_told_in_the_words_of_the_registry(
-    run: Run, registry: Registry
-) -> None:
+def test_a_forbidden_write_shows_the_message_of_the_registry(run: Run, registry: Registry) -> None:
     refused = run("schemas", "publish", "--registry", registry.url.replace("secret", "guess"))
 
     assert refused.exit_code == 1

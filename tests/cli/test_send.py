@@ -163,7 +163,7 @@ def test_a_projection_that_will_never_show_it_is_named_before_anything_is_sent(
     assert verdict(*PLACE, "--id", f"never-{projection}").stdout.endswith("version 0 → 1\n")
 
 
-def test_a_rejected_command_is_told_as_such_whatever_a_projection_shows(verdict: Run) -> None:
+def test_a_rejected_command_is_reported_whatever_a_projection_shows(verdict: Run) -> None:
     assert verdict(*PLACE, "--id", "again").exit_code == 0
 
     again = verdict(*PLACE, "--id", "again", "--projection", "client_recent_order")

@@ -118,7 +118,7 @@ def test_a_version_that_is_neither_archived_nor_in_kafka_is_named(
 
 
 @pytest.mark.proves("G-07")
-def test_no_state_is_told_of_now_when_the_last_events_are_lost(
+def test_no_current_state_is_shown_when_the_last_events_are_lost(
     verdict: Run, archive: ReadSide, topics: Topics, ordered: list[PositionedEvent]
 ) -> None:
     """It was that of the version before, as if nothing had come since."""

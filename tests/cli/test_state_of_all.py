@@ -53,7 +53,7 @@ def state(run: Run, world: World, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 @pytest.mark.proves("A-04")
-def test_all_aggregates_are_told_as_of_a_time(state: Run, world: World) -> None:
+def test_all_aggregates_are_shown_as_of_a_time(state: Run, world: World) -> None:
     world.decide()
     told = {n: state("--at", iso_time(START + n * SECOND)).lines for n in (0, 4, 5)}
 
@@ -76,7 +76,7 @@ def test_a_version_needs_an_id(state: Run) -> None:
 
 
 @pytest.mark.proves("A-04")
-def test_one_is_not_told_when_events_could_be_lost(
+def test_one_is_not_shown_when_events_could_be_lost(
     state: Run, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A-04."""

@@ -203,7 +203,7 @@ def _ending(task: asyncio.Task[Response]) -> str | None:
 TestTasks = pytest.mark.proves("C-12")(Tasks.TestCase)
 
 
-def test_who_came_first_is_sent_first_though_kafka_is_asked_meanwhile() -> None:
+def test_commands_are_sent_in_their_order_while_kafka_is_asked() -> None:
     desk, answers = Desk(followed=False), threading.Event()
     desk.asked = answers.wait
 

@@ -353,7 +353,7 @@ def test_a_missing_topic_is_named(broker: EmbeddedBroker) -> None:
         client.send("order-1", ORDER, expected_version=0)
 
 
-def test_a_command_that_kafka_does_not_take_is_reported_to_whoever_asks_first(
+def test_a_command_that_kafka_does_not_take_is_reported_to_the_first_caller(
     broker: EmbeddedBroker, topics: Topics
 ) -> None:
     """The limit of the producer stands for any refusal of Kafka's."""

@@ -90,7 +90,7 @@ def test_each_hears_its_own_answers_though_all_ask_of_one_aggregate(
 
 
 @pytest.mark.proves("C-12")
-def test_who_was_cut_off_for_longer_than_replies_are_kept_goes_on(
+def test_a_client_that_was_cut_off_for_longer_than_replies_are_kept_goes_on(
     clients: list[Client], broker: EmbeddedBroker, responder: Responder, topics: Topics
 ) -> None:
     first, watched = clients[0], Watched(clients[0])

@@ -23,7 +23,7 @@ def test_a_command_type_knows_its_aggregate() -> None:
             assert APPLICATION.aggregate_of(command_type) == aggregate_type
 
 
-def test_a_command_type_of_no_aggregate_is_told_where_to_list_it() -> None:
+def test_the_error_about_a_command_type_without_aggregate_says_where_to_list_it() -> None:
     class StrayOrder(Command):
         pass
 

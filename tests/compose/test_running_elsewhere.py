@@ -60,7 +60,7 @@ def test_nothing_is_open_to_other_machines(service: dict[str, Any]) -> None:
     assert [one for one in service.get("ports", ()) if not one.startswith("127.0.0.1:")] == []
 
 
-def test_no_secret_stands_in_the_file() -> None:
+def test_no_secret_is_in_the_file() -> None:
     told = [pair for one in SERVICES.values() for pair in one.get("environment", {}).items()]
     secret = [(name, value) for name, value in told if re.search("PASSWORD|TOKEN|_URL", name)]
 
@@ -133,7 +133,7 @@ def test_what_is_asked_of_prometheus_is_a_metric_with_these_labels(asked: str) -
     assert used <= set().union(*(known.get(name, set()) for name in names))
 
 
-def test_every_alert_says_what_it_found_and_has_its_line_for_whoever_is_woken() -> None:
+def test_every_alert_says_what_it_found_and_has_its_line_in_the_documents() -> None:
     told = [row[0].strip("`") for row in DEPLOYING.table("alert")]
 
     assert told == [rule["alert"] for rule in RULES]

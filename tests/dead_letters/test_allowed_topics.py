@@ -53,7 +53,7 @@ def test_anything_else_is_closed_and_the_way_to_open_it_is_said(allowed: tuple[s
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("with_its_name", [False, True])
-def test_what_verdict_says_and_another_deployment_is_told_no_setting_opens(
+def test_no_setting_allows_topics_of_verdict_or_of_another_deployment(
     topic: str, with_its_name: bool
 ) -> None:
     said = problem(topic, *([topic] if with_its_name else ["*"]))

@@ -75,7 +75,7 @@ def test_exponential_grows_by_the_factor_up_to_the_longest(
      "fixed:400d", "exponential:1s", "exponential:1s,2", "exponential:1s,0.5,1h",
      "exponential:1s,x,1h", "exponential:1s,2,1h,4", "linear:1s", "nobody-declares-this"],
 )  # fmt: skip
-def test_what_is_no_back_off_is_told_how_one_is_written(spec: str) -> None:
+def test_the_error_about_a_wrong_back_off_says_how_one_is_written(spec: str) -> None:
     with pytest.raises(
         InvalidBackoffError, match="366 days" if "400" in spec else "fixed:1s,10s,1m"
     ):

@@ -393,7 +393,7 @@ def test_nothing_seems_to_be_left_behind_the_letters_of_a_transaction(desk: Desk
     assert reached == {place: span.end for place, span in kept.items() if span.end}
 
 
-def test_letters_on_a_partition_that_somebody_added_are_taken_in_by_who_runs(
+def test_letters_on_an_added_partition_are_taken_in_by_a_running_service(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Any service may put its letters there."""

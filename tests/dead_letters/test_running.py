@@ -69,7 +69,7 @@ def test_letters_flow_through_both_threads(desk: Desk) -> None:
         running.stop()
 
 
-def test_a_database_that_is_made_anew_is_waited_for(
+def test_a_database_that_is_created_again_is_waited_for(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """By both threads, on PostgreSQL too, where a table that is not there is no failure of it."""

@@ -139,7 +139,7 @@ def test_a_command_that_reached_kafka_by_its_deadline_is_decided(
 
 
 @pytest.mark.proves("C-11")
-def test_a_command_that_is_stamped_beyond_the_calendar_is_expired_in_words() -> None:
+def test_a_command_with_a_time_beyond_the_calendar_is_expired_with_a_message() -> None:
     late = 10**17
 
     response = judge(command(MODIFY, 1, at=late, deadline=START), PLACED).response

@@ -108,7 +108,7 @@ def test_addresses_are_stripped_so_that_a_replay_says_the_same() -> None:
     assert re.fullmatch(r"tests/decide/test_handler_error\.py, line \d+\)", place)
 
 
-def test_what_a_field_holds_is_not_told_as_not_everybody_may_see_it() -> None:
+def test_an_error_does_not_show_values_of_fields() -> None:
     def decide(state: Order | None, asked: Command) -> list[Event]:
         return [OrderFilled.model_validate({"quantity": "a secret", "price_cents": 1})]
 

@@ -107,7 +107,7 @@ def test_a_payload_that_modifies_nothing_or_has_no_type_is_invalid(
 
 @pytest.mark.proves("C-09")
 @pytest.mark.parametrize("name", ["ExplodeOrder", "", "OrderPlaced", "OpenPosition", "cancelorder"])
-def test_an_unknown_type_is_told_which_types_there_are(name: str) -> None:
+def test_the_rejection_of_an_unknown_type_lists_the_known_ones(name: str) -> None:
     answer = refused(as_json({"type": name}))
 
     assert answer.reason is Reason.UNKNOWN_TYPE

@@ -47,6 +47,6 @@ def test_one_that_never_decided_may_go() -> None:
     assert removed_aggregates(progress(order=[7, 0]), TOPICS) == []
 
 
-def test_who_has_decided_must_have_a_state() -> None:
+def test_a_decider_with_decided_commands_must_have_a_state() -> None:
     assert decided_aggregates(progress(order=[0, 1], gone=[1]), TOPICS) == {"order"}
     assert decided_aggregates(replace(progress(), offsets={}), TOPICS) == set()

@@ -12,7 +12,7 @@ def arrived(commands: int, *millis: int) -> BatchArrival:
     return BatchArrival(commands, array("q", millis))
 
 
-def test_each_command_of_a_sample_stands_for_as_many_as_were_left_out() -> None:
+def test_each_command_of_a_sample_counts_for_those_that_were_left_out() -> None:
     """Of two shards, one sent 98 of 100: its two times count most. No clock makes one negative."""
     latencies = Latencies()
     latencies.note([arrived(98, NOW + 50, NOW - 20), arrived(2, NOW - 500, NOW - 900)], NOW)
@@ -28,7 +28,7 @@ def test_the_last_minute_is_forgotten_after_a_minute() -> None:
     assert latencies.of_last_minute(NOW + 30 + MINUTE_MS) is None
 
 
-def test_minutes_are_told_when_they_are_over_and_each_once() -> None:
+def test_minutes_are_reported_when_they_are_over_and_each_once() -> None:
     latencies = Latencies()
     for seconds in (0, 59, 60, 61):
         at = NOW + 1000 * seconds

@@ -31,7 +31,7 @@ def decision(source: Source, until: int) -> SkipRecord:
     )
 
 
-def test_who_asks_for_nothing_goes_on_where_the_progress_record_ends() -> None:
+def test_without_skips_it_continues_where_the_progress_record_ends() -> None:
     plan = plan_skips(DECIDED, LOG, NO_WISH, [])
 
     assert (plan.decisions, plan.jumped, plan.offsets) == ([], [], DECIDED)

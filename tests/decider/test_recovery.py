@@ -227,7 +227,7 @@ def test_nothing_is_passed_over_where_there_is_no_record(
 
 @pytest.mark.proves("C-17", "C-04")
 @pytest.mark.long
-def test_who_skips_an_event_quarantines_its_aggregate(
+def test_a_skipped_event_quarantines_its_aggregate(
     new_ground: NewGround, broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
     """Readers have seen its version, which is never given again."""

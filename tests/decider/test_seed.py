@@ -63,7 +63,7 @@ def test_a_seeded_operator_goes_on_with_the_same_bytes(
     assert by_topic_and_key(before + after) == by_topic_and_key(whole)
 
 
-def test_a_fresh_state_stands_where_its_seed_says(
+def test_a_fresh_state_has_the_position_of_its_seed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In whatever order Spark brings the files; its pages are split and folded meanwhile."""

@@ -42,7 +42,7 @@ WON, LOST = response(None, 1), response(Reason.VERSION_CONFLICT, 2)
 
 
 @pytest.mark.parametrize("answers", [(WON, LOST), (LOST, WON)])
-def test_a_race_has_one_winner_whoever_it_is(answers: tuple[Response, ...]) -> None:
+def test_a_race_has_exactly_one_winner(answers: tuple[Response, ...]) -> None:
     assert verdicts(answers) == race_result(1)
 
 

@@ -36,7 +36,7 @@ def interleaved(random: Random) -> Iterator[Wish]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_whoever_is_faster_the_model_decides_as_planned(seed: int) -> None:
+def test_the_model_decides_as_planned_whichever_producer_is_faster(seed: int) -> None:
     plan = planned(PARTS)
 
     expected = fold([record(*each[::-1]) for each in enumerate(interleaved(Random(seed)))])

@@ -20,7 +20,7 @@ def kinds(of: type[VerdictError]) -> set[type[VerdictError]]:
     return {of}.union(*map(kinds, ours))
 
 
-def test_every_error_that_python_knows_is_told_with_its_code_and_status(
+def test_every_error_of_python_is_listed_with_its_code_and_status(
     found: dict[str, Fault],
 ) -> None:
     assert len(found) > 50
@@ -31,7 +31,7 @@ def test_every_error_that_python_knows_is_told_with_its_code_and_status(
         assert told.status == status, kind
 
 
-def test_every_public_error_of_a_client_is_told() -> None:
+def test_every_public_error_of_a_client_is_listed() -> None:
     sent = {fault.name for fault in faults("SendFailedError")}
     raised = {name for name in errors.__all__ if issubclass(getattr(errors, name), SendFailedError)}
 
@@ -45,7 +45,7 @@ def test_each_entry_says_what_it_means(found: dict[str, Fault]) -> None:
     assert [reason for reason in Reason if f"### {reason}\n" not in text] == []
 
 
-def test_the_words_of_an_error_lead_to_what_operators_are_told() -> None:
+def test_the_words_of_an_error_lead_to_the_operators_manual() -> None:
     entries = dict(one.split("\n", 1) for one in "\n".join(catalogue()).split("\n### ")[1:])
 
     where = "operating.md#it-does-not-start-or-has-ended"

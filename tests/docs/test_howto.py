@@ -135,7 +135,7 @@ def test_an_address_has_one_account_and_is_free_again_when_that_is_closed(
         assert memory.sql(accounts) == [{"id": "b", "email": "ada@example.com"}]
 
 
-def test_who_has_an_account_gets_no_second_address(shop: Application) -> None:
+def test_an_account_gets_no_second_address(shop: Application) -> None:
     with InMemory(shop) as memory:
         for address in ("ada@example.com", "eve@example.com"):
             memory.send(address, ClaimEmail(account="a"), "ANY")

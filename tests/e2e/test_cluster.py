@@ -98,7 +98,7 @@ def move_to_cluster(machines: Machines) -> None:
 
 
 @pytest.mark.proves("C-01", "C-04")
-def test_a_worker_stands_still_and_wakes_up_and_workers_are_killed_until_none_is_left(
+def test_a_worker_freezes_and_wakes_up_and_workers_are_killed_until_none_is_left(
     machines: Machines,
 ) -> None:
     deployment = machines.deployment

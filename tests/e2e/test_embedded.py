@@ -147,7 +147,7 @@ def test_every_port_is_this_machine_s_alone(ports: list[Listening]) -> None:
 
 
 @pytest.mark.proves("S-01")
-def test_who_does_not_say_who_they_are_is_refused_on_every_port(ports: list[Listening]) -> None:
+def test_clients_without_authentication_are_refused_on_every_port(ports: list[Listening]) -> None:
     """But Kafka's and the page, which are for this machine and let all in: see GUARANTEES."""
     asked = [one for one in ports if one.process != "broker"]
     with ThreadPoolExecutor(2 * len(asked)) as strangers:  # who is silent is waited for

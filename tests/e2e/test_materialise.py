@@ -30,7 +30,7 @@ Rows = list[dict[str, Any]]
 
 @pytest.mark.proves("A-03")
 @pytest.mark.thorough
-def test_a_read_model_is_told_as_it_was_while_the_service_goes_on(
+def test_a_projection_is_exported_as_of_a_time_while_the_service_runs(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
     """A-03: what a service that stopped there showed, the same bytes each time, whole or not."""

@@ -62,7 +62,9 @@ def test_what_is_nowhere_is_named_and_why_there_is_no_archive(
 
 
 @pytest.mark.proves("A-02")
-def test_who_has_more_than_kafka_ever_had_is_told(followable: Followable, parts: ExitStack) -> None:
+def test_a_reader_that_has_more_than_kafka_gets_an_error(
+    followable: Followable, parts: ExitStack
+) -> None:
     """As when Kafka was restored from an older copy than the read side."""
     followable.happen(1)
     followable.archive()

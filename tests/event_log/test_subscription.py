@@ -70,7 +70,7 @@ def test_every_event_comes_once_across_the_hand_over_though_kafka_dropped_the_ol
 
 
 @pytest.mark.proves("A-07")
-def test_whoever_keeps_the_places_goes_on_where_they_were(
+def test_a_subscriber_with_stored_places_continues_there(
     followable: Followable, reader: Reader, log: KafkaLog
 ) -> None:
     followable.happen(3)
@@ -175,7 +175,7 @@ def test_what_kafka_drops_before_it_is_read_comes_from_the_archive(
 
 
 @pytest.mark.proves("A-02")
-def test_a_subscriber_who_pauses_while_kafka_drops_what_comes_next_misses_nothing(
+def test_a_subscriber_that_pauses_while_kafka_drops_what_comes_next_misses_nothing(
     followable: Followable, reader: Reader
 ) -> None:
     followable.happen(1)
@@ -194,7 +194,7 @@ def test_a_subscriber_who_pauses_while_kafka_drops_what_comes_next_misses_nothin
 
 
 @pytest.mark.proves("A-02")
-def test_a_subscriber_who_pauses_is_told_what_is_lost(
+def test_a_subscriber_that_pauses_gets_an_error_about_lost_events(
     followable: Followable, reader: Reader
 ) -> None:
     followable.happen(1)
@@ -209,7 +209,7 @@ def test_a_subscriber_who_pauses_is_told_what_is_lost(
 
 
 @pytest.mark.proves("A-02")
-def test_a_subscriber_who_has_more_than_kafka_is_told(
+def test_a_subscriber_that_has_more_than_kafka_gets_an_error(
     followable: Followable, reader: Reader
 ) -> None:
     followable.happen(1)

@@ -80,7 +80,7 @@ def test_what_several_remember_is_named_once_with_all_else() -> None:
 
 @pytest.mark.proves("G-01")
 @pytest.mark.parametrize("recreated", ["commands", "events"])
-def test_a_topic_that_was_created_anew_is_refused_before_the_owner_is_disturbed(
+def test_a_topic_that_was_created_again_is_refused_before_the_owner_is_disturbed(
     deployment: Deployment, recreated: str
 ) -> None:
     steps: list[Failpoint] = []
@@ -98,7 +98,7 @@ def test_a_topic_that_was_created_anew_is_refused_before_the_owner_is_disturbed(
 
 
 @pytest.mark.proves("G-01")
-def test_a_topic_that_is_created_anew_under_the_owner_gets_nothing(deployment: Deployment) -> None:
+def test_a_topic_that_is_created_again_under_the_owner_gets_nothing(deployment: Deployment) -> None:
     owner = deployment.claim()
     owner.publish(deployment.batch(0), deployment.outputs(0))
 
@@ -120,7 +120,7 @@ def test_a_topic_that_is_deleted_under_the_owner_is_named(deployment: Deployment
 
 
 @pytest.mark.proves("G-01")
-def test_a_topic_that_is_created_anew_is_noticed_though_nothing_is_published(
+def test_a_topic_that_is_created_again_is_noticed_though_nothing_is_published(
     deployment: Deployment,
 ) -> None:
     monitor = KafkaMonitor(deployment.kafka, deployment.query.topics)

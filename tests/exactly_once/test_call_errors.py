@@ -29,7 +29,7 @@ def report(failures: Failures, code: int, key: bytes) -> None:
     failures.delivered(KafkaError(code), cast(Message, Reported(key)))
 
 
-def test_the_cause_is_told_though_those_that_it_purged_are_reported_first() -> None:
+def test_the_cause_is_raised_though_purged_records_are_reported_first() -> None:
     failures = Failures()
 
     report(failures, KafkaError._PURGE_QUEUE, b"waited")
@@ -43,7 +43,7 @@ def test_the_cause_is_told_though_those_that_it_purged_are_reported_first() -> N
     assert not told.value.passing
 
 
-def test_purged_records_without_a_cause_are_told_once_every_report_is_in() -> None:
+def test_purged_records_without_a_cause_are_raised_once_every_report_is_in() -> None:
     failures = Failures()
 
     report(failures, KafkaError._PURGE_INFLIGHT, b"waited")
@@ -54,7 +54,7 @@ def test_purged_records_without_a_cause_are_told_once_every_report_is_in() -> No
     assert told.value.passing
 
 
-def test_nothing_is_told_of_records_that_were_taken() -> None:
+def test_nothing_is_raised_about_records_that_were_taken() -> None:
     failures = Failures()
 
     failures.delivered(None, cast(Message, Reported(b"order-1")))

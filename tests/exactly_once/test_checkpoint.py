@@ -194,7 +194,7 @@ def test_any_bytes_are_read_or_refused_by_name(
         checkpoint_position(checkpoint)
 
 
-def test_spark_is_told_to_start_in_every_partition_of_every_topic() -> None:
+def test_spark_starts_in_every_partition_of_every_topic() -> None:
     told = starting_offsets(
         {"order.commands": [3, 5]}, {"order.commands": 2, "position.commands": 2}
     )

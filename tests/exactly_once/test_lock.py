@@ -25,7 +25,7 @@ sys.stdin.read()
 """
 
 
-def test_a_second_process_is_refused_and_told_the_pid_of_the_first(tmp_path: Path) -> None:
+def test_a_second_process_is_refused_with_the_pid_of_the_first(tmp_path: Path) -> None:
     command = [sys.executable, "-c", HOLDER, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
@@ -39,7 +39,7 @@ def test_a_second_process_is_refused_and_told_the_pid_of_the_first(tmp_path: Pat
         DataDirectoryLock(tmp_path).release()
 
 
-def test_what_can_be_no_directory_is_refused_in_words(tmp_path: Path) -> None:
+def test_what_can_be_no_directory_is_refused_with_a_message(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
     too_long = tmp_path / ("n" * 300)

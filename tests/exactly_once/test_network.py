@@ -206,7 +206,7 @@ def test_the_owner_of_a_query_goes_on_though_its_claim_was_not_acknowledged(
 
 
 @pytest.mark.parametrize("fault", the_first_of(Fault.BLACK_HOLE, Fault.HOLD_REQUESTS))
-def test_who_did_not_claim_in_time_stops_and_the_former_owner_goes_on(
+def test_a_process_that_did_not_claim_in_time_stops_and_the_former_owner_goes_on(
     deployment: Deployment, proxied_deployment: Deployment, network: Proxy, fault: Fault
 ) -> None:
     """Also when his commit arrives later."""

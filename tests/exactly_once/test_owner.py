@@ -81,7 +81,7 @@ def test_a_misfit_is_refused_before_the_owner_is_disturbed(
     assert Failpoint.IN_DOUBT not in steps
 
 
-def test_the_former_owner_is_fenced_and_told_by_whom(deployment: Deployment) -> None:
+def test_the_former_owner_is_fenced_and_names_the_new_one(deployment: Deployment) -> None:
     former = deployment.claim()
     former.publish(deployment.batch(0), deployment.outputs(0))
 

@@ -91,7 +91,7 @@ def test_a_call_that_never_returns_is_abandoned_and_the_producer_polled_on(ear: 
     thread.close(LONG_S)
 
 
-def test_whoever_closes_it_lets_the_producer_and_its_thread_go(ear: Ear) -> None:
+def test_closing_it_releases_the_producer_and_its_thread(ear: Ear) -> None:
     made = producer(ear)
     known = weakref.ref(made)
     thread = PollThread(made, "one that ends")
@@ -122,7 +122,7 @@ def test_a_call_that_failed_keeps_nothing(ear: Ear) -> None:
     assert known() is None
 
 
-def test_a_fatal_error_that_one_poll_was_told_is_raised_by_each_later_one(
+def test_a_fatal_error_of_one_poll_is_raised_by_each_later_one(
     deployment: Deployment,
 ) -> None:
     settings = {**deployment.kafka.settings, "transactional.id": deployment.query.transactional_id}

@@ -160,7 +160,7 @@ def test_a_batch_that_ends_at_the_progress_record_is_skipped() -> None:
     assert check_batch(PUBLISHED_0, BATCH_0) is Action.SKIP
 
 
-def test_batches_without_input_are_told_apart_by_their_ids() -> None:
+def test_batches_without_input_are_distinguished_by_their_ids() -> None:
     empty = SourceBatch(query_id="q", batch_id=1, start=FIRST, end=FIRST)
     published = replace(PUBLISHED_0, batch_id=1)
 

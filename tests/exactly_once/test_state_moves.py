@@ -118,7 +118,7 @@ def replayed(published: ProgressRecord, move: StateMove, *outputs: OutputRecord)
 
 
 @pytest.mark.parametrize("rules", ["2", "1"])
-def test_a_replay_by_other_rules_is_told_as_such_though_its_states_differ(rules: str) -> None:
+def test_a_replay_by_other_rules_is_reported_as_such_though_its_states_differ(rules: str) -> None:
     """The state of other rules is another one and not lost; that of the same rules was lost."""
     output = OutputRecord("order.events", b"order-1", b"{}")
     published = replace(PROGRESS, digest=digest([output]))

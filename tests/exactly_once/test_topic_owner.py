@@ -37,7 +37,7 @@ HERE = Identity("here", {"order.events": "b", "order.commands": "c"})
 CLAIM = replace(PLACED_PROGRESS, owner="blue", cluster_id="here", topic_ids=dict(HERE.topic_ids))
 
 
-def test_who_has_claimed_all_of_them_owns_them() -> None:
+def test_a_deployment_that_has_claimed_all_topics_owns_them() -> None:
     assert is_owner(CLAIM, "blue", HERE)
     assert not is_owner(None, "blue", HERE)
     more = Identity("here", {**HERE.topic_ids, "loyalty.events": "d"})
@@ -78,7 +78,7 @@ class Read:
         self.waited.append(False)
 
 
-def test_only_who_has_fenced_the_former_one_waits_for_what_it_left_open(
+def test_only_a_process_that_fenced_the_former_owner_waits_for_what_it_left_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Whoever is killed in a claim; Kafka may need minutes until it aborts that by itself."""

@@ -85,7 +85,7 @@ def test_an_application_of_nothing_has_an_empty_picture() -> None:
     assert (drawn.boxes, drawn.paths) == ((), ())
 
 
-def test_the_page_draws_it_and_says_it_in_words(opened: Opened) -> None:
+def test_the_page_draws_it_and_describes_it(opened: Opened) -> None:
     page = opened().browser.get("/application").text
 
     assert page.count("<rect ") == len(picture(CAUSES).boxes)

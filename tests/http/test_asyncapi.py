@@ -17,7 +17,7 @@ def told(page: Page) -> Any:
 
 
 @pytest.mark.proves("U-04")
-def test_every_topic_is_told_with_its_settings(told: Any) -> None:
+def test_every_topic_is_listed_with_its_settings(told: Any) -> None:
     kafka = {name: one["bindings"]["kafka"] for name, one in told["channels"].items()}
 
     assert told["asyncapi"] == "3.0.0"
@@ -44,7 +44,7 @@ def test_what_is_on_a_topic_is_what_it_is_written_with(told: Any) -> None:
         assert message["payload"]["schema"] == newest(name).schema
 
 
-def test_who_sends_and_who_receives_is_told(told: Any) -> None:
+def test_senders_and_receivers_are_listed(told: Any) -> None:
     actions = {name: one["action"] for name, one in told["operations"].items()}
 
     assert {*actions} == {*told["channels"]}

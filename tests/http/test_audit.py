@@ -48,7 +48,7 @@ def test_all_interventions_are_in_one_list_as_far_as_one_may_see_them(
     assert whole.index("cleo") < whole.index("bob") < whole.index("ada skip")
 
 
-def test_who_never_verified_is_told_how(opened: Opened, filled: Path) -> None:
+def test_without_a_verification_the_page_says_how_to_run_one(opened: Opened, filled: Path) -> None:
     said = text(opened(data_dir=filled).browser.get("/audit").text)
 
     assert "Never. verdict verify checks log, archive, state and projections" in said

@@ -85,7 +85,7 @@ def test_what_a_browser_keeps_is_not_the_token_and_cannot_write(
         ("http://[", "/"),
     ],
 )
-def test_who_gives_the_token_goes_on_where_they_were_and_nowhere_else(
+def test_a_login_with_the_token_returns_to_its_page_and_nowhere_else(
     shown: TestClient, came_from: str, goes_to: str
 ) -> None:
     headers = {"referer": came_from}
@@ -145,7 +145,7 @@ def test_a_browser_gets_a_page_for_what_is_not_there_or_missing(shown: TestClien
         assert told.json()["detail"]
 
 
-def test_who_lives_says_so_while_all_threads_wait(page: Page) -> None:
+def test_liveness_answers_while_all_threads_wait(page: Page) -> None:
     release, found = threading.Event(), page.looked.now
 
     def look() -> StatusReport:

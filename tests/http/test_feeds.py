@@ -49,7 +49,7 @@ def events(browser: TestClient, path: str, after: int = 0, **headers: str) -> li
 
 
 @pytest.mark.proves("U-04")
-def test_a_feed_is_told_from_where_one_was_cut_off(followed: TestClient) -> None:
+def test_a_feed_continues_where_the_connection_was_cut(followed: TestClient) -> None:
     whole = events(followed, FEED)
 
     assert [id for id, _ in whole] == ["1", "2", "3"]
@@ -66,7 +66,7 @@ def test_what_has_no_numbers_is_no_feed(followed: TestClient) -> None:
 
 
 @pytest.mark.proves("U-04")
-def test_the_outcome_of_one_s_own_command_is_told_once(shown: TestClient) -> None:
+def test_the_outcome_of_a_command_is_sent_once(shown: TestClient) -> None:
     [(id, told)] = events(shown, f"/outcome/{LATE}")
 
     assert (id, told["reason"]) == (LATE, "VERSION_CONFLICT")

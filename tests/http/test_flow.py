@@ -84,7 +84,7 @@ def test_why_has_the_version_that_a_command_met_who_won_and_what_to_send(
 
 
 @pytest.mark.proves("G-07")
-def test_an_altered_event_is_an_error_for_those_who_may_see_its_bytes(
+def test_an_altered_event_is_an_error_for_readers_that_may_see_its_bytes(
     tmp_path: Path, reader: Reader, filled: Path
 ) -> None:
     assert not flow(APPLICATION, reader, FLOW)[0][0]["events"][0]["checked"]

@@ -27,7 +27,7 @@ def samples(page: Page) -> dict[tuple[str, ...], float]:
     return {(s.name, *s.labels.values()): s.value for one in families for s in one.samples}
 
 
-def test_who_decides_is_ready(page: Page) -> None:
+def test_a_service_that_decides_is_ready(page: Page) -> None:
     answer = page.browser.get("/readyz")
 
     assert (answer.status_code, answer.json()) == (200, {"ready": True, "why": []})
@@ -48,7 +48,9 @@ def test_who_decides_is_ready(page: Page) -> None:
         ),
     ],
 )
-def test_who_does_not_decide_says_why(page: Page, found: dict[str, Any], why: str) -> None:
+def test_a_service_that_does_not_decide_says_why(
+    page: Page, found: dict[str, Any], why: str
+) -> None:
     page.looked.find(**found)
     if "problems" not in found:
         page.looked.find(problems=(*not_running(page.looked.now),))
@@ -88,7 +90,7 @@ def test_an_aggregate_may_be_called_after_the_decider(page: Page) -> None:
 
 
 @pytest.mark.proves("U-05")
-def test_every_metric_is_told_and_named_as_prometheus_wants(page: Page) -> None:
+def test_every_metric_is_documented_and_named_as_prometheus_wants(page: Page) -> None:
     page.looked.now = standing(decided=5, end=7, lag=3)
     found = samples(page)
 

@@ -105,7 +105,7 @@ def test_the_path_is_shown_from_commands_to_read_models(opened: Opened) -> None:
     assert "outcome 1 runs 0" in said
 
 
-def test_what_is_wrong_is_said_in_words_with_one_colour(opened: Opened) -> None:
+def test_problems_are_texts_in_one_colour(opened: Opened) -> None:
     page = opened()
     held = BlockedAggregateStatus("order", ODD, 3, 5, "2026-11-21T09:00:00.000Z", None)
     [model] = page.looked.now.projections or ()

@@ -186,7 +186,7 @@ def test_nothing_but_the_views_of_a_reader_is_read(shown: TestClient, view: str)
 
 
 @pytest.mark.proves("S-05")
-def test_who_gives_no_token_sends_nothing(shown: TestClient, opened: Opened) -> None:
+def test_a_request_without_the_token_sends_nothing(shown: TestClient, opened: Opened) -> None:
     """Nor does a browser that has it: its cookie is for reading."""
     shown.post("/token", content=f"token={TOKEN.replace(' ', '+')}")
     said = [

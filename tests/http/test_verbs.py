@@ -61,7 +61,7 @@ def test_payloads_are_masked_unless_asked_for_as_an_auditor(
         ["explain", "first", "--json"],
     ],
 )
-def test_an_event_of_an_unknown_type_is_told_without_its_fields(
+def test_an_event_of_an_unknown_type_is_shown_without_its_fields(
     run: Callable[..., Verdict], filled: Path, tmp_path: Path, asked: list[str]
 ) -> None:
     """It is unknown which of it is personal: as of a newer version, which ran here before."""

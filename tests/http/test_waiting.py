@@ -58,7 +58,7 @@ def test_what_waits_is_listed_and_shown_without_what_is_personal(browser: TestCl
     ("action", "kind", "said"),
     [("retry", "replay", "is applied"), ("skip", "evict", "is passed over")],
 )
-def test_who_has_the_token_retries_or_skips_and_that_is_recorded(
+def test_a_token_holder_retries_or_skips_and_that_is_recorded(
     browser: TestClient, lot: Holding, action: str, kind: str, said: str
 ) -> None:
     answer = browser.post(AT, data=BY | {"action": action}, headers=HTML)
@@ -98,7 +98,7 @@ def test_nothing_is_decided_where_there_is_no_token(opened: Opened, lot: Holding
         ({"action": "skip", "reason": "x" * 9_000}, "a form has at most 8192 bytes"),
     ],
 )
-def test_a_form_that_is_not_whole_is_told_so_and_does_nothing(
+def test_an_incomplete_form_is_refused_and_does_nothing(
     browser: TestClient, lot: Holding, form: dict[str, str], said: str
 ) -> None:
     answer = browser.post(AT, data=BY | form, headers=HTML)

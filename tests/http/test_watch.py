@@ -39,7 +39,7 @@ def test_the_first_look_counts_what_waits_and_knows_no_speed() -> None:
 
 
 @pytest.mark.proves("U-05")
-def test_who_takes_nothing_while_something_waits_stands_still() -> None:
+def test_a_component_that_takes_nothing_while_records_wait_makes_no_progress() -> None:
     watched = Watched()
     watched.after(0, standing(decided=7, end=7))
     watched.after(10, standing(decided=7, end=8))
@@ -49,7 +49,7 @@ def test_who_takes_nothing_while_something_waits_stands_still() -> None:
     assert look.problems == ("decider: no progress for 41 s while 1,200 wait",)
 
 
-def test_who_takes_something_does_not_stand_still() -> None:
+def test_a_component_that_takes_something_makes_progress() -> None:
     watched = Watched()
     watched.after(0, standing(decided=7, end=20))
     watched.after(60, standing(decided=8, end=30))
@@ -78,7 +78,7 @@ def test_a_rate_is_of_the_last_seconds() -> None:
     assert watched.after(10, standing(decided=70, end=70)).parts["decider"].rate == 5
 
 
-def test_those_who_ask_within_a_second_get_the_same_look() -> None:
+def test_requests_within_a_second_get_the_same_status() -> None:
     watched = Watched()
     first = watched.after(0, standing(decided=1))
 

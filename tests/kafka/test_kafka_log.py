@@ -47,7 +47,7 @@ def log(address: dict[str, str]) -> Iterator[KafkaLog]:
         yield opened
 
 
-def test_all_partitions_are_told_at_once(log: KafkaLog) -> None:
+def test_all_partitions_are_returned_at_once(log: KafkaLog) -> None:
     assert log.places([TOPIC]) == [FIVE, NONE, MANY]
     assert log.bounds([MANY, NONE, FIVE]) == {
         FIVE: OffsetRange(0, 5), NONE: OffsetRange(0, 0), MANY: OffsetRange(0, 10 * FIRST_CHUNK),
@@ -138,7 +138,7 @@ def test_what_is_in_an_open_transaction_is_written_and_not_committed(
 
 
 @pytest.mark.parametrize("seconds", [0.3, None])
-def test_who_does_not_answer_is_named_with_the_reason(
+def test_a_silent_kafka_is_named_with_the_reason(
     monkeypatch: pytest.MonkeyPatch, seconds: float | None
 ) -> None:
     monkeypatch.setattr(kafka_log, "ANSWER_S", 0.3)
@@ -186,7 +186,7 @@ def opened(monkeypatch: pytest.MonkeyPatch, client: Electing) -> KafkaLog:
     return KafkaLog({"bootstrap.servers": "of nobody"}, PATIENCE_S)
 
 
-def test_a_partition_without_a_leader_is_asked_again_and_not_who_refuses(
+def test_a_partition_without_a_leader_is_asked_again_but_not_one_that_refuses(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     electing = KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION
@@ -234,7 +234,7 @@ def test_an_offset_that_does_not_exist_yet_does_not_give_the_beginning(
             next(log.read({place: OffsetRange(end + 1, end + 2)}, follow))
 
 
-def test_who_waits_for_what_never_comes_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_for_what_never_comes_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """G-05: as for an audit whose Kafka has ended meanwhile: it waited forever, in silence."""
     monkeypatch.setattr(kafka_log, "SILENT_S", 0.3)
     nowhere = {"bootstrap.servers": "127.0.0.1:1"}

@@ -9,7 +9,7 @@ from verdict.errors import EnvironmentIncompleteError
 
 
 @pytest.mark.process
-def test_a_java_that_does_not_answer_is_told_from_one_that_does_not_run(
+def test_a_java_that_does_not_answer_is_distinguished_from_one_that_does_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hanging, missing = tmp_path / "java", tmp_path / "none"

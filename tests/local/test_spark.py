@@ -92,7 +92,7 @@ def session(tmp_path_factory: pytest.TempPathFactory, terminal: IO[str]) -> Iter
 
 
 @pytest.mark.proves("S-02")
-def test_a_plan_hides_what_kafka_was_told(session: Session) -> None:
+def test_a_plan_hides_the_options_of_kafka(session: Session) -> None:
     plan = session.ask()["plan"]
 
     assert "kafka.bootstrap.servers=shown" in plan

@@ -13,7 +13,7 @@ from verdict.settings import user_folders
         ("user_data_path", user_folders.data_folder, "VERDICT_DATA_DIR"),
     ],
 )
-def test_a_user_without_a_home_is_told_what_to_set(
+def test_without_a_home_folder_the_error_says_what_to_set(
     find: str, folder: object, variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def homeless(_: str) -> None:

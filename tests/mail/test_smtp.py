@@ -93,13 +93,13 @@ def guarded(trusted: Path, tls: ssl.SSLContext) -> Iterator[SmtpServer]:
 
 
 @pytest.mark.process
-def test_who_has_the_password_gets_in_over_tls(guarded: SmtpServer) -> None:
+def test_a_client_with_the_password_gets_in_over_tls(guarded: SmtpServer) -> None:
     with SmtpTransport(guarded) as transport:
         transport.deliver(a_mail())
 
 
 @pytest.mark.process
-def test_who_has_not_is_told_so_and_nothing_else(guarded: SmtpServer) -> None:
+def test_a_client_without_it_gets_that_answer_and_nothing_else(guarded: SmtpServer) -> None:
     wrong = replace(guarded, password="hunter3")
 
     with (

@@ -22,12 +22,12 @@ def told(times: list[int]) -> list[BatchArrival]:
 
 
 @given(st.lists(st.integers(0, 2**60), max_size=MOST))
-def test_few_are_told_one_by_one(times: list[int]) -> None:
+def test_few_are_reported_one_by_one(times: list[int]) -> None:
     assert told(times) == ([BatchArrival(len(times), array("q", times))] if times else [])
 
 
 @given(st.integers(MOST + 1, 20 * MOST))
-def test_of_many_each_so_manyth_is_told(count: int) -> None:
+def test_of_many_every_nth_is_reported(count: int) -> None:
     [arrived] = told([*range(count)])
 
     assert arrived.commands == count

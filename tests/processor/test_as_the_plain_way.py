@@ -159,7 +159,7 @@ def test_commands_to_quarantined_aggregates_are_rejected_as_in_the_plain_way(
 
 
 @given(st.lists(records(), min_size=1, max_size=12), LIMITS)
-def test_bugs_and_many_events_are_told_as_in_the_plain_way(
+def test_bugs_and_many_events_are_answered_as_in_the_plain_way(
     log: list[CommandRecord], limits: Limits
 ) -> None:
     buggy = replace(order.order, decide=careless, handler_version="7 ü")

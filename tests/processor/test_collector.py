@@ -34,7 +34,7 @@ def test_it_goes_on_when_a_batch_fails() -> None:
     assert gc.isenabled()
 
 
-def test_who_has_none_gets_none() -> None:
+def test_a_disabled_collector_stays_disabled() -> None:
     gc.disable()
     with collector_paused():
         assert not gc.isenabled()

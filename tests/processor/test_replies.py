@@ -30,7 +30,7 @@ def answers(app: InMemory) -> tuple[list[LogRecord], list[LogRecord]]:
 
 
 @pytest.mark.proves("C-12")
-def test_who_gives_a_name_finds_the_same_bytes_under_it(app: InMemory) -> None:
+def test_a_sender_with_a_reply_name_finds_the_same_bytes_under_it(app: InMemory) -> None:
     """Accepted, again, rejected: whatever the answer is; of two names the last counts."""
     sent(app, COMMAND, b"first", b"us")
     sent(app, COMMAND, b"us")

@@ -269,7 +269,7 @@ def test_a_rebuild_that_was_interrupted_is_not_trusted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("left", [b"", b"\xff" * 8192, b"no database"])
-def test_a_copy_that_is_no_database_any_more_is_made_anew(tmp_path: Path, left: bytes) -> None:
+def test_a_copy_that_is_no_database_any_more_is_created_again(tmp_path: Path, left: bytes) -> None:
     store = FakeStateStore()
     _batches(store, tmp_path / "one", 3)
     folder = tmp_path / "another" / lmdb_cache.boot_id() / "0"

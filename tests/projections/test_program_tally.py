@@ -76,7 +76,7 @@ def test_active_to_inactive_moves_one_and_back(tallies: Tallies) -> None:
 
 
 @pytest.mark.proves("T-01")
-def test_the_last_login_is_the_latest_of_those_who_are_in_the_program(tallies: Tallies) -> None:
+def test_the_last_login_is_the_latest_of_participants_in_the_program(tallies: Tallies) -> None:
     tallies.after("ada", ENROLLED, LoginRecorded(at=NOON + 1))
     tallies.after("bob", ENROLLED, LoginRecorded(at=NOON + 9), LoginRecorded(at=NOON + 3))
     both = tallies.after("ada", LoginRecorded(at=NOON + 5), ParticipantDeactivated())

@@ -219,7 +219,7 @@ def test_a_record_without_a_key_parks_the_projection(shown: Shown) -> None:
 
 
 @pytest.mark.proves("H-02")
-def test_operators_see_it_and_are_told_what_helps(shown: Shown) -> None:
+def test_operators_see_it_with_what_helps(shown: Shown) -> None:
     _, _, offset = shown.log.next_place("a/1")
     shown.after(("a/1", BAD))
     operator, by = (
@@ -256,7 +256,7 @@ def test_operators_see_it_and_are_told_what_helps(shown: Shown) -> None:
         operator.retry(address, by)
 
 
-def test_whoever_waits_for_a_position_in_it_is_told_which_read_models_can(shown: Shown) -> None:
+def test_waiting_for_a_position_in_it_names_projections_that_can(shown: Shown) -> None:
     shown.after(("1", BAD))
 
     with (

@@ -139,7 +139,7 @@ def test_a_till_s_record_that_a_person_skips_is_jumped_once(reacted: Reacted) ->
 
 
 @pytest.mark.proves("P-07")
-def test_who_was_taken_over_publishes_nothing_more(reacted: Reacted) -> None:
+def test_a_fenced_process_publishes_nothing_more(reacted: Reacted) -> None:
     query, topic = reactions_query(reactions_of(reacted.settings)), reacted.topics.named("shipment")
     first, second = (restart_from_progress(query, reacted.kafka) for _ in range(2))
     start = first.progress.offsets

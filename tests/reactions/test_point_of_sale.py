@@ -96,7 +96,7 @@ def test_whatever_comes_is_a_command_or_no_invoice(changed: dict[str, Any] | byt
     assert isinstance(payload, RecordInvoice)
 
 
-def test_who_delivers_reads_what_the_till_wrote() -> None:
+def test_a_delivery_reads_what_the_till_wrote() -> None:
     _, payload = command_of(sent(), AT)
     told = in_till_names(payload)
     assert told | {"InvoiceNumber": "5582023"} == SALE | {
@@ -107,7 +107,7 @@ def test_who_delivers_reads_what_the_till_wrote() -> None:
 
 @pytest.mark.proves("P-01")
 @given(st.integers(0, 10**18 - 1))
-def test_who_reads_decimals_gets_each_amount_as_the_till_wrote_it(cents: int) -> None:
+def test_a_reader_of_decimals_gets_each_amount_as_the_till_wrote_it(cents: int) -> None:
     """Both ways, from 1 to 18 digits: P-01, and what `shipment` and `loyalty` are told."""
     written = f"{cents // 100}.{cents % 100:02}"
     invoice = sent(TotalAmount=0).replace(

@@ -85,7 +85,7 @@ def test_where_an_invoice_goes(customer: str, delivery: str, topics: set[str]) -
 
 
 @pytest.mark.proves("P-02")
-def test_who_delivers_is_told_the_whole_invoice() -> None:
+def test_a_shipment_has_the_whole_invoice() -> None:
     (told,) = follows_from(invoice())["shipment"]
     whole = json.loads(told.value)
     assert told.key == b"5582023"
@@ -99,7 +99,7 @@ def test_who_delivers_is_told_the_whole_invoice() -> None:
 
 
 @pytest.mark.proves("P-03")
-def test_a_customer_is_told_what_was_earned_and_the_total() -> None:
+def test_a_customer_learns_what_was_earned_and_the_total() -> None:
     """P-03: the shape of the notification."""
     event = recorded("loyalty", AWARDED, aggregate_id="4629185211")
     (told,) = follows_from(event)["loyalty"]

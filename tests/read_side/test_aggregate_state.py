@@ -198,7 +198,7 @@ def test_whatever_happens_states_are_what_the_events_say(
     follow(States(read_side), sequence)
 
 
-def test_the_last_event_is_told_by_its_place_once_the_archive_has_it(
+def test_the_last_event_is_shown_with_its_position_once_the_archive_has_it(
     read_side: ReadSide, log: EventLog
 ) -> None:
     log.add("p-1", opened("ada"), PositionRelisted(exchange="LON"))

@@ -98,7 +98,7 @@ def test_rows_and_groups_are_those_that_batches_make(
     assert all(one.equal for one in found)
 
 
-def test_an_aggregate_behind_a_gap_is_built_up_to_it_and_the_gap_is_told(log: EventLog) -> None:
+def test_an_aggregate_with_a_gap_is_built_up_to_it_and_the_gap_is_reported(log: EventLog) -> None:
     log.add("a", opened("ada"))
     log.add_unseen("a", PositionRelisted(exchange="LON"))
     log.add("a", PositionClosed())

@@ -129,7 +129,7 @@ def test_a_projection_that_was_built_with_other_settings_is_refused(engine: Engi
 
 
 @pytest.mark.proves("D-04")
-def test_who_stopped_between_two_swaps_to_other_settings_is_let_in_with_either(
+def test_a_service_that_stopped_between_two_promotions_starts_with_either_settings(
     engine: Engine,
 ) -> None:
     create_read_side(engine, projections(APPLICATION, us("NYSE")))
@@ -246,7 +246,7 @@ def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
         open_database(f"sqlite:///{file}")
 
 
-def test_a_server_of_postgresql_is_told_to_give_up_a_client_that_vanished(engine: Engine) -> None:
+def test_postgresql_is_set_to_give_up_a_client_that_vanished(engine: Engine) -> None:
     """Its transaction would keep the next runner out, for hours by default."""
     if engine.dialect.name == "sqlite":  # where the operating system lets go of a dead process
         return
@@ -269,7 +269,7 @@ def _database(server: Server, name: str, created: str, *settings: str) -> Iterat
 
 
 @pytest.mark.proves("D-01")
-def test_nothing_depends_on_what_a_session_was_told_before(postgresql: Server) -> None:
+def test_nothing_depends_on_earlier_settings_of_a_session(postgresql: Server) -> None:
     """Behind a pool each transaction may be on another connection of the server."""
     foreign = (
         "search_path TO nowhere",

@@ -135,7 +135,7 @@ def test_an_event_that_breaks_the_rules_of_its_class_is_undecodable() -> None:
     assert "greater than 0" in delivery.record.error
 
 
-def test_what_is_wrong_with_a_state_is_told_in_one_line_without_what_it_holds() -> None:
+def test_the_error_of_a_state_is_one_line_without_its_values() -> None:
     broken = b'{"id": "1", "client": 5550123, "ticker": "FB", "amount": "much", "exchange": "IEX"}'
     topic = Topics(APPLICATION).named("share-holders")
 

@@ -98,7 +98,7 @@ def test_of_two_runners_the_second_loses(read_side: ReadSide, log: EventLog) -> 
     assert not second.is_stopped
 
 
-def test_a_position_that_was_set_back_is_told_apart_from_another_runner(
+def test_a_position_that_was_set_back_is_distinguished_from_another_runner(
     read_side: ReadSide, log: EventLog
 ) -> None:
     """As when a database is dropped and created again under a writer."""
@@ -116,7 +116,7 @@ def test_a_position_that_was_set_back_is_told_apart_from_another_runner(
 
 
 @pytest.mark.proves("F-10")
-def test_who_meets_another_runner_once_goes_on_and_twice_is_stopped_alone(
+def test_a_projection_that_meets_another_runner_once_goes_on_and_twice_is_stopped_alone(
     read_side: ReadSide, log: EventLog
 ) -> None:
     """G-06: once may have been a commit of its own whose answer was lost."""

@@ -268,7 +268,7 @@ def test_versions_that_are_lost_for_good_are_passed_over_and_what_came_behind_th
 
 
 @pytest.mark.proves("B-09")
-def test_who_accepts_that_an_aggregate_waits_lets_others_go_on_and_it_waits_on(
+def test_an_accepted_aggregate_stays_blocked_and_others_go_on(
     lot: Holding,
 ) -> None:
     lot.hold("p-7")
@@ -373,7 +373,7 @@ def test_an_aggregate_that_is_parked_once_more_is_reported_once_more(
     ]
 
 
-def test_what_an_operator_who_is_killed_leaves_behind_is_applied_by_the_service(
+def test_what_a_killed_operator_verb_leaves_is_applied_by_the_service(
     lot: Holding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(releasing, "MOST", 2)

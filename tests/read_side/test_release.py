@@ -290,7 +290,7 @@ def test_what_is_held_costs_three_statements_a_batch_and_no_hold_none(followed: 
     assert cost() == one_held == nothing_held + 3
 
 
-def test_whoever_is_asked_for_missing_events_looks_them_up(followed: Gaps) -> None:
+def test_missing_events_are_looked_up_on_request(followed: Gaps) -> None:
     """Not through the archive, however long it is."""
     if followed.read_side.is_postgresql:
         return

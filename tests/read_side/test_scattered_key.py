@@ -47,7 +47,7 @@ def test_after_an_operator_accepted_more_partitions_moved_keys_are_no_problem(
     assert read_side.select(COMPLAINT) == [(1, "position", "p", 2)]
 
 
-def test_who_claims_an_id_without_its_key_scatters_nothing(read_side: ReadSide) -> None:
+def test_a_command_with_an_id_and_another_key_scatters_nothing(read_side: ReadSide) -> None:
     elsewhere = MALFORMED.model_copy(update={"source": Source("order.commands", 3, 0)})
 
     read_side.applier("outcome").apply(batch_of([of("order-1", 1), elsewhere]))

@@ -99,7 +99,7 @@ def test_a_row_that_differs_is_named_with_what_both_have(built: ReadSide) -> Non
 
 
 @pytest.mark.proves("B-06")
-def test_who_advances_a_version_that_is_not_seen_any_more_is_stopped(
+def test_a_process_that_advances_a_version_that_is_not_seen_any_more_is_stopped(
     built: ReadSide, log: EventLog
 ) -> None:
     running = built.applier("us_holder")

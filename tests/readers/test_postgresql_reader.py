@@ -114,7 +114,7 @@ def test_anything_else_is_refused_by_name(reader: Reader, statement: str, wanted
     assert reader.select("SELECT * FROM us_holder").columns == ("client", "positions", "since")
 
 
-def test_of_a_view_that_cannot_be_read_the_reason_is_told(
+def test_the_reason_of_an_unreadable_view_is_shown(
     postgresql: Server,
 ) -> None:
     with ExitStack() as made:
@@ -184,7 +184,7 @@ def test_an_answer_that_was_not_read_to_its_end_is_dropped(reader: Reader) -> No
         "SELECT nothing",
     ],
 )
-def test_who_has_read_all_holds_nothing_open(
+def test_a_reader_that_has_read_all_holds_nothing_open(
     postgresql: Server, url: str, reader: Reader, statement: str
 ) -> None:
     with suppress(VerdictError):
@@ -234,7 +234,7 @@ def test_a_database_that_does_not_answer_is_named_without_its_password(
 
 
 @pytest.mark.proves("S-03")
-def test_who_is_a_member_of_the_role_can_select_the_views_and_nothing_else(
+def test_a_member_of_the_role_can_select_the_views_and_nothing_else(
     postgresql: Server, owned: Owned
 ) -> None:
     """The role itself, without anything of ours in between."""
@@ -294,7 +294,7 @@ def test_a_user_that_may_not_create_roles_says_what_an_administrator_has_to_run(
         assert list(found) == [(5,)]
 
 
-def test_a_user_that_may_create_nothing_is_told_what_it_needs(
+def test_the_error_of_a_user_that_may_create_nothing_says_what_it_needs(
     owned: Owned, postgresql: Server
 ) -> None:
     url = owned("poor", "")
@@ -305,7 +305,7 @@ def test_a_user_that_may_create_nothing_is_told_what_it_needs(
         create(url, "poor")
 
 
-def test_a_login_that_may_not_use_the_tables_is_told_that(postgresql: Server, url: str) -> None:
+def test_a_login_that_may_not_use_the_tables_gets_that_error(postgresql: Server, url: str) -> None:
     postgresql.execute("CREATE USER stranger")
     try:
         with pytest.raises(VerdictError, match="this login may not use the schema projections"):

@@ -213,7 +213,7 @@ def test_a_mistake_is_explained(reader: Reader, statement: str, problem: str) ->
         reader.select(statement)
 
 
-def test_a_view_of_ours_that_is_gone_is_told_apart_from_a_mistake(tmp_path: Path) -> None:
+def test_a_missing_view_of_ours_is_distinguished_from_a_mistake(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'read.db'}"
     engine = open_database(url)
     create_read_side(engine, projections(APPLICATION))

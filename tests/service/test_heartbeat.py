@@ -91,7 +91,7 @@ def test_one_that_cannot_be_written_is_said_once_and_ends_nothing(
     assert heartbeat.service == SERVICE
 
 
-def test_everything_that_is_stopped_is_told() -> None:
+def test_everything_that_is_stopped_is_reported() -> None:
     ailing = replace(
         SERVICE,
         kafka_away_since=0.0,

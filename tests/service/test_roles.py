@@ -93,7 +93,7 @@ def test_what_there_is_not_is_named(settings: Settings, role: str, said: str) ->
         alone(settings, name, chosen)
 
 
-def test_a_role_finds_the_broker_that_runs_beside_it_or_starts_none(settings: Settings) -> None:
+def test_a_role_finds_the_broker_of_its_host_or_starts_none(settings: Settings) -> None:
     with pytest.raises(UnreachableError, match="start `verdict run broker` first"):
         with_kafka(settings, "decider")
     announced(settings, AnnouncedService(os.getpid(), "127.0.0.1:7", None, roles=("broker",)))
@@ -105,7 +105,7 @@ def test_a_role_finds_the_broker_that_runs_beside_it_or_starts_none(settings: Se
         with_kafka(given, "broker")
 
 
-def test_the_database_is_that_of_who_has_one(settings: Settings) -> None:
+def test_the_database_is_that_of_the_role_that_has_one(settings: Settings) -> None:
     announced(settings, AnnouncedService(os.getpid(), "kafka:1", None, roles=("broker",)))
     assert database_url(settings) == f"sqlite:///{settings.data_dir}/verdict.db"
     announced(
@@ -117,7 +117,7 @@ def test_the_database_is_that_of_who_has_one(settings: Settings) -> None:
 
 
 @pytest.mark.process
-def test_who_was_killed_is_named_with_what_to_do(settings: Settings) -> None:
+def test_a_killed_role_is_named_with_what_to_do(settings: Settings) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         pass
     announced(settings, AnnouncedService(ended.pid, "kafka:1", None, roles=("lake",)))

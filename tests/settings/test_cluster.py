@@ -157,7 +157,7 @@ def test_the_embedded_broker_is_refused_also_where_it_runs(tmp_path: Path, role:
         with_kafka(settings, role)
 
 
-def test_who_asks_for_the_page_as_a_role_is_told_its_verb() -> None:
+def test_the_page_as_a_role_is_refused_with_its_verb() -> None:
     with pytest.raises(InvalidSettingsError, match="`verdict serve`"):
         alone(load_settings(APPLICATION), "page")
 
@@ -172,7 +172,7 @@ def test_what_all_machines_share_may_be_in_an_object_store(named: str) -> None:
     assert settings.lake_folder == Path("/data/lake")
 
 
-def test_who_lacks_what_reads_a_store_is_told_how_to_have_it(
+def test_without_the_package_for_a_store_the_error_says_how_to_install_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "verdict.adapters.storage.object_store", None)

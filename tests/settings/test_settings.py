@@ -188,7 +188,7 @@ def test_a_variable_that_was_meant_for_us_is_warned_of_with_what_was_meant() -> 
     assert "did you mean VERDICT_SHARDS?" in warning
 
 
-def test_a_data_directory_that_can_lead_nowhere_is_refused_in_words(
+def test_a_data_directory_that_cannot_exist_is_refused_with_a_message(
     working_directory: Path,
 ) -> None:
     (working_directory / "circle").symlink_to("circle")

@@ -32,7 +32,7 @@ def query(spark: SparkSession, tmp_path: Path) -> Iterator[StreamingQuery]:
     begun.stop()
 
 
-def test_pauses_are_long_while_nothing_comes_and_as_spark_was_told_when_it_does(
+def test_pauses_are_long_while_nothing_comes_and_as_configured_when_it_does(
     spark: SparkSession, query: StreamingQuery
 ) -> None:
     clock = Clock()

@@ -93,7 +93,7 @@ def test_each_executor_has_to_answer_and_is_asked_again_if_it_had_no_room(tmp_pa
         ScriptedExecutors(tmp_path, [""], []).await_fitting(patience_s=0)
 
 
-def test_that_all_have_gone_is_told_until_one_comes(tmp_path: Path) -> None:
+def test_the_loss_of_all_executors_is_reported_until_one_comes(tmp_path: Path) -> None:
     executors = ScriptedExecutors(tmp_path, ["1"], [{ONE: ""}])
     executors.await_fitting()
     executors.there = [""]

@@ -98,7 +98,7 @@ def start(query: SparkQuery, spark: Spark) -> None:
     query.start(spark, Path(), trigger_ms=0)  # type: ignore[arg-type]
 
 
-def test_what_a_batch_raised_is_told_and_not_what_spark_made_of_it(spark: Spark) -> None:
+def test_the_error_of_a_batch_is_raised_and_not_that_of_spark(spark: Spark) -> None:
     query = begun(spark, VerdictError("taken over"))
 
     with pytest.raises(VerdictError):
@@ -108,7 +108,7 @@ def test_what_a_batch_raised_is_told_and_not_what_spark_made_of_it(spark: Spark)
         query.check()
 
 
-def test_the_first_failure_is_told_wherever_it_was(spark: Spark) -> None:
+def test_the_first_failure_is_raised_wherever_it_was(spark: Spark) -> None:
     query = begun(spark, VerdictError("the second"))
 
     query.fail(UnreachableError("the first"))
@@ -165,7 +165,7 @@ def test_nothing_is_asked_of_a_jvm_that_is_gone(
     assert spark.stops == 0
 
 
-def test_it_has_a_pool_of_its_own_and_who_starts_it_has_not(spark: Spark) -> None:
+def test_it_has_a_pool_of_its_own_and_its_starter_has_not(spark: Spark) -> None:
     begun(spark)
 
     assert spark.began_in == "lake"

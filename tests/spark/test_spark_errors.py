@@ -158,7 +158,7 @@ starting query, or 2) the kafka topic-partition is deleted and re-created."""
 
 
 @pytest.mark.parametrize("recoverable", [False, True])
-def test_a_kafka_that_comes_back_with_less_is_told_in_one_line_with_both_offsets(
+def test_a_kafka_that_comes_back_with_less_is_one_line_with_both_offsets(
     recoverable: bool,
 ) -> None:
     failure = RuntimeError(DATA_LOSS.format(SHORTER))
@@ -180,7 +180,7 @@ def test_a_kafka_that_comes_back_with_less_is_told_in_one_line_with_both_offsets
         "Partitions order.events-1 have been deleted.",
     ],
 )
-def test_what_kafka_has_dropped_is_told_in_one_line_with_the_reason(reason: str) -> None:
+def test_what_kafka_has_dropped_is_one_line_with_the_reason(reason: str) -> None:
     failure = RuntimeError(DATA_LOSS.format(reason))
 
     for_projections = str(query_failed(failure, DATA, LOG, recoverable=False))

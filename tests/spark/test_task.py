@@ -64,6 +64,6 @@ def test_one_that_wakes_up_behind_later_batches_asks_for_its_own(
     assert told == {number: [planned_ms(checkpoint, number)] for number in range(2)}
 
 
-def test_who_is_no_task_of_a_stream_is_told_so(tmp_path: Path) -> None:
+def test_code_outside_of_a_stream_s_task_gets_an_error(tmp_path: Path) -> None:
     with pytest.raises(LookupError, match="no task of a streaming query"):
         planned_at(tmp_path)

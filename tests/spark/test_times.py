@@ -18,7 +18,7 @@ BEYOND = [1_700_000_000_000_000_000, -(10**17)]  # nanoseconds, and milliseconds
 
 
 @pytest.mark.proves("C-11")
-def test_no_time_of_a_sender_ends_who_reads(spark: SparkSession, broker: EmbeddedBroker) -> None:
+def test_no_time_of_a_sender_ends_a_reader(spark: SparkSession, broker: EmbeddedBroker) -> None:
     topics = Topics(APPLICATION, prefix="beyond.", partitions=1)
     names = {topics.events("order"), topics.dead_letters, topics.retry, *topics.states}
     create(broker.bootstrap_servers, topics, names)

@@ -55,7 +55,7 @@ def test_many_may_open_a_new_file_at_the_same_time(tmp_path: Path) -> None:
             assert left - SQLITES_OWN == {"read.db"}
 
 
-def test_what_cannot_be_made_is_refused_in_words(tmp_path: Path) -> None:
+def test_what_cannot_be_created_is_refused_with_a_message(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
     for folder in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/nothing")):

@@ -101,7 +101,7 @@ def test_status_names_a_database_that_hangs(
         assert SAID in status.stdout
 
 
-def test_an_answer_that_comes_late_is_used_by_the_next_who_asks(
+def test_an_answer_that_comes_late_is_used_by_the_next_call(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(database_timeout, "WAIT_S", 0.01)

@@ -84,7 +84,7 @@ def test_where_a_sender_keeps_others_waiting_is_named() -> None:
 
 
 @pytest.mark.proves("G-01")
-def test_who_has_read_further_than_kafka_goes_is_named() -> None:
+def test_a_component_that_has_read_further_than_kafka_goes_is_named() -> None:
     found = StatusReport(
         service=None,
         data_dir=Path("/data"),
@@ -105,7 +105,7 @@ def test_who_has_read_further_than_kafka_goes_is_named() -> None:
     assert list(problems_of(QUIET)) == []
 
 
-def test_who_is_stopped_is_named_with_why() -> None:
+def test_a_stopped_component_is_named_with_the_reason() -> None:
     found = StatusReport(
         service=None,
         data_dir=Path("/data"),

@@ -87,7 +87,9 @@ def test_every_look_is_given_up_to_the_one_that_finds_so(seen: list[StatusReport
     assert [look.lag for look in wait_until_idle(load_settings(APPLICATION))] == [2, 0, 0]
 
 
-def test_when_nothing_moves_any_more_it_is_said_who_is_stopped(seen: list[StatusReport]) -> None:
+def test_when_nothing_moves_any_more_the_stopped_components_are_named(
+    seen: list[StatusReport],
+) -> None:
     seen += [replace(QUIET, commands=(commands(7, 2),), problems=(Problem("the decider stopped"),))]
 
     with pytest.raises(TimedOutError) as raised:

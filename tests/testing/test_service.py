@@ -96,7 +96,7 @@ def test_a_verb_that_fails_says_why(
             service.verb("sql", "SELECT 1")
 
 
-def test_one_that_does_not_start_or_ends_is_told_with_its_last_words(
+def test_one_that_does_not_start_or_ends_is_reported_with_its_last_words(
     stand_in: StandIn, tmp_path: Path
 ) -> None:
     stand_in("echo 'no Java' >&2; exit 6")

@@ -137,7 +137,7 @@ def knows_positions(options: dict[str, str | int]) -> bool:
 
 
 @pytest.mark.proves("U-05")
-def test_what_a_collector_does_not_take_is_sent_again_and_who_starts_again_goes_on(
+def test_what_a_collector_does_not_take_is_sent_again_also_after_a_restart(
     broker: EmbeddedBroker, collecting: Collecting, caplog: pytest.LogCaptureFixture
 ) -> None:
     options: dict[str, str | int] = {"bootstrap.servers": broker.bootstrap_servers}

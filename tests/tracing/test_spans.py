@@ -61,7 +61,7 @@ def test_it_is_the_child_of_its_sender_and_lasts_until_the_answer() -> None:
         f"00-{TRACE_ID}-{'0' * 16}-01".encode(),
     ],
 )
-def test_whoever_traces_nothing_gets_no_span(trace: bytes | None) -> None:
+def test_a_sender_without_a_trace_gets_no_span(trace: bytes | None) -> None:
     assert span(trace=trace) is None
 
 

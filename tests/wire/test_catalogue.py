@@ -144,7 +144,7 @@ def test_the_id_of_a_schema_of_an_application_follows_from_what_it_says(tmp_path
     assert all(FIRST_FREE_ID <= version.id < 2**31 for version in (first, second))
 
 
-def test_two_packages_with_one_id_are_told_so() -> None:
+def test_two_packages_with_one_id_are_refused() -> None:
     one, other = CATALOG.schemas.by_id[1], CATALOG.schemas.by_id[2]
 
     clash = SchemaIdClashError(one, SchemaVersion(1, other.subject, 1, other.schema))

@@ -39,7 +39,7 @@ INSTALLED = str(Path(pytest.__file__).parents[1] / "shop" / "rules.py")
         ((INSTALLED, STDLIB), "shop/rules.py"),
     ],
 )
-def test_a_bug_is_told_with_its_place(files: tuple[str, ...], place: str) -> None:
+def test_a_bug_is_shown_with_its_place(files: tuple[str, ...], place: str) -> None:
     assert error_text(failing_in(*files)) == f"KeyError: 'boom' ({place}, line 1)"
 
 

@@ -136,7 +136,7 @@ def test_topics_have_the_settings_of_the_contract() -> None:
         assert output.settings["max.message.bytes"] == str(4 * 2**20)
 
 
-def test_an_unknown_aggregate_is_told_which_there_are() -> None:
+def test_the_error_of_an_unknown_aggregate_lists_the_known_ones() -> None:
     there = ("enrolment", "invoice", "loyalty", "order", "position")
     assert APPLICATION.aggregate_types == there
     with pytest.raises(

@@ -87,7 +87,7 @@ def serve(
         _keep_page(page, parts)
         starting.cancel()
         hung = exit_timer(STOP_S, VerdictError.exit_code, HUNG)
-        stop.listen(hung.start)  # Spark has put its own handler of Ctrl-C in place of ours
+        stop.listen(hung.start)  # Spark has replaced our handler of Ctrl-C by its own
         typer.echo(_ready(running.service))
         failure = _failure_until(stop, running)
         hung.cancel()

@@ -175,7 +175,7 @@ def _add_failures(page: FastAPI, pages: Pages) -> None:
     }
     for kind, handler in handlers.items():
         page.exception_handler(kind)(partial(handler, pages))
-    # no error of ours: a client left before it had sent its whole request
+    # not our error: a client left before it had sent its whole request
     page.exception_handler(ClientDisconnect)(lambda request, error: Response(status_code=400))
 
 

@@ -16,7 +16,7 @@ from verdict.settings.settings import Settings
 
 COOKIE = "verdict_token"
 HEADERS = {
-    # a page of ours loads and runs only what we serve, and no other page embeds it
+    # our pages load and run only what we serve, and no other page embeds them
     "content-security-policy": (
         "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
         "img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -55,7 +55,7 @@ def is_same_origin(request: Request) -> bool:
 
 
 def came_from(request: Request) -> str:
-    """Return the page of ours that a form was sent from, to go back there."""
+    """Return our page that a form was sent from, to go back there."""
     referer, host = request.headers.get("referer", ""), request.headers.get("host")
     _, ours, path = referer.partition(f"//{host}/")
     # two slashes at its start would name another host, and a browser reads \ as /

@@ -15,7 +15,7 @@ from verdict.model.personal import messages_in
 
 SCALARS = {int, str, bytes, bool}
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")  # a name or symbol of Avro's
-COLUMN_CHARS = 56  # PostgreSQL allows 63 bytes with a prefix of ours
+COLUMN_CHARS = 56  # PostgreSQL allows 63 bytes, and we add a prefix
 SPELLING = "take a letter from A to Z, then letters, digits and _"
 ADVICE = (
     "take int, str, bytes, bool, a Literal of words, list[…], dict[str, …], another message, or "

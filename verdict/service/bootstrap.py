@@ -197,7 +197,7 @@ def _broker(
     """Return where Kafka is; start the embedded broker if no other one is known."""
     if settings.bootstrap_servers is not None:
         return settings.bootstrap_servers, None
-    # others wait for a broker of ours, and may still name where it was
+    # others wait for our broker, and may still name where it was
     if place.role != BROKER and (servers := running_kafka(settings.data_dir)) is not None:
         return servers, None
     properties = FLUSHED if settings.broker_flush else {}

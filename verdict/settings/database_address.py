@@ -92,5 +92,5 @@ def masked_url(url: "URL") -> str:
 
 
 def is_sqlite(url: "URL") -> bool:
-    """Tell whether the database is a file of ours."""
+    """Tell whether the database is a local file."""
     return url.get_backend_name() == "sqlite"

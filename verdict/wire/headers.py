@@ -1,7 +1,7 @@
 """Kafka headers as one text for columns and digests, and the header for replies.
 
-A NUL, which no id, name or time of ours contains, separates names and values. A sender names itself
-in the header `reply_to`, by 1 to 128 bytes of its own. The topic of replies then gets a copy of the
+A NUL, which none of our ids, names and times contains, separates names and values. A sender gives
+its name in the header `reply_to`, 1 to 128 bytes. The topic of replies then gets a copy of the
 response, without headers and with this name as key.
 """
 

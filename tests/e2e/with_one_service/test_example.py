@@ -59,7 +59,7 @@ def test_each_outcome_has_its_status(team: TestClient) -> None:
 
 
 @pytest.mark.long
-def test_who_got_no_outcome_in_time_asks_again_with_the_key(
+def test_a_client_without_an_outcome_in_time_asks_again_with_the_key(
     team: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as hasty:

@@ -88,7 +88,9 @@ def test_a_command_is_answered_with_its_outcome_by_its_status(browser: httpx2.Cl
     assert (sent[3].json()["actual_version"], sent[0].json()["to_version"]) == (2, 1)
 
 
-def test_who_does_not_wait_gets_the_id_and_asks_with_it_again(browser: httpx2.Client) -> None:
+def test_a_client_that_does_not_wait_gets_the_id_and_asks_with_it_again(
+    browser: httpx2.Client,
+) -> None:
     envelope = {"aggregate_id": "by-http/2", "expected_version": 0, "payload": PLACE}
     hasty = browser.post("/commands/order?wait_s=0", json=envelope)
     command_id = hasty.json()["command_id"]
@@ -116,7 +118,7 @@ def test_what_was_sent_is_shown_by_every_door(browser: httpx2.Client) -> None:
 
 
 @pytest.mark.proves("U-05")
-def test_who_runs_is_live_and_ready_and_measured(browser: httpx2.Client) -> None:
+def test_a_running_service_is_live_and_ready_and_measured(browser: httpx2.Client) -> None:
     families = text_string_to_metric_families(browser.get("/metrics").text)
     found = {one.name: one.samples for one in families}
 

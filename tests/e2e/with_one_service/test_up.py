@@ -176,7 +176,7 @@ def test_every_kind_of_hostile_record_is_kept_with_its_bytes_and_place(
 
 
 @pytest.mark.proves("C-11")
-def test_what_the_broker_refuses_is_told_to_its_sender_and_nothing_arrives(
+def test_what_the_broker_refuses_is_reported_to_its_sender_and_nothing_arrives(
     deployment: Deployment,
 ) -> None:
     """C-11: 10 MB."""

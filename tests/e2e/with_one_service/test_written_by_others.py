@@ -47,7 +47,7 @@ def test_what_is_beyond_repair_is_passed_over_by_a_person_on_record(
 
 @pytest.mark.proves("C-17")
 @pytest.mark.thorough
-def test_who_skips_commands_that_kafka_dropped_goes_on_with_those_behind_them(
+def test_after_a_skip_of_dropped_commands_the_next_ones_are_decided(
     deployment: Deployment, kept_service: Kept
 ) -> None:
     kept_service.running()

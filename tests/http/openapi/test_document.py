@@ -240,7 +240,7 @@ def test_what_is_asked_in_another_way_is_a_problem(shown: TestClient) -> None:
     assert wrong["loc"] == ["query", "wait_s"]
 
 
-def test_a_bug_is_a_problem_and_is_not_told_to_strangers(page: Page) -> None:
+def test_a_bug_is_a_problem_without_its_details(page: Page) -> None:
     def look() -> Any:
         raise ZeroDivisionError("a secret")
 
@@ -251,7 +251,7 @@ def test_a_bug_is_a_problem_and_is_not_told_to_strangers(page: Page) -> None:
     assert "secret" not in answer.text
 
 
-def test_who_is_not_ready_says_why_in_a_problem(page: Page, document: Any) -> None:
+def test_a_service_that_is_not_ready_says_why_in_a_problem(page: Page, document: Any) -> None:
     page.looked.find(service=None, processes=())
     page.looked.find(problems=(*not_running(page.looked.now),))
 

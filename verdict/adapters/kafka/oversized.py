@@ -15,7 +15,7 @@ from verdict.adapters.kafka.offsets import TopicOffsets, each_partition
 from verdict.adapters.kafka.reader import consumer_of, headers_of, place_of
 from verdict.model.source import Source
 
-OVERSIZED_BYTES = 16 * 2**20  # a topic of ours takes less, unless it is compressed
+OVERSIZED_BYTES = 16 * 2**20  # our topics take less, unless it is compressed
 ONE_AT_A_TIME: dict[str, str | int | bool] = {
     "queued.min.messages": 1,
     "queued.max.messages.kbytes": 1024,

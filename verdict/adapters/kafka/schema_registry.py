@@ -39,7 +39,7 @@ class RegistryUnavailableError(VerdictError):
 
 
 class SchemaClashError(VerdictError):
-    """The registry has something else under an id or a version of ours."""
+    """The registry has another schema under one of our ids or versions."""
 
     def __init__(self, what: str, placed: RegisteredId, registry: "SchemaRegistry") -> None:
         super().__init__(

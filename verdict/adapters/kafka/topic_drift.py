@@ -57,7 +57,7 @@ class PartitionsAddedError(VerdictError):
 def wrong_partitions(
     topic: Topic, found: int, accepted: Container[TopicPartition] = (), decided: int | None = None
 ) -> list[Difference]:
-    """Return what is wrong with the partition count of a topic of ours."""
+    """Return what is wrong with the partition count of one of our topics."""
     wanted = decided or topic.partitions
     added = [TopicPartition(topic.name, number) for number in range(wanted, found)]
     if found < wanted or any(one not in accepted for one in added):

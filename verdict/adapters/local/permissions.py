@@ -58,6 +58,6 @@ def _close(path: Path) -> None:
         if not path.is_symlink() and _is_open(path):
             path.chmod(path.stat().st_mode & ~OTHERS)
     except FileNotFoundError:
-        return  # somebody removed it meanwhile
+        return  # it was removed meanwhile
     except PermissionError as error:
         LOG.warning("%s is open to other users of this machine: %s", path, error.strerror)

@@ -98,7 +98,7 @@ def _node(chapter: Fields) -> Fields:
 
 def _doubt(chapter: Fields) -> str | None:
     answered = chapter["response"]
-    if answered is None or answered["duplicate"]:  # the events are of who was answered first
+    if answered is None or answered["duplicate"]:  # the events are of the first one
         return None
     return inconsistency(answered, chapter["events"])
 

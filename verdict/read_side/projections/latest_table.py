@@ -85,7 +85,7 @@ class LatestTable(Generic[Row]):
                 self.table.c.since.is_(None),
             )
         )
-        return {}  # there is no feed of who is shown
+        return {}  # there is no feed of shown members
 
     def view(self, about: str, type_name: str, id_column: str) -> View:
         """Return what readers see: the group, the rank (1 is the newest), the id, and the rest."""

@@ -214,7 +214,7 @@ def version_view(name: str, aggregate_type: str | None, table: Table) -> dict[st
         f"How far each {aggregate_type or 'aggregate'} has come in {name}: whether it shows a "
         "command yet.",
         aggregate_type="Type of the aggregate.",
-        aggregate_id="Id of the aggregate, be it deleted or not.",
+        aggregate_id="Id of the aggregate, deleted or not.",
         version="Its version after the last event that is applied.",
     )
     return {f"{name}_version": shown}

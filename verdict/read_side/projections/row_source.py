@@ -39,7 +39,7 @@ class StateFold(Generic[Row]):
     _reached: dict[Key, int] = field(default_factory=dict)
 
     def run(self, kept: Mapping[Key, FoldedRow[Row]], deliveries: Iterable[Delivery]) -> Applied:
-        """Put each key's newest state in the place of what is kept of it.
+        """Replace what is kept of each key by its newest state.
 
         A key whose newest record is faulty stays as the record before left it, with a gap that
         says why; the next good record closes the gap.
@@ -118,7 +118,7 @@ class EventSource:
 
 @dataclass(frozen=True)
 class StateSource:
-    """The states of a compacted topic, each in the place of its row; a removed row leaves nothing.
+    """The states of a compacted topic, each instead of its row; a removed row leaves nothing.
 
     Nothing of it is left in the topic either, once that is compacted: so a table that is built from
     it then is the same.

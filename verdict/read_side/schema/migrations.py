@@ -66,12 +66,12 @@ def bring_forward(connection: Connection, known: Sequence[Migration] = MIGRATION
 
 
 def is_behind(connection: Connection, known: Sequence[Migration] = MIGRATIONS) -> bool:
-    """Tell whether tables of ours are there in an earlier form."""
+    """Tell whether our tables are there in an earlier form."""
     return bool(_missing(connection, known))
 
 
 def _missing(connection: Connection, known: Sequence[Migration]) -> Sequence[Migration] | None:
-    """Return the migrations that are to be run; None if there are no tables of ours."""
+    """Return the migrations that are to be run; None if none of our tables exists."""
     if not layout.has_table(connection, table.name):
         return None
     latest = select(table.c.number, table.c.name).order_by(table.c.number.desc()).limit(1)

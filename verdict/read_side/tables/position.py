@@ -56,7 +56,7 @@ class ConcurrentProjectionError(Exception):
         place = min(place for place, _ in loaded.items() ^ found.items())
         self.set_back = all(offset <= loaded.get(one, 0) for one, offset in found.items())
         who, remedy = (
-            ("somebody has set back", "was another database put in the place of this one?")
+            ("somebody has set back", "was this database replaced by another one?")
             if self.set_back
             else ("another runner advances", "let only one of them run")
         )

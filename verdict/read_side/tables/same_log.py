@@ -96,7 +96,7 @@ def require_same_database(settings: Settings, kafka: KafkaConfig) -> None:
 
     Raises:
         DifferentLogError: As for `bind_to_log`, a topic that is missing counted as an empty one; or
-            Kafka has another record in the place of the last one that is archived.
+            Kafka has another record at the offset of the last one that is archived.
         VerdictError: The database is none that verdict knows, or of a newer version.
         UnreachableError: Kafka does not answer.
     """
@@ -126,7 +126,7 @@ def database_if_any(settings: Settings) -> Iterator[Engine | None]:
 
 
 def has_archive(engine: Engine) -> bool:
-    """Tell whether a database has an archive, and with it all tables of ours."""
+    """Tell whether a database has an archive, and with it all our tables."""
     with failing_in_words(engine), snapshot(engine) as connection:
         return has_table(connection, ARCHIVE.name) and has_table(connection, position.table.name)
 

@@ -30,7 +30,7 @@ class NotPublishedError(VerdictError):
 
 
 class UnreadableProgressRecordError(VerdictError):
-    """There is something else in the place of a query's progress record."""
+    """A query's progress record was replaced by something else."""
 
 
 def fenced(query: "Query", progress: "ProgressRecord") -> FencedError:

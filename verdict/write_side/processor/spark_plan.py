@@ -108,7 +108,7 @@ def _attempt() -> Column:
 
 
 def _reply_to(given: bool) -> Column:
-    """Read who gets a copy of the answer; a name that is too long stays so, and counts as none."""
+    """Read the name that gets a copy of the answer; one that is too long counts as none."""
     if not given:
         return F.lit(None).cast("binary")
     return F.substring(header(REPLY_TO), 1, REPLY_TO_BYTES + 1)

@@ -122,7 +122,7 @@ def recover(
         DifferentLogError: The progress record is of another cluster, or of topics that are no more.
         DamagedHistoriesError: Histories of aggregates are damaged; nothing was changed.
         UnusableRecordsError: There are records that verdict did not write; nothing was changed.
-        NotPublishedError: Somebody else became the owner meanwhile; nothing was changed.
+        NotPublishedError: Another process became the owner meanwhile; nothing was changed.
         UnreachableError, VerdictError: Kafka does not answer, refuses, or has nothing to recover.
     """
     began = time.monotonic()

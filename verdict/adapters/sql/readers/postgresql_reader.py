@@ -175,7 +175,7 @@ class PostgresqlReader:
         )
 
     def _table(self, said: str) -> str | None:
-        """Return the table of ours that a message names."""
+        """Return our table that a message names."""
         named = re.search(r'"(?:\w+\.)?(\w+)"', said)
         known = "SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename = %s"
         found = self._one(known, TABLES, named and named[1])
