@@ -173,6 +173,10 @@ class Electing:
             raise KafkaException(KafkaError(self._failures.pop(0)))
         return [KafkaPartition(one.topic, one.partition, 7) for one in asked]
 
+    def assignment(self) -> list[KafkaPartition]:
+        """Follow nothing."""
+        return []
+
     def poll(self, seconds: float) -> None:
         """Hand nothing over."""
 

@@ -52,8 +52,8 @@ def run(
 ) -> None:
     """Run one role of the deployment until stopped; the others are processes of their own.
 
-    Each has its own Spark, its own lock and its own restart, here or on another machine; a second
-    process of the same role is refused. Kafka is the one that is set, or that of `verdict run
+    Each has its own lock, its own restart and, if it needs it, its own Spark, here or on another
+    machine; a second process of the same role is refused. Kafka is the one that is set, or that of `verdict run
     broker` on the same data directory.
     """
     settings = settings_of()
