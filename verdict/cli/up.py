@@ -53,8 +53,8 @@ def run(
     """Run one role of the deployment until stopped; the others are processes of their own.
 
     Each has its own lock, its own restart and, if it needs it, its own Spark, here or on another
-    machine; a second process of the same role is refused. Kafka is the one that is set, or that of `verdict run
-    broker` on the same data directory.
+    machine; a second process of the same role is refused. Kafka is the one that is set, or that of
+    `verdict run broker` on the same data directory.
     """
     settings = settings_of()
     role_set = alone(settings, role, names or ())
