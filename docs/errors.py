@@ -66,13 +66,16 @@ def catalogue() -> Iterator[str]:
         yield f"HTTP {STATUS.get(reason, UNPROCESSABLE)}.{again} What to do: {reason.advice}."
     yield from ("", "## Of a client", "")
     yield "`Client` and `AsyncClient` raise these. Where the outcome is unknown, send the command"
-    yield "again with the `command_id` of the error: it is decided once."
+    yield "again with the `command_id` of the error: it is decided once. A verb ends with 5, unless"
+    yield "an error says otherwise."
     yield from _entries(faults("SendFailedError"))
     yield from ("", "## Of verdict", "")
     yield "The message says what happened, to what, and what to do next. The words by which"
     yield "[operating](../operating.md) tells more of an error lead there. Exit code"
     yield f"{VerdictError.exit_code} and HTTP {OTHER_ERROR}, unless it says otherwise."
-    yield from _entries(faults(VerdictError.__name__))
+    of_a_client = {fault.name for fault in faults("SendFailedError")}
+    every = faults(VerdictError.__name__)
+    yield from _entries(fault for fault in every if fault.name not in of_a_client)
 
 
 def _entries(found: Iterable[Fault]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from verdict.model.projection import TableProjection, projection
 from verdict.model.rows import Latest, NoRowError, Rows, there
 
 if TYPE_CHECKING:
-    from verdict.adapters.sql.instant import InstantType
+    from verdict.adapters.sql.column_types import InstantType
     from verdict.reactions.outbox import (
         DeliveryCounts,
         DeliveryDeferredError,
@@ -38,7 +38,7 @@ __all__ = [
 ]  # fmt: skip
 
 HOMES = {
-    "verdict.adapters.sql.instant": "InstantType",
+    "verdict.adapters.sql.column_types": "InstantType",
     "verdict.reactions.outbox": "DeliveryCounts DeliveryDeferredError DeliveryRefusedError"
     " Outbox OutboxMessage open_outbox",
     "verdict.read_side.as_of.materialiser": "as_of",

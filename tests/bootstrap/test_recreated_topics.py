@@ -12,8 +12,8 @@ from verdict.adapters.kafka.log_identity import DifferentLogError
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.errors import VerdictError
 from verdict.model.source import Source
+from verdict.operations.repair.positions import begin_without_progress
 from verdict.operations.repair.recreated_topics import recreate_topics
-from verdict.operations.repair.reset_progress import begin_without_progress
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables import position
 from verdict.read_side.tables.row_states import FOLLOWER

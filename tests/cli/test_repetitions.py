@@ -10,7 +10,7 @@ from tests.cli.conftest import Run
 from tests.http.filled import keep
 from verdict.cli.application import IN_A_CHECKOUT
 from verdict.cli.trace import SHOWN, fold_repetitions, repetitions_text
-from verdict.operations.inspect.history import Fields
+from verdict.model.message import Fields
 from verdict.settings.discovery import DATABASE
 from verdict.testing import InMemory
 

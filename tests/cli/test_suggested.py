@@ -9,7 +9,7 @@ import pytest
 
 from projections.outbound.weekly_mail.week import parse_week
 from tests.cli.conftest import Run
-from verdict.cli.scaffold.names import require_valid_name
+from verdict.cli.scaffold.files import require_valid_name
 from verdict.cli.tail import parse_from
 from verdict.model.message import epoch_millis
 from verdict.operations.repair.stopping_records import range_of

@@ -15,7 +15,7 @@ from verdict.adapters.kafka.log_identity import Identities, Identity
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.errors import VerdictError
-from verdict.operations.repair.reset_progress import begin_as_owner
+from verdict.operations.repair.positions import begin_as_owner
 from verdict.streaming.event_log.skip_log import read_skips
 from verdict.streaming.event_log.skips import SkipRequest
 from verdict.streaming.exactly_once import topic_owner

@@ -1,5 +1,10 @@
 """A read side, as a service fills it, of what happened in memory."""
 
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
 from commands.invoice import RecordInvoice
 from commands.order import DeleteOrder, FillOrder, ModifyOrder, PlaceOrder
 from compose.application import app
@@ -11,6 +16,7 @@ from verdict.read_side.apply.missing_events import missing_events
 from verdict.read_side.catalog import projections
 from verdict.read_side.live.decoding import RecordDecoder
 from verdict.read_side.schema.database import create_read_side, open_database
+from verdict.settings.discovery import DATABASE
 from verdict.testing.in_memory import InMemory
 from verdict.wire.partitions import OffsetRange, TopicPartition
 
@@ -45,6 +51,17 @@ def fill(url: str) -> None:
         memory.send("inv-1", INVOICE, "NO_STREAM", correlation_id=FLOW)
         memory.send("inv-1", INVOICE, "NO_STREAM", correlation_id=FLOW, command_id="twice")
         keep(memory, url)
+
+
+def altered(folder: Path, *statements: str, of: Path | None = None) -> Path:
+    """Change the read side in a folder, after it was copied from `of`; return the folder."""
+    folder.mkdir(exist_ok=True)
+    if of is not None:
+        shutil.copy(of / DATABASE, folder)
+    with closing(sqlite3.connect(folder / DATABASE)) as database, database:
+        for one in statements:
+            database.execute(one)
+    return folder
 
 
 def keep(memory: InMemory, url: str) -> None:

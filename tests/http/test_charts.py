@@ -7,9 +7,8 @@ import pytest
 
 from tests.http.conftest import standing
 from verdict.http.charts import COUNTED, MINUTES, Chart, Window, charts_of
-from verdict.http.samples import KEPT_MS, Samples
 from verdict.model.message import epoch_millis
-from verdict.operations.status.sampler import StatusSampler
+from verdict.operations.status.sampler import KEPT_MS, Samples, StatusSampler
 from verdict.operations.status.status import StatusReport
 from verdict.settings.discovery import Latency
 

@@ -33,7 +33,7 @@ HTML = [
     "/commands?aggregate_type=order&aggregate_id=o-1", "/commands?correlation_id=orders",
     "/events?aggregate_type=order&event_type=OrderFilled&until=2100-01-01",
     "/aggregates?type=order", "/events?actor=policy:award_points", "/audit", "/search?q=o-1",
-    "/search?q=order.events:0:0", "/events.csv?aggregate_id=inv-1",
+    "/search?q=order.events:0:0",
 ]  # fmt: skip
 COUNTED = "/sql?q=select+count(*)+from+outcome"
 ANSWERS = {

@@ -1,10 +1,7 @@
 """A flow, and why a command ended as it did: events that were altered or do not fit are named."""
 
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
-from shutil import copyfile
-from sqlite3 import connect
 from typing import Any
 
 import pytest
@@ -12,7 +9,7 @@ import pytest
 from commands.order import ModifyOrder
 from compose.application import app
 from tests.application import APPLICATION
-from tests.http.filled import FLOW, LATE, PLACE, keep
+from tests.http.filled import FLOW, LATE, PLACE, altered, keep
 from verdict.adapters.sql.readers.reader import Access, Reader, open_reader
 from verdict.errors import VerdictError
 from verdict.operations.inspect.aggregate import NotFoundError, history, state_at
@@ -36,11 +33,7 @@ def reader(filled: Path) -> Iterator[Reader]:
 
 def changed(filled: Path, folder: Path, *statements: str) -> Settings:
     """Return the settings of a copy of the filled read side that was changed."""
-    copyfile(filled / "verdict.db", folder / "verdict.db")
-    with closing(connect(folder / "verdict.db")) as database, database:
-        for one in statements:
-            database.execute(one)
-    return settings_alone(APPLICATION, data_dir=folder)
+    return settings_alone(APPLICATION, data_dir=altered(folder, *statements, of=filled))
 
 
 def test_a_command_of_a_policy_is_below_its_event_and_names_it(reader: Reader) -> None:
@@ -156,9 +149,7 @@ def test_of_a_damaged_history_only_states_before_the_damage_are_known(tmp_path: 
         memory.send("gap", ModifyOrder(quantity=30), 2)
         keep(memory, f"sqlite:///{tmp_path / 'verdict.db'}")
     settings = settings_alone(APPLICATION, data_dir=tmp_path, bootstrap_servers="nowhere:1")
-    with closing(connect(tmp_path / "verdict.db")) as database, database:
-        where = "aggregate_type = 'order' AND aggregate_id = 'gap' AND version = 2"
-        database.execute(f"DELETE FROM event_archive_v1 WHERE {where}")
+    altered(tmp_path, "DELETE FROM event_archive_v1 WHERE aggregate_id = 'gap' AND version = 2")
 
     with pytest.raises(VerdictError, match="version 3 follows version 1; its state is unknown"):
         state_at(settings, Access.READER, "order", "gap")

@@ -1,8 +1,6 @@
 """What people see of it, and what they do not."""
 
 import re
-import shutil
-import sqlite3
 from html import unescape
 from html.parser import HTMLParser
 from importlib.metadata import version
@@ -13,12 +11,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.http.conftest import BEARER, TOKEN, Opened, Page, standing
-from tests.http.filled import FLOW, LATE, ODD, PERSONAL
+from tests.http.filled import FLOW, LATE, ODD, PERSONAL, altered
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.http.pages import WITHOUT_TOKEN
 from verdict.http.templating import NOTHING
 from verdict.operations.status.status import BlockedAggregateStatus, Problem, VerificationStatus
-from verdict.settings.discovery import DATABASE
 
 EVERY = [
     "/", "/live", "/rates", "/rejections", "/rejections?reason=BUSINESS_RULE", "/flow", "/sql",
@@ -168,16 +165,11 @@ def test_any_two_versions_are_side_by_side(shown: TestClient) -> None:
 def test_where_an_event_was_altered_all_are_shown_and_which(
     opened: Opened, filled: Path, tmp_path: Path, given: dict[str, str]
 ) -> None:
-    altered = tmp_path / DATABASE
-    shutil.copy(filled / DATABASE, altered)
-    with sqlite3.connect(altered) as database:
-        database.execute(
-            "UPDATE event_archive_v1 SET value = CAST(value || 'x' AS BLOB) "
-            "WHERE aggregate_id = 'o-1' AND version = 1"
-        )
-    database.close()
-
-    browser = opened(data_dir=tmp_path, page_token=TOKEN).browser
+    forged = (
+        "UPDATE event_archive_v1 SET value = CAST(value || 'x' AS BLOB) "
+        "WHERE aggregate_id = 'o-1' AND version = 1"
+    )
+    browser = opened(data_dir=altered(tmp_path, forged, of=filled), page_token=TOKEN).browser
     said = text(browser.get("/aggregate?aggregate=order&id=o-1", headers=given).text)
     assert "order 'o-1'" in said
     assert "2 OrderFilled quantity 4" in said

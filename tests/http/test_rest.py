@@ -1,8 +1,7 @@
 """U-04: what programs ask and send; what becomes of a command is shown next to a service."""
 
 import json
-import sqlite3
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -16,7 +15,7 @@ from commands.order import DeleteOrder, FillOrder, ModifyOrder
 from compose.application import app
 from tests.application import decode_command
 from tests.http.conftest import BEARER, TOKEN, Opened
-from tests.http.filled import ODD, PLACE, fill, keep
+from tests.http.filled import ODD, PLACE, altered, fill, keep
 from verdict.http.commands import sendable, status_of
 from verdict.model.message import LARGEST
 from verdict.model.reason import Reason
@@ -111,8 +110,7 @@ def lived(folder: Path) -> None:
         memory.send(ODD, DeleteOrder(), 9)
         memory.send(ODD, DeleteOrder(), 4)
         keep(memory, f"sqlite:///{folder / DATABASE}")
-    with closing(sqlite3.connect(folder / DATABASE)) as database, database:
-        database.execute("delete from outcome_v1 where to_version = 2 and not duplicate")
+    altered(folder, "delete from outcome_v1 where to_version = 2 and not duplicate")
 
 
 @pytest.mark.proves("U-04")
@@ -317,9 +315,11 @@ def test_a_history_of_which_something_is_gone_is_not_complete(
     assert asked(browser, "/history/order/o-1")["complete"]
     assert asked(browser, "/history/order/never")["complete"]
 
-    with closing(sqlite3.connect(tmp_path / DATABASE)) as database, database:
-        database.execute("delete from event_archive_v1 where aggregate_id = 'o-1' and version = 2")
-        database.execute("delete from outcome_v1 where aggregate_id = 'gone' and to_version = 2")
+    altered(
+        tmp_path,
+        "delete from event_archive_v1 where aggregate_id = 'o-1' and version = 2",
+        "delete from outcome_v1 where aggregate_id = 'gone' and to_version = 2",
+    )
 
     assert not asked(browser, "/history/order/o-1")["complete"]
     assert not asked(browser, "/history/order/gone")["complete"]

@@ -1,16 +1,13 @@
 """`verdict trace` and `verdict explain` on what happened in `filled`."""
 
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
-from shutil import copytree
-from sqlite3 import connect
 
 import pytest
 
 from tests.application import APPLICATION
 from tests.cli.conftest import Verdict, environment, run
-from tests.http.filled import FLOW, LATE, ODD, PERSONAL
+from tests.http.filled import FLOW, LATE, ODD, PERSONAL, altered
 
 __all__ = ["environment", "run"]  # fixtures
 
@@ -65,11 +62,11 @@ def test_an_event_of_an_unknown_type_is_shown_without_its_fields(
     run: Callable[..., Verdict], filled: Path, tmp_path: Path, asked: list[str]
 ) -> None:
     """It is unknown which of it is personal: as of a newer version, which ran here before."""
-    copytree(filled, tmp_path / "newer")
-    with closing(connect(tmp_path / "newer" / "verdict.db")) as database, database:
-        database.execute("UPDATE event_archive_v1 SET event_type = 'Newer'")
+    newer = altered(
+        tmp_path / "newer", "UPDATE event_archive_v1 SET event_type = 'Newer'", of=filled
+    )
 
-    said = run(*asked, "--data-dir", tmp_path / "newer")
+    said = run(*asked, "--data-dir", newer)
 
     assert said.exit_code == 0
     assert '"payload": null' in said.stdout if "--json" in asked else "not shown" in said.stdout
@@ -132,11 +129,9 @@ def test_nested_values_are_shown_as_json(verdict: Callable[..., Verdict]) -> Non
 def test_a_history_says_what_is_missing_or_altered_with_exit_code_1(
     run: Callable[..., Verdict], filled: Path, tmp_path: Path, change: str, said: str
 ) -> None:
-    copytree(filled, tmp_path / "less")
-    with closing(connect(tmp_path / "less" / "verdict.db")) as database, database:
-        database.execute(change)
+    less = altered(tmp_path / "less", change, of=filled)
 
-    found = run("history", "order", "gone", "--json", "--data-dir", tmp_path / "less")
+    found = run("history", "order", "gone", "--json", "--data-dir", less)
 
     assert found.exit_code == 1
     assert said in found.stderr
@@ -167,14 +162,13 @@ def test_the_state_of_all_aggregates_is_that_of_the_view(verdict: Callable[..., 
 def test_an_aggregate_that_the_view_blocks_is_named_with_exit_code_1(
     run: Callable[..., Verdict], filled: Path, tmp_path: Path
 ) -> None:
-    copytree(filled, tmp_path / "held")
-    with closing(connect(tmp_path / "held" / "verdict.db")) as database, database:
-        database.execute(
-            "INSERT INTO projection_blocked_v1 VALUES "
-            "('order_state', 1, 'order', 'o-1', 3, 4, '2026-11-21T12:00:00.000Z', NULL)"
-        )
+    blocked = (
+        "INSERT INTO projection_blocked_v1 VALUES "
+        "('order_state', 1, 'order', 'o-1', 3, 4, '2026-11-21T12:00:00.000Z', NULL)"
+    )
 
-    found = run("state", "order", "--json", "--data-dir", tmp_path / "held")
+    held = altered(tmp_path / "held", blocked, of=filled)
+    found = run("state", "order", "--json", "--data-dir", held)
 
     assert (found.exit_code, len(found.lines)) == (1, 3)
     assert "order 'o-1' is shown without its events from version 3 on" in found.stderr

@@ -17,7 +17,7 @@ from tests.kit.deployment import KafkaDeployment, await_true
 from tests.kit.log import EventLog
 from tests.wire.examples import INVOICE
 from verdict.model.recorded_event import RecordedEvent
-from verdict.operations.repair.reset_progress import begin_without_progress
+from verdict.operations.repair.positions import begin_without_progress
 from verdict.reactions.lake.processor import lake
 from verdict.reactions.lake.table import NAME, LakeSpan, position
 from verdict.settings.load import load_settings

@@ -19,7 +19,7 @@ from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.errors import VerdictError
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
-from verdict.operations.repair.reset_progress import begin_without_progress
+from verdict.operations.repair.positions import begin_without_progress
 from verdict.reactions.policies.reaction import reactions_of, reactions_query
 from verdict.streaming.event_log.skip_log import read_skips, write_skips
 from verdict.streaming.event_log.skips import SkipRequest

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verdict.read_side.live.grouping import distance, grouped
+from verdict.read_side.live.live_projections import distance, grouped
 from verdict.wire.partitions import TopicPartition
 
 TOPICS = ("a", "b", "c")

@@ -28,7 +28,7 @@ from tests.kit.databases import ReadSide
 from tests.kit.log import EventLog, opened
 from tests.postgresql import Server
 from verdict.adapters.sql.bulk import MANY
-from verdict.adapters.sql.instant import InstantType
+from verdict.adapters.sql.column_types import InstantType
 from verdict.adapters.sql.statements import add_new, append, is_any_of, put
 from verdict.read_side.schema.database import open_database
 from verdict.read_side.schema.layout import create_schema, create_tables

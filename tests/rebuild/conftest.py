@@ -11,8 +11,7 @@ from tests.event_log.conftest import followable
 from tests.kit.deployment import name_of
 from tests.rebuild.deployment import Deployment, some_projections
 from verdict.adapters.local.broker import EmbeddedBroker
-from verdict.read_side.live.grouping import NEAR
-from verdict.read_side.live.live_projections import LiveProjections
+from verdict.read_side.live.live_projections import NEAR, LiveProjections
 from verdict.read_side.live.projection_runner import ProjectionRunner
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.schema.database import create_read_side, open_database

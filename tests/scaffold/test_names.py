@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from verdict.cli.scaffold.names import (
+from verdict.cli.scaffold.files import (
     InvalidNameError,
     class_name,
     require_free_module,

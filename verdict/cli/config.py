@@ -1,19 +1,15 @@
 """`verdict config show`: every setting, its value, and the source of that."""
 
 import typer
-from pydantic import SecretStr
 
 from verdict.cli.application import given
 from verdict.cli.options import Json, settings_of
 from verdict.cli.render import add_rows, show, show_json, table
-from verdict.settings.database_address import masked_url as shown_url
-from verdict.settings.database_address import parse
+from verdict.settings.database_address import masked_url, parse
 from verdict.settings.load import origins
 from verdict.settings.settings import Settings
 
 app = typer.Typer(add_completion=False)
-
-MASK = "********"
 
 
 @app.callback()
@@ -40,26 +36,17 @@ def show_config(
 
 def _settings(settings: Settings) -> dict[str, dict[str, object]]:
     places = origins(settings.application_or_none, **given())
+    values = settings.model_dump(mode="json")  # with masked secrets
+    if settings.database_url is not None:
+        values["database_url"] = masked_url(parse(settings.database_url.get_secret_value()))
     return {
         name: {
-            "value": _shown(name, getattr(settings, name)),
+            "value": values[name],
             "from": places.get(name, "default"),
             "meaning": field.description,
         }
         for name, field in type(settings).model_fields.items()
     }
-
-
-def _shown(name: str, value: object) -> object:
-    if name == "database_url" and isinstance(value, SecretStr):
-        return shown_url(parse(value.get_secret_value()))
-    if isinstance(value, SecretStr):
-        return MASK
-    if isinstance(value, dict):  # settings of Kafka: any of them may be a secret
-        return dict.fromkeys(value, MASK)
-    if isinstance(value, tuple):
-        return list(value)
-    return value if isinstance(value, int | str | None) else str(value)
 
 
 def _text(value: object) -> object:

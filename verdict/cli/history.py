@@ -11,9 +11,8 @@ from verdict.cli.options import AggregateType, Id, Json, settings_of
 from verdict.cli.render import add_rows, note, show, show_json, table
 from verdict.cli.trace import fields_text, fold_repetitions, outcome_text, repetitions_text
 from verdict.errors import VerdictError
-from verdict.model.message import LARGEST
+from verdict.model.message import LARGEST, Fields
 from verdict.operations.inspect.aggregate import history as read_history
-from verdict.operations.inspect.history import Fields
 
 app = typer.Typer(add_completion=False)
 

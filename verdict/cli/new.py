@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from verdict.cli.scaffold.files import ScaffoldPart, Target
+from verdict.cli.application import application_path, load
+from verdict.cli.render import note
+from verdict.cli.scaffold.application import aggregate as new_aggregate
+from verdict.cli.scaffold.application import application as write_application
+from verdict.cli.scaffold.files import ScaffoldPart, Target, target_of, write
 
 app = typer.Typer(add_completion=False)
 
@@ -34,11 +37,9 @@ def application(
     The package has the folders of every application on verdict: schemas, commands,
     aggregates, projections, compose, and tests.
     """
-    from verdict.cli.scaffold.application import application as write
-
-    _report(write(name, aggregate))
-    _note("next: `verdict schemas write`, `python -m pytest`, `verdict up`")
-    _note(REPLACED.format(name=aggregate))
+    _report(write_application(name, aggregate))
+    note("next: `verdict schemas write`, `python -m pytest`, `verdict up`")
+    note(REPLACED.format(name=aggregate))
 
 
 @app.command()
@@ -48,12 +49,10 @@ def aggregate(name: Name) -> None:
     The files are its events, commands, rules and tests. The verb prints the two lines that you add
     to the application.
     """
-    from verdict.cli.scaffold.application import aggregate as part_of
-
-    target = _target()
-    _write(part_of(target, name), target)
-    _note("then: `verdict schemas write`, `python -m pytest`")
-    _note(REPLACED.format(name=name))
+    target = target_of(application_path())
+    _write(new_aggregate(target, name), target)
+    note("then: `verdict schemas write`, `python -m pytest`")
+    note(REPLACED.format(name=name))
 
 
 @app.command()
@@ -73,37 +72,21 @@ def projection(
     It counts events and names the last one, until you write what readers need. The verb prints the
     two lines that you add to the application.
     """
-    from verdict.cli.application import load
-    from verdict.cli.scaffold.projection import projection as part_of
+    from verdict.cli.scaffold.projection import projection as new_projection  # it loads slowly
 
     application = load()  # an error in it is reported before anything else
-    target = _target()
-    _write(part_of(application, target, name, of), target)
-    _note("then: `python -m pytest`")
+    target = target_of(application_path())
+    _write(new_projection(application, target, name, of), target)
+    note("then: `python -m pytest`")
 
 
-def _target() -> "Target":
-    from verdict.cli.application import application_path
-    from verdict.cli.scaffold.files import target_of
-
-    return target_of(application_path())
-
-
-def _write(part: "ScaffoldPart", target: "Target") -> None:
-    from verdict.cli.scaffold.files import write
-
+def _write(part: ScaffoldPart, target: Target) -> None:
     write(part.files)
     _report(part.files)
     imported, listed = part.lines
-    _note(f"add to {target.file.relative_to(target.folder)}:\n    {imported}\n    {listed}")
+    note(f"add to {target.file.relative_to(target.folder)}:\n    {imported}\n    {listed}")
 
 
 def _report(files: Iterable[Path]) -> None:
     for file in sorted(files):
-        _note(f"wrote {file.relative_to(Path.cwd())}")
-
-
-def _note(text: str) -> None:
-    from verdict.cli.render import note
-
-    note(text)
+        note(f"wrote {file.relative_to(Path.cwd())}")

@@ -11,7 +11,7 @@ from rich.text import Text
 from verdict.cli.options import Json, settings_of
 from verdict.cli.render import add_rows, note, show, show_json, show_progress, table
 from verdict.errors import VerdictError
-from verdict.operations.inspect.history import Fields
+from verdict.model.message import Fields
 from verdict.operations.status.read_side_status import projection_statuses
 from verdict.operations.status.status import ProjectionStatus, as_json
 from verdict.read_side.catalog import UnknownProjectionError

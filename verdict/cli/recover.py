@@ -17,9 +17,9 @@ from verdict.cli.render import note, show_json, show_progress
 from verdict.errors import VerdictError
 from verdict.model.source import Source
 from verdict.operations.repair.operator import OperatorIdentity
+from verdict.operations.repair.positions import begin_as_owner, begin_without_progress
 from verdict.operations.repair.recreated_topics import recreate_topics
 from verdict.operations.repair.repair_session import repair
-from verdict.operations.repair.reset_progress import begin_as_owner, begin_without_progress
 from verdict.operations.repair.restored_events import restore_events
 from verdict.operations.repair.stopping_records import range_of
 from verdict.reactions.policies.reaction import reactions_of, reactions_query

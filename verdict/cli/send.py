@@ -19,12 +19,7 @@ from verdict.cli.render import note, show, show_json
 from verdict.cli.send_file import SendCounts, envelopes, send_all
 from verdict.cli.shutdown import exiting_on_sigterm
 from verdict.client.client import Client
-from verdict.client.errors import (
-    CommandTooLargeError,
-    KafkaUnavailableError,
-    OutcomeUnknownError,
-    SendFailedError,
-)
+from verdict.client.errors import KafkaUnavailableError
 from verdict.errors import TimedOutError, UnreachableError, VerdictError
 from verdict.model.command import Command
 from verdict.model.command_envelope import Expectation
@@ -171,7 +166,7 @@ def _send_one(
 
 @contextmanager
 def _sending(settings: Settings) -> Iterator[Client]:
-    """Give a client, whose errors become those with exit codes."""
+    """Give a client; errors of its options and of a command's fields are those of this verb."""
     options = kafka_options(settings)
     servers = options.pop("bootstrap.servers")
     try:
@@ -183,15 +178,11 @@ def _sending(settings: Settings) -> Iterator[Client]:
     try:
         with sender as client:
             yield client
-    except OutcomeUnknownError as error:
-        raise TimedOutError(str(error)) from error
-    except CommandTooLargeError as error:
-        raise VerdictError(str(error)) from error
     except KafkaUnavailableError as error:
         hint = f": {advice(error.reason)}" if error.reason else ""
         raise UnreachableError(f"{error}{hint}") from error
-    except SendFailedError as error:
-        raise UnreachableError(str(error)) from error
+    except VerdictError:  # a command that is too large is a ValueError, too
+        raise
     except ValidationError as error:
         [first, *_] = error.errors(include_url=False)
         raise typer.BadParameter(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error

@@ -4,17 +4,14 @@ import json
 from codecs import BOM_UTF8
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from time import monotonic
 from typing import NamedTuple
 
 import typer
 from pydantic import TypeAdapter, ValidationError
-from rich.console import Console
-from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from verdict.cli.options import known_aggregate
-from verdict.cli.render import show_json
+from verdict.cli.render import show_json, show_progress
 from verdict.client.client import Client
 from verdict.client.errors import OutcomeUnknownError
 from verdict.client.pending import Pending
@@ -24,6 +21,7 @@ from verdict.wire.commands import read_json_to_send
 from verdict.wire.json import readable
 
 AWAITED_AT_ONCE = 10_000
+REPORTED_EACH = 100  # commands
 
 
 class FileEnvelope(NamedTuple):
@@ -127,25 +125,12 @@ class SendCounts:
 
 def send_all(client: Client, found: Iterable[FileEnvelope], tally: SendCounts) -> None:
     """Send every envelope, show the progress, and wait for the outcomes if they are wanted."""
-    with _progress() as progress:
-        sending = progress.add_task("sent", total=None)
+    with show_progress("sending") as report:
         for envelope in found:
             tally.add(client.send_encoded(*envelope))
-            progress.update(sending, completed=tally.sent)
+            if tally.sent % REPORTED_EACH == 0:
+                report(f"{tally.sent:,} sent")
         client.flush()
-        waits = tally.wait_s is not None
-        progress.update(sending, total=tally.sent)
-        answering = progress.add_task("answered", total=tally.sent, visible=waits)
         for left in tally.finish():
-            progress.update(answering, completed=tally.sent - left)
-        progress.update(answering, completed=tally.sent)
-
-
-@contextmanager
-def _progress() -> Iterator[Progress]:
-    columns = SpinnerColumn(), TextColumn("{task.description}"), MofNCompleteColumn()
-    console = Console(stderr=True)
-    with Progress(
-        *columns, TimeElapsedColumn(), console=console, disable=not console.is_terminal
-    ) as shown:
-        yield shown
+            if left % REPORTED_EACH == 0:
+                report(f"{tally.sent:,} sent, {tally.sent - left:,} answered")

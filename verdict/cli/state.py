@@ -13,10 +13,9 @@ from verdict.cli.options import AggregateType, IdOrAll, Json, parse_time, settin
 from verdict.cli.render import add_rows, in_json, note, show, show_json, table
 from verdict.errors import VerdictError
 from verdict.model.command import LifeCycle
-from verdict.model.message import iso_time
+from verdict.model.message import Fields, iso_time
 from verdict.model.source import Source
 from verdict.operations.inspect.aggregate import PointInTime, folded, state_json
-from verdict.operations.inspect.history import Fields
 from verdict.operations.inspect.queries import values
 from verdict.settings.discovery import kafka_options
 from verdict.settings.settings import Settings

@@ -3,11 +3,14 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from typing import Annotated
 
 import typer
 from confluent_kafka import Message
+from pydantic import ValidationError
+from pydantic_core import from_json
 from rich.console import Console
 from rich.highlighter import JSONHighlighter
 from rich.text import Text
@@ -15,18 +18,35 @@ from rich.text import Text
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.cli.options import known_aggregate, parse_time, possible_id, settings_of
 from verdict.cli.render import show_json
-from verdict.operations.inspect.decode import OF_ALL, RecordKind, decode_record, topics_of
-from verdict.operations.inspect.history import Fields
+from verdict.model.application import Application
+from verdict.model.message import Fields
 from verdict.settings.discovery import kafka_options
 from verdict.streaming.event_log.skip_log import reader_jumping
+from verdict.wire.catalog import catalog_of
+from verdict.wire.codec import DecodeError
 from verdict.wire.control_characters import escape_json
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.json import readable, readable_command
 from verdict.wire.json_lines import json_line
 from verdict.wire.partitions import OffsetRange, TopicPartition
+from verdict.wire.records import decode, decode_event
+from verdict.wire.response import Rejection, Response
 from verdict.wire.topics import Topics
 
 app = typer.Typer(add_completion=False)
 
 PLACE = re.compile(r"(\d+):(\d+)")
+
+
+class RecordKind(StrEnum):
+    """What a topic holds."""
+
+    COMMANDS = "commands"
+    EVENTS = "events"
+    REJECTED = "rejected"
+    RESPONSES = "responses"
+    DEAD_LETTERS = "dead-letters"
+    NOTIFICATIONS = "notifications"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +115,25 @@ def _show_all(
 
 
 def _topics(topics: Topics, kind: RecordKind, aggregate: str | None) -> dict[str, str]:
-    """Return topic → the aggregate type of its records."""
-    if kind in OF_ALL and aggregate is not None:
-        raise typer.BadParameter(f"{kind} of all aggregates are in one topic: use --id")
-    return topics_of(topics, kind, [aggregate] if aggregate else topics.application.aggregate_types)
+    """Return topic → the aggregate type of its records, "" for records of all types."""
+    of_all = {
+        RecordKind.DEAD_LETTERS: [topics.dead_letters],
+        RecordKind.NOTIFICATIONS: [
+            topics.named(one.topic) for one in topics.application.notifications
+        ],
+    }
+    if kind in of_all:
+        if aggregate is not None:
+            raise typer.BadParameter(f"{kind} of all aggregates are in one topic: use --id")
+        return dict.fromkeys(of_all[kind], "")
+    named: dict[RecordKind, Callable[[str], str]] = {
+        RecordKind.COMMANDS: topics.commands,
+        RecordKind.EVENTS: topics.events,
+        RecordKind.REJECTED: topics.rejected,
+        RecordKind.RESPONSES: topics.responses,
+    }
+    types = [aggregate] if aggregate else topics.application.aggregate_types
+    return {named[kind](one): one for one in types}
 
 
 def _show(console: Console, record: Fields) -> None:
@@ -150,3 +185,40 @@ def _start_offsets(
     if start.end:
         return {place: OffsetRange(span.end, span.end) for place, span in kept.items()}
     return kept
+
+
+def decode_record(
+    application: Application, kind: RecordKind, aggregate_type: str, message: Message
+) -> Fields:
+    """Return a record with its topic, partition and offset.
+
+    A record that cannot be read is shown as it is, with the `error`.
+    """
+    place = {"topic": message.topic(), "partition": message.partition(), "offset": message.offset()}
+    value = message.value() or b""
+    try:
+        # again: a command that is not well-formed may say anything of itself
+        return place | _fields(application, kind, aggregate_type, value) | place
+    except (DecodeError, ValidationError) as error:
+        return place | {"error": str(error), "key": message.key(), "bytes": value}
+
+
+def _fields(
+    application: Application, kind: RecordKind, aggregate_type: str, value: bytes
+) -> Fields:
+    match kind:
+        case RecordKind.COMMANDS:
+            return readable_command(catalog_of(application)[aggregate_type], value)
+        case RecordKind.EVENTS:
+            return readable(decode_event(catalog_of(application)[aggregate_type], value))
+        case RecordKind.REJECTED:
+            return readable(decode(Rejection, value))
+        case RecordKind.RESPONSES:
+            return readable(decode(Response, value))
+        case RecordKind.DEAD_LETTERS:
+            return readable(decode(DeadLetter, value))
+        case RecordKind.NOTIFICATIONS:
+            try:
+                return dict(from_json(value))
+            except (ValueError, TypeError) as error:
+                raise DecodeError(f"not JSON: {error}") from error

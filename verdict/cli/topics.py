@@ -18,7 +18,8 @@ from verdict.service.queries import require_same_log
 from verdict.service.topics import create_topics
 from verdict.settings.discovery import kafka_options
 from verdict.streaming.event_log.skip_log import accepted_partitions, read_skips, write_skips
-from verdict.wire.skip_record import Kind, SkipRecord
+from verdict.streaming.event_log.skips import SkipRequest
+from verdict.wire.skip_record import Kind
 
 app = typer.Typer(add_completion=False)
 
@@ -92,15 +93,8 @@ def accept(topic: Name, reason: Why, by: Who = None) -> None:
     added = range(first[topic], found[topic])
     if not added:
         raise VerdictError(f"{topic} has no added partitions: it has {found[topic]}")
-    at = wall_clock()
-    decisions = [
-        SkipRecord(
-            source=Source(topic, one, 0), until_offset=0, operator=person.operator, reason=reason,
-            decided_at=at,
-            kind=Kind.ACCEPTED,
-        )
-        for one in added
-    ]  # fmt: skip
+    request = SkipRequest(operator=person.operator, reason=person.reason or "", at=wall_clock())
+    decisions = [request.record(Source(topic, one, 0), 0, Kind.ACCEPTED) for one in added]
     write_skips(options, topics, decisions)
     start = ""
     if topic in topics.every_commands():

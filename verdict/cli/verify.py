@@ -10,6 +10,7 @@ from verdict.adapters.sql.time_text import wall_clock
 from verdict.cli.options import IdOrAll, Json, known_aggregate, settings_of
 from verdict.cli.render import note, show, show_json, show_progress
 from verdict.errors import UnreachableError, VerdictError
+from verdict.model.message import Fields
 from verdict.operations.audit.auditor import Auditor
 from verdict.operations.audit.finding import (
     FIRST,
@@ -19,7 +20,6 @@ from verdict.operations.audit.finding import (
     record,
     run_of,
 )
-from verdict.operations.inspect.history import Fields
 from verdict.read_side.tables.verification import Verification
 from verdict.settings.settings import Settings
 

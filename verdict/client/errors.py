@@ -2,18 +2,23 @@
 
 import os
 
+from verdict.errors import VerdictError
 
-class SendFailedError(Exception):
+
+class SendFailedError(VerdictError):
     """A command could not be sent, or its outcome could not be awaited.
 
     Send the command again with `command_id`, if there is one: it may have been sent.
     """
 
+    exit_code = 5
     command_id: str | None = None
 
 
 class CommandTooLargeError(SendFailedError, ValueError):
     """A command is larger than the command processor accepts; it was not sent."""
+
+    exit_code = 1
 
     def __init__(self, about: str, size: int, limit: int) -> None:
         super().__init__(
@@ -30,6 +35,8 @@ class NotDeliveredError(SendFailedError):
 
 class OutcomeUnknownError(SendFailedError, TimeoutError):
     """The outcome did not come in time; the command may be decided now or later."""
+
+    exit_code = 4
 
 
 class UnreadableResponseError(OutcomeUnknownError):

@@ -1,6 +1,7 @@
 """The page as one application of FastAPI: its routes, health, and a response to each error."""
 
 import asyncio
+import logging
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -13,6 +14,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.routing import Match
@@ -31,7 +33,6 @@ from verdict.http.registry import add_registry, is_of_registry, registry_error
 from verdict.http.repair import add_repair
 from verdict.http.responses import JsonLine, NotLive, NotReady, error_type, problem, problems
 from verdict.http.rest import add_rest
-from verdict.http.samples import Samples, keep_sampling
 from verdict.http.search import add_search
 from verdict.http.sse import TooManyFeedsError, add_feeds
 from verdict.http.topics import add_topics
@@ -41,12 +42,14 @@ from verdict.operations.repair.operator import NothingWaitsError
 from verdict.operations.status.collect import get_status
 from verdict.operations.status.database_timeout import DatabaseTimeout
 from verdict.operations.status.problems import SILENT_S
-from verdict.operations.status.sampler import StatusSampler
+from verdict.operations.status.sampler import Samples, StatusSampler
 from verdict.operations.status.status import StatusReport, as_json
 from verdict.settings.discovery import silence_s
 from verdict.settings.settings import Settings
 
 HEALTH = "health"
+EVERY_S = 30.0  # a sample for the charts
+LOG = logging.getLogger("verdict.http")
 FAILED: Mapping[type[VerdictError], int] = {  # error → status
     UnreachableError: 503, NotAllowedError: 403, NotFoundError: 404, NothingWaitsError: 404,
     NoLetterError: 404, TokenRequiredError: 401, TooManyFeedsError: 503,
@@ -102,10 +105,20 @@ def page_of(
 @asynccontextmanager
 async def _lifespan(commands: Commands, samples: Samples, page: FastAPI) -> AsyncIterator[None]:
     """Take samples for the charts while the page is served, and close the client at its end."""
-    sampling = asyncio.create_task(keep_sampling(samples))
+    sampling = asyncio.create_task(_keep_sampling(samples))
     yield
     await commands.close()
     sampling.cancel()
+
+
+async def _keep_sampling(samples: Samples) -> None:
+    """Take samples until this is cancelled; one that fails leaves a gap."""
+    while True:
+        await asyncio.sleep(EVERY_S)
+        try:
+            await run_in_threadpool(samples.take)
+        except VerdictError as error:
+            LOG.debug("no sample for the charts: %s", error)  # every page shows it, too
 
 
 def _add_health(page: FastAPI, sampler: StatusSampler, service_dir: Path | None) -> None:

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, WithJsonSchema, create_model
 
-from verdict.http.responses import JsonObject
 from verdict.model.command import LifeCycle
+from verdict.model.message import JsonObject
 from verdict.model.source import Source
 from verdict.operations.status.status import NOT_TOLD, StatusReport
 from verdict.settings.discovery import AnnouncedService

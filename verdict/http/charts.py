@@ -15,10 +15,9 @@ from verdict.adapters.sql.time_text import text_of, wall_clock
 from verdict.errors import VerdictError
 from verdict.http.pages import Pages
 from verdict.http.responses import JsonLine
-from verdict.http.samples import Sample, Samples
-from verdict.operations.inspect.history import Fields
+from verdict.model.message import Fields
 from verdict.operations.inspect.queries import rows
-from verdict.operations.status.sampler import Lag, StatusSampler
+from verdict.operations.status.sampler import Lag, Sample, Samples, StatusSampler
 
 MINUTES = 180
 MINUTE_MS = 60_000

@@ -103,15 +103,12 @@ class Commands:
             outcome = await client.send_encoded(
                 kind, aggregate_id, command_id, value, timeout_s=wait_s
             )
-        except NotDeliveredError as error:
-            return _not_sent(503, error, command_id)
         except OutcomeUnknownError as error:
             unknown = {"command_id": command_id, "status": "UNKNOWN", "message": str(error)}
             return JsonLine(unknown, 202)
-        except CommandTooLargeError as error:
-            return _not_sent(413, error, command_id)
         except SendFailedError as error:
-            return _not_sent(503, error, command_id)
+            status = 413 if isinstance(error, CommandTooLargeError) else 503
+            return problem(status, str(error), error_type(error), {"command_id": command_id})
         return JsonLine(readable(outcome), status_of(outcome))
 
     async def _connected(self) -> AsyncClient:
@@ -138,10 +135,6 @@ class Commands:
         if former is not None:
             with suppress(NotDeliveredError):  # the sender got this error already
                 await former.close()
-
-
-def _not_sent(status: int, error: Exception, command_id: str) -> Response:
-    return problem(status, str(error), error_type(error), {"command_id": command_id})
 
 
 def add_commands(page: FastAPI, commands: Commands) -> None:

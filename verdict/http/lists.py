@@ -1,45 +1,30 @@
 """Pages that are lists: commands, events, aggregates of a type, and the audit."""
 
-import csv
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
-from tempfile import SpooledTemporaryFile
 from typing import Annotated, NamedTuple
 from urllib.parse import urlencode
 
 from fastapi import FastAPI, Query, Request, Response
-from fastapi.responses import StreamingResponse
-from starlette.background import BackgroundTask
 
-from verdict.adapters.sql.readers.reader import Reader, open_reader
+from verdict.adapters.sql.readers.reader import Reader
 from verdict.adapters.sql.time_text import text_of
 from verdict.errors import VerdictError
-from verdict.http.auth import sees
 from verdict.http.pages import Pages
 from verdict.model.application import Application
-from verdict.model.message import LARGEST, epoch_millis
-from verdict.operations.inspect.history import Fields
+from verdict.model.message import LARGEST, Fields, epoch_millis
 from verdict.operations.inspect.queries import EVENT, event, response, some
 from verdict.read_side.tables.verification import JSON
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.archive import HashMismatchError
 
 ROWS = 50  # of a page
-CSV_ROWS = 100_000
-CHUNK = 64_000  # characters of a download that are sent at once
-IN_MEMORY = 1_000_000  # bytes of a download; a larger one is in a file
 RUNS = 20  # of `verdict verify`
 TIMES = ("since", "until")
-STARTS_FORMULA = tuple("=+-@\t\r")  # to a spreadsheet
 
 # `|| ''` avoids the index of aggregates, with which all rows of a type would be sorted
 OF_TYPE = "aggregate_type || '' = :aggregate_type"
 BETWEEN = {"since": "decided_at >= :since", "until": "decided_at <= :until"}
-EXPORTED = """\
-SELECT global_position, decided_at, aggregate_type, aggregate_id, version, event_type, event_id,
-metadata ->> 'actor' AS actor, metadata ->> 'command_id' AS command_id, correlation_id, payload,
-hash, topic, "partition", "offset" FROM event_archive"""
 ARCHIVED_OF_TYPE = """\
 SELECT aggregate_id AS id, max(version) AS version, max(decided_at) AS decided_at
 FROM event_archive WHERE aggregate_type = :aggregate_type AND aggregate_id >= :start
@@ -124,7 +109,7 @@ def _commands(application: Application) -> Listing:
     return Listing("SELECT * FROM outcome", filters | BETWEEN, order)
 
 
-def _events(application: Application, selected: str = EVENT) -> Listing:
+def _events(application: Application) -> Listing:
     filters = {
         "aggregate_type": OF_TYPE,
         "aggregate_id": OF_ID.format(types=types(application)),
@@ -132,7 +117,7 @@ def _events(application: Application, selected: str = EVENT) -> Listing:
         "actor": "metadata ->> 'actor' = :actor",
         "correlation_id": "correlation_id = :correlation_id",
     }
-    return Listing(selected, filters | BETWEEN, ("decided_at", "global_position"))
+    return Listing(EVENT, filters | BETWEEN, ("decided_at", "global_position"))
 
 
 def types(application: Application) -> str:
@@ -165,7 +150,7 @@ def add_lists(page: FastAPI, settings: Settings, pages: Pages) -> None:
     def events(request: Request) -> Response:
         with pages.reader(request) as reader:
             found, following = listed_events.page(reader, request.query_params)
-        about = _about(request, listed_events, following) | {"most": CSV_ROWS}
+        about = _about(request, listed_events, following)
         shown = [_shown(application, one) for one in found]
         return pages.shown(request, "events", about | {"found": shown})
 
@@ -181,7 +166,6 @@ def add_lists(page: FastAPI, settings: Settings, pages: Pages) -> None:
 
     page.add_api_route("/commands", commands, include_in_schema=False)
     page.add_api_route("/events", events, include_in_schema=False)
-    page.add_api_route("/events.csv", partial(_download, settings), include_in_schema=False)
     page.add_api_route("/aggregates", aggregates, include_in_schema=False)
 
 
@@ -208,7 +192,7 @@ def add_audit(page: FastAPI, pages: Pages) -> None:
 
 
 def _about(request: Request, listing: Listing, following: str | None) -> Fields:
-    """Return the filters, and the addresses of the next page and of a download."""
+    """Return the filters, and the addresses of the first and the next page."""
     given = {name: request.query_params.get(name, "") for name in listing.filters}
     filters = {name: text for name, text in given.items() if text}
     here = request.url.path
@@ -217,7 +201,6 @@ def _about(request: Request, listing: Listing, following: str | None) -> Fields:
         "filtered": bool(filters),
         "first": _link(here, filters) if request.query_params.get("start") else None,
         "next": _link(here, filters | {"start": following}) if following else None,
-        "csv": _link(f"{here}.csv", filters),
     }
 
 
@@ -243,33 +226,3 @@ def _of_type(reader: Reader, kind: str) -> str:
         f'SELECT id, version, life_cycle, decided_at FROM "{view}" WHERE id >= :start '
         "ORDER BY id LIMIT :most"
     )
-
-
-def _download(settings: Settings, request: Request) -> Response:
-    statement, values = _events(settings.application, EXPORTED).query(request.query_params)
-    with open_reader(settings, sees(request, settings)) as reader:
-        file = _csv_file(reader, statement, values | {"most": CSV_ROWS})
-    return StreamingResponse(
-        iter(partial(file.read, CHUNK), ""),
-        media_type="text/csv",
-        headers={"content-disposition": 'attachment; filename="events.csv"'},
-        background=BackgroundTask(file.close),
-    )
-
-
-def _csv_file(reader: Reader, statement: str, values: Fields) -> SpooledTemporaryFile[str]:
-    """Return an open file with the rows of a query as CSV, at its beginning."""
-    file = SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", newline="")  # noqa: SIM115
-    found = reader.select(statement, values)
-    writer = csv.writer(file)
-    writer.writerow(found.columns)
-    writer.writerows([_cell(value) for value in row] for row in found.rows)
-    file.seek(0)
-    return file
-
-
-def _cell(value: object) -> object:
-    """Return a value that no spreadsheet runs as a formula."""
-    if isinstance(value, str) and value.startswith(STARTS_FORMULA):
-        return f"'{value}"
-    return value

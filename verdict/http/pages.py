@@ -27,11 +27,11 @@ from verdict.http.auth import (
 )
 from verdict.http.diagram import picture
 from verdict.http.templating import templates
-from verdict.model.message import LARGEST
+from verdict.model.message import LARGEST, Fields
 from verdict.operations.inspect.aggregate import NotFoundError, history, state_at
 from verdict.operations.inspect.event_model import causes_in
 from verdict.operations.inspect.flow import flow, why
-from verdict.operations.inspect.history import Fields, reached_offsets
+from verdict.operations.inspect.history import reached_offsets
 from verdict.operations.inspect.queries import ARCHIVED, NEWEST, REFUSALS, REFUSED, VERDICTS, rows
 from verdict.operations.status.database_timeout import DatabaseTimeout
 from verdict.operations.status.sampler import StatusSampler

@@ -7,12 +7,12 @@ from typing import Any
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from verdict.model.message import JsonObject
 from verdict.wire.json_lines import json_line
 
 MEDIA_TYPE = "application/problem+json"
 BLANK = "about:blank"  # the status says all about the error
 NOTHING: Mapping[str, object] = {}
-JsonObject = dict[str, Any]
 Described = dict[int | str, JsonObject]  # status → a response of OpenAPI
 ERROR = "urn:verdict:error:"
 REFERENCE = "#/components/schemas/"

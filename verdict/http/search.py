@@ -1,6 +1,6 @@
 """The search for an id or a position in Kafka: what has it, and the page that shows it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -12,8 +12,7 @@ from verdict.adapters.sql.readers.reader import Access, Reader, open_reader
 from verdict.http.lists import types
 from verdict.http.pages import Pages, Text
 from verdict.model.application import Application
-from verdict.model.message import LARGEST
-from verdict.operations.inspect.history import Fields
+from verdict.model.message import LARGEST, Fields
 from verdict.operations.inspect.queries import rows
 from verdict.operations.repair.stopping_records import place_of
 from verdict.operations.status.sampler import StatusSampler
@@ -21,6 +20,43 @@ from verdict.read_side.tables.row_states import PARKED
 from verdict.settings.settings import Settings
 
 MOST = 20  # of one kind
+
+
+# each query gives a kind, a text, the page that shows it, and what that page is asked
+COMMAND = """\
+SELECT DISTINCT 'command' AS kind, coalesce(command_type, '?') || ' to ' || aggregate_type || ' ' ||
+aggregate_id || ', ' || coalesce(reason, status) AS about, '/explain' AS page, command_id AS id
+FROM outcome WHERE"""
+EVENT = """\
+SELECT 'event' AS kind, event_type || ', version ' || version || ' of ' || aggregate_type || ' ' ||
+aggregate_id AS about, '/aggregate' AS page, aggregate_type AS aggregate, aggregate_id AS id,
+version FROM event_archive WHERE"""
+STOPPED = """\
+SELECT 'record' AS kind, 'projection ' || projection || ' is stopped at this record' AS about,
+'/record' AS page, :id AS id FROM projection_stopped WHERE"""
+FLOW = """\
+SELECT 'flow' AS kind, correlation_id AS about, '/flow' AS page, correlation_id AS id FROM {view}
+WHERE correlation_id = :id
+AND NOT EXISTS (SELECT 1 FROM outcome WHERE command_id = :id AND correlation_id = :id)"""
+AGGREGATE = """\
+SELECT 'aggregate' AS kind, aggregate_type || ' ' || aggregate_id AS about, '/aggregate' AS page,
+aggregate_type AS aggregate, aggregate_id AS id FROM {view}
+WHERE aggregate_type IN ({types}) AND aggregate_id = :id"""
+BLOCKED = """\
+SELECT 'blocked aggregate' AS kind, :id AS about, '/blocked' AS page, :id AS id
+FROM projection_blocked WHERE projection || '/' || aggregate_type || '/' || aggregate_id = :id"""
+LETTER = """\
+SELECT id, topic, "partition", "offset", status, attempt, attempts, due_at FROM dead_letter WHERE"""
+OF_BOTH = ("outcome", "event_archive")
+BY_ID = (
+    f"{COMMAND} command_id = :id",
+    " UNION ".join(FLOW.replace("{view}", view) for view in OF_BOTH),
+    " UNION ".join(AGGREGATE.replace("{view}", view) for view in OF_BOTH),
+    f"{EVENT} event_id = :id",
+    BLOCKED,
+)
+AT = 'topic = :topic AND "partition" = :partition AND "offset" = :offset'
+BY_PLACE = (f"{COMMAND} {AT}", f"{EVENT} {AT}", f"{STOPPED} {AT}")
 
 
 class Hit(NamedTuple):
@@ -31,87 +67,6 @@ class Hit(NamedTuple):
     address: str | None
 
 
-class SearchSource(NamedTuple):
-    """A query for one kind of things, and what a row of it becomes."""
-
-    query: str
-    hit: Callable[[Fields], Hit]
-
-
-def _link(path: str, **asked: object) -> str:
-    return f"{path}?{urlencode(asked)}"
-
-
-def _command(row: Fields) -> Hit:
-    about = f"{row['command_type']} to {row['aggregate_type']} {row['aggregate_id']}"
-    outcome = row["reason"] or row["status"]
-    return Hit("command", f"{about}, {outcome}", _link("/explain", id=row["command_id"]))
-
-
-def _flow(row: Fields) -> Hit:
-    return Hit("flow", row["id"], _link("/flow", id=row["id"]))
-
-
-def _aggregate(row: Fields) -> Hit:
-    kind, name = row["aggregate_type"], row["aggregate_id"]
-    return Hit("aggregate", f"{kind} {name}", _link("/aggregate", aggregate=kind, id=name))
-
-
-def _event(row: Fields) -> Hit:
-    kind, name, version = row["aggregate_type"], row["aggregate_id"], row["version"]
-    about = f"{row['event_type']}, version {version} of {kind} {name}"
-    return Hit("event", about, _link("/aggregate", aggregate=kind, id=name, version=version))
-
-
-def _blocked(row: Fields) -> Hit:
-    return Hit("blocked aggregate", row["id"], _link("/blocked", id=row["id"]))
-
-
-def _stopped(row: Fields) -> Hit:
-    about = f"projection {row['projection']} is stopped at this record"
-    return Hit("record", about, _link("/record", id=row["id"]))
-
-
-def _letter(row: Fields) -> Hit:
-    at = f"{row['topic']}:{row['partition']}:{row['offset']}"
-    if row["status"] == PARKED:
-        return Hit("dead letter", f"{at}, parked", _link("/dead-letter", id=row["id"]))
-    tries = f"attempt {row['attempt']} of {row['attempts']} at {row['due_at']}"
-    return Hit("dead letter", f"{at}, waits for {tries}", None)
-
-
-COMMAND = "SELECT * FROM outcome WHERE"
-EVENT = "SELECT aggregate_type, aggregate_id, version, event_type FROM event_archive WHERE"
-LETTER = """\
-SELECT id, topic, "partition", "offset", status, attempt, attempts, due_at FROM dead_letter WHERE"""
-AT = 'topic = :topic AND "partition" = :partition AND "offset" = :offset LIMIT :most'
-HAS_ID = "aggregate_type IN ({types}) AND aggregate_id = :id"
-COMMANDS = SearchSource(f"{COMMAND} command_id = :id LIMIT :most", _command)
-FLOWS = SearchSource(
-    "SELECT correlation_id AS id FROM outcome WHERE correlation_id = :id UNION "
-    "SELECT correlation_id FROM event_archive WHERE correlation_id = :id LIMIT :most",
-    _flow,
-)
-AGGREGATES = SearchSource(
-    f"SELECT aggregate_type, aggregate_id FROM outcome WHERE {HAS_ID} UNION "
-    f"SELECT aggregate_type, aggregate_id FROM event_archive WHERE {HAS_ID} LIMIT :most",
-    _aggregate,
-)
-EVENTS = SearchSource(f"{EVENT} event_id = :id LIMIT :most", _event)
-BLOCKED = SearchSource(
-    "SELECT :id AS id FROM projection_blocked "
-    "WHERE projection || '/' || aggregate_type || '/' || aggregate_id = :id LIMIT :most",
-    _blocked,
-)
-LETTERS = SearchSource(f"{LETTER} id = :id LIMIT :most", _letter)
-BY_PLACE = (
-    SearchSource(f"{COMMAND} {AT}", _command),
-    SearchSource(f"{EVENT} {AT}", _event),
-    SearchSource(f"SELECT projection, :id AS id FROM projection_stopped WHERE {AT}", _stopped),
-)
-LETTERS_BY_PLACE = SearchSource(f"{LETTER} {AT}", _letter)
-
-
 def add_search(page: FastAPI, settings: Settings, pages: Pages, sampler: StatusSampler) -> None:
     """Add the search."""
 
@@ -119,7 +74,7 @@ def add_search(page: FastAPI, settings: Settings, pages: Pages, sampler: StatusS
         with pages.reader(request) as reader:
             found = [*_hits(settings.application, reader, id)]
         with open_reader(settings, Access.SUPPORT) as reader:  # ids of dead letters are no secret
-            return [*found, *_letters(settings.application, reader, id)]
+            return [*found, *_letters(reader, id)]
 
     def search(request: Request, q: Text = "") -> Response:
         found = hits(request, q) or hits(request, q.strip())
@@ -139,27 +94,34 @@ def add_search(page: FastAPI, settings: Settings, pages: Pages, sampler: StatusS
 
 def _hits(application: Application, reader: Reader, id: str) -> Iterator[Hit]:
     """Yield what has an id or a position; a flow only if no found command shows it."""
-    commands = _rows(application, reader, COMMANDS, id=id)
-    yield from {COMMANDS.hit(one) for one in commands}
-    if not any(one["correlation_id"] == id for one in commands):
-        yield from map(FLOWS.hit, _rows(application, reader, FLOWS, id=id))
-    for source in (AGGREGATES, EVENTS, BLOCKED):
-        yield from map(source.hit, _rows(application, reader, source, id=id))
+    for query in BY_ID:
+        yield from map(_hit, _rows(reader, query.replace("{types}", types(application)), id=id))
     if (place := _place(id)) is not None:
-        for source in BY_PLACE:
-            yield from map(source.hit, _rows(application, reader, source, id=id, **place))
+        for query in BY_PLACE:
+            yield from map(_hit, _rows(reader, query, id=id, **place))
 
 
-def _letters(application: Application, reader: Reader, id: str) -> Iterator[Hit]:
-    yield from map(_letter, _rows(application, reader, LETTERS, id=id))
+def _letters(reader: Reader, id: str) -> Iterator[Hit]:
+    yield from map(_letter, _rows(reader, f"{LETTER} id = :id", id=id))
     if (place := _place(id)) is not None:
-        yield from map(_letter, _rows(application, reader, LETTERS_BY_PLACE, **place))
+        yield from map(_letter, _rows(reader, f"{LETTER} {AT}", **place))
 
 
-def _rows(
-    application: Application, reader: Reader, source: SearchSource, **asked: object
-) -> list[Fields]:
-    return rows(reader, source.query.replace("{types}", types(application)), MOST, **asked)
+def _hit(row: Fields) -> Hit:
+    kind, about, page = (row.pop(name) for name in ("kind", "about", "page"))
+    return Hit(kind, about, f"{page}?{urlencode(row)}")
+
+
+def _letter(row: Fields) -> Hit:
+    at = f"{row['topic']}:{row['partition']}:{row['offset']}"
+    if row["status"] == PARKED:
+        return Hit("dead letter", f"{at}, parked", f"/dead-letter?{urlencode({'id': row['id']})}")
+    tries = f"attempt {row['attempt']} of {row['attempts']} at {row['due_at']}"
+    return Hit("dead letter", f"{at}, waits for {tries}", None)
+
+
+def _rows(reader: Reader, query: str, **asked: object) -> list[Fields]:
+    return rows(reader, f"{query} LIMIT :most", MOST, **asked)
 
 
 def _place(text: str) -> Fields | None:

@@ -19,9 +19,8 @@ from verdict.errors import VerdictError
 from verdict.http.auth import sees
 from verdict.http.responses import problems
 from verdict.http.rest import any_text
-from verdict.model.message import LARGEST
+from verdict.model.message import LARGEST, Fields
 from verdict.operations.inspect.aggregate import NotFoundError
-from verdict.operations.inspect.history import Fields
 from verdict.operations.inspect.queries import OF_COMMAND, response, rows
 from verdict.read_side.projections.documented_view import View, columns_of
 from verdict.read_side.schema.system_views import views_for

@@ -9,7 +9,7 @@ from fastapi import FastAPI, Request, Response
 from verdict.adapters.kafka.schema_registry import RegisteredId, SchemaRegistry, every_subject
 from verdict.errors import VerdictError
 from verdict.http.pages import Pages
-from verdict.http.responses import JsonObject
+from verdict.model.message import JsonObject
 from verdict.operations.status.topics import topic_differences
 from verdict.settings.settings import Settings
 from verdict.wire.schemas.files import SchemaVersion

@@ -18,6 +18,7 @@ from pydantic_settings import (
 from verdict.errors import VerdictError
 from verdict.model.aggregate import InvalidApplicationError
 from verdict.model.application import Application
+from verdict.model.message import Fields
 from verdict.settings import IVY_SETTINGS
 from verdict.settings.settings import TOML, Settings
 from verdict.wire.backoff import InvalidBackoffError, is_valid
@@ -114,7 +115,7 @@ def origins(application: Application | None, /, **flags: Any) -> dict[str, str]:
     return found | dict.fromkeys(_given(flags), "flag")
 
 
-def _given(flags: Mapping[str, Any]) -> dict[str, Any]:
+def _given(flags: Mapping[str, Any]) -> Fields:
     return {name: value for name, value in flags.items() if value is not None}
 
 

@@ -1,16 +1,23 @@
-"""All that follows from a record: verdicts, commands of policies, notifications."""
+"""All that follows from a record: verdicts, commands of policies, notifications, retries."""
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from sqlalchemy import Engine
+
+from verdict.adapters.sql.statements import append
+from verdict.reactions.dead_letters.allowed_topics import AllowedTopics
+from verdict.reactions.dead_letters.queue import DueRetry, claim, remove
+from verdict.reactions.dead_letters.retry_rules import RetryRules, row_of
 from verdict.reactions.policies.reaction import Reactions
+from verdict.read_side.tables.dead_letters import table
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.testing.memory_log import LogRecord, MemoryLog
 from verdict.wire.command_record import CommandRecord, truncate_command
-from verdict.wire.dead_letter_record import RETRY_ATTEMPT, RETRY_POLICY, Pairs
+from verdict.wire.dead_letter_record import RETRY_ATTEMPT, RETRY_POLICY, DeadLetterRecord, Pairs
 from verdict.wire.headers import REPLY_TO, pairs
-from verdict.wire.topics import OUTPUT_BYTES
+from verdict.wire.topics import OUTPUT_BYTES, Topics
 from verdict.write_side.decide.command_checks import Limits
 from verdict.write_side.processor.batch import ShardBatch
 from verdict.write_side.state.shard_state import DictState
@@ -21,6 +28,9 @@ COUNT = re.compile(rb"\+?0*([0-9]{1,10})")
 MOST_ATTEMPTS = 2**31 - 1
 
 MOST = 10_000  # records that follow from one: a policy that answers itself never ends
+
+ATTEMPTS, BACKOFF = 3, "exponential:1s,2,1h"  # as the settings have it
+MOST_DUE = 1000
 
 Clock = Callable[[], int]
 Reader = Callable[[LogRecord], Iterable[OutputRecord]]
@@ -113,3 +123,48 @@ def _attempt(record: LogRecord) -> int:
 def _header(record: LogRecord, name: str) -> bytes | None:
     """Return the last header of that name."""
     return next((value for found, value in reversed(record.headers) if found == name), None)
+
+
+class DeadLetterMemory:
+    """The dead letters of a deployment; `clock` gives epoch milliseconds."""
+
+    def __init__(
+        self, database: Engine, topics: Topics, log: MemoryLog, clock: Callable[[], int]
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._log = log
+        self._taken = dict.fromkeys(log.ends([topics.dead_letters]), 0)
+        self._rules = RetryRules(
+            attempts=ATTEMPTS,
+            backoff=BACKOFF,
+            retry_topic=topics.retry,
+            problem_with=AllowedTopics(topics, (), lambda: log.names).problem_with,
+            now=clock,
+            declared=topics.application.backoffs,
+        )
+
+    def take_in(self) -> None:
+        """Write the new dead letters to the table."""
+        rows = [row_of(_letter(record), self._rules) for record in self._log.since(self._taken)]
+        if rows:
+            with self._database.begin() as connection:
+                append(connection, table, rows)
+        self._taken = self._log.ends([place.topic for place in self._taken])
+
+    def due(self) -> Sequence[DueRetry]:
+        """Remove the retries that are due from the table, and return them."""
+        with self._database.begin() as connection:
+            retries = claim(connection, self._clock(), MOST_DUE)
+            remove(connection, retries)
+        return retries
+
+
+def _letter(record: LogRecord) -> DeadLetterRecord:
+    return DeadLetterRecord(
+        source=record.source,
+        timestamp=record.timestamp,
+        key=record.key,
+        value=record.value,
+        headers=record.headers,
+    )

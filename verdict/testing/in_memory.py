@@ -17,14 +17,14 @@ from verdict.client.errors import CommandTooLargeError
 from verdict.model.application import Application
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandInfo, Expected, envelope_of
+from verdict.model.message import Fields
 from verdict.model.source import Source
 from verdict.reactions.policies.reaction import reactions_added
 from verdict.read_side.catalog import projections
 from verdict.streaming.exactly_once.batch import OutputRecord
-from verdict.testing.cascade import Cascade
-from verdict.testing.memory_dead_letters import DeadLetterMemory
+from verdict.testing.cascade import Cascade, DeadLetterMemory
 from verdict.testing.memory_log import LogRecord, MemoryLog
-from verdict.testing.memory_read_side import ReadSide, Row
+from verdict.testing.memory_read_side import ReadSide
 from verdict.wire.catalog import catalog_of
 from verdict.wire.commands import encode_command
 from verdict.wire.records import decode
@@ -159,7 +159,7 @@ class InMemory:
         """
         return self._log.records(topic)
 
-    def sql(self, statement: str, parameters: Parameters = ()) -> list[Row]:
+    def sql(self, statement: str, parameters: Parameters = ()) -> list[Fields]:
         """Return the rows of one SELECT on the views, which show all that has happened.
 
         Raises:

@@ -5,7 +5,6 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import event
 
@@ -13,6 +12,7 @@ from verdict.adapters.sql.readers.reader import TIMEOUT_S
 from verdict.adapters.sql.readers.selected import Parameters
 from verdict.adapters.sql.readers.sqlite_reader import SqliteReader
 from verdict.model.application import Application
+from verdict.model.message import Fields
 from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.batch import NOTHING, ProjectionBatch
 from verdict.read_side.apply.missing_events import missing_events
@@ -29,8 +29,6 @@ from verdict.wire.stored_event import StoredEvent
 from verdict.wire.topics import Topics
 
 FILE = "verdict.db"
-
-Row = dict[str, Any]
 
 
 class ReadSide:
@@ -75,7 +73,7 @@ class ReadSide:
         batch = ProjectionBatch(deliveries, spans)
         return [_applied(applier, batch) for applier in self.appliers]
 
-    def select(self, statement: str, parameters: Parameters = ()) -> list[Row]:
+    def select(self, statement: str, parameters: Parameters = ()) -> list[Fields]:
         """Return the rows of one SELECT on the views, by column, as an auditor sees them."""
         found = self._reader.select(statement, parameters)
         return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
@@ -123,7 +121,7 @@ class ShownRows:
                 [*map(repr, came)],
             )
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[Fields]:
         """Return the rows of the view."""
         with tempfile.TemporaryDirectory(prefix="verdict-") as folder:
             side = ReadSide(Path(folder), Topics(self.application), [self.read_model], lambda: 0)

@@ -26,7 +26,7 @@ from tests.e2e.secured.life import (
     verdict,
 )
 from verdict.adapters.kafka.topics import TopicAdmin
-from verdict.operations.acls import Acl, KafkaPrincipal
+from verdict.cli.acls import Acl, KafkaPrincipal
 
 NAMED = {
     "VERDICT_DEPLOYMENT": TOPICS.deployment,

@@ -16,8 +16,8 @@ from tests.application import APPLICATION
 from tests.kit.deployment import await_true
 from tests.kit.service import ROOT, VERDICT, await_ready, start_process, stop
 from tests.ports import free_ports
+from verdict.cli.acls import KafkaPrincipal
 from verdict.client.client import Client
-from verdict.operations.acls import KafkaPrincipal
 from verdict.settings.kafka import librdkafka_options
 from verdict.settings.load import load_settings
 from verdict.wire.topics import Topics

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from tests.e2e.secured.life import TOPICS, Environment, as_role, options_of, verdict
-from verdict.operations.acls import KafkaPrincipal
+from verdict.cli.acls import KafkaPrincipal
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.process, pytest.mark.timeout(300)]
 

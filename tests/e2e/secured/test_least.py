@@ -26,10 +26,10 @@ from tests.tiers import the_first_of
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.kafka.topics import TopicAdmin
+from verdict.cli.acls import Acl, KafkaPrincipal, least_acls
 from verdict.client.client import Client
 from verdict.client.errors import SendFailedError
 from verdict.errors import VerdictError
-from verdict.operations.acls import Acl, KafkaPrincipal, acls
 from verdict.streaming.exactly_once.call_errors import TransactionFailedError
 from verdict.streaming.exactly_once.topic_owner import claim_topics
 from verdict.streaming.exactly_once.transactions import Transactions
@@ -109,7 +109,7 @@ def admin(kafka: Secured) -> Iterator[AdminClient]:
     plain = {"bootstrap.servers": kafka.plain, "log_level": "0"}
     TopicAdmin(plain, LEAST).create_missing()
     admin = AdminClient({**plain})
-    allow(admin, acls(LEAST))
+    allow(admin, least_acls(LEAST))
     responder = Responder(kafka.plain, LEAST)
     responder.start()
     send(dict(plain))
@@ -184,7 +184,7 @@ def test_nothing_is_allowed_that_is_not_needed(
     disown(kafka.plain)
     assert failures(settings, role) == ""
     needless = []
-    for acl in filter(is_looked_at, acls(LEAST)):
+    for acl in filter(is_looked_at, least_acls(LEAST)):
         if acl.role is role:
             disown(kafka.plain)
             with without(admin, acl):

@@ -13,7 +13,7 @@ import pytest
 from tests.application import APPLICATION
 from tests.e2e.secured.broker import Secured
 from tests.e2e.secured.life import PLANTED, READS, Environment, as_role, verdict
-from verdict.operations.acls import KafkaPrincipal
+from verdict.cli.acls import KafkaPrincipal
 from verdict.streaming.event_log.subscription import subscribe
 
 pytestmark = [

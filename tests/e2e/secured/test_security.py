@@ -16,9 +16,9 @@ from tests.e2e.secured.life import PLACE, PLANTED, TOPICS, Environment, options_
 from tests.tiers import the_first_of
 from verdict.adapters.kafka.connection import ClientLog
 from verdict.adapters.kafka.listing import list_topics
+from verdict.cli.acls import KafkaPrincipal
 from verdict.client.client import Client
 from verdict.client.errors import KafkaUnavailableError
-from verdict.operations.acls import KafkaPrincipal
 from verdict.settings.kafka import SCRAM
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600), pytest.mark.process]

@@ -1,7 +1,6 @@
 """The page as it is served, and tabs of a real browser."""
 
 import shutil
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -15,7 +14,7 @@ from schemas.position import PositionTransferred
 from tests.application import APPLICATION
 from tests.http.browser.chromium import launched
 from tests.http.conftest import TOKEN, Looked
-from tests.http.filled import ODD
+from tests.http.filled import ODD, altered
 from tests.read_side.holding import Holding
 from verdict.http import serving
 from verdict.http.application import page_of
@@ -98,9 +97,7 @@ def held(folder: Path) -> Holding:
 
 def break_all(folder: Path, looked: Looked) -> None:
     """Alter an event, and let a look find whatever can be wrong, in long words."""
-    with sqlite3.connect(folder / DATABASE) as database:
-        database.execute(ALTER)
-    database.close()
+    altered(folder, ALTER)
     waits = [
         BlockedAggregateStatus("order", id, 3, 5, "2026-11-21T09:00:00.000Z", error)
         for id, error in ((ODD, None), (LONG, f"ZeroDivisionError: {LONG}"))

@@ -10,7 +10,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from verdict.adapters.kafka.connection import ClientLog, KafkaConfig
+from verdict.adapters.kafka.connection import ClientLog, ClientOptions, KafkaConfig
 from verdict.adapters.kafka.errors import kafka_failed
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import OUTPUT_BYTES
@@ -19,7 +19,6 @@ ANSWER_S = 30.0
 UNUSED = b"unused"  # a key: a compacted topic refuses records without one
 PER_TRANSACTION = 2_000
 UNUSED_PER_TRANSACTION = 100_000
-PER_FLUSH = 10_000
 IDEMPOTENT = {"enable.idempotence": True, "acks": "all", "compression.type": "lz4"}
 
 Record = Mapping[str, Any]
@@ -33,7 +32,7 @@ class Appender:
         self._servers = str(kafka.settings.get("bootstrap.servers"))
         self._seconds = kafka.transaction_timeout_s
         self._refused: list[KafkaError] = []
-        settings: dict[str, Any] = {
+        settings: ClientOptions = {
             **kafka.settings,
             "transactional.id": transactional_id,
             "transaction.timeout.ms": int(self._seconds * 1000),
@@ -95,20 +94,15 @@ class Appender:
 def write_all(options: Mapping[str, str | int], records: Iterable[Record], what: str) -> None:
     """Write all of `records`, in their order, without a transaction."""
     failed: list[KafkaError] = []
-    settings: dict[str, Any] = {**options, **IDEMPOTENT, "logger": ClientLog()}
+    settings: ClientOptions = {**options, **IDEMPOTENT, "logger": ClientLog()}
     producer = Producer(settings)
 
     def delivered(error: KafkaError | None, _: object) -> None:
         if error is not None:
             failed.append(error)
 
-    def require_delivery() -> None:
-        if producer.flush(ANSWER_S) or failed:
-            error = failed[0] if failed else KafkaError(KafkaError._TIMED_OUT)
-            raise kafka_failed(what, str(options["bootstrap.servers"]), KafkaException(error), "")
-
-    for count, record in enumerate(records, 1):
+    for record in records:
         producer.produce(on_delivery=delivered, **record)
-        if count % PER_FLUSH == 0:
-            require_delivery()
-    require_delivery()
+    if producer.flush(ANSWER_S) or failed:
+        error = failed[0] if failed else KafkaError(KafkaError._TIMED_OUT)
+        raise kafka_failed(what, str(options["bootstrap.servers"]), KafkaException(error), "")

@@ -18,6 +18,8 @@ from verdict.settings.settings import Settings
 
 LOG = logging.getLogger("verdict.kafka")
 STATE = re.compile(r"in state (\w+)")
+ClientOptions = dict[str, Any]
+"""Options of a librdkafka client, callbacks and the log among them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +93,7 @@ class AdminConnection:
     ) -> None:
         self._servers = str(settings.get("bootstrap.servers"))
         self._log = ClientLog()
-        given: dict[str, Any] = {**(more or {}), **settings, "logger": self._log}
+        given: ClientOptions = {**(more or {}), **settings, "logger": self._log}
         try:
             self.admin = AdminClient(given)
         except KafkaException as error:

@@ -19,7 +19,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import TopicMetadata  # type: ignore[attr-defined]
 
-from verdict.adapters.kafka.connection import ClientLog, Deadline
+from verdict.adapters.kafka.connection import ClientLog, ClientOptions, Deadline
 from verdict.adapters.kafka.errors import (
     RecordsDroppedError,
     TopicMissingError,
@@ -87,7 +87,7 @@ def place_of(message: Message) -> TopicPartition:
 
 def consumer_of(options: Options, log: ClientLog, more: Mapping[str, str | int | bool]) -> Consumer:
     """Return a consumer that reads as `READING` says, except for `more`."""
-    settings: dict[str, Any] = {**options, **READING, **more, "logger": log}
+    settings: ClientOptions = {**options, **READING, **more, "logger": log}
     try:
         return Consumer(settings)
     except KafkaException as error:

@@ -2,12 +2,16 @@
 
 from pathlib import Path
 
-from verdict.cli.scaffold.files import ScaffoldPart, Target, imports, render, write
-from verdict.cli.scaffold.names import (
+from verdict.cli.scaffold.files import (
+    ScaffoldPart,
+    Target,
     class_name,
+    imports,
+    render,
     require_free_module,
     require_valid_name,
     words_of,
+    write,
 )
 
 FOLDERS = {

@@ -7,8 +7,15 @@ from pydantic import ValidationError
 from sqlalchemy.dialects.postgresql.base import RESERVED_WORDS
 from sqlalchemy.dialects.sqlite.base import SQLiteIdentifierPreparer
 
-from verdict.cli.scaffold.files import ScaffoldPart, Target, imports, render
-from verdict.cli.scaffold.names import InvalidNameError, class_name, require_valid_name
+from verdict.cli.scaffold.files import (
+    InvalidNameError,
+    ScaffoldPart,
+    Target,
+    class_name,
+    imports,
+    render,
+    require_valid_name,
+)
 from verdict.model.aggregate import Aggregate
 from verdict.model.application import Application, UnknownAggregateError
 from verdict.model.message import Event, Message

@@ -135,11 +135,5 @@ def _finding(placed: PositionedEvent, what: str, row: Row | None = None) -> Find
     known = content.event.aggregate_type if isinstance(content, StoredEvent) else None
     if known is None and row is not None:
         known = row["aggregate_type"]
-    return Finding(
-        check=Check.ARCHIVE,
-        what=what,
-        aggregate_type=known,
-        aggregate_id=placed.aggregate_id,
-        version=placed.version or (row["version"] if row else None),
-        place=placed.place,
-    )
+    version = placed.version or (row["version"] if row else None)
+    return Finding(Check.ARCHIVE, what, known, placed.aggregate_id, version, placed.place)

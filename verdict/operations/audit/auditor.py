@@ -91,14 +91,8 @@ class Auditor:
         for (aggregate_type, name), one in quarantines.items():
             if aggregate_type in self._types and self._only in (None, name):
                 assert one.aggregate is not None
-                yield Finding(
-                    check=Check.VERSIONS,
-                    what=quarantine_in_words(one),
-                    aggregate_type=aggregate_type,
-                    aggregate_id=name,
-                    version=one.aggregate.version,
-                    place=one.source,
-                )
+                what, version = quarantine_in_words(one), one.aggregate.version
+                yield Finding(Check.VERSIONS, what, aggregate_type, name, version, one.source)
 
     def _require_deployment(self, log: KafkaLog) -> None:
         if not log.exists(self._topics.progress):

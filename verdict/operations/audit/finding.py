@@ -32,7 +32,7 @@ class Check(StrEnum):
     PROJECTIONS = "projections"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """Something that is not as it was written; `place` is the record's in Kafka, if it has one."""
 

@@ -116,14 +116,7 @@ class Histories:
     def _finding(
         self, check: Check, name: str, at: HistoryEnd | PositionedEvent, what: str
     ) -> Finding:
-        return Finding(
-            check=check,
-            what=what,
-            aggregate_type=self.aggregate_type,
-            aggregate_id=name,
-            version=at.version,
-            place=at.place,
-        )
+        return Finding(check, what, self.aggregate_type, name, at.version, at.place)
 
 
 def _short(digest: bytes | None) -> str:

@@ -219,7 +219,7 @@ class LogAudit:
         begun = self.cut.begun.get(source.topic, ())
         if not (source.partition < len(begun) and source.offset < begun[source.partition]):
             what = f"names a command at {source}, where none is decided"
-            yield Finding(check=Check.OUTCOMES, what=what, aggregate_id=name, place=_place(record))
+            yield Finding(Check.OUTCOMES, what, aggregate_id=name, place=_place(record))
         return False
 
     def _decoded(
@@ -228,13 +228,8 @@ class LogAudit:
         try:
             return decode(kind, record.value or b"")
         except ValueError as error:
-            yield Finding(
-                check=Check.OUTCOMES,
-                what=f"cannot be read: {error}",
-                aggregate_type=aggregate_type,
-                aggregate_id=_key(record),
-                place=_place(record),
-            )
+            what = f"cannot be read: {error}"
+            yield Finding(Check.OUTCOMES, what, aggregate_type, _key(record), place=_place(record))
             return None
 
     def _numbers(self, aggregate_type: str) -> list[int]:

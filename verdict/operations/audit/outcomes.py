@@ -122,10 +122,4 @@ class OutcomeAudit:
             yield self._finding("there is a rejection, and no outcome says so", name, place)
 
     def _finding(self, what: str, name: str | None, place: Source) -> Finding:
-        return Finding(
-            check=Check.OUTCOMES,
-            what=what,
-            aggregate_type=self._type,
-            aggregate_id=name,
-            place=place,
-        )
+        return Finding(Check.OUTCOMES, what, self._type, name, place=place)

@@ -284,7 +284,7 @@ class ProjectionAudit:
 
 
 def _finding(what: str) -> Finding:
-    return Finding(check=Check.PROJECTIONS, what=what)
+    return Finding(Check.PROJECTIONS, what)
 
 
 def _key(table: Table, row: Any) -> tuple[Any, ...]:
@@ -300,10 +300,6 @@ def _differs(name: str, table: Table, live: Row | None, folded: Row | None) -> F
     else:
         differ = (column for column in live if live[column] != folded[column])
         what = "; ".join(f"{one} is {live[one]!r}, by the log {folded[one]!r}" for one in differ)
-    return Finding(
-        check=Check.PROJECTIONS,
-        what=f"{name}, {table.name} {', '.join(map(str, _key(table, row)))}: {what}",
-        aggregate_type=row.get("aggregate_type"),
-        aggregate_id=row.get("aggregate_id"),
-        version=row.get("version"),
-    )
+    what = f"{name}, {table.name} {', '.join(map(str, _key(table, row)))}: {what}"
+    about = (row.get(column) for column in ("aggregate_type", "aggregate_id", "version"))
+    return Finding(Check.PROJECTIONS, what, *about)

@@ -144,10 +144,4 @@ def _snapshots(
 
 
 def _finding(aggregate_type: str, name: str, version: int | None, what: str) -> Finding:
-    return Finding(
-        check=Check.STATE,
-        what=what,
-        aggregate_type=aggregate_type,
-        aggregate_id=name,
-        version=version,
-    )
+    return Finding(Check.STATE, what, aggregate_type, name, version)

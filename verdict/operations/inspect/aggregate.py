@@ -7,10 +7,10 @@ from verdict.adapters.sql.readers.reader import Access, Reader, open_reader
 from verdict.errors import VerdictError
 from verdict.model.aggregate import Aggregate
 from verdict.model.application import Application
-from verdict.model.message import LARGEST, Message, iso_time
+from verdict.model.message import LARGEST, Fields, Message, iso_time
 from verdict.model.personal import personal_paths
 from verdict.model.source import Source
-from verdict.operations.inspect.history import Fields, command_history, missing
+from verdict.operations.inspect.history import command_history, missing
 from verdict.operations.inspect.queries import (
     EVENTS_BETWEEN,
     MOST,

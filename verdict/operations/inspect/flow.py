@@ -5,9 +5,10 @@ from functools import partial
 
 from verdict.adapters.sql.readers.reader import Reader
 from verdict.model.application import Application
+from verdict.model.message import Fields
 from verdict.model.policy import ACTOR, Policy, command_id
 from verdict.model.reason import Reason
-from verdict.operations.inspect.history import Fields, command_history, inconsistency
+from verdict.operations.inspect.history import command_history, inconsistency
 from verdict.operations.inspect.queries import (
     EVENTS_BETWEEN,
     EVENTS_OF_FLOW,

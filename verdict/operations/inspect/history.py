@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-Fields = dict[str, Any]
+from verdict.model.message import Fields
+
 RecordKey = tuple[Any, ...]
 
 

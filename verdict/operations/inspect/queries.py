@@ -6,8 +6,7 @@ from typing import Any
 
 from verdict.adapters.sql.readers.reader import Reader
 from verdict.model.application import Application
-from verdict.model.message import iso_time
-from verdict.operations.inspect.history import Fields
+from verdict.model.message import Fields, iso_time
 from verdict.read_side.apply.batch import Delivery
 from verdict.read_side.projections.builtin.rows import archived_event
 from verdict.streaming.event_log.archive import ArchiveRow, HashMismatchError

@@ -9,9 +9,9 @@ from sqlalchemy import Connection, Row, Select, and_, or_, select
 
 from verdict.errors import VerdictError
 from verdict.model.application import Application
-from verdict.model.message import iso_time
+from verdict.model.message import Fields, iso_time
 from verdict.model.recorded_event import RecordedEvent
-from verdict.operations.repair.operator import Facts, NothingWaitsError
+from verdict.operations.repair.operator import NothingWaitsError
 from verdict.read_side.apply.batch import Delivery, UnreadableRecord
 from verdict.read_side.apply.missing_events import ARCHIVE, archived_record
 from verdict.read_side.projections.projection import Projection
@@ -109,7 +109,7 @@ def parts_of(address: str) -> tuple[str, AggregateKey]:
     return parts[0], (parts[1], parts[2])
 
 
-def list_blocked(connection: Connection, of_states: Collection[str]) -> Iterator[Facts]:
+def list_blocked(connection: Connection, of_states: Collection[str]) -> Iterator[Fields]:
     """Yield the blocked aggregates of all projections, without payloads.
 
     The projections named in `of_states` follow topics of states.
@@ -120,7 +120,7 @@ def list_blocked(connection: Connection, of_states: Collection[str]) -> Iterator
 
 def show_blocked(
     application: Application, connection: Connection, address: str, of_states: Collection[str]
-) -> Facts:
+) -> Fields:
     """Return one with its event as it was decided and as it was replaced, and what was done."""
     name, (aggregate_type, aggregate_id) = parts_of(address)
     held, done = blocked.table.c, interventions.table.c
@@ -174,10 +174,10 @@ def _waiting() -> Select[*tuple[Any, ...]]:
     )
 
 
-def _facts(row: Row[Any], of_states: Collection[str]) -> Facts:
+def _facts(row: Row[Any], of_states: Collection[str]) -> Fields:
     """Return what is known; what the archive does not have yet is None."""
     missing = f"version {row.version_needed} is missing, and {row.version_seen} has come"
-    facts: Facts = {
+    facts: Fields = {
         "id": f"{row.projection}/{row.aggregate_type}/{row.aggregate_id}",
         "kind": "event" if row.error else "gap",
         "since": iso_time(row.found_at),
@@ -203,7 +203,7 @@ def _facts(row: Row[Any], of_states: Collection[str]) -> Facts:
     return facts
 
 
-def _content(application: Application, row: Row[Any], error: object) -> Facts:
+def _content(application: Application, row: Row[Any], error: object) -> Fields:
     """Return the payload, or why an archived event has none."""
     if row.value is None:
         return {"payload": None}
@@ -214,7 +214,7 @@ def _content(application: Application, row: Row[Any], error: object) -> Facts:
     return {"payload": from_json(payload_json(record.payload))}
 
 
-def _intervention(made: Row[Any]) -> Facts:
+def _intervention(made: Row[Any]) -> Fields:
     payloads = {name: made._mapping[name] for name in ("before", "after")}
     read = {name: text and from_json(text) for name, text in payloads.items()}
     return {**made._asdict(), **read, "at": iso_time(made.at)}

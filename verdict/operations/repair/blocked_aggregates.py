@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Engine
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.errors import VerdictError
 from verdict.model.application import Application
+from verdict.model.message import Fields
 from verdict.model.recorded_event import RecordedEvent
 from verdict.operations.repair.blocked import (
     BlockedItem,
@@ -23,7 +24,7 @@ from verdict.operations.repair.blocked import (
     parts_of,
     show_blocked,
 )
-from verdict.operations.repair.operator import Facts, NothingWaitsError, OperatorIdentity
+from verdict.operations.repair.operator import NothingWaitsError, OperatorIdentity
 from verdict.read_side.apply.batch import Delivery, UnreadableRecord
 from verdict.read_side.apply.missing_events import events_of
 from verdict.read_side.apply.overrides import take_charge, try_again
@@ -49,12 +50,12 @@ class BlockedAggregates:
         self._declared = declared
         self._of_states = {name for name, at in declared.items() if not at(FIRST).waits_for_events}
 
-    def listed(self) -> Iterator[Facts]:
+    def listed(self) -> Iterator[Fields]:
         """Yield them, without payloads."""
         with snapshot(self._engine) as connection:
             yield from list_blocked(connection, self._of_states)
 
-    def shown(self, address: str) -> Facts:
+    def shown(self, address: str) -> Fields:
         """Return one with its event and all that was done about it."""
         with snapshot(self._engine) as connection:
             return show_blocked(self._application, connection, address, self._of_states)

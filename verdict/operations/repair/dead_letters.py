@@ -13,8 +13,8 @@ from sqlalchemy import Connection, Engine, Row, delete, func, insert, select, up
 
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.errors import VerdictError
-from verdict.model.message import iso_time
-from verdict.operations.repair.operator import Facts, OperatorIdentity
+from verdict.model.message import Fields, iso_time
+from verdict.operations.repair.operator import OperatorIdentity
 from verdict.read_side.schema.database import snapshot
 from verdict.read_side.tables.dead_letters import intervention, table
 from verdict.read_side.tables.row_states import PARKED, WAITING
@@ -51,14 +51,14 @@ class DeadLetters:
         self._topics = topics
         self._clock = clock
 
-    def listed(self, waiting: bool = False) -> Iterator[Facts]:
+    def listed(self, waiting: bool = False) -> Iterator[Fields]:
         """Yield the parked letters, and the waiting ones if wanted, in the order of Kafka."""
         wanted = table.c.status.in_([PARKED, *([WAITING] if waiting else [])])
         asked = select(table).where(wanted).order_by(table.c.received_at, *PLACE)
         with snapshot(self._engine) as connection:
             yield from (_facts(row) for row in connection.execute(asked))
 
-    def shown(self, address: str) -> Facts:
+    def shown(self, address: str) -> Fields:
         """Return a letter with its bytes, and what was done to it.
 
         A command is shown as the JSON that may be sent in its place.
@@ -165,7 +165,7 @@ def _check_status(found: StoredLetter, status: str) -> None:
     )
 
 
-def _facts(found: StoredLetter) -> Facts:
+def _facts(found: StoredLetter) -> Fields:
     return {
         "id": found.id,
         "kind": "letter",

@@ -1,11 +1,8 @@
 """An operator who intervenes, and what is shown to them of what needs attention."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from verdict.errors import VerdictError
-
-Facts = dict[str, Any]
-"""What is known of a blocked aggregate, a stopping record or a dead letter, for JSON."""
 
 
 class OperatorIdentity(NamedTuple):

@@ -1,6 +1,9 @@
 """How far the topics were read, as progress records and the database say; and corrections of that.
 
-Positions are corrected after lost events were appended again.
+Positions are corrected after lost events were appended again. A query without state that has lost
+its progress record starts again, by an operator's decision: policies at the ends of their topics,
+so nothing is sent twice, and what had no consequence yet gets none; the lake at the first records,
+because files can be written again.
 """
 
 import logging
@@ -9,19 +12,36 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from verdict.adapters.kafka.connection import KafkaConfig
-from verdict.adapters.kafka.offsets import Offsets, TopicOffsets, each_partition
+from verdict.adapters.kafka.offsets import (
+    Offsets,
+    TopicOffsets,
+    each_partition,
+    ends,
+    offsets_text,
+    starts,
+)
+from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.local.lock import DataDirectoryLock
+from verdict.model.source import Source
 from verdict.reactions.lake.table import LakeFolder, LakeSpan, position
 from verdict.read_side.tables.lost_events import Restoration
 from verdict.read_side.tables.same_log import FilledFrom, filled_from
 from verdict.service.queries import queries_of
 from verdict.settings.settings import Settings
+from verdict.streaming.event_log.skips import SkipRequest
+from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.streaming.exactly_once.failpoints import ignore_step
-from verdict.streaming.exactly_once.fencing import claim
-from verdict.streaming.exactly_once.query import LAKE, Query
+from verdict.streaming.exactly_once.fencing import claim, genesis, write_progress
+from verdict.streaming.exactly_once.log_identity import log_identity
+from verdict.streaming.exactly_once.query import LAKE, OWNER, Query
 from verdict.streaming.exactly_once.read_progress import readable_progress
+from verdict.streaming.exactly_once.topic_owner import claim_topics
+from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.progress_record import ProgressRecord
+from verdict.wire.records import encode
+from verdict.wire.skip_record import Kind
+from verdict.wire.topics import Topics
 
 LOG = logging.getLogger("verdict.recovery")
 
@@ -114,3 +134,43 @@ def _continue_lake(settings: Settings, before: int, after: int) -> None:
     with DataDirectoryLock(folder, "lake", "lake_dir"):
         table = LakeFolder(folder / rows.name, folder / "staging")
         table.put(table.staged(), LakeSpan(before, after), partial(ignore_step, None))
+
+
+def begin_without_progress(
+    query: Query, kafka: KafkaConfig, topics: Topics, wish: SkipRequest, *, at_the_ends: bool
+) -> ProgressRecord:
+    """Fence the owner; write progress and, in the same transaction, the operator's decision."""
+    transactions = Transactions(kafka, query.transactional_id)
+    try:
+        former = readable_progress(kafka, query, wait=True)
+        new = genesis(query, former, _offsets(query, kafka, at_the_ends), query.first_shards)
+        new = log_identity(new, query, kafka)
+        reason = f"{query.name} starts again at {offsets_text(new.offsets)}: {wish.reason}"
+        decided = _decision(kafka, query.progress_topic, replace(wish, reason=reason))
+        record = OutputRecord(topics.skips, query.key, decided)
+        transactions = write_progress(transactions, query, kafka, new, extra_records=[record])
+    finally:
+        transactions.close()
+    return new
+
+
+def begin_as_owner(kafka: KafkaConfig, topics: Topics, wish: SkipRequest) -> None:
+    """Claim the topics for this deployment, together with the operator's decision."""
+    reason = f"the topics are those of {topics.deployment}: {wish.reason}"
+    decided = _decision(kafka, topics.owners, replace(wish, reason=reason))
+    claim_topics(topics, kafka, [OutputRecord(topics.skips, OWNER.encode(), decided)])
+
+
+def _offsets(query: Query, kafka: KafkaConfig, at_the_ends: bool) -> Offsets:
+    with KafkaLog(kafka.settings, 2 * kafka.transaction_timeout_s) as log:
+        places = log.places(query.inputs)
+        log.await_settled(places, f"{query.name} cannot start again")
+        kept = log.bounds(places)
+    return ends(kept) if at_the_ends else starts(kept)
+
+
+def _decision(kafka: KafkaConfig, progress_topic: str, wish: SkipRequest) -> bytes:
+    """Return the decision as a record; it is about the end of the progress topic."""
+    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
+        [(place, end)] = log.written(log.places([progress_topic])[:1]).items()
+    return encode(wish.record(Source(*place, end), end + 1, Kind.ACCEPTED))

@@ -30,7 +30,7 @@ from verdict.streaming.exactly_once.read_progress import readable_progress
 from verdict.streaming.exactly_once.topic_owner import check_topics_owner
 from verdict.wire.partitions import OffsetRange, Spans, TopicPartition
 from verdict.wire.progress_record import ProgressRecord
-from verdict.wire.skip_record import Kind, SkipRecord
+from verdict.wire.skip_record import Kind
 from verdict.wire.topics import Topics
 
 LOG = logging.getLogger("verdict.recovery")
@@ -134,13 +134,8 @@ def _copies(log: KafkaLog, below: Spans) -> Iterator[Mapping[str, Any]]:
 
 def _record(kafka: KafkaConfig, topics: Topics, gone: Sequence[str], wish: SkipRequest) -> None:
     decisions = [
-        SkipRecord(
-            kind=Kind.ACCEPTED,
-            source=Source(name, 0, 0),
-            until_offset=0,
-            operator=wish.operator,
-            reason=f"{name} was deleted and is created again: {wish.reason}",
-            decided_at=wish.at,
+        replace(wish, reason=f"{name} was deleted and is created again: {wish.reason}").record(
+            Source(name, 0, 0), 0, Kind.ACCEPTED
         )
         for name in gone
     ]

@@ -49,7 +49,7 @@ from verdict.wire.catalog import Catalog, catalog_of
 from verdict.wire.cloud_events import event_headers
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.records import decode_event
-from verdict.wire.skip_record import Kind, SkipRecord
+from verdict.wire.skip_record import Kind
 from verdict.wire.topics import Topics
 
 LOG = logging.getLogger("verdict.recovery")
@@ -160,13 +160,10 @@ class _Restoring:
     def _record(self, found: Restorations, wish: SkipRequest) -> None:
         """Record who restored what, unless an interrupted run did that."""
         decisions = [
-            SkipRecord(
-                kind=Kind.RESTORED,
-                source=Source(*place, one.archived[0].offset),
-                until_offset=one.archived[-1].offset + 1,
-                operator=wish.operator,
-                reason=wish.reason,
-                decided_at=wish.at,
+            wish.record(
+                Source(*place, one.archived[0].offset),
+                one.archived[-1].offset + 1,
+                Kind.RESTORED,
             )
             for place, one in found.items()
         ]

@@ -13,11 +13,12 @@ from sqlalchemy import Engine, Row, select
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.errors import VerdictError
-from verdict.model.message import iso_time
+from verdict.model.message import Fields, iso_time
 from verdict.model.source import Source
-from verdict.operations.repair.operator import Facts, NothingWaitsError, OperatorIdentity
+from verdict.operations.repair.operator import NothingWaitsError, OperatorIdentity
 from verdict.read_side.schema.database import snapshot
 from verdict.read_side.tables import skips, versions
+from verdict.streaming.event_log.skips import SkipRequest
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.skip_record import SkipRecord
 
@@ -50,12 +51,12 @@ class StoppingRecords:
         self._log = log
         self._decide = decide
 
-    def listed(self) -> Iterator[Facts]:
+    def listed(self) -> Iterator[Fields]:
         """Yield the records at which projections stopped, by position, without skipped ones."""
         for place, rows in sorted(self._stopped().items()):
             yield _facts(place, rows)
 
-    def shown(self, address: str) -> Facts:
+    def shown(self, address: str) -> Fields:
         """Return which projections stopped at a position, and why."""
         return _facts(*self._at(address))
 
@@ -72,13 +73,8 @@ class StoppingRecords:
                 f"nothing was skipped: {place}-{end} is no range of records: name an offset after "
                 f"{place.offset}, up to {kept.end}, where the partition ends"
             )
-        made = SkipRecord(
-            source=place,
-            until_offset=end,
-            operator=by.operator,
-            reason=by.reason or "",
-            decided_at=wall_clock(),
-        )
+        request = SkipRequest(operator=by.operator, reason=by.reason or "", at=wall_clock())
+        made = request.record(place, end)
         self._decide([made])
         with self._engine.begin() as connection:
             skips.copy(connection, [made])
@@ -110,7 +106,7 @@ class StoppingRecords:
         return one
 
 
-def _facts(place: Source, rows: Stopped) -> Facts:
+def _facts(place: Source, rows: Stopped) -> Fields:
     names = [row.projection for row in rows]
     return {
         "id": str(place),

@@ -1,6 +1,7 @@
 """Samples of the status: how far each component is behind, since when it is still, and its rate.
 
-These follow from earlier samples, so they are known from the second sample on.
+These follow from earlier samples, so they are known from the second sample on. Samples of the last
+hours are kept for charts, in memory: a restart has none.
 """
 
 import threading
@@ -11,13 +12,17 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
 
+from verdict.adapters.sql.time_text import wall_clock
 from verdict.operations.status.problems import no_progress, unready
 from verdict.operations.status.status import Problem, StatusReport, total
+from verdict.settings.discovery import Latency
 from verdict.streaming.exactly_once.query import DECIDER
 
 FRESH_S = 1.0  # a younger sample is used again
 KEPT = 400  # samples: some 15 minutes of a page that is open
 RATE_S = 10.0
+HOURS = 3
+KEPT_MS = (HOURS * 60 + 1) * 60_000  # also of the minute before the first one that is shown
 
 
 class Progress(NamedTuple):
@@ -67,7 +72,7 @@ class StatusSample:
         return "red" if self.unready else "amber" if self.problems else "green"
 
 
-Samples = list[tuple[float, Lag]]
+Lags = list[tuple[float, Lag]]
 
 
 class StatusSampler:
@@ -105,6 +110,59 @@ class StatusSampler:
         )
 
 
+class Sample(NamedTuple):
+    """The ends of the commands topics and the lags at a time (epoch milliseconds)."""
+
+    at: int
+    sent: int | None
+    parts: Mapping[str, Lag]
+
+
+class Samples:
+    """Takes samples by `look`; safe between threads. `clock` returns epoch milliseconds."""
+
+    def __init__(
+        self, look: Callable[[], StatusSample], clock: Callable[[], int] = wall_clock
+    ) -> None:
+        self._look = look
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._kept: deque[Sample] = deque()
+        self._latencies: dict[int, Latency] = {}
+
+    def take(self) -> None:
+        """Take a sample.
+
+        Raises:
+            VerdictError: As `StatusSampler.look`.
+        """
+        look = self._look()
+        found, at = look.standing, self._clock()
+        commands = found.commands
+        sent = sum(one.end for one in commands) if commands else None
+        latencies = found.service.latencies if found.service else ()
+        with self._lock:
+            self._kept.append(Sample(at, sent, look.parts))
+            self._latencies |= {one.at: one for one in latencies}
+            self._forget(at - KEPT_MS)
+
+    def _forget(self, before: int) -> None:
+        while self._kept[0].at < before:
+            self._kept.popleft()
+        for at in [one for one in self._latencies if one < before]:
+            del self._latencies[at]
+
+    def kept(self) -> list[Sample]:
+        """Return the samples of the last hours, the oldest first."""
+        with self._lock:
+            return [*self._kept]
+
+    def latencies(self) -> Mapping[int, Latency]:
+        """Return the latency of each minute, by its start; also of services that ran earlier."""
+        with self._lock:
+            return dict(self._latencies)
+
+
 def progress_of(found: StatusReport) -> dict[str, Progress]:
     """Return how far each component has come."""
     progress: dict[str, Progress] = {}
@@ -122,7 +180,7 @@ def progress_of(found: StatusReport) -> dict[str, Progress]:
     return progress
 
 
-def _seconds(reached: int, before: Samples, at: float) -> float | None:
+def _seconds(reached: int, before: Lags, at: float) -> float | None:
     """Return how long ago the end was where the component is now, or the age of all samples."""
     for then, one in reversed(before):
         if (one.reached or 0) + (one.waiting or 0) <= reached:
@@ -130,7 +188,7 @@ def _seconds(reached: int, before: Samples, at: float) -> float | None:
     return at - before[0][0] if before else None
 
 
-def _still_s(found: Lag, before: Samples, at: float) -> float:
+def _still_s(found: Lag, before: Lags, at: float) -> float:
     since = at
     for then, one in reversed(before):
         if one.reached != found.reached or not one.waiting or not found.waiting:
@@ -139,7 +197,7 @@ def _still_s(found: Lag, before: Samples, at: float) -> float:
     return at - since
 
 
-def _rate(reached: int, before: Samples, at: float) -> float | None:
+def _rate(reached: int, before: Lags, at: float) -> float | None:
     for then, one in reversed(before):
         if at - then >= RATE_S or then == before[0][0]:
             if one.reached is None or at <= then:

@@ -6,7 +6,7 @@ what is applied twice, by whomever, changes nothing.
 
 import logging
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Protocol
 
@@ -15,7 +15,6 @@ from sqlalchemy.exc import DBAPIError
 
 from verdict.adapters.sql.sqlite_file import DatabaseFileChangedError, one_line_error
 from verdict.adapters.sql.time_text import wall_clock
-from verdict.read_side.live.grouping import NEAR, grouped
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.schema.database import (
     failing_in_words,
@@ -28,6 +27,7 @@ from verdict.wire.topics import Topics
 
 NAME = "projections"
 LOG = logging.getLogger("verdict.read_side")
+NEAR = 100_000  # offsets, which are read again in some seconds
 LOOK_S = 1.0  # between two looks at the file of the database
 
 
@@ -147,3 +147,36 @@ class LiveProjections:
             for name, topics in follows.items()
         }
         return grouped(reached, self._processes, self._near)
+
+
+def grouped(
+    reached: Mapping[str, PartitionOffsets], processes: int, near: int = NEAR
+) -> list[list[str]]:
+    """Return which projections are brought forward together; each is in one group.
+
+    Those that have reached about the same offsets share what is read and decoded. One that is far
+    behind, such as a new one, is in another group: the others do not wait for it.
+
+    Args:
+        reached: The next offset in each partition that a projection follows, by projection.
+        processes: Into so many groups those at about the same offsets are split.
+        near: Offsets by which members of a group differ at most.
+    """
+    together: list[list[str]] = []
+    for name, offsets in reached.items():
+        for group in together:
+            if all(distance(offsets, reached[other]) <= near for other in group):
+                group.append(name)
+                break
+        else:
+            together.append([name])
+    return [part for group in together for part in _split(group, processes)]
+
+
+def distance(one: PartitionOffsets, other: PartitionOffsets) -> int:
+    """Return how many offsets two projections are apart, in the partitions that both follow."""
+    return sum(abs(one[place] - other[place]) for place in one.keys() & other.keys())
+
+
+def _split(names: Sequence[str], parts: int) -> list[list[str]]:
+    return [part for at in range(parts) if (part := [*names[at::parts]])]

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, select
 
 from verdict.adapters.sql import sequence
-from verdict.adapters.sql.instant import InstantType
+from verdict.adapters.sql.column_types import InstantType
 from verdict.adapters.sql.statements import append
 from verdict.model.recorded_event import RecordedEvent
 from verdict.read_side.projections.documented_view import View, described

@@ -25,8 +25,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeEngine
 
-from verdict.adapters.sql.instant import InstantType
-from verdict.adapters.sql.json_type import JsonType
+from verdict.adapters.sql.column_types import InstantType, JsonType
 from verdict.adapters.sql.session import VIEWS
 from verdict.settings.database_address import AUDITED
 

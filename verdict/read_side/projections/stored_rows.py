@@ -23,7 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeEngine
 
 from verdict.adapters.sql.bulk import BulkRows
-from verdict.adapters.sql.instant import InstantType
+from verdict.adapters.sql.column_types import InstantType
 from verdict.adapters.sql.statements import is_any_of, put
 from verdict.model.rows import FieldType, row_fields
 from verdict.read_side.projections.row_fold import FoldedRow, Key, Row

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Column, ColumnElement, Connection, Row, RowMapping, Select, Table, select
 
-from verdict.adapters.sql.instant import InstantType
+from verdict.adapters.sql.column_types import InstantType
 from verdict.model.message import iso_time
 
 FETCHED = 10_000  # rows at a time

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from sqlalchemy import BigInteger, Boolean, LargeBinary, Table, Text
 
 from verdict.adapters.spark.gc import spare_imports
-from verdict.adapters.sql.instant import InstantType
+from verdict.adapters.sql.column_types import InstantType
 from verdict.read_side.apply.batch import Delivery, UnreadableRecord
 from verdict.read_side.apply.overrides import amended
 from verdict.read_side.live.decoding import RecordDecoder

@@ -21,7 +21,7 @@ from sqlalchemy import (
     update,
 )
 
-from verdict.adapters.sql.instant import InstantType
+from verdict.adapters.sql.column_types import InstantType
 from verdict.adapters.sql.statements import put
 from verdict.model.nul import spell_out
 from verdict.read_side.projections.projection import Applied, CannotApplyError, Gap, Projection

@@ -2,7 +2,7 @@
 
 from sqlalchemy import BigInteger, Index, LargeBinary, MetaData, Table, Text
 
-from verdict.adapters.sql.instant import InstantType
+from verdict.adapters.sql.column_types import InstantType
 from verdict.read_side.tables.columns import optional, primary, required
 
 metadata = MetaData()

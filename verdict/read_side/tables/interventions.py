@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from sqlalchemy import BigInteger, Connection, MetaData, Table, Text, insert, select
 
 from verdict.adapters.sql import sequence
-from verdict.adapters.sql.instant import InstantType
+from verdict.adapters.sql.column_types import InstantType
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.tables.columns import optional, primary, required
 

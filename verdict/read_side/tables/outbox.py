@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import MetaData, Table, Text, cast, select
 
-from verdict.adapters.sql.instant import InstantType
-from verdict.adapters.sql.json_type import JsonType
+from verdict.adapters.sql.column_types import InstantType, JsonType
 from verdict.read_side.projections.documented_view import View, comments_of, described
 from verdict.read_side.tables.columns import optional, primary, required
 

@@ -21,7 +21,7 @@ from sqlalchemy import (
     select,
 )
 
-from verdict.adapters.sql.instant import InstantType
+from verdict.adapters.sql.column_types import InstantType
 from verdict.adapters.sql.statements import add_new
 from verdict.model.nul import spell_out
 from verdict.read_side.tables import blocked, source_topics, versions

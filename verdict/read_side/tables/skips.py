@@ -6,7 +6,7 @@ from dataclasses import asdict
 from sqlalchemy import BigInteger, Connection, MetaData, Table, Text, select
 
 from verdict.adapters.sql.bulk import Values
-from verdict.adapters.sql.instant import InstantType
+from verdict.adapters.sql.column_types import InstantType
 from verdict.adapters.sql.statements import add_new
 from verdict.model.source import Source
 from verdict.read_side.tables.columns import primary, required

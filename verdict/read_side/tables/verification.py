@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import BigInteger, Boolean, Connection, MetaData, Table, Text, cast, insert, select
 
 from verdict.adapters.sql import sequence
-from verdict.adapters.sql.instant import InstantType
-from verdict.adapters.sql.json_type import JsonType
+from verdict.adapters.sql.column_types import InstantType, JsonType
 from verdict.read_side.projections.documented_view import (
     View,
     comments_of,

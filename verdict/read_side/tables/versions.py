@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, Connection, MetaData, Table, Text, case, delete, select, update
 
-from verdict.adapters.sql.instant import InstantType
+from verdict.adapters.sql.column_types import InstantType
 from verdict.adapters.sql.statements import add_new
 from verdict.errors import RestartRequestedError
 from verdict.model.nul import spell_out

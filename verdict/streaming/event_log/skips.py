@@ -43,6 +43,17 @@ class SkipRequest:
     reason: str = ""
     at: int = 0
 
+    def record(self, source: Source, until: int, kind: Kind = Kind.SKIPPED) -> SkipRecord:
+        """Return the record of a decision about the records from `source` to before `until`."""
+        return SkipRecord(
+            source=source,
+            until_offset=until,
+            operator=self.operator,
+            reason=self.reason,
+            decided_at=self.at,
+            kind=kind,
+        )
+
 
 NO_WISH = SkipRequest()
 
@@ -96,16 +107,7 @@ def plan_skips(
     for place, until in wish.places:
         _require_record(place, until, decided, log)
     before = [*before]
-    decisions = [
-        SkipRecord(
-            source=place,
-            until_offset=until,
-            operator=wish.operator,
-            reason=wish.reason,
-            decided_at=wish.at,
-        )
-        for place, until in wish.places
-    ]
+    decisions = [wish.record(place, until) for place, until in wish.places]
     _refuse(_dropped(decided, log, [*before, *decisions]))
     offsets = {topic: [*by_partition] for topic, by_partition in decided.items()}
     jumped = []

@@ -22,8 +22,7 @@ from sqlalchemy import (
     select,
 )
 
-from verdict.adapters.sql.instant import InstantType
-from verdict.adapters.sql.json_type import JsonType
+from verdict.adapters.sql.column_types import InstantType, JsonType
 from verdict.model.aggregate import Aggregate
 from verdict.model.command import LifeCycle
 from verdict.model.message import Message, made_of

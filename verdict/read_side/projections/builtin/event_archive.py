@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from verdict.adapters.sql import sequence
 from verdict.adapters.sql.bulk import BulkRows
-from verdict.adapters.sql.json_type import JsonType
+from verdict.adapters.sql.column_types import JsonType
 from verdict.adapters.sql.statements import add_new, is_any_of
 from verdict.model.application import Application
 from verdict.model.personal import personal_paths

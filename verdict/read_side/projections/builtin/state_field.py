@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from sqlalchemy import Text
 from sqlalchemy.types import TypeEngine
 
-from verdict.adapters.sql.instant import InstantType
+from verdict.adapters.sql.column_types import InstantType
 from verdict.adapters.sql.readers.sqlite_reader import PERSONAL
 from verdict.model.field_types import unwrapped
 from verdict.model.message import Message, TimestampMillis

@@ -1,4 +1,4 @@
-"""A column type for times: epoch milliseconds in Python, readable in the database."""
+"""Column types that both kinds of database have: times and JSON."""
 
 from typing import Any
 
@@ -9,7 +9,10 @@ from verdict.adapters.sql.time_text import EPOCH, MILLISECOND, text_of, time_of
 
 
 class InstantType(TypeDecorator[int]):
-    """TIMESTAMPTZ on PostgreSQL, else ISO 8601 text in UTC, which sorts as the times do."""
+    """A time: epoch milliseconds in Python.
+
+    TIMESTAMPTZ on PostgreSQL, else ISO 8601 text in UTC, which sorts as the times do.
+    """
 
     impl = Text
     cache_ok = True
@@ -30,3 +33,18 @@ class InstantType(TypeDecorator[int]):
     def process_result_value(self, value: Any, dialect: Dialect) -> int | None:
         """Return what the database gave as epoch milliseconds."""
         return None if value is None else time_of(value)
+
+
+class JsonType(TypeDecorator[str]):
+    """JSON that Python has as text: JSONB on PostgreSQL, else text."""
+
+    impl = Text
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """Return the type that the database knows."""
+        if dialect.name != "postgresql":
+            return dialect.type_descriptor(Text())
+        from sqlalchemy.dialects.postgresql import JSONB  # slow to import
+
+        return dialect.type_descriptor(JSONB())
