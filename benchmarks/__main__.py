@@ -26,6 +26,7 @@ from benchmarks.latency import latency
 from benchmarks.policies import policies
 from benchmarks.projections import by_processes
 from benchmarks.rebuild import rebuild
+from benchmarks.recover import recovery
 from benchmarks.results import Result, compare, show
 from benchmarks.senders import senders
 from benchmarks.startup import idle, startup
@@ -126,6 +127,10 @@ SECTIONS = {
         "Building a projection again, against inserting its final rows.",
         lambda servers, folder, options: rebuild(servers, folder, options.events),
     ),
+    "recover": Section(
+        "Rebuilding the decider's state from all events and responses.",
+        lambda servers, folder, options: recovery(servers, folder, options.events, options.shards),
+    ),
     "policies": Section(
         "Events to commands through a policy, and the decider on these commands.",
         lambda servers, folder, options: policies(
@@ -183,7 +188,7 @@ def _options() -> Options:
     parser.add_argument("--rows", type=int, nargs="+", default=[20_000, 100_000], help="of a batch")
     parser.add_argument("--shards", type=int, default=2, help="of the throughput runs")
     parser.add_argument("--aggregates", type=int, nargs="+", default=SIZES, help="of a shard")
-    parser.add_argument("--events", type=int, default=1_200_000, help="of each rebuild")
+    parser.add_argument("--events", type=int, default=200_000, help="of rebuild and recover")
     parser.add_argument("--invoices", type=int, default=60_000, help="of the policies")
     parser.add_argument("--dead-letters", type=int, default=50_000, help="of each database")
     parser.add_argument("--seconds", type=float, default=60, help="of each latency run")

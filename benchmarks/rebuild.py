@@ -4,6 +4,7 @@ Raw is what nothing can beat: the rows are in memory, already folded, and go int
 `COPY` (PostgreSQL) or `executemany` (SQLite), in one transaction.
 """
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -14,7 +15,8 @@ from random import Random
 from confluent_kafka import Producer
 from sqlalchemy import Engine, select
 
-from benchmarks.measurement import create_topics, settings_for
+from benchmarks.cpu import cpu_by_process
+from benchmarks.measurement import cpu_per_record, create_topics, settings_for
 from benchmarks.results import Result
 from schemas.order import OrderFilled, OrderPlaced
 from schemas.position import PositionOpened, PositionTransferred
@@ -22,13 +24,12 @@ from tests.application import APPLICATION, encode_event
 from tests.kit.log import AN_EVENT, START
 from tests.postgresql import server
 from verdict.adapters.kafka.reader import KafkaLog
-from verdict.adapters.spark.session import spark_session
 from verdict.adapters.sql.readers.reader import Reader
 from verdict.model.message import Event
 from verdict.read_side.catalog import declared, projections
 from verdict.read_side.projections.projection import Projection, Rebuildable
 from verdict.read_side.rebuild.build import ProjectionBuild
-from verdict.read_side.rebuild.spark_fold import SparkFold, ends_of
+from verdict.read_side.rebuild.log_fold import LogFold, ends_of
 from verdict.read_side.schema import creation, filling
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.schema.system_views import readable
@@ -36,13 +37,11 @@ from verdict.streaming.event_log.archive import Archive
 from verdict.streaming.event_log.event_log import EventLog
 from verdict.streaming.exactly_once.failpoints import ignore_step
 from verdict.wire.partitions import PartitionOffsets
-from verdict.wire.skip_record import NOTHING_PASSED_OVER
 from verdict.wire.topics import Topics
 
 SEED = 1
 CLIENTS = 10_000
 EVENTS_A_ROW = 2
-CORES = 2
 EXCHANGES = ("NASDAQ", "NYSE", "LON")
 PROJECTIONS = {"us_holder": "position", "client_recent_order": "order"}
 
@@ -57,34 +56,28 @@ def rebuild(servers: str, folder: Path, events: int) -> Iterator[Result]:
     for aggregate_type in PROJECTIONS.values():
         _write(servers, topics, aggregate_type, events)
     with ExitStack() as parts:
-        spark = spark_session("rebuild", CORES, CORES, "1g", folder / "spark")
-        parts.callback(spark.stop)
         log = parts.enter_context(KafkaLog({"bootstrap.servers": servers}))
-        kafka = {"kafka.bootstrap.servers": servers}
         postgresql = parts.enter_context(parts.enter_context(server()).database())
         for url in (f"sqlite:///{folder / 'rebuild.db'}", postgresql):
             engine = open_database(url)
             create_read_side(engine, projections(APPLICATION))
             reader = parts.enter_context(Reader(url, readable(projections(APPLICATION))))
-            scratch = folder / "scratch"
             log_and_archive = EventLog(topics, lambda: log, partial(Archive, reader))
-            fold = SparkFold(
-                spark, kafka, NOTHING_PASSED_OVER, log_and_archive, topics, scratch, CORES
-            )
+            fold = LogFold(log_and_archive, topics, folder / "scratch", os.cpu_count() or 1)
             for name in PROJECTIONS:
                 yield _measured(fold, partial(ends_of, log=log, topics=topics), engine, name)
             engine.dispose()
 
 
-def _measured(fold: SparkFold, ends_of_it: EndsOf, engine: Engine, name: str) -> Result:
+def _measured(fold: LogFold, ends_of_it: EndsOf, engine: Engine, name: str) -> Result:
     built, raw = declared(APPLICATION)[name](2), declared(APPLICATION)[name](3)
     with engine.begin() as connection:
         creation.create(connection, [built, raw])
     assert isinstance(built, Rebuildable)
     ends = ends_of_it(built)
-    began = time.perf_counter()
+    began, before = time.perf_counter(), cpu_by_process()
     ProjectionBuild(engine, built, ignore_step, ignore_step).write(fold, ends)
-    build_s = time.perf_counter() - began
+    build_s, after = time.perf_counter() - began, cpu_by_process()
     rows, raw_s = _raw(engine, built, raw)
     events = sum(ends.values())
     return {
@@ -96,6 +89,7 @@ def _measured(fold: SparkFold, ends_of_it: EndsOf, engine: Engine, name: str) ->
         "events_per_s": round(events / build_s),
         "raw_rows_per_s": round(rows / raw_s),
         "events_to_raw_rows": round(events / build_s / (rows / raw_s), 3),
+        "cpu_us": cpu_per_record(before, after, events),
     }
 
 
@@ -110,7 +104,7 @@ def _raw(engine: Engine, built: Projection, raw: Projection) -> tuple[int, float
     began = time.perf_counter()
     with engine.begin() as connection:
         for target, columns, _ in tables:
-            filling.fill_tables(connection, target, columns)
+            filling.fill_table(connection, target, columns)
     return sum(count for *_, count in tables), time.perf_counter() - began
 
 

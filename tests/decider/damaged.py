@@ -251,4 +251,4 @@ class World:
             yield Stored("position", RESPONSE, TOPICS.responses("position"), 0, offset, KEY, value)
         for one in sorted(self.log, key=lambda one: one.offset):
             topic, at = TOPICS.events("position"), one.offset
-            yield Stored("position", EVENT, topic, 0, at, KEY, one.value, passed_over=one.skipped)
+            yield Stored("position", EVENT, topic, 0, at, KEY, one.value, skipped=one.skipped)

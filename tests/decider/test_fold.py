@@ -178,7 +178,7 @@ def forged(event: Stored, **changed: Any) -> Stored:
 
 
 def skipped(event: Stored) -> Stored:
-    return event._replace(passed_over=True)
+    return event._replace(skipped=True)
 
 
 @pytest.mark.proves("C-16", "C-17")
@@ -186,8 +186,8 @@ def skipped(event: Stored) -> Stored:
     ("events", "version", "error"),
     [
         ([FIRST, THIRD], 2, "version 3 follows version 1"),
-        ([FIRST, SECOND], 3, "its last response tells of version 3, and events end with version 2"),
-        ([], 1, "its last response tells of version 3, and events end with version 0"),
+        ([FIRST, SECOND], 3, "its last response reports version 3, and events end with version 2"),
+        ([], 1, "its last response reports version 3, and events end with version 0"),
         ([FIRST, forged(SECOND), THIRD], 3, r"version 3 carries the hash .* one was altered"),
         ([FIRST, SECOND, forged(THIRD)], 3, "version 3, the last one, was altered"),
         ([*EVENTS, forged(SECOND)], 2, "version 2 is there twice with different bytes"),
@@ -271,7 +271,7 @@ def test_an_event_without_a_response_is_believed_if_the_response_to_its_command_
     assert (derived.status, derived.from_version, derived.to_version) == ("ACCEPTED", 2, 3)
     assert (derived.event_ids, derived.source) == ([event.event_id], event.source)
     error = damaged([*told, *EVENTS]).error
-    assert "tells of version 2: verdict did not write the events after that" in error
+    assert "reports version 2: verdict did not write the events after that" in error
 
 
 @pytest.mark.proves("C-17")

@@ -53,7 +53,7 @@ NewGround = Callable[[Settings], Runtime]
 COMPACTED_S = 60
 Headers = Sequence[tuple[str, str | bytes | None]]
 CANCELLED = {"type": "CancelOrder"}
-RESPONSE_TELLS = "its last response tells of version 1, and events end with version 0"
+RESPONSE_TELLS = "its last response reports version 1, and events end with version 0"
 
 
 class Compacted(NamedTuple):

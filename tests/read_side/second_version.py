@@ -86,7 +86,7 @@ def _build(connection: Connection, built: Rebuildable, deliveries: Iterable[Deli
     rows = [one.values for one in built.builder(deliveries) if one.values is not None]
     filling.drop_indexes(connection, table)
     columns = [[*values] for values in zip(*rows, strict=True)]
-    filling.fill_tables(connection, table, dict(zip(built.builder.columns, columns, strict=False)))
+    filling.fill_table(connection, table, dict(zip(built.builder.columns, columns, strict=False)))
     filling.create_indexes(connection, table)
     built.complete(connection)
 

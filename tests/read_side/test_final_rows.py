@@ -1,101 +1,113 @@
-"""What a task of a rebuild hands over: all rows, some at a time, up to what it cannot fold."""
+"""The final rows of a log: all rows, some at a time, up to a record that cannot be folded."""
 
+from contextlib import ExitStack
+from itertools import cycle
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from projections.us_holder import us_holder
 from projections.us_holder_from_state import us_holder_from_state
+from schemas.position import PositionAdjusted
 from tests.application import APPLICATION
 from tests.kit.log import EventLog
 from tests.kit.log import opened as position
+from verdict.errors import VerdictError
 from verdict.read_side.live.decoding import RecordDecoder
 from verdict.read_side.projections.kind_tables import compile_projection
-from verdict.read_side.projections.projection import Rebuildable
+from verdict.read_side.projections.projection import CannotApplyError, Rebuildable
 from verdict.read_side.rebuild import final_rows
-from verdict.read_side.rebuild.final_rows import (
-    ERROR,
-    FILE,
-    GAP,
-    KAFKA_COLUMNS,
-    FinalRows,
-    gap_of,
-    schema_of,
-)
+from verdict.read_side.rebuild.final_rows import FinalRows, FoldedRows
+from verdict.read_side.rebuild.log_fold import distribute, fold, start
+from verdict.streaming.event_log.record import RawRecord
 from verdict.wire.topics import Topics
 
 ROWS = 4
 POSITIONS = [f"p-{number:02}" for number in range(3 * ROWS + 1)]
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(final_rows, "ROWS", ROWS)
 
 
-def chunks(log: EventLog, folder: Path, damaged: str = "") -> list[pa.RecordBatch]:
-    """Return what a task makes of a log, in which the record of one position may be damaged."""
-    found = [
-        (d.topic, d.partition, d.offset, key.encode(), b"?" if key == damaged else d.value)
-        for d, key in zip(log.deliveries, POSITIONS, strict=True)
+def records(log: EventLog, damaged: str = "") -> list[RawRecord]:
+    """Return the records of a log, of which that of one position may be damaged."""
+    return [
+        RawRecord(d.topic, d.partition, d.offset, key.encode(), b"?" if key == damaged else d.value)
+        for d, key in zip(log.deliveries, cycle(POSITIONS), strict=False)
     ]
-    columns = [pa.array(values) for values in zip(*found, strict=True)]
-    return made_of(columns, compile_projection(us_holder), folder)
 
 
-def made_of(columns: list[pa.Array], projection: Rebuildable, folder: Path) -> list[pa.RecordBatch]:
-    """Return what a task makes of `KAFKA_COLUMNS`."""
-    decoder, schema = RecordDecoder(Topics(APPLICATION)), schema_of(projection.tables[0])
-    task = FinalRows(decoder, projection.builder, schema, {}, folder)
-    [made] = task(iter([pa.RecordBatch.from_arrays(columns, names=list(KAFKA_COLUMNS))]))
-    [file] = made.column(FILE).to_pylist()
-    with pq.ParquetFile(file) as parquet:
-        groups = map(parquet.read_row_group, range(parquet.num_row_groups))
-        return [group.to_batches()[0] for group in groups]
+def task_of(projection: Rebuildable) -> FinalRows:
+    return FinalRows(RecordDecoder(Topics(APPLICATION)), projection.builder, {})
 
 
-def test_all_rows_come_some_at_a_time(log: EventLog, tmp_path: Path) -> None:
+def folded(*shares: list[Path]) -> list[FoldedRows]:
+    """Return what processes make of files, one of each share."""
+    with ExitStack() as parts:
+        return [*fold(start(task_of(compile_projection(us_holder)), shares, parts))]
+
+
+@pytest.fixture
+def log(log: EventLog) -> EventLog:
+    """Return the log of some positions."""
     for name in POSITIONS:
         log.add(name, position("ada"))
+    return log
 
-    found = [chunk.column("aggregate_id").to_pylist() for chunk in chunks(log, tmp_path)]
+
+@pytest.mark.usefixtures("small_chunks")
+def test_all_rows_come_some_at_a_time(log: EventLog) -> None:
+    rows = task_of(compile_projection(us_holder))(records(log))
+
+    found = [[name for name, *_ in some.values] for some in rows]
 
     assert [len(names) for names in found] == [ROWS, ROWS, ROWS, 1]
     assert [name for names in found for name in names] == POSITIONS
 
 
-def test_a_record_that_cannot_be_read_ends_the_task_with_the_reason(
-    log: EventLog, tmp_path: Path
-) -> None:
+def test_processes_fold_all_records_in_the_order_of_each_key(log: EventLog, tmp_path: Path) -> None:
     for name in POSITIONS:
-        log.add(name, position("ada"))
+        log.add(name, PositionAdjusted(amount=2))
+    found = records(log)
+    files = [tmp_path / str(number) for number in range(4)]
 
-    *_, last = chunks(log, tmp_path, damaged=POSITIONS[-1])
+    distribute(reversed(found), files)
 
-    [error] = last.column(ERROR).to_pylist()
-    assert f"position.events:{log.place_of(POSITIONS[-1]).partition}:" in error
-    assert "no Confluent header" in error
+    rows = folded(files[:2], files[2:])
+    versions = [(name, version) for some in rows for name, version, *_ in some.values]
+    assert sorted(versions) == [(name, 2) for name in POSITIONS]
 
 
-def test_a_state_that_cannot_be_read_leaves_the_row_of_its_key_and_a_gap_with_the_reason(
-    tmp_path: Path,
-) -> None:
+def test_a_record_that_cannot_be_read_is_named(log: EventLog, tmp_path: Path) -> None:
+    file, partition = tmp_path / "0", log.place_of(POSITIONS[-1]).partition
+    distribute(iter(records(log, damaged=POSITIONS[-1])), [file])
+
+    with pytest.raises(
+        CannotApplyError, match=f"position.events:{partition}:.*no Confluent header"
+    ):
+        folded([file])
+
+
+def test_a_process_that_ends_too_early_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(VerdictError, match="a process that folded records ended with code 1"):
+        folded([tmp_path / "missing"])
+
+
+def test_a_state_that_cannot_be_read_leaves_the_row_of_its_key_and_a_gap_with_the_reason() -> None:
     good = b'{"id": "1", "client": "ada", "ticker": "FB", "amount": 33, "exchange": "NYSE"}'
-    records = [
+    states = [
         (b"1", good), (b"1", b"?"), (b"2", b"?"), (b"3", b"?"), (b"3", None), (b"\xff", good),
     ]  # fmt: skip
-    topic, keys, values = Topics(APPLICATION).named("share-holders"), *zip(*records, strict=True)
-    offsets = range(7, 7 + len(records))
-    columns = [pa.array(c) for c in ([topic] * 6, [2] * 6, offsets, keys, values)]
+    topic = Topics(APPLICATION).named("share-holders")
+    found = [RawRecord(topic, 2, offset, *state) for offset, state in enumerate(states, 7)]
 
-    [rows] = made_of(columns, compile_projection(us_holder_from_state), tmp_path)
+    [rows] = task_of(compile_projection(us_holder_from_state))(found)
 
-    assert rows.column("aggregate_id").to_pylist() == ["1", None, None]
-    assert rows.column("version").to_pylist() == [8, None, None]
-    assert rows.column(ERROR).to_pylist() == [None] * 3
-    gaps = [gap_of(text) for text in rows.column(GAP).to_pylist()]
+    [(name, version, *_)] = rows.values
+    assert (name, version) == ("1", 8)
+    gaps = rows.gaps
     assert [(gap.aggregate_type, gap.aggregate_id, gap.version_needed) for gap in gaps] == [
         (topic, "1", 9), (topic, "2", 10), (topic, "no id: 0xff", 13),
     ]  # fmt: skip

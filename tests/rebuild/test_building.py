@@ -1,4 +1,4 @@
-"""A version built on a real Spark, from Kafka and from what it has dropped."""
+"""A version built from what Kafka has and from what it has dropped, in processes and here."""
 
 from pathlib import Path
 from typing import Protocol
@@ -22,8 +22,8 @@ from verdict.read_side.projections.projection import Rebuildable
 from verdict.read_side.rebuild.build import ProjectionBuild
 from verdict.read_side.rebuild.comparison import compare
 from verdict.read_side.rebuild.errors import BuildStoppedError, ConcurrentBuildError
+from verdict.read_side.rebuild.log_fold import LogFold, ends_of
 from verdict.read_side.rebuild.log_replay import decoded, read_if_short
-from verdict.read_side.rebuild.spark_fold import SparkFold, ends_of
 from verdict.read_side.rebuild.version_pair import BuildStep, OnStep, create_next
 from verdict.read_side.schema import creation
 from verdict.read_side.tables import blocked, interventions, position, versions
@@ -33,9 +33,8 @@ from verdict.streaming.event_log.archive import Archive
 from verdict.streaming.event_log.event_log import EventLog as Log
 from verdict.streaming.event_log.event_log import EventsMissingError
 from verdict.streaming.exactly_once.failpoints import ignore_step
-from verdict.wire.skip_record import NOTHING_PASSED_OVER
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.kafka
 
 NAME = "us_holder"
 BUILT = compile_projection(us_holder, 2)
@@ -57,7 +56,7 @@ class Build(Protocol):
     ) -> None: ...
 
 
-@pytest.fixture(params=["on executors", "here"])
+@pytest.fixture(params=["in processes", "here"])
 def build(request: pytest.FixtureRequest, tmp_path: Path) -> Build:
     """Return what builds in each of the two ways."""
 
@@ -71,11 +70,7 @@ def build(request: pytest.FixtureRequest, tmp_path: Path) -> Build:
                 assert records is not None
                 building.replay(decoded(records, of.topics), ends, of.topics)
             else:
-                spark = request.getfixturevalue("spark")
-                kafka = {f"kafka.{name}": value for name, value in of.options.items()}
-                scratch = tmp_path / "scratch"
-                fold = SparkFold(spark, kafka, NOTHING_PASSED_OVER, events, of.topics, scratch, 3)
-                building.write(fold, ends)
+                building.write(LogFold(events, of.topics, tmp_path / "scratch", 3), ends)
 
     return built_by
 

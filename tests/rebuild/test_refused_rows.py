@@ -3,14 +3,13 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from projections.us_holder import us_holder
 from verdict.read_side.projections.kind_tables import compile_projection
 from verdict.read_side.rebuild.build import ProjectionBuild
 from verdict.read_side.rebuild.errors import BuildStoppedError
-from verdict.read_side.rebuild.final_rows import schema_of
+from verdict.read_side.rebuild.final_rows import FoldedRows
 from verdict.read_side.rebuild.version_pair import create_next
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables import position, versions
@@ -31,10 +30,9 @@ class Folded:
     def __init__(self, rows: list[dict[str, object]]) -> None:
         self._rows = rows
 
-    def __call__(
-        self, projection: object, ends: object, in_force: object
-    ) -> Iterator[pa.RecordBatch]:
-        yield pa.RecordBatch.from_pylist(self._rows, schema_of(BUILT.tables[0]))
+    def __call__(self, projection: object, ends: object, in_force: object) -> Iterator[FoldedRows]:
+        columns = BUILT.builder.columns
+        yield FoldedRows([tuple(row[name] for name in columns) for row in self._rows], [])
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def _from_row(staged: Table) -> Callable[..., Any]:
     return replace
 
 
-def copy_into(connection: Connection, table: Table, columns: Mapping[str, list[Any]]) -> None:
+def copy_into(connection: Connection, table: Table, columns: Mapping[str, Sequence[Any]]) -> None:
     """Append rows to a table of PostgreSQL."""
     dialect = connection.dialect
     quote = dialect.identifier_preparer.quote

@@ -106,6 +106,9 @@ class CannotApplyError(ProjectionStoppedError):
         self.delivery = delivery
         self.problem = problem
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.delivery, self.problem)
+
 
 class BuiltRow(NamedTuple):
     """A row of the projection's first table, and the gap behind which its aggregate waits.

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-import pyarrow as pa
 from sqlalchemy import Connection, Engine
 
 from verdict.adapters.sql.sqlite_file import one_line_error
@@ -13,9 +12,9 @@ from verdict.adapters.sql.time_text import wall_clock
 from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.batch import Delivery
 from verdict.read_side.apply.one_by_one import refuses_values
-from verdict.read_side.projections.projection import Applied, Rebuildable
+from verdict.read_side.projections.projection import Applied, CannotApplyError, Rebuildable
 from verdict.read_side.rebuild.errors import BuildStoppedError, ConcurrentBuildError
-from verdict.read_side.rebuild.final_rows import ERROR, GAP, gap_of
+from verdict.read_side.rebuild.final_rows import FoldedRows
 from verdict.read_side.rebuild.log_replay import check_applied, replay
 from verdict.read_side.rebuild.version_pair import BuildStep, OnStep
 from verdict.read_side.schema import filling
@@ -26,15 +25,15 @@ from verdict.streaming.exactly_once.failpoints import ProgressCallback
 from verdict.wire.partitions import PartitionOffsets
 from verdict.wire.topics import Topics
 
-Fold = Callable[[Rebuildable, PartitionOffsets, Amendments], Iterator[pa.RecordBatch]]
-"""Folds everything before the ends to the rows of the first table, as `FinalRows` writes them."""
+Fold = Callable[[Rebuildable, PartitionOffsets, Amendments], Iterator[FoldedRows]]
+"""Folds all records before the ends into rows of the first table; may raise CannotApplyError."""
 
 
 @dataclass(frozen=True)
 class ProjectionBuild:
-    """One attempt to fill the empty tables of a version, next to a service that runs or not.
+    """One attempt to fill the empty tables of a version; the service may run at the same time.
 
-    A version that is not whole stays incomplete: then the next attempt begins with empty tables.
+    If it fails, the version stays incomplete, and the next attempt begins with empty tables.
     """
 
     engine: Engine
@@ -46,7 +45,7 @@ class ProjectionBuild:
     def replay(
         self, deliveries: Iterable[Delivery], ends: PartitionOffsets, topics: Topics
     ) -> None:
-        """Apply the log batch by batch, as the live version does: for a log that is short."""
+        """Apply a short log batch by batch, as the live version does."""
         self._begin(ends)
         applier = Applier(self, self.projection, topics, live=False)
         replay(applier, deliveries, ends)
@@ -61,23 +60,24 @@ class ProjectionBuild:
         self._report(held)
 
     def write(self, fold: Fold, ends: PartitionOffsets) -> None:
-        """Write each final row once: for a log of any length.
+        """Write each final row of a log of any length once.
 
-        The position is written last, together with the tables that follow from the rows.
+        The last transaction fills the tables that follow from the rows, and writes the position.
         """
         self._begin(ends)
-        with self.engine.connect() as connection:
-            decided = interventions.in_force(connection, self.projection.name)
         table, written = self.projection.tables[0], 0
         held: Held = {}
-        rows = fold(self.projection, ends, decided)
         with self.begin() as connection:
+            decided = interventions.in_force(connection, self.projection.name)
             filling.drop_indexes(connection, table)
-        for batch in rows:
-            held = self._write(batch, held)
-            written += batch.num_rows
-            self.tell(f"{self._name}: {written:,} rows")
-            self.on_step(BuildStep.WRITTEN)
+        try:
+            for rows in fold(self.projection, ends, decided):
+                held = self._write(rows, held)
+                written += len(rows.values)
+                self.tell(f"{self._name}: {written:,} rows")
+                self.on_step(BuildStep.WRITTEN)
+        except CannotApplyError as error:
+            raise BuildStoppedError(self.projection, str(error)) from error
         with self.begin() as connection:
             filling.create_indexes(connection, table)
             self.projection.complete(connection)
@@ -87,7 +87,7 @@ class ProjectionBuild:
 
     @contextmanager
     def begin(self) -> Iterator[Connection]:
-        """Give a transaction in which the version is that of this build."""
+        """Give a transaction in which no other build of the version can write."""
         projection = self.projection
         with _translate_refusal(projection), self.engine.begin() as connection:
             if not versions.is_build(connection, projection, self.id):
@@ -114,22 +114,16 @@ class ProjectionBuild:
             self.tell(f"{self._name}: {number}, see `verdict projection list`")
         self.on_step(BuildStep.BUILT)
 
-    def _write(self, batch: pa.RecordBatch, held: Held) -> Held:
-        columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
-        errors, gaps = columns.pop(ERROR), columns.pop(GAP)
-        if found := [*filter(None, errors)]:
-            raise BuildStoppedError(self.projection, found[0])
-        table = self.projection.tables[0]
-        found_gaps = Applied(gaps=[gap_of(gap) for gap in filter(None, gaps)])
-        key = columns[next(iter(table.primary_key)).name]
-        if None in key:  # a gap without a row
-            kept = [at for at, value in enumerate(key) if value is not None]
-            columns = {name: [values[at] for at in kept] for name, values in columns.items()}
+    def _write(self, rows: FoldedRows, held: Held) -> Held:
+        columns = dict(
+            zip(self.projection.builder.columns, zip(*rows.values, strict=True), strict=False)
+        )
+        gaps = Applied(gaps=rows.gaps)
         with self.begin() as connection:
-            filling.fill_tables(connection, table, columns)
+            filling.fill_table(connection, self.projection.tables[0], columns)
             try:
                 return blocked.record(
-                    connection, self.projection, found_gaps, wall_clock(), held, seen=False
+                    connection, self.projection, gaps, wall_clock(), held, seen=False
                 )
             except TooManyBlockedError as error:
                 raise BuildStoppedError(self.projection, str(error)) from error

@@ -1,4 +1,4 @@
-"""Two versions of a projection, table by table: rows, checksums, and the rows that differ."""
+"""Compares the tables of two versions of a projection: rows, checksums, and rows that differ."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ NAMED = 20  # differing rows of a table
 
 
 class TableContent(NamedTuple):
-    """What a table holds: rows, and SHA-256 in hex over all of them in the order of their keys."""
+    """The content of a table: its rows, and a SHA-256 in hex of them in the order of their keys."""
 
     rows: int
     checksum: str
 
 
 class RowDifference(NamedTuple):
-    """A row that is not the same in both: its key, and what each has of it, None for nothing.
+    """A row that differs: its key, and its columns in each version, None if there is no row.
 
     It is for people: times are ISO 8601.
     """
@@ -34,7 +34,7 @@ class RowDifference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One table of both versions; `differing` has at most `NAMED` of the rows that differ."""
+    """The comparison of one table; `differing` has at most `NAMED` of the rows that differ."""
 
     live_table: str
     built_table: str
@@ -44,15 +44,12 @@ class Compared:
 
     @property
     def equal(self) -> bool:
-        """Whether both hold the same."""
+        """Whether both have the same content."""
         return self.live == self.built
 
 
 def compare(connection: Connection, live: Table, built: Table) -> Compared:
-    """Compare two tables that must hold the same.
-
-    Columns that only one of them has are left out.
-    """
+    """Compare two tables by the columns that both have."""
     shared = [column.name for column in live.columns if column.name in built.columns]
     contents = content(connection, live, shared), content(connection, built, shared)
     same = contents[0] == contents[1]
@@ -66,7 +63,7 @@ def content(
     names: list[str] | None = None,
     where: ColumnElement[bool] | None = None,
 ) -> TableContent:
-    """Return rows and checksum of a table, over some of its columns and rows or all."""
+    """Return rows and checksum of a table, of all of its columns and rows or of some."""
     columns = [table.c[name] for name in names or table.c.keys()]
     statement = select(*columns).order_by(*table.primary_key)
     if where is not None:
@@ -102,7 +99,7 @@ def _columns(table: Table, names: Iterable[str]) -> Select[*tuple[Any, ...]]:
 def row_of(
     connection: Connection, table: Table, names: Iterable[str], key: tuple[Any, ...]
 ) -> dict[str, Any] | None:
-    """Return some columns of the row that has a primary key, None where there is none."""
+    """Return some columns of the row with a primary key, None if there is no such row."""
     this = [column == value for column, value in zip(table.primary_key, key, strict=True)]
     row: Row[*tuple[Any, ...]] | None = connection.execute(
         _columns(table, names).where(*this)

@@ -1,4 +1,4 @@
-"""The records of a log, applied to the tables of a version by the functions of the live one."""
+"""Applies the records of a log to the tables of a version, as the live version does."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -17,13 +17,13 @@ from verdict.streaming.event_log.record import RawRecord
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.topics import Topics
 
-SHORT = 50_000  # offsets: a session of Spark takes longer to start than these take to apply
+SHORT = 10_000  # offsets, which are applied in less time than processes take to start
 SHORT_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class Savepoints:
-    """Lets an applier work inside a transaction of somebody else."""
+    """Lets an applier work inside a transaction that its caller began."""
 
     connection: Connection
 
@@ -39,7 +39,7 @@ class Savepoints:
 
 
 def read_if_short(events: EventLog, ends: Mapping[TopicPartition, int]) -> list[RawRecord] | None:
-    """Return all records before `ends`; None if they are more than should be in memory here."""
+    """Return all records before `ends`; None if they take too much memory."""
     if sum(ends.values()) > SHORT:
         return None
     records, size = [], 0
@@ -60,7 +60,7 @@ def decoded(records: Iterable[RawRecord], topics: Topics) -> Iterator[Delivery]:
 def replay(
     applier: Applier, deliveries: Iterable[Delivery], ends: Mapping[TopicPartition, int]
 ) -> None:
-    """Apply the records from an applier's position to `ends`, up to where it fails."""
+    """Apply the records from the position of an applier up to `ends`; stop where it fails."""
     reached = applier.positions
     spans = {
         place: OffsetRange(start := reached.get(place, 0), max(start, end))
@@ -75,7 +75,7 @@ def replay(
 
 
 def check_applied(applier: Applier) -> None:
-    """Return if everything could be applied to a version that must not stop."""
+    """Raise the error at which the applier stopped."""
     failure, projection = applier.failure, applier.projection
     if isinstance(failure, SettingsChangedError):
         raise DifferentSettingsError(projection, failure.found) from failure

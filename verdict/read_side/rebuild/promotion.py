@@ -40,14 +40,14 @@ PAUSE_S = 0.1
 DEPENDENT_OBJECTS = "2BP01"  # SQLSTATE: something depends on what is to be dropped
 READERS_HAVE_THEM = {"55P03", "40P01"}  # a lock not available in time; a deadlock
 PATIENCE_S = 5  # for readers
-# Those who come then wait as long, and so does the service. Before PostgreSQL's deadlock_timeout of
-# a second, so that it never ends a reader who waits for one view and keeps us from another.
+# New readers and the service wait as long. It is shorter than PostgreSQL's deadlock_timeout of a
+# second: so PostgreSQL never ends a reader that waits for one view and locks another.
 LOCK_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedVersions:
-    """What a comparison at one position found."""
+    """The result of a comparison at one position."""
 
     projection: str
     live: int
@@ -56,15 +56,15 @@ class ComparedVersions:
 
     @property
     def equal(self) -> bool:
-        """Whether all tables hold the same."""
+        """Whether all tables have the same content."""
         return all(table.equal for table in self.tables)
 
 
 @dataclass(frozen=True, slots=True)
 class AlignedVersions:
-    """Brings a version to the position of the live one, by the records in between.
+    """Brings a version to the position of the live one, with the records between them.
 
-    A live version that is stopped does not move: the other one, which may be ahead of it, stays.
+    A stopped live version does not advance. The other one can be ahead of it then, and stays there.
     """
 
     engine: Engine
@@ -73,14 +73,14 @@ class AlignedVersions:
     pair: VersionPair
 
     def follow(self) -> None:
-        """Bring the other version to where the live one is now, unless it is ahead."""
+        """Bring the other version to the present position of the live one, unless it is ahead."""
         applier = self._applier(self.engine)
         with snapshot(self.engine) as connection:  # after its position, which excludes others
             self._require_whole(connection)
         self._replay(applier, self._await_live(applier.positions))
 
     def follow_locked(self, connection: Connection) -> None:
-        """Bring the other version to the live one, which cannot move before the commit."""
+        """Bring the other version to the live one, which cannot advance before the commit."""
         live, other = self.pair.live, self.pair.other
         position.exclude_others(connection, live)
         versions.check_live(connection, live)
@@ -93,7 +93,7 @@ class AlignedVersions:
 
     @contextmanager
     def reached(self) -> Iterator[Connection]:
-        """Give a snapshot in which both are at one position; the live one goes on meanwhile."""
+        """Give a snapshot in which both are at one position; the live one advances meanwhile."""
         while True:
             self.follow()
             with snapshot(self.engine) as connection:
@@ -155,15 +155,15 @@ def compare_versions(aligned: AlignedVersions) -> ComparedVersions:
 def promote(aligned: AlignedVersions, roles: Roles, on_step: OnStep) -> None:
     """Let readers see the other version, from one commit to the next.
 
-    The same transaction keeps a running service from moving the live version, and brings the other
-    one to its position. The service goes on with the version that it finds then. The version that
-    readers saw is kept, and the one before that is dropped.
+    The same transaction keeps a running service from advancing the live version, and brings the
+    other one to its position. The service then continues with the version that it finds. The
+    version that readers saw is kept, and the one before that is dropped.
     """
-    aligned.follow()  # most of it, while the live one goes on
+    aligned.follow()  # most of the way, while the live one advances
     on_step(BuildStep.LEVEL)
     deadline = time.monotonic() + PATIENCE_S
     while not _promoted(aligned, roles, on_step, deadline):
-        pass  # somebody reads from the views
+        pass  # the views are being read
     on_step(BuildStep.SWAPPED)
 
 

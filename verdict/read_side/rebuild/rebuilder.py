@@ -1,34 +1,30 @@
-"""What `verdict projection` does, next to a service that runs or not."""
+"""The work of `verdict projection`; the service may run at the same time."""
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from pyspark.sql import SparkSession
 from sqlalchemy import Engine
 
 from verdict.adapters.kafka.connection import kafka_of
-from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.local.lock import DataDirectoryLock
-from verdict.adapters.spark.session import spark_session
 from verdict.errors import VerdictError
 from verdict.read_side.catalog import FIRST, AtVersion, projection_by_name
 from verdict.read_side.projections.projection import Rebuildable
 from verdict.read_side.rebuild import promotion, version_pair
 from verdict.read_side.rebuild.build import ProjectionBuild
 from verdict.read_side.rebuild.errors import VersionsDifferError
+from verdict.read_side.rebuild.log_fold import LogFold, ends_of
 from verdict.read_side.rebuild.log_replay import decoded, read_if_short
 from verdict.read_side.rebuild.promotion import AlignedVersions, ComparedVersions
-from verdict.read_side.rebuild.spark_fold import SparkFold, ends_of
 from verdict.read_side.rebuild.version_pair import OnStep, VersionPair
 from verdict.read_side.schema.database import failing_in_words, opened
 from verdict.read_side.tables.position import ConcurrentProjectionError
 from verdict.read_side.tables.same_topics import require_same_read_side
 from verdict.settings.discovery import database_url
-from verdict.settings.kafka import spark_options
 from verdict.settings.settings import Settings
-from verdict.streaming.event_log.event_log import EventLog, open_event_log
+from verdict.streaming.event_log.event_log import open_event_log
 from verdict.streaming.event_log.skip_log import reader_skipping
 from verdict.streaming.exactly_once.failpoints import ProgressCallback, ignore_step
 
@@ -52,7 +48,7 @@ class Rebuilder:
 
     def rebuild(self) -> VersionPair:
         """Build the next version from the whole log, next to the live one."""
-        with self._alone() as lock, self._database() as engine, ExitStack() as parts:
+        with self._alone(), self._database() as engine, ExitStack() as parts:
             made = version_pair.create_next(engine, self._name, self._at_version)
             assert isinstance(made.other, Rebuildable), "what has tables can be built"
             topics = self._settings.topics
@@ -63,16 +59,17 @@ class Rebuilder:
             if (records := read_if_short(events, ends)) is not None:
                 building.replay(decoded(records, topics), ends, topics)
             else:
-                building.write(self._fold(parts, lock, log, events), ends)
+                scratch = self._folder / "scratch"
+                building.write(LogFold(events, topics, scratch, self._cores), ends)
             return made
 
     def verify(self) -> ComparedVersions:
-        """Compare the version that was built with the live one."""
+        """Compare the new version with the live one."""
         with self._aligned(version_pair.built_version) as aligned:
             return promotion.compare_versions(aligned)
 
     def promote(self, accept_differences: bool = False) -> VersionPair:
-        """Let readers see the version that was built, if it holds the same."""
+        """Let readers see the new version, if it has the same content."""
         with self._aligned(version_pair.built_version) as aligned:
             if not accept_differences:
                 _check_equal(promotion.compare_versions(aligned))
@@ -80,7 +77,7 @@ class Rebuilder:
             return aligned.pair
 
     def rollback(self) -> VersionPair:
-        """Let readers see the version again that they saw before, brought up to date."""
+        """Let readers see the previous version again, brought up to date."""
         with self._aligned(version_pair.previous_version) as aligned:
             promotion.promote(aligned, self._settings.roles, self._on_step)
             return aligned.pair
@@ -103,16 +100,6 @@ class Rebuilder:
         except ConcurrentProjectionError as error:
             raise VerdictError(f"{error}; then try again") from error
 
-    def _fold(
-        self, parts: ExitStack, lock: DataDirectoryLock, log: KafkaLog, events: EventLog
-    ) -> SparkFold:
-        topics = self._settings.topics
-        spark = parts.enter_context(self._spark(lock))
-        servers = {"kafka.bootstrap.servers": str(self._kafka.settings["bootstrap.servers"])}
-        kafka = spark_options(self._settings) | servers
-        scratch = self._folder / "scratch"
-        return SparkFold(spark, kafka, log.passed_over, events, topics, scratch, self._cores)
-
     @property
     def _cores(self) -> int:
         return self._settings.cores or os.cpu_count() or 1
@@ -124,30 +111,13 @@ class Rebuilder:
     def _alone(self) -> DataDirectoryLock:
         return DataDirectoryLock(self._folder, f"the workspace of projection {self._name}")
 
-    @contextmanager
-    def _spark(self, lock: DataDirectoryLock) -> Iterator[SparkSession]:
-        """Give a session of our own; `lock` is held by what of it outlives us, too."""
-        self._tell("starting Spark")
-        spark = spark_session(
-            f"verdict projection rebuild {self._name}",
-            self._cores,
-            self._cores,
-            self._settings.driver_memory,
-            self._folder / "spark",
-            keep_open=[lock.fileno()],
-        )
-        try:
-            yield spark
-        finally:
-            spark.stop()
-
 
 def _buildable(settings: Settings, name: str) -> AtVersion:
     at_version = projection_by_name(settings, name)
     if not at_version(FIRST).tables:
         raise VerdictError(
-            f"{name} holds what came in the order in which it came: there is nothing to build it "
-            "from again, and nothing to compare it with"
+            f"{name} holds records in the order of their arrival, which the log does not have: it "
+            "can be neither built again nor compared"
         )
     return at_version
 

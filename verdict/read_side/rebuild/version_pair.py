@@ -1,4 +1,4 @@
-"""The versions of one projection in the database: the live one, and those next to it."""
+"""The versions of one projection in the database: the live one and a second one."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from verdict.read_side.tables.versions import Version
 
 
 class BuildStep(StrEnum):
-    """A moment in the life of a version, at which tests kill the process; it has just happened."""
+    """A step of a build or promotion that has just been done; tests kill the process at each."""
 
     BEGUN = "begun"
     WRITTEN = "written"  # some of the rows
@@ -43,12 +43,12 @@ class VersionPair:
 
 
 def create_next(engine: Engine, name: str, at_version: AtVersion) -> VersionPair:
-    """Make the empty tables of the next version; one that was built and never live is dropped."""
+    """Create the empty tables of the next version; drop versions that were built and never live."""
     with engine.begin() as connection:
         live, known = _known(connection, name)
         unseen = {number for number, one in known.items() if one.state in UNSEEN}
         for dropped in map(at_version, unseen):
-            exclude_others(connection, dropped)  # another host may be filling it
+            exclude_others(connection, dropped)  # another host can be filling it
             creation.drop(connection, dropped)
         other = at_version(max(known.keys() - unseen) + 1)
         creation.create(connection, [other])

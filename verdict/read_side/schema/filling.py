@@ -1,6 +1,6 @@
-"""Rows in bulk into a table without readers and without its indexes."""
+"""Fills a table that has no readers yet with many rows, and creates its indexes last."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Table, insert
@@ -8,22 +8,22 @@ from sqlalchemy.sql.compiler import SQLCompiler
 
 from verdict.adapters.sql.bulk import as_driver_takes, copy_into
 
-Columns = Mapping[str, list[Any]]
+Columns = Mapping[str, Sequence[Any]]
 
 
 def drop_indexes(connection: Connection, table: Table) -> None:
-    """Remove the indexes: to create them at the end costs less."""
+    """Drop the indexes: it costs less to create them at the end."""
     for index in table.indexes:
         index.drop(connection, checkfirst=True)
 
 
 def create_indexes(connection: Connection, table: Table) -> None:
-    """Make the indexes."""
+    """Create the indexes."""
     for index in table.indexes:
         index.create(connection)
 
 
-def fill_tables(connection: Connection, table: Table, columns: Columns) -> None:
+def fill_table(connection: Connection, table: Table, columns: Columns) -> None:
     """Append rows."""
     if not any(columns.values()):
         return

@@ -39,24 +39,24 @@ from verdict.write_side.state.shard_state import FOR_EVER
 
 LOG = logging.getLogger("verdict.recovery")
 HOUR_MS = 60 * 60 * 1000
-ROW_GROUP_BYTES = 8 * 2**20  # what a reader of the seed has in memory
-TASKS = 8  # at least, of a log that is not small: so that progress can be seen, and a sort is small
-TASK_RECORDS = 10_000  # fewer take a task less long than to begin it
+ROW_GROUP_BYTES = 8 * 2**20  # that a reader of the seed holds in memory
+TASKS = 8  # at least, of a log that is not small: they show progress, and sort in little memory
+TASK_RECORDS = 10_000  # to fold fewer takes less time than to start a task
 SHOWN = 12  # faults in a message
 STORED_SCHEMA = (
     "aggregate_type string, rank int, topic string, partition int, offset bigint, key binary, "
-    "value binary, timestamp bigint, passed_over boolean"
+    "value binary, timestamp bigint, skipped boolean"
 )
 
 
 class SeededState(NamedTuple):
-    """What a seed holds.
+    """The content of a seed.
 
     Args:
-        aggregates: How many there are, quarantined ones too.
-        remembered: How many outcomes of commands.
+        aggregates: Their number, with quarantined ones.
+        remembered: The number of outcomes of commands.
         decisions: QUARANTINED of aggregates that are damaged, LIFTED of those that are whole again.
-        faults: Why the seed cannot be used, if there are any, and how many there are.
+        faults: The number of reasons why the seed cannot be used, and the first of them.
     """
 
     aggregates: int
@@ -107,13 +107,13 @@ class HistoryFold:
 
     def _folded(self, records: DataFrame, memory: Memory, tasks: int) -> DataFrame:
         return (
-            records.repartition(tasks, "aggregate_type", "key")
-            .sortWithinPartitions("aggregate_type", "key", "rank", "partition", "offset")
+            records.repartition(tasks, "key")
+            .sortWithinPartitions("key", "aggregate_type", "rank", "partition", "offset")
             .mapInArrow(partial(folded, self.topics.application, memory, self.taken), FOLDED_SCHEMA)
         )
 
     def _records(self, quarantines: Quarantines, archived: Path | None) -> DataFrame:
-        """Return the columns of `Stored` for all that tells of aggregates."""
+        """Return the columns of `Stored` for all records about aggregates."""
         events = self._stored(EVENT, archived)
         records = events.unionByName(self._stored(RESPONSE))
         rows = [
@@ -140,9 +140,9 @@ class HistoryFold:
         )
 
     def _tasks(self, archived: Path | None) -> int:
-        """Return into how many tasks of Python a fold is cut: few records are not worth many."""
+        """Return the number of tasks of a fold: few records do not need many."""
         most = max(TASKS, 2 * self.ground.spark.sparkContext.defaultParallelism)
-        if archived is not None:  # their number is not known
+        if archived is not None:  # the number of its records is not known
             return most
         return min(
             most, 1 + sum(kept.end - kept.start for kept in self.bounds.values()) // TASK_RECORDS
@@ -165,7 +165,7 @@ class HistoryFold:
             endingOffsets=starting_offsets(ends, {name: len(end) for name, end in ends.items()}),
         ).withColumn("timestamp", F.unix_millis("timestamp"))
         if archived is not None:
-            # after Kafka lost its end, another record may have the place of an archived one
+            # if Kafka lost its end, a new record can have the offset of an archived one
             same = ["topic", "partition", "offset", "value"]
             others = self.ground.spark.read.parquet(local_path(archived))
             others = others.join(records.select(same), same, "left_anti")
@@ -200,7 +200,7 @@ class HistoryFold:
 
 @contextmanager
 def _small_batches(spark: SparkSession) -> Iterator[None]:
-    """Let Spark hand rows to its workers in batches that fit into memory."""
+    """Let Spark pass rows to its workers in batches that fit into memory."""
     setting = "spark.sql.execution.arrow.maxRecordsPerBatch"
     before = spark.conf.get(setting)
     spark.conf.set(setting, str(ROWS))
@@ -211,9 +211,9 @@ def _small_batches(spark: SparkSession) -> Iterator[None]:
 
 
 def bounds_of(kafka: KafkaConfig, topics: Sequence[str]) -> Spans:
-    """Return what Kafka has of `topics`, once no transaction is open there.
+    """Return the offsets that Kafka has of `topics`, once no transaction is open there.
 
-    Call it as the owner: then no other process writes there any more.
+    Call it as the owner: then no other process writes there.
 
     Raises:
         VerdictError: A topic does not exist.
@@ -227,8 +227,9 @@ def bounds_of(kafka: KafkaConfig, topics: Sequence[str]) -> Spans:
 def remembered_since(hours: Iterable[int], keep_ms: int) -> int:
     """Return the time before which no response is remembered, in epoch milliseconds; pure.
 
-    As by the clock of a shard's state, what passes between two responses counts half a day at
-    most: so those that one leap of a clock has stamped cost the others no more than that.
+    The time between two responses counts half a day at most, as for the clock of a shard's state.
+    So if the broker's clock was wrong for a while, other responses are forgotten at most half a day
+    too early.
     """
     passed, newest_first = 0, sorted(set(hours), reverse=True)
     for later, earlier in pairwise(newest_first):

@@ -33,10 +33,11 @@ ERROR_CHARS = 1000
 
 
 class Stored(NamedTuple):
-    """A record that tells of an aggregate.
+    """A record about an aggregate.
 
-    `rank` is DECISION (its active quarantine), RESPONSE or EVENT. `key` is the aggregate's id, or
-    what somebody else wrote. An operator skipped the record if `passed_over` is set.
+    `rank` is DECISION (its active quarantine), RESPONSE or EVENT. `key` is the aggregate's id; if
+    another program wrote the record, it can be anything. `skipped` records are those that an
+    operator skipped.
     """
 
     aggregate_type: str
@@ -47,7 +48,7 @@ class Stored(NamedTuple):
     key: bytes | None
     value: bytes | None
     timestamp: int = 0
-    passed_over: bool = False
+    skipped: bool = False
 
     @property
     def place(self) -> Source:
@@ -58,12 +59,15 @@ class Stored(NamedTuple):
         return f"{self.place}, aggregate {self.key!r}"
 
 
-class Folded(NamedTuple):
-    """What one aggregate, or one response, gave.
+NOTHING = Stored("", DECISION, "", 0, 0, None, None)
 
-    `key` and `entry` go into the state; of two with one key, that of the greater `offset`. `of` is
-    the key of the records. A `fault` says why a record cannot be used. A `decision` is QUARANTINED
-    of a damaged aggregate, LIFTED of one that is whole again.
+
+class Folded(NamedTuple):
+    """The result of one aggregate or one response.
+
+    `key` and `entry` go into the state; of two with the same key, the one with the greater `offset`
+    counts. `of` is the key of the records. `fault` is the reason why a record cannot be used.
+    `decision` quarantines a damaged aggregate, or lifts the quarantine of one that is whole again.
     """
 
     of: bytes
@@ -75,7 +79,7 @@ class Folded(NamedTuple):
 
 
 class FoldEnd(NamedTuple):
-    """Where a history ends: its version, and the hash of the last event if that is known."""
+    """The end of a history: its version, and the hash of the last event if that is known."""
 
     version: int
     last_hash: bytes | None
@@ -89,7 +93,7 @@ def fold_histories(
     for (aggregate_type, key), of_one in groupby(records, key=attrgetter("aggregate_type", "key")):
         name = _id_of(key)
         if name is None:
-            yield from _of_nobody(of_one)
+            yield from _unusable(of_one)
         else:
             yield from _History(catalog[aggregate_type], name, memory).fold(of_one)
 
@@ -102,11 +106,11 @@ class _History:
         self._identity = context.name, name
         self._memory = memory
         self._quarantine: SkipRecord | None = None
-        self._end: FoldEnd | None = None  # as responses say
-        self._told = 0  # up to which version responses say who caused it
-        self._untold = list[range]()  # versions before that of which none does
-        self._skipped = list[tuple[Source, int | None]]()  # places of events, and their versions
-        self._place = Source("", 0, 0)  # of the last record that counts
+        self._end: FoldEnd | None = None  # according to the responses
+        self._answered = 0  # the greatest version that a response covers
+        self._gaps = list[range]()  # earlier versions that no response covers
+        self._skipped = list[tuple[Source, int | None]]()  # events, and their versions if known
+        self._last = NOTHING  # record that counts
         self._greatest = 0  # version of an event
         self._unanswered = False  # whether the response to that event is lost
         self._last_version = 0  # of an event whose response is lost
@@ -120,7 +124,7 @@ class _History:
                 events = found
                 break
             for one in found:
-                self._place = one.place
+                self._last = one
                 if rank == DECISION:
                     self._quarantine = decode(SkipRecord, one.value or b"")
                 else:
@@ -129,15 +133,15 @@ class _History:
             snapshot = self._fold_events(events)
             self._check(snapshot)
             whole = self._whole(snapshot)
-        except InvalidHistoryError as broken:
-            yield self._damaged(broken)
+        except InvalidHistoryError as problem:
+            yield self._damaged(problem)
             return
         yield from self._derived
         if snapshot.version or self._quarantine:
             yield whole
 
     def _take_response(self, stored: Stored) -> Iterator[Folded]:
-        if stored.passed_over:
+        if stored.skipped:
             return
         try:
             response = decode(Response, stored.value or b"")
@@ -148,10 +152,10 @@ class _History:
         if source.offset >= end:
             yield _fault(
                 stored,
-                f"{stored} answers {source}, and the decider's progress record says that its "
-                f"partition is decided up to {end}: it is an older copy of the progress record "
-                "(write a tombstone behind it, then recover: answers tell how far it was), or "
-                "verdict did not write this answer",
+                f"{stored} is the response to {source}, and by the decider's progress record its "
+                f"partition is decided up to {end}: either the progress record is an older copy "
+                "(append a tombstone, then recover: the responses show the position), or verdict "
+                "did not write this response",
             )
         identity = response.aggregate_type, response.aggregate_id
         if identity == self._identity:
@@ -168,35 +172,35 @@ class _History:
         if self._end is None or end >= self._end.version:
             self._end = FoldEnd(end, response.last_hash)
         if start < end and not response.duplicate:
-            if start > self._told:
-                self._untold.append(range(self._told + 1, start + 1))
-            self._told = max(self._told, end)
+            if start > self._answered:
+                self._gaps.append(range(self._answered + 1, start + 1))
+            self._answered = max(self._answered, end)
 
     def _fold_events(self, events: Iterator[Stored]) -> Snapshot[Any]:
         try:
             return fold(self._context.aggregate, filter(None, map(self._look_at, events)))
-        except Exception as error:  # whatever a damaged record makes its reader raise
-            place, version = self._place, self._greatest + 1
-            for one in events:  # they tell how far the history went
+        except Exception as error:  # a damaged record can make its reader raise anything
+            last, version = self._last, self._greatest + 1
+            for one in events:  # they show how far the history went
                 with suppress(Exception):
                     self._look_at(one)
-            self._place = place
+            self._last = last
             if isinstance(error, InvalidHistoryError):
                 raise InvalidHistoryError(str(error), error.version or version) from error
             raise InvalidHistoryError(
-                f"the record at {place} cannot be read: {error_text(error)}", version
+                f"the record at {last.place} cannot be read: {error_text(error)}", version
             ) from error
 
     def _look_at(self, stored: Stored) -> StoredEvent | None:
         """Return the event that counts; None for one that is skipped."""
-        if stored.passed_over:
+        if stored.skipped:
             try:
                 version: int | None = self._event_in(stored).event.version
             except Exception:
                 version = None
             self._skipped.append((stored.place, version))
             return None
-        self._place = stored.place
+        self._last = stored
         found = self._event_in(stored)
         event = found.event
         is_unanswered = self._memory.is_unanswered(event.source)
@@ -205,17 +209,17 @@ class _History:
         if is_unanswered:
             self._last_version = max(self._last_version, event.version)
         is_young = (stored.timestamp or event.decided_at) >= self._memory.since
-        if event.index + 1 == event.count and is_young and self._is_untold(event):
+        if event.index + 1 == event.count and is_young and self._lacks_response(event):
             key = outcome_key(*self._identity, event.command_id)
             entry = self._memory.entry(derived(found))
             self._derived.append(Folded(stored.key or b"", key, entry, offset=-1))
         return found
 
-    def _is_untold(self, event: RecordedEvent) -> bool:
-        """Whether the response to the command of this event is lost."""
-        if event.version > self._told:
+    def _lacks_response(self, event: RecordedEvent) -> bool:
+        """Return whether the response to the command of this event is lost."""
+        if event.version > self._answered:
             return self._memory.is_unanswered(event.source)
-        return any(event.version in versions for versions in self._untold)
+        return any(event.version in versions for versions in self._gaps)
 
     def _event_in(self, stored: Stored) -> StoredEvent:
         found = event_in(self._context, self._identity[1], stored.value or b"")
@@ -228,14 +232,14 @@ class _History:
         found, end = snapshot.version, self._end or FoldEnd(0, None)
         if end.version > found:
             raise InvalidHistoryError(
-                f"its last response tells of version {end.version}, and events end with version "
+                f"its last response reports version {end.version}, and events end with version "
                 f"{found}",
                 found + 1,
             )
-        must_be_told = self._memory.whole or self._end is not None
-        if found > end.version and must_be_told and not self._unanswered:
+        has_response = self._memory.whole or self._end is not None
+        if found > end.version and has_response and not self._unanswered:
             raise InvalidHistoryError(
-                f"events end with version {found}, and its last response tells of version "
+                f"events end with version {found}, and its last response reports version "
                 f"{end.version}: verdict did not write the events after that",
                 end.version + 1,
             )
@@ -243,7 +247,7 @@ class _History:
             raise InvalidHistoryError(f"version {found}, the last one, was altered", found)
         self._check_skipped(snapshot)
         known = self._quarantine.aggregate if self._quarantine else None
-        if known is not None and found < known.last_version:  # all that was known must be there
+        if known is not None and found < known.last_version:  # events are still missing
             raise InvalidHistoryError(known.error, known.version)
 
     def _check_skipped(self, snapshot: Snapshot[Any]) -> None:
@@ -251,8 +255,8 @@ class _History:
         is_confirmed = self._end == FoldEnd(snapshot.version, snapshot.last_hash)
         for place, version in self._skipped:
             if version is not None and version <= snapshot.version:
-                continue  # another record is that version
-            # readers took a version only if those before it were there
+                continue  # another record has that version
+            # readers took a version only after all earlier ones
             is_far = version is not None and version > snapshot.version + len(self._skipped)
             if not (is_confirmed and (version is None or is_far)):
                 raise InvalidHistoryError(f"the event at {place} is skipped", snapshot.version + 1)
@@ -269,7 +273,7 @@ class _History:
     def _damaged(self, problem: InvalidHistoryError) -> Folded:
         known = self._quarantine.aggregate if self._quarantine else None
         version = problem.version
-        assert version is not None, "fold and contradiction tell"
+        assert version is not None, "an invalid history names the version"
         versions = [self._last_version, known.last_version if known else 0]
         versions.append(self._end.version if self._end else 0)
         aggregate = DamagedAggregate(
@@ -278,7 +282,7 @@ class _History:
         decision = None
         if known is None or aggregate.last_version > known.last_version:
             skipped = (place for place, of in self._skipped if of in (None, version))
-            place = next(skipped, self._place)
+            place = next(skipped, self._last.place)
             decision = SkipRecord(
                 source=place, until_offset=place.offset, operator="", reason="", decided_at=0,
                 kind=Kind.QUARANTINED, aggregate=aggregate,
@@ -291,9 +295,9 @@ class _History:
         return Folded(key, snapshot_key(*self._identity), entry, decision=decision)
 
 
-def _of_nobody(records: Iterable[Stored]) -> Iterator[Folded]:
+def _unusable(records: Iterable[Stored]) -> Iterator[Folded]:
     for one in records:
-        if not one.passed_over:
+        if not one.skipped:
             yield _fault(one, f"{one}: no aggregate can have this key")
 
 

@@ -1,8 +1,8 @@
-"""The position of the decider without its progress record, from what it has answered.
+"""The position of the decider without its progress record, from its responses.
 
 Every command has exactly one response or dead letter, published with those of all earlier commands
-of its partition. So the progress record was at the last one that is answered. Anybody may write to
-`dead-letters`: only letters with our headers count, about commands that Kafka has or had.
+of its partition. So the progress record was at the last command that has one. Any program can write
+to `dead-letters`: only dead letters with our headers count, about commands that Kafka has or had.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,9 +41,9 @@ ANSWERED = "topic string, partition int, offset bigint"
 def progress_from_responses(
     ground: StreamContext, query: Query, topics: Topics, data_dir: Path
 ) -> ProgressRecord:
-    """Return a progress record like the one that is lost, as far as a recovery needs it.
+    """Return a progress record in place of the lost one, as far as a recovery needs it.
 
-    Its shard count is the setting's: a recovery may choose any.
+    Its number of shards is that of the settings: a recovery can choose any.
 
     Raises:
         VerdictError: Nothing was ever published, so there is nothing to recover.
@@ -59,7 +59,7 @@ def progress_from_responses(
 
 
 def answered_offsets(ground: StreamContext, topics: Topics, commands: Iterable[str]) -> Offsets:
-    """Return the offsets after which no command has an answer, of each of these topics."""
+    """Return the offsets after which no command has a response, by topic."""
     with KafkaLog(ground.kafka.settings, ground.kafka.transaction_timeout_s) as log:
         kept = log.bounds(log.places(commands))
     offsets = starts(kept)
@@ -70,7 +70,7 @@ def answered_offsets(ground: StreamContext, topics: Topics, commands: Iterable[s
 
 
 def unanswered(ground: StreamContext, topics: Topics, decided: Offsets) -> Unanswered:
-    """Return the decided commands whose answer is lost, and offsets that Kafka uses itself."""
+    """Return the decided commands whose response is lost, and offsets that Kafka uses itself."""
     commands = topics.every_commands()
     ends = {
         TopicPartition(topic, number): end
@@ -94,7 +94,7 @@ def gaps(found: DataFrame, ends: Mapping[TopicPartition, int]) -> Unanswered:
 
 
 def _answers(ground: StreamContext, topics: Topics, kept: Spans) -> DataFrame:
-    """Return topic, partition and offset of the commands that have an answer."""
+    """Return topic, partition and offset of the commands that have a response or dead letter."""
     answers = [topics.dead_letters, *map(topics.responses, topics.application.aggregate_types)]
     records = stored(
         ground.spark, ground.source, subscribe=",".join(answers), includeHeaders="true"
@@ -106,7 +106,7 @@ def _answers(ground: StreamContext, topics: Topics, kept: Spans) -> DataFrame:
 def sources(
     topics: Topics, kept: Spans, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield which commands were answered; this runs on the executors."""
+    """Yield the commands that have a response or dead letter; this runs on the executors."""
     for batch in batches:
         answers = zip(*(batch.column(name).to_pylist() for name in ANSWER), strict=True)
         read = (_source(topics, *answer) for answer in answers)
@@ -127,9 +127,9 @@ def sources(
 
 
 def _source(topics: Topics, topic: str, value: bytes | None, kind: bytes | None) -> Source | None:
-    """Return which record was answered; None for another's letter, or an unreadable response.
+    """Return the command's position; None for another's dead letter or an unreadable response.
 
-    The fold names that response.
+    The fold reports that response.
     """
     try:
         if topic != topics.dead_letters:

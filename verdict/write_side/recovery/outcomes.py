@@ -1,4 +1,4 @@
-"""Which outcomes a recovered state remembers: those of responses, and of events without one."""
+"""The outcomes that a recovered state remembers: from responses, and from events without one."""
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -22,11 +22,11 @@ Unanswered = Mapping[TopicPartition, Sequence[OffsetRange]]
 
 
 class Memory(NamedTuple):
-    """What a recovery knows of all responses together.
+    """What a recovery knows about all responses together.
 
     Outcomes from before `since` are not remembered. Commands are decided up to `decided`. The
-    answers to `unanswered` commands are lost; None means that it was not checked. If Kafka dropped
-    no response, the log is `whole`, and each aggregate must have one.
+    responses to `unanswered` commands are lost; None means that they were not searched. If Kafka
+    dropped no response, the log is `whole`, and each aggregate must have one.
     """
 
     limits: Limits
@@ -36,8 +36,10 @@ class Memory(NamedTuple):
     whole: bool = True
 
     def is_unanswered(self, source: Source) -> bool:
-        """Tell whether the answer to this command, which was decided, is lost."""
-        spans = (self.unanswered or {}).get(TopicPartition.of(source), ())
+        """Return whether the response to this command, which was decided, is lost."""
+        if self.unanswered is None:
+            return False
+        spans = self.unanswered.get(TopicPartition.of(source), ())
         number = bisect_right(spans, source.offset, key=attrgetter("start"))
         return number > 0 and source.offset < spans[number - 1].end
 
@@ -47,7 +49,7 @@ class Memory(NamedTuple):
 
 
 def is_remembered(response: Response) -> bool:
-    """Tell whether this response answers its command id from now on.
+    """Return whether this response is the outcome of its command id from now on.
 
     A duplicate repeats another response. A reused id belongs to another command. An invalid
     command has no digest. A retriable command may be sent again.
@@ -63,7 +65,7 @@ def is_remembered(response: Response) -> bool:
 def derived(last: StoredEvent) -> bytes:
     """Return the response to a command whose own is lost, from the last event of the command.
 
-    The event does not tell the command's type and the version that the sender expected.
+    The event does not have the command's type and the version that the sender expected.
     """
     event, value = last
     identity = event.aggregate_type, event.aggregate_id

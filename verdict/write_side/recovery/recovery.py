@@ -1,15 +1,15 @@
-"""Recovery: the decider's state, rebuilt from what it has published.
+"""Recovery: rebuilds the decider's state from what it has published.
 
 Spark's checkpoint is disposable: every snapshot follows from the aggregate's events, and every
-remembered command id from its response. The order of steps makes an interrupted recovery harmless
-at any point; run it again.
+remembered command id from its response. A recovery can be interrupted at any point without harm:
+run it again. Its steps:
 
-1. Fence the running decider, and commit a claim, so that it finds out and stops.
+1. Fence a running decider, and commit a claim, so that the decider notices it and stops.
 2. Fix the ends of the topics, and write the folded state into the directory of the next
-   generation. The current one stays as it is, and the next start uses it if nothing follows.
-3. Commit the first progress of the next generation. From here on every start uses its directory:
-   the decider begins with an empty checkpoint at the offsets of the former progress record, and
-   its batch 0 takes in the state together with the first commands, committed by Spark as one.
+   generation. The current generation does not change: the next start uses it if step 3 is missing.
+3. Commit the first progress record of the next generation. From here on every start uses its
+   directory. The decider begins with an empty checkpoint at the offsets of the former progress
+   record. Its batch 0 takes in the state together with the first commands, in one commit of Spark.
 """
 
 import logging
@@ -65,10 +65,10 @@ REPORT_S = 0.5
 
 
 class RecoveryStep(StrEnum):
-    """A moment in a recovery; what is named has just happened."""
+    """A step of a recovery that has just been done."""
 
-    FENCED = auto()  # the former decider cannot publish any more
-    FOLDED = auto()  # the state is on the disk, not yet complete
+    FENCED = auto()  # another decider cannot publish any more
+    FOLDED = auto()  # the state is on the disk, not yet marked as complete
     SEEDED = auto()  # the state is complete and safe
     COMMITTED = auto()  # the progress record names the new generation
 
@@ -78,7 +78,7 @@ OnRecoveryStep = Callable[[RecoveryStep], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveredState:
-    """What a recovery found, and what it made of it."""
+    """The result of a recovery."""
 
     generation: int
     shards: int
@@ -90,7 +90,7 @@ class RecoveredState:
     lifted: int = 0
 
     def facts(self) -> dict[str, int | float]:
-        """Return all of it for programs."""
+        """Return all fields, for programs."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -114,12 +114,12 @@ def recover(
     on_step: OnRecoveryStep = ignore_step,
     wish: SkipRequest = NO_WISH,
 ) -> RecoveredState:
-    """Rebuild the decider's state; the next start goes on where the progress record ends.
+    """Rebuild the decider's state; the next start continues at the end of the progress record.
 
     Raises:
         MissingAggregateError: The application lacks an aggregate that has decided; nothing was
             changed.
-        DifferentLogError: The progress record is of another cluster, or of topics that are no more.
+        DifferentLogError: The progress record is of another cluster, or of deleted topics.
         DamagedHistoriesError: Histories of aggregates are damaged; nothing was changed.
         UnusableRecordsError: There are records that verdict did not write; nothing was changed.
         NotPublishedError: Another process became the owner meanwhile; nothing was changed.
@@ -127,7 +127,7 @@ def recover(
     """
     began = time.monotonic()
     wish = replace(wish, at=wish.at or wall_clock())
-    if ground.progress is not None:  # before anybody is disturbed
+    if ground.progress is not None:  # before a running decider is fenced
         require_known_aggregates(ground.progress, settings.topics)
     query = decider_query(settings.topics, settings.shards)
     transactions = Transactions(ground.kafka, query.transactional_id)
@@ -139,7 +139,7 @@ def recover(
         new = log_identity(new, query, ground.kafka)
         recovered, made = _seeded(ground, settings, new, (decisions, wish), (tell, on_step))
         new = replace(new, shard_states=_seeded_states(ground, settings, new))
-        # with the progress record, as until then the decider goes on with the former state
+        # in one transaction with the progress record: until then the former state counts
         records = _records(ground, settings, plan, made)
         transactions = write_progress(transactions, query, ground.kafka, new, extra_records=records)
         on_step(RecoveryStep.COMMITTED)
@@ -149,7 +149,7 @@ def recover(
 
 
 def recover_outdated(ground: StreamContext, settings: Settings, tell: ProgressCallback) -> None:
-    """Rebuild the state if it is not, or not in the form, that of the application's aggregates."""
+    """Rebuild the state if today's aggregates cannot read it, or if it lacks some of them."""
     if why := _why_outdated(ground, settings):
         LOG.warning("%s: recovering", why)
         LOG.warning("recovered %s", recover(ground, settings, tell=tell))
@@ -165,7 +165,7 @@ def _why_outdated(ground: StreamContext, settings: Settings) -> str | None:
     if progress is None:
         return None
     if lacking := forget_aggregates(progress, topics, ground.kafka):
-        return f"the progress record tells nothing of {', '.join(sorted(lacking))}"
+        return f"the progress record does not name {', '.join(sorted(lacking))}"
     if left := removed_aggregates(progress, topics):
         return f"{', '.join(left)} is not read any more, and nothing was decided there"
     return None
@@ -174,7 +174,7 @@ def _why_outdated(ground: StreamContext, settings: Settings) -> str | None:
 def _claimed(
     ground: StreamContext, settings: Settings, query: Query, transactions: Transactions
 ) -> tuple[ProgressRecord, Transactions]:
-    """Return the progress to go on from, after the former decider can read that it must stop."""
+    """Return the progress to continue from, once a running decider can read that it must stop."""
     progress = readable_progress(ground.kafka, query, wait=True)
     if progress is None:
         lost = progress_from_responses(ground, query, settings.topics, durable_dir(settings))
@@ -192,11 +192,11 @@ def _claimed(
 def _skips(
     ground: StreamContext, settings: Settings, progress: ProgressRecord, wish: SkipRequest
 ) -> tuple[SkipPlan, list[SkipRecord]]:
-    """Return what this run skips, and all decisions so far with those of this run."""
+    """Return the skips of this run, and all decisions so far with those of this run."""
     topics, kafka = settings.topics, ground.kafka
     names = topics.application.aggregate_types
     folded = [*map(topics.events, names), *map(topics.responses, names)]
-    # no recovery needs these: the policies skip what others sent, the audit what is rejected
+    # a recovery does not need these: policies skip records of others, the audit rejected commands
     others = [*topics.inbound, topics.retry, *map(topics.rejected, names)]
     log = read_log(kafka, topics.every_commands(), [*folded, *others])
     before = read_skips(kafka.settings, topics)
@@ -210,7 +210,7 @@ def _skips(
 def _records(
     ground: StreamContext, settings: Settings, plan: SkipPlan, made: list[SkipRecord]
 ) -> Iterator[OutputRecord]:
-    """Yield what goes on record: dead letters of skipped commands, and decisions."""
+    """Yield the dead letters of skipped commands, and the decisions."""
     topics = settings.topics
     for one in dead_letters_of(ground.kafka, plan, settings.max_command_bytes):
         value, headers = encode(one.letter), joined(one.headers)
@@ -226,7 +226,7 @@ def _seeded(
     asked: tuple[list[SkipRecord], SkipRequest],
     observers: tuple[ProgressCallback, OnRecoveryStep],
 ) -> tuple[RecoveredState, list[SkipRecord]]:
-    """Write the state with which the generation of `new` begins; return what is decided by it."""
+    """Write the state with which the generation of `new` begins; return the decisions in it too."""
     tell, on_step = observers
     generation = Generation(durable_dir(settings), new.generation)
     generation.clear()
@@ -256,15 +256,17 @@ def _seeded(
 def _seeded_states(
     ground: StreamContext, settings: Settings, new: ProgressRecord
 ) -> list[ShardState]:
-    """Return the state of each shard once it has taken in its seed, read back from the disk."""
+    """Return the state of each shard once it has taken in its seed, which the workers read back."""
     seeds = Generation(durable_dir(settings), new.generation).seeds(FRESH)
     keys = shard_keys(ground.spark, new.shards)
-    return [ShardState(*stamp_of(file for key, file in seeds if key == one)) for one in keys]
+    files = [[file for key, file in seeds if key == one] for one in keys]
+    stamps = ground.spark.sparkContext.parallelize(files, len(files)).map(stamp_of)
+    return [ShardState(*stamp) for stamp in stamps.collect()]
 
 
 @contextmanager
 def _reporting(tell: ProgressCallback, counts: RecoveryCounts) -> Iterator[None]:
-    """Report again and again how far the recovery is, and how long it has taken."""
+    """Report the progress of the recovery, and the time it has taken, again and again."""
     done, began = threading.Event(), time.monotonic()
 
     def report() -> None:

@@ -1,8 +1,9 @@
-"""From topics to a seed: what Kafka has, and if histories are damaged, all that the archive has.
+"""From topics to a seed: all that Kafka has, and if histories are damaged, the whole archive too.
 
-Compaction takes events out of the middle, which shows only when histories are folded. So the whole
-archive is read only then. What is still damaged is quarantined, if an operator said so. The hash of
-each archived row is checked, and the fold checks the chain, so the archive of another log is found.
+Compaction removes events in the middle, and only the fold finds that. So the whole archive is read
+only after a fold has found damage. What is still damaged is quarantined if an operator asked for
+it. The hash of each archived row is checked, and the fold checks the chain of hashes: so it refuses
+the archive of another log.
 """
 
 import logging
@@ -66,7 +67,7 @@ class DamagedHistoriesError(VerdictError):
 
 
 class SeedWriter:
-    """Writes the state with which a generation begins, from what Kafka has when it is made."""
+    """Writes the state with which a generation begins, from what Kafka has at its creation."""
 
     def __init__(
         self, ground: StreamContext, settings: Settings, new: ProgressRecord, counts: RecoveryCounts
@@ -86,8 +87,8 @@ class SeedWriter:
         """Write the seed.
 
         Raises:
-            UnusableRecordsError: A record belongs to no history; names the first.
-            DamagedHistoriesError: Histories are damaged, and no operator quarantined them.
+            UnusableRecordsError: Records belong to no history; names the first ones.
+            DamagedHistoriesError: Histories are damaged, and no operator asked to continue.
             VerdictError: It cannot be found out which histories are damaged.
         """
         dropped = {place: OffsetRange(0, kept.start) for place, kept in self._events.items()}
@@ -111,7 +112,7 @@ class SeedWriter:
     def _completed(
         self, made: SkipRecord, decisions: Sequence[SkipRecord], wish: SkipRequest
     ) -> SkipRecord:
-        """Return a decision with the operator who makes it; without one if there is none.
+        """Return the decision with the operator who made it, if there is one.
 
         A skip of an event quarantines its aggregate. A quarantine is lifted without an operator.
         """
@@ -153,7 +154,7 @@ class SeedWriter:
         return seeded
 
     def _write_archived(self, spans: Spans, file: Path) -> bool:
-        """Write the archived events in `spans` into `file`; False: there are none."""
+        """Write the archived events in `spans` into `file`; return False if there are none."""
         if not any(span.end > span.start for span in spans.values()):
             return False
         try:
@@ -173,9 +174,9 @@ class SeedWriter:
 
 
 def _require_archived(settings: Settings, dropped: Spans) -> None:
-    """Return if the archive has all events in these spans, which Kafka has dropped.
+    """Raise unless the archive has all events in these spans, which Kafka has dropped.
 
-    Otherwise nothing says whose events are missing, as Kafka has dropped responses, too, and an
+    Kafka has dropped responses too, so it cannot be found out whose events are missing. Such an
     aggregate might begin again at version 0.
     """
     needed = {place: span.end for place, span in dropped.items() if span.end > span.start}
@@ -186,7 +187,7 @@ def _require_archived(settings: Settings, dropped: Spans) -> None:
     if lacking := [f"{p} up to {end}" for p, end in needed.items() if reached.get(p, 0) < end]:
         raise VerdictError(
             f"Kafka dropped events that the archive does not have ({', '.join(lacking)}), and "
-            "responses, which would tell to whom they belong. The state was not changed: bring "
+            "responses, which would show whose they are. The state was not changed: bring "
             "back the topics of events or of responses from a backup, or name the database that "
             "has archived the events with --database-url"
         )

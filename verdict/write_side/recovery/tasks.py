@@ -5,17 +5,15 @@ from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark import Accumulator, SparkContext
+from pyspark.sql.pandas.types import from_arrow_schema
 
+from verdict.adapters.spark.gc import spare_imports
 from verdict.model.application import Application
 from verdict.wire.records import encode
 from verdict.write_side.recovery.histories import EVENT, RESPONSE, Stored, fold_histories
 from verdict.write_side.recovery.outcomes import Memory
 from verdict.write_side.state.shard_state import FOR_EVER
 
-FOLDED_SCHEMA = (
-    "of binary, key binary, entry binary, keep_ms bigint, offset bigint, fault string, "
-    "decision binary"
-)
 ARROW_SCHEMA = pa.schema(
     [
         ("of", pa.binary()),
@@ -27,13 +25,14 @@ ARROW_SCHEMA = pa.schema(
         ("decision", pa.binary()),
     ]
 )
-ROWS = 1000  # of a batch between Spark and its workers: a record may have a megabyte
+FOLDED_SCHEMA = from_arrow_schema(ARROW_SCHEMA)
+ROWS = 1000  # of a batch between Spark and its workers: a record can have a megabyte
 
 Count = Accumulator[int]
 
 
 class Taken(NamedTuple):
-    """Counts how far the workers have come."""
+    """Counts of what the workers have read and folded."""
 
     events: Count
     aggregates: Count
@@ -41,13 +40,13 @@ class Taken(NamedTuple):
 
 
 class RecoveryCounts:
-    """How far the workers have come; they add to it whenever a task ends."""
+    """The progress of the workers; Spark adds the counts of a task when it ends."""
 
     def __init__(self, context: SparkContext) -> None:
         self.taken = Taken(*(context.accumulator(0) for _ in Taken._fields))
 
     def reset(self) -> None:
-        """Begin to count again."""
+        """Start at 0 again."""
         for count in self.taken:
             count.value = 0
 
@@ -59,7 +58,8 @@ class RecoveryCounts:
 def folded(
     application: Application, memory: Memory, taken: Taken, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Fold the records of one task, holding a batch of them at a time."""
+    """Fold the records of one task; hold one batch of them at a time."""
+    spare_imports()
     gathered: list[tuple[object, ...]] = []
     for one in fold_histories(application, _records(batches, taken), memory):
         of, key, entry, offset, fault, decision = one
