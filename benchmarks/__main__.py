@@ -74,7 +74,7 @@ SECTIONS = {
         broker=False,
     ),
     "startup": Section(
-        "Seconds from `verdict up` until it is ready, and until the first outcome.",
+        "Seconds of `verdict up` until the first outcome, against a bare start of Kafka and Spark.",
         lambda _, folder, options: startup(folder),
         broker=False,
     ),

@@ -9,6 +9,7 @@ KINDS = {
     "kafka.Kafka": "broker",
     "pyspark-shell": "Spark's JVM",
     "pyspark.daemon": "Python workers",
+    "verdict.service.worker_daemon": "Python workers",
     "runner_process": "projections",
     "CoarseGrainedExecutorBackend": "executors",
     "org.apache.spark.deploy": "master and workers",

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessor,
     StatefulProcessorHandle,
@@ -21,7 +22,7 @@ from pyspark.sql.streaming.stateful_processor import (
 from benchmarks.measurement import fill_orders, measure, run_decider, settings_for
 from benchmarks.results import Result
 from benchmarks.workload import AGGREGATES, SEED, commands
-from verdict.service.bootstrap import Runtime, start_runtime
+from verdict.service.bootstrap import start_runtime
 from verdict.settings.settings import Settings
 from verdict.streaming.queries.kafka_source import SOURCE
 from verdict.wire.topics import Topics
@@ -46,7 +47,7 @@ def floor(servers: str, folder: Path, count: int, rows: list[int], shards: int) 
 
 def run_floor(settings: Settings, count: int) -> Result:
     """Pass each command through a stateful operator, as one event and one response."""
-    return _run_bare(settings, count, _passed_on, "append")
+    return _run_bare(settings, count, passed_on, "append")
 
 
 def run_count(settings: Settings, count: int) -> Result:
@@ -86,14 +87,7 @@ def _run_bare(
 ) -> Result:
     with ExitStack() as parts:
         runtime = start_runtime(settings, parts)
-        runtime.spark.conf.set("spark.sql.shuffle.partitions", str(settings.shards))
-        written = transform(_commands(runtime, settings), settings).writeStream.format("kafka")
-        query = (
-            written.options(**{"kafka.bootstrap.servers": runtime.servers})
-            .option("checkpointLocation", str(settings.data_dir / "bare"))
-            .outputMode(mode)
-            .start()
-        )
+        query = start_query(runtime.spark, runtime.servers, settings, transform, mode)
         parts.callback(query.stop)
 
         def check() -> None:
@@ -103,10 +97,28 @@ def _run_bare(
         return measure(query, count, check)
 
 
-def _commands(runtime: Runtime, settings: Settings) -> DataFrame:
+def start_query(
+    spark: SparkSession,
+    servers: str,
+    settings: Settings,
+    transform: Callable[[DataFrame, Settings], DataFrame],
+    mode: str,
+) -> StreamingQuery:
+    """Start a query from the commands of orders to Kafka."""
+    spark.conf.set("spark.sql.shuffle.partitions", str(settings.shards))
+    written = transform(_commands(spark, servers, settings), settings).writeStream.format("kafka")
     return (
-        runtime.spark.readStream.format("kafka")
-        .options(**{**runtime.source, **SOURCE})
+        written.options(**{"kafka.bootstrap.servers": servers})
+        .option("checkpointLocation", str(settings.data_dir / "bare"))
+        .outputMode(mode)
+        .start()
+    )
+
+
+def _commands(spark: SparkSession, servers: str, settings: Settings) -> DataFrame:
+    return (
+        spark.readStream.format("kafka")
+        .options(**{"kafka.bootstrap.servers": servers, **SOURCE})
         .option("subscribe", settings.topics.commands("order"))
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", settings.max_rows_per_batch)
@@ -114,7 +126,8 @@ def _commands(runtime: Runtime, settings: Settings) -> DataFrame:
     )
 
 
-def _passed_on(records: DataFrame, settings: Settings) -> DataFrame:
+def passed_on(records: DataFrame, settings: Settings) -> DataFrame:
+    """Return two records for each command."""
     shards = shard_keys(records.sparkSession, settings.shards)
     return (
         records.withColumn("shard", shard_of("key", shards))

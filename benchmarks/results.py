@@ -14,7 +14,8 @@ from rich.table import Table
 LAST = Path(__file__).with_name("last.jsonl")
 NOISE = 0.1  # of a ratio, between two runs of the same code
 RATIO = "_to_"
-VARIED = ("keys", "shards", "max_rows_per_batch", "projection", "database", "processes")
+TIME = "_to_bare"  # of which less is better; all other ratios are rates
+VARIED = ("start", "keys", "shards", "max_rows_per_batch", "projection", "database", "processes")
 
 Result = dict[str, Any]  # one measurement, as JSON
 
@@ -49,7 +50,7 @@ def compare(results: Iterable[Result], last: Path = LAST) -> Iterator[Result]:
                     "ratio": name,
                     "last": before[name],
                     "now": now,
-                    "change": _change(before[name], now),
+                    "change": _change(name, before[name], now),
                 }
 
 
@@ -57,7 +58,7 @@ def _about(result: Result) -> tuple[str, ...]:
     return (result["what"], *(str(result[name]) for name in VARIED if name in result))
 
 
-def _change(last: float, now: float) -> str:
+def _change(name: str, last: float, now: float) -> str:
     if abs(now - last) <= NOISE * last:
         return "noise"
-    return "better" if now > last else "worse"
+    return "worse" if (now > last) == name.endswith(TIME) else "better"

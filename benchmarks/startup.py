@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,19 +24,43 @@ MIB = 2**20
 
 
 def startup(folder: Path) -> Iterator[Result]:
-    """Yield the seconds to `ready` and to the first outcome: on a new directory, then again."""
-    for start in ("first", "second"):
-        began = time.monotonic()
-        with _service(folder / "startup"):
-            ready_s = time.monotonic() - began
-            _await_first_outcome(folder / "startup", start)
-            outcome_s = time.monotonic() - began
+    """Yield each start of the service next to a bare one: a new directory, a stop, a kill."""
+    service, bare = folder / "startup", folder / "bare"
+    for start in ("new", "existing", "killed"):
+        bare_s, bare_cpu_s = _bare_start(bare)
+        ready_s, outcome_s, cpu_s = _start(service, start, end=start != "existing")
         yield {
             "what": "start",
             "start": start,
+            "bare_s": round(bare_s, 1),
+            "bare_cpu_s": bare_cpu_s,
             "ready_s": round(ready_s, 1),
+            "ready_cpu_s": round(cpu_s, 1),
             "first_outcome_s": round(outcome_s, 1),
+            "first_outcome_to_bare": round(outcome_s / bare_s, 2),
         }
+
+
+def _bare_start(data_dir: Path) -> tuple[float, float]:
+    """Return the seconds to the first record, and the processor time until then."""
+    began = time.monotonic()
+    command = [sys.executable, "-m", "benchmarks.bare_start", str(data_dir)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as bare:
+        assert bare.stdout is not None
+        cpu_s = float(bare.stdout.readline())  # else it says on stderr why it did not start
+        return time.monotonic() - began, cpu_s
+
+
+def _start(data_dir: Path, order_id: str, *, end: bool) -> tuple[float, float, float]:
+    """Return the seconds to `ready` and to the first outcome, and processor time until `ready`.
+
+    Without `end` the service is killed.
+    """
+    began = time.monotonic()
+    with _service(data_dir, end=end) as service:
+        ready_s, cpu = time.monotonic() - began, cpu_by_process(service.pid)
+        _await_first_outcome(data_dir, order_id)
+        return ready_s, time.monotonic() - began, sum(cpu.values())
 
 
 def idle(folder: Path) -> Iterator[Result]:
@@ -53,8 +78,8 @@ def idle(folder: Path) -> Iterator[Result]:
 
 
 @contextmanager
-def _service(data_dir: Path) -> Iterator["subprocess.Popen[str]"]:
-    """Run `verdict up`, ready."""
+def _service(data_dir: Path, *, end: bool = True) -> Iterator["subprocess.Popen[str]"]:
+    """Run `verdict up`, ready; end it cleanly afterwards, or kill it."""
     environment = os.environ | {"VERDICT_DATA_DIR": str(data_dir)}
     with subprocess.Popen(
         [VERDICT, "up"], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True
@@ -62,7 +87,8 @@ def _service(data_dir: Path) -> Iterator["subprocess.Popen[str]"]:
         try:
             await_ready(service)
             yield service
-            stop(service)
+            if end:
+                stop(service)
         finally:
             service.kill()
 

@@ -15,6 +15,8 @@ from verdict.streaming.exactly_once.checkpoint import (
     CheckpointPosition,
     batch_of,
     checkpoint_position,
+    plan_empty_batch,
+    planned_ms,
     remove_torn_files,
     starting_offsets,
 )
@@ -78,6 +80,29 @@ def test_batches_are_ordered_as_numbers(tmp_path: Path) -> None:
 
     assert last is not None
     assert (last.batch_id, last.start) == (10, {"order.commands": [9, 9]})
+
+
+def test_an_empty_batch_is_planned_after_the_last_one_unless_spark_repeats_that(
+    checkpoint: Path,
+) -> None:
+    before = checkpoint_position(checkpoint)
+    plan_empty_batch(checkpoint, before)
+    assert checkpoint_position(checkpoint) == before, "it is not committed"
+
+    commit(checkpoint, 1)
+    plan_empty_batch(checkpoint, checkpoint_position(checkpoint))
+
+    planned = checkpoint_position(checkpoint)
+    assert before.last is not None
+    assert planned.last == replace(before.last, batch_id=2, start=before.last.end)
+    assert not planned.committed
+    assert planned_ms(checkpoint, 2) == planned_ms(checkpoint, 1)
+
+
+def test_a_fresh_checkpoint_begins_by_itself(tmp_path: Path) -> None:
+    plan_empty_batch(tmp_path, checkpoint_position(tmp_path))
+
+    assert checkpoint_position(tmp_path) == FRESH
 
 
 FILES = ("metadata", "sources/0/0", "offsets/0", "offsets/1", "commits/0")

@@ -12,11 +12,14 @@ from verdict.streaming.exactly_once.fencing import genesis
 from verdict.streaming.exactly_once.log_identity import check_readable
 
 
-def check(deployment: Deployment, checkpoint: CheckpointPosition, reached: int = 0) -> None:
-    """Check what is read next after a progress record at this offset of the first partition."""
+def check(deployment: Deployment, checkpoint: CheckpointPosition, reached: int = 0) -> bool:
+    """Check what is read next after a progress record at this offset of the first partition.
+
+    Return whether there is more than a planned batch takes.
+    """
     new = genesis(deployment.query, None, {deployment.commands: [reached, 0]}, 2)
     progress = replace(new, query_id=SPARK_QUERY, batch_id=0)
-    check_readable(deployment.query, deployment.kafka, progress, checkpoint)
+    return check_readable(deployment.query, deployment.kafka, progress, checkpoint)
 
 
 @pytest.mark.proves("C-17", "G-01")
@@ -45,4 +48,4 @@ def test_a_start_needs_the_planned_batch_or_all_after_the_progress_record(
     checkpoint = deployment.checkpoint(0, committed=reached is not None)
 
     with nullcontext() if problem is None else pytest.raises(VerdictError, match=problem):
-        check(deployment, checkpoint, reached or 0)
+        assert check(deployment, checkpoint, reached or 0) is (sent > (reached or BATCH_SIZE))

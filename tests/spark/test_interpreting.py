@@ -45,6 +45,20 @@ def test_what_a_query_does_follows_the_size_of_its_batches(
     assert not interpreted(spark), "whatever else runs keeps its settings"
 
 
+def test_the_first_batch_of_a_query_is_interpreted(session: SparkSession) -> None:
+    interpreting = CodegenSwitch()
+    with interpreting.first_batch(session):
+        assert interpreted(session), "so is the copy that a query begins with"
+    assert not interpreted(session), "as before"
+
+    copy = session.newSession()
+    for name, value in INTERPRETED.items():
+        copy.conf.set(name, value)
+    interpreting.suit(copy, MOST_ROWS + 1)
+
+    assert not interpreted(copy)
+
+
 def test_records_are_the_same_either_way(session: SparkSession) -> None:
     long, name = b"x" * 300, "retry_attempt"
     records = [

@@ -1,7 +1,9 @@
 """`verdict up` and `verdict run`: all roles in one process, or one of them."""
 
 import logging
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -77,17 +79,17 @@ def serve(
     starting = exit_timer(STOP_S, 0, STOPPED_AT_START)
     stop.listen(starting.start)  # a start may hang, too
     with ExitStack() as parts:
-        page = None if role_set else _page(settings, parts)
         start = f"starting {' '.join(role_set.names) if role_set else 'Kafka and Spark'}"
         if not console.is_terminal:  # a line that changes is not seen there
             note(start)
-        with show_progress(start) as report:
-            url = page.url if page else None
+        with show_progress(start) as report, ThreadPoolExecutor(1) as importing:
+            page = importing.submit(_page, settings, parts, role_set)  # while the JVMs start
+            url = partial(_url, page)
             running = parts.enter_context(ServiceProcess(settings, on_step, report, role_set, url))
-        _keep_page(page, parts)
+        _keep_page(page.result(), parts)
         starting.cancel()
         hung = exit_timer(STOP_S, VerdictError.exit_code, HUNG)
-        stop.listen(hung.start)  # Spark has replaced our handler of Ctrl-C by its own
+        stop.listen(hung.start)
         typer.echo(_ready(running.service))
         failure = _failure_until(stop, running)
         hung.cancel()
@@ -98,13 +100,13 @@ def serve(
             exit_timer(STOP_S, 0).start()
 
 
-def _page(settings: Settings, parts: ExitStack) -> "Serving | None":
-    """Serve the page if it is wanted, from the start on.
+def _page(settings: Settings, parts: ExitStack, role_set: RoleSet | None) -> "Serving | None":
+    """Serve the page if it is wanted, from the start on; a role by itself has none.
 
     Raises:
         VerdictError: It cannot listen where it should.
     """
-    if not settings.page:
+    if role_set or not settings.page:
         return None
     try:
         from verdict.http.serving import Serving
@@ -112,6 +114,11 @@ def _page(settings: Settings, parts: ExitStack) -> "Serving | None":
         note(f"no page, as {error.name} is not installed: pip install 'verdict-cqrs[page]'")
         return None
     return parts.enter_context(Serving(settings, with_service=True))
+
+
+def _url(page: "Future[Serving | None]") -> str | None:
+    found = page.result()
+    return found.url if found else None
 
 
 def _keep_page(page: "Serving | None", parts: ExitStack) -> None:

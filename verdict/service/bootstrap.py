@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 
 from pyspark.sql import SparkSession
 
@@ -34,11 +35,17 @@ from verdict.settings.load import InvalidSettingsError
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.query import DECIDER
 from verdict.streaming.queries.kafka_source import StreamContext
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.schemas.write import require_written_schemas
 
 LOG = logging.getLogger("verdict.service")
 SPARK = "spark"
 BROKER = "broker"
+WORKERS = {
+    "spark.python.daemon.module": "verdict.service.worker_daemon",
+    # else queries without state get a daemon of their own, as their workers' environment differs
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +100,21 @@ def leave(settings: Settings, kafka: KafkaConfig) -> None:
     """Leave the topics as they are."""
 
 
+def check_no_more(kafka: KafkaConfig, progress: ProgressRecord | None) -> None:
+    """Check nothing else while Spark starts."""
+
+
 def start_runtime(
     settings: Settings,
     parts: ExitStack,
     place: WorkingDirectory | None = None,
     fix: Callable[[Settings, KafkaConfig], None] = leave,
+    check: Callable[[KafkaConfig, ProgressRecord | None], None] = check_no_more,
 ) -> Runtime:
-    """Lock the directories, start Spark and, unless there is one, Kafka; check the topics."""
+    """Lock the directories, start Spark and, unless there is one, Kafka; check the topics.
+
+    `fix` is called before the topics are checked, `check` after that; Spark starts meanwhile.
+    """
     place = place or require_whole_directory(settings.data_dir)
     locks = _locked(settings, parts, place)
     check_batch_size(settings)
@@ -108,16 +123,17 @@ def start_runtime(
 
         require_store(durable_dir(settings))
     _require_kafka_access(settings)
-    with ThreadPoolExecutor(1) as other:  # two JVMs start in the time of one
-        broker = other.submit(_broker, settings, parts, place)
-        spark = _spark(settings, place, locks)
-        parts.callback(_stop, spark)
-        servers, embedded = broker.result()
-    executors = _executors(settings, spark)
+    with ThreadPoolExecutor(1) as jvm:
+        starting = jvm.submit(_spark, settings, parts, place, locks)
+        servers, broker = _broker(settings, parts, place)
+        kafka = _kafka(settings, servers)
+        fix(settings, kafka)
+        progress = ensure_topics(settings, kafka)
+        counts = TopicAdmin(kafka.settings, settings.topics).counts()
+        check(kafka, progress)
+        spark = starting.result()
     if settings.kafka_security_protocol != "PLAINTEXT" or settings.spark_kafka:
         require_spark_access(spark, java_options(settings) | {"bootstrap.servers": servers})
-    kafka = _kafka(settings, servers)
-    fix(settings, kafka)
     return Runtime(
         spark=spark,
         kafka=kafka,
@@ -125,10 +141,10 @@ def start_runtime(
         partitions=settings.partitions,
         scratch=place.home / SPARK,
         servers=servers,
-        progress=ensure_topics(settings, kafka),
-        counts=TopicAdmin(kafka.settings, settings.topics).counts(),
-        broker=embedded,
-        executors=executors,
+        progress=progress,
+        counts=counts,
+        broker=broker,
+        executors=_executors(settings, spark),
     )
 
 
@@ -223,22 +239,37 @@ def _executors(settings: Settings, spark: SparkSession) -> Executors | None:
     return executors
 
 
-def _stop(spark: SparkSession) -> None:
-    if jvm_exit_code(spark) is None:
-        spark.stop()
-
-
 def _spark(
-    settings: Settings, place: WorkingDirectory, locks: Sequence[DataDirectoryLock]
+    settings: Settings,
+    parts: ExitStack,
+    place: WorkingDirectory,
+    locks: Sequence[DataDirectoryLock],
 ) -> SparkSession:
-    return spark_session(
+    spark = spark_session(
         " ".join(filter(None, ("verdict", settings.deployment, place.role))),
         settings.cores or os.cpu_count() or 1,
         settings.shards,
         settings.driver_memory,
         place.home / SPARK,
-        extra=_store_options(settings) | cluster_options(settings),
+        extra=WORKERS | _store_options(settings) | cluster_options(settings),
         more_jars=s3_jars() if settings.in_object_store else (),
         master=settings.spark_master,
         keep_open=[lock.fileno() for lock in locks],  # the JVM writes there too, may outlive us
     )
+    parts.callback(_stop, spark)
+    if settings.spark_master is None:
+        Thread(target=_start_daemon, args=(spark,), name="worker daemon", daemon=True).start()
+    return spark
+
+
+def _start_daemon(spark: SparkSession) -> None:
+    """Let the daemon of the Python workers import all it needs before the first batch does."""
+    try:
+        spark.sparkContext.parallelize([0], 1).count()
+    except Exception as error:  # the first batch fails, too, and is reported
+        LOG.debug("the Python workers' daemon could not be started early: %s", error)
+
+
+def _stop(spark: SparkSession) -> None:
+    if jvm_exit_code(spark) is None:
+        spark.stop()

@@ -3,6 +3,7 @@
 `verdict up` has all roles in one process, `verdict run` has one of them.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from verdict.service.bootstrap import BROKER as BROKER_NAME
 from verdict.service.bootstrap import KafkaRuntime, Runtime
 from verdict.service.read_side import live_projections
 from verdict.service.supervisor import Supervisor
-from verdict.service.threads import Rehearsal, StepThread
+from verdict.service.threads import FIRST_BATCH_S, FirstBatch, StepThread
 from verdict.settings.discovery import database_url
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.failpoints import OnStep, ProgressCallback
@@ -63,7 +64,7 @@ class RoleContext:
 
 
 def decider_components(context: RoleContext) -> Iterator[Supervisor]:
-    """Yield the query that decides commands, then its rehearsal; the process ends with either."""
+    """Yield the query that decides commands, then the wait for its first batch."""
     ground, settings = context.ground, context.settings
     recover_outdated(ground, settings, context.tell)
     deciding = DeciderQuery(ground, settings, context.on_step, context.latencies)
@@ -75,13 +76,13 @@ def decider_components(context: RoleContext) -> Iterator[Supervisor]:
         passing=(UnreachableError, WorkerTimeoutError),
         retry_s=DECIDER_RETRY_S,
     )
-    rehearsal = Rehearsal(deciding.rehearse)
+    first = FirstBatch(lambda: deciding.done > 0, math.inf if deciding.is_seeded else FIRST_BATCH_S)
     yield Supervisor(
-        name="rehearsal",
-        component=rehearsal,
+        name="first batch",
+        component=first,
         essential=True,
         passing=(),
-        is_ready=rehearsal.is_over,
+        is_ready=first.is_through,
     )
 
 

@@ -3,11 +3,13 @@
 import os
 import threading
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 
 from pyspark.sql import SparkSession
 
+from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.monitor import KafkaMonitor
 from verdict.adapters.spark.probe import Executors
 from verdict.adapters.spark.session import LOG, jvm_exit_code
@@ -31,6 +33,7 @@ from verdict.settings.discovery import AnnouncedService, database_url, withdraw
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.failpoints import OnStep, ProgressCallback, ignore_step
 from verdict.streaming.exactly_once.query import DECIDER
+from verdict.wire.progress_record import ProgressRecord
 from verdict.write_side.decider_query.known_aggregates import require_known_aggregates
 from verdict.write_side.processor.latency import Latencies
 
@@ -52,7 +55,7 @@ class ServiceProcess:
         on_step: OnStep = ignore_step,
         tell: ProgressCallback = ignore_step,
         role_set: RoleSet | None = None,
-        page_url: str | None = None,
+        page_url: Callable[[], str | None] = lambda: None,
     ) -> None:
         self.settings = settings
         self._on_step = on_step
@@ -160,11 +163,41 @@ class ServiceProcess:
         database = database_url(settings) if role_set.database else None
         if database is not None:
             check_server(database)
-        laid = self._laid = self._lay(held)
-        kafka, topics = laid.kafka, settings.topics
-        if DECIDER in role_set.names and isinstance(laid, Runtime) and laid.progress is not None:
+        check = partial(self._check_log, held, database)
+        laid = self._laid = self._lay(held, check)
+        self._start_components(held)
+        service = AnnouncedService(
+            os.getpid(), laid.servers, database, self._page_url(), roles=role_set.names,
+            deployment=settings.deployment,
+        )  # fmt: skip
+        limit_s, latencies = settings.slow_batch_s, self._latencies
+        self._heartbeat = Heartbeat(role_set.place.home, service, limit_s, latencies)
+        held.callback(withdraw, role_set.place.home)
+
+    def _lay(
+        self, held: ExitStack, check: Callable[[KafkaConfig, ProgressRecord | None], None]
+    ) -> Runtime | KafkaRuntime:
+        if not self._role_set.spark:
+            ground = start_kafka_runtime(self.settings, held, self._role_set.place)
+            check(ground.kafka, None)
+            return ground
+        laid = start_runtime(self.settings, held, self._role_set.place, check=check)
+        self._spark, self._executors = laid.spark, laid.executors
+        return laid
+
+    def _check_log(
+        self,
+        held: ExitStack,
+        database: str | None,
+        kafka: KafkaConfig,
+        progress: ProgressRecord | None,
+    ) -> None:
+        """Check what needs no Spark, while it starts: the log, and the tables of the read side."""
+        self._page_url()  # raises if the page cannot be served
+        role_set, topics = self._role_set, self.settings.topics
+        if DECIDER in role_set.names and progress is not None:
             # before views are made of what it knows
-            require_known_aggregates(laid.progress, topics)
+            require_known_aggregates(progress, topics)
         monitor = self._monitor = KafkaMonitor(kafka, topics.of_the_log())
         if role_set.spark or role_set.database:  # a broker alone must run while topics are repaired
             monitor.remember()
@@ -172,24 +205,9 @@ class ServiceProcess:
             held.callback(watch.close)
             self._transaction_watch = watch
         if database is not None:  # before anything is decided next to tables of another log
-            check_tables(kafka, settings)
+            check_tables(kafka, self.settings)
         held.callback(monitor.stop)
         monitor.start()
-        self._start_components(held)
-        service = AnnouncedService(
-            os.getpid(), laid.servers, database, self._page_url, roles=role_set.names,
-            deployment=settings.deployment,
-        )  # fmt: skip
-        limit_s, latencies = settings.slow_batch_s, self._latencies
-        self._heartbeat = Heartbeat(role_set.place.home, service, limit_s, latencies)
-        held.callback(withdraw, role_set.place.home)
-
-    def _lay(self, held: ExitStack) -> Runtime | KafkaRuntime:
-        if not self._role_set.spark:
-            return start_kafka_runtime(self.settings, held, self._role_set.place)
-        ground = start_runtime(self.settings, held, self._role_set.place)
-        self._spark, self._executors = ground.spark, ground.executors
-        return ground
 
     def _start_components(self, held: ExitStack) -> None:
         """Start them in order; return when others may rely on all of them."""

@@ -1,9 +1,8 @@
-"""Components that run in a thread of their own: work in steps, and the decider's rehearsal."""
+"""Components that need no query: steps in a thread of their own, and the wait for a batch."""
 
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import Protocol
 
 from verdict.errors import TimedOutError
@@ -74,47 +73,33 @@ class StepThread:
         return None
 
 
-class Rehearsal:
-    """Runs the first, empty batch of the decider: it shows that the operator's workers connect."""
+class FirstBatch:
+    """Waits for the decider's first batch: it shows that the operator's workers connect."""
 
     undone = False
 
-    def __init__(self, rehearse: Callable[[], None], limit_s: float = FIRST_BATCH_S) -> None:
-        self.done = 0
-        self._rehearse = rehearse
+    def __init__(self, is_through: Callable[[], bool], limit_s: float = FIRST_BATCH_S) -> None:
+        self.is_through = is_through
         self._limit_s = limit_s
         self._deadline = 0.0
-        self._result: Future[None] = Future()
+
+    @property
+    def done(self) -> int:
+        """1 when the batch has been through."""
+        return int(self.is_through())
 
     def start(self) -> None:
-        """Begin."""
+        """Begin to wait."""
         self._deadline = time.monotonic() + self._limit_s
-        # a daemon, because it may never end
-        threading.Thread(target=self._run, name="rehearsal", daemon=True).start()
-
-    def is_over(self) -> bool:
-        """Tell whether the batch has been through."""
-        return self.done > 0
 
     def check(self) -> None:
-        """Raise what ended it."""
-        if self._result.done():
-            self._result.result()
-        elif time.monotonic() >= self._deadline:
+        """Raise an error if it takes too long."""
+        if time.monotonic() >= self._deadline and not self.is_through():
             raise TimedOutError(
-                f"the first batch, an empty one, has not come through in {self._limit_s:g} s: "
+                f"the first batch has not come through in {self._limit_s:g} s: "
                 "see spark/spark.log; Python workers are frozen, or the machine has too much to "
                 "do; nothing is lost, start again"
             )
 
     def stop(self) -> None:
-        """Leave the thread to the end of the process."""
-
-    def _run(self) -> None:
-        try:
-            self._rehearse()
-        except BaseException as error:
-            self._result.set_exception(error)
-        else:
-            self._result.set_result(None)
-            self.done = 1
+        """Stop waiting; there is nothing to end."""

@@ -34,8 +34,8 @@ def create_topics(settings: Settings, kafka: KafkaConfig) -> list[str]:
 
 def ensure_topics(settings: Settings, kafka: KafkaConfig) -> ProgressRecord | None:
     """Create as `create_topics` does, own and check everything against settings and progress."""
-    create_topics(settings, kafka)
-    claim_topics(settings.topics, kafka)
+    created = create_topics(settings, kafka)
+    claim_topics(settings.topics, kafka, are_new=settings.topics.owners in created)
     progress = readable_progress(kafka, decider_query(settings.topics, settings.shards))
     accepted = accepted_partitions(read_skips(kafka.settings, settings.topics))
     offsets = None if progress is None else progress.offsets

@@ -62,7 +62,7 @@ def python_workers(service: Process) -> list[psutil.Process]:
 
 def is_python_worker(process: psutil.Process) -> bool:
     try:
-        return "pyspark.daemon" in process.cmdline()
+        return "verdict.service.worker_daemon" in process.cmdline()
     except psutil.NoSuchProcess:  # Spark ends idle workers at any time; or a zombie
         return False
 

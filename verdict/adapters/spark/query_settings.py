@@ -1,6 +1,7 @@
 """Settings of one query: where its folder is, its share of the scheduler, how its plan runs."""
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from pyspark.sql import SparkSession
 
 POOL = "spark.scheduler.pool"
 MOST_ROWS = 1_000
+_STARTING = threading.Lock()  # several queries start from one session
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",  # read when the next batch is planned
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",  # read when the tasks of this one begin
@@ -47,12 +49,28 @@ class CodegenSwitch:
         self._chosen: dict[str, str] = {}
         self._interprets = False
 
+    @contextmanager
+    def first_batch(self, session: SparkSession) -> Iterator[None]:
+        """Interpret the first batch of the query that is started inside: it has to be soon.
+
+        The query takes a copy of the session, whose own settings are as before afterwards.
+        """
+        with _STARTING:
+            self.suit(session, 0)
+            try:
+                yield
+            finally:
+                self._set(session, self._chosen)
+
     def suit(self, session: SparkSession, rows: int) -> None:
         """Choose for the tasks of this batch, and for the plan of the next one."""
         interprets = rows <= MOST_ROWS
         if interprets == self._interprets:
             return
         self._chosen = self._chosen or {name: session.conf.get(name) or "" for name in INTERPRETED}
-        for name, value in (INTERPRETED if interprets else self._chosen).items():
-            session.conf.set(name, value)
+        self._set(session, INTERPRETED if interprets else self._chosen)
         self._interprets = interprets
+
+    def _set(self, session: SparkSession, values: Mapping[str, str]) -> None:
+        for name, value in values.items():
+            session.conf.set(name, value)

@@ -21,6 +21,7 @@ from typing import Any
 
 from verdict.adapters.kafka.offsets import Offsets, TopicOffsets, offsets_text
 from verdict.adapters.spark.errors import DamagedCheckpointError
+from verdict.adapters.storage.folders import write_whole
 from verdict.errors import ABSENT
 from verdict.streaming.exactly_once.batch import SourceBatch
 
@@ -69,6 +70,18 @@ def remove_torn_files(checkpoint: Path) -> None:
     for folder in (OFFSETS, COMMITS):
         for torn in (checkpoint / folder).glob(".*.tmp"):
             torn.unlink()
+
+
+def plan_empty_batch(checkpoint: Path, position: CheckpointPosition) -> None:
+    """Let Spark begin with a batch without input, as it does in a fresh checkpoint.
+
+    It repeats what is planned and not committed. So the first command after a start finds the
+    plan, the state and the Python workers there.
+    """
+    if position.last is not None and position.committed:
+        last = position.last.batch_id
+        plan = _text(checkpoint / OFFSETS / str(last))
+        write_whole(checkpoint / OFFSETS / str(last + 1), plan)
 
 
 def checkpoint_position(checkpoint: Path) -> CheckpointPosition:

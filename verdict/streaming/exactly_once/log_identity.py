@@ -53,10 +53,10 @@ def remembered(progress: ProgressRecord, query: Query) -> Remembered:
 
 def check_readable(
     query: Query, kafka: KafkaConfig, progress: ProgressRecord, checkpoint: CheckpointPosition
-) -> None:
-    """Return if Kafka has the batch that is planned, or else all after the progress record.
+) -> bool:
+    """Check that Kafka has the batch that is planned, or else all after the progress record.
 
-    Spark would wait for it for minutes.
+    Spark would wait for it for minutes. Return whether more can be read than that.
 
     Raises:
         VerdictError: Kafka has dropped some of it, has lost its end, or has a new topic instead.
@@ -81,6 +81,7 @@ def check_readable(
             "progress record ends, and says what to do about commands that were dropped before "
             "they were decided"
         )
+    return any(kept[place].end > offsets_at(end, place) for place in places)
 
 
 def _lacking(place: TopicPartition, needed: OffsetRange, found: OffsetRange) -> str:

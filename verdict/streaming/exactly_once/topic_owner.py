@@ -25,11 +25,18 @@ class OtherOwnerError(VerdictError):
     """The topics are those of another deployment."""
 
 
-def claim_topics(topics: Topics, kafka: KafkaConfig, decision: Sequence[OutputRecord] = ()) -> None:
+def claim_topics(
+    topics: Topics,
+    kafka: KafkaConfig,
+    decision: Sequence[OutputRecord] = (),
+    *,
+    are_new: bool = False,
+) -> None:
     """Make the topics those of this deployment, unless they are another one's.
 
     `decision` is an operator's decision that they are, if nothing readable says whose they are. It
-    is written in the same transaction.
+    is written in the same transaction. If the topics `are_new`, they are nobody's yet, and a look
+    before the transaction would only wait for their leader.
 
     Raises:
         OtherOwnerError: Another deployment has them; it is named, and not disturbed.
@@ -40,7 +47,7 @@ def claim_topics(topics: Topics, kafka: KafkaConfig, decision: Sequence[OutputRe
     """
     query = _query_of_topics(topics)
     found = Identities(kafka).identity(query.topics)
-    if not decision and _are_ours(query, kafka, topics, found, wait=False):
+    if not (decision or are_new) and _are_ours(query, kafka, topics, found, wait=False):
         return
     # a process that was killed in a claim leaves a transaction open, and this ends it
     transactions = Transactions(kafka, query.transactional_id)

@@ -54,7 +54,7 @@ class SparkQuery:
             .trigger(processingTime=f"{trigger_ms} milliseconds")
             .foreachBatch(lambda frame, batch_id: self._take_one(frame, checkpoint, batch_id))
         )
-        with own_pool(self._spark, self._name):
+        with own_pool(self._spark, self._name), self._interpreting.first_batch(self._spark):
             self._running = writer.start()
         self._pauses = Pauses(self._spark, self._running, self._idle_ms)
 

@@ -109,4 +109,7 @@ class StatelessProcessor:
 
     def _take_one(self, frame: DataFrame, batch: SourceBatch) -> None:
         assert self._publisher is not None
-        self.take(frame, batch, self._publisher)
+        if batch.size:
+            self.take(frame, batch, self._publisher)
+        else:  # Spark begins with a batch, whether there is something new or not
+            self._publisher.publish(batch, ())

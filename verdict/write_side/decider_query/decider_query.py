@@ -10,13 +10,15 @@ from pyspark.sql import DataFrame
 
 from verdict.adapters.kafka.topic_drift import PartitionsAddedError
 from verdict.adapters.spark.errors import query_failed
-from verdict.adapters.spark.record_times import KAFKA_COLUMNS
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.adapters.storage.folders import durable_dir
-from verdict.errors import WorkerTimeoutError
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.batch import EncodedOutputs, SourceBatch
-from verdict.streaming.exactly_once.checkpoint import checkpoint_position, remove_torn_files
+from verdict.streaming.exactly_once.checkpoint import (
+    checkpoint_position,
+    plan_empty_batch,
+    remove_torn_files,
+)
 from verdict.streaming.exactly_once.errors import CheckpointMismatchError
 from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
 from verdict.streaming.exactly_once.fencing import OwnerWatch, claim_query
@@ -39,7 +41,6 @@ from verdict.write_side.state.log_structured import LogStructuredState
 from verdict.write_side.state.seed import SEEDS_SCHEMA
 
 HOUR_MS = 60 * 60 * 1000
-REHEARSALS = 3
 
 
 class DeciderQuery:
@@ -58,6 +59,7 @@ class DeciderQuery:
         self._latencies = latencies or Latencies()
         self._held = ExitStack()
         self._shards: list[int] = []
+        self._is_seeded = False
         self._outputs = Outputs(durable_dir(settings) / "outputs")
         self._publisher: Publisher | None = None
         self._watch: OwnerWatch | None = None
@@ -75,6 +77,11 @@ class DeciderQuery:
         """Whether the last batch failed, which is to be taken again."""
         return self._query.undone
 
+    @property
+    def is_seeded(self) -> bool:
+        """Whether the first batch takes in what a recovery found, which may take long."""
+        return self._is_seeded
+
     def start(self) -> None:
         """Become the owner and begin to decide; after `stop`, go on as the owner.
 
@@ -88,18 +95,6 @@ class DeciderQuery:
         else:
             self._watch.look()
         self._begin()
-
-    def rehearse(self) -> None:
-        """Return once an empty batch has been through the operator, so its workers can connect."""
-        nothing = self._ground.spark.createDataFrame([], KAFKA_COLUMNS)
-        for left in reversed(range(REHEARSALS)):
-            try:
-                self._decided(nothing, []).toArrow()
-                return
-            except Exception as error:
-                told = query_failed(error, durable_dir(self._settings), self._ground.log)
-                if not (left and isinstance(told, WorkerTimeoutError)):
-                    raise told from error
 
     def check(self) -> None:
         """Return while it runs; raise what stopped it, FencedError among others."""
@@ -123,6 +118,7 @@ class DeciderQuery:
         checkpoint = self._generation.checkpoint
         remove_torn_files(checkpoint)
         seeds = self._generation.seeds(checkpoint_position(checkpoint))
+        self._is_seeded = bool(seeds)
         decided = self._decided(self._commands(), seeds)
         self._query.start(decided, checkpoint, self._settings.trigger_ms)
 
@@ -160,7 +156,8 @@ class DeciderQuery:
         kafka, self._generation = self._ground.kafka, generation
         publisher = self._publisher = claim_query(query, kafka, position, self._on_step)
         self._held.callback(publisher.close)
-        check_readable(query, kafka, publisher.progress, position)
+        if not check_readable(query, kafka, publisher.progress, position):
+            plan_empty_batch(generation.checkpoint, position)
         self._watch = OwnerWatch(kafka, query, publisher.progress)
         self._held.callback(self._watch.close)
         generation.note_formats(self._settings.application)

@@ -1,7 +1,9 @@
 """Commands in, decisions out: a pure function from DataFrame to DataFrame."""
 
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -15,6 +17,7 @@ from verdict.wire.topics import KEY_BYTES
 from verdict.write_side.processor.outputs import DECIDED_SCHEMA
 from verdict.write_side.processor.processor import CommandProcessor
 
+HASH_SEED = 42  # of `hash`, by which Spark places rows
 BATCH = "streaming.sql.batchId"  # Spark's own, among the local properties of a batch's jobs
 
 
@@ -48,10 +51,12 @@ def shard_keys(spark: SparkSession, shards: int) -> list[int]:
 
     Without this, two shards might share a state partition and another would idle.
     """
+    murmur3: Any = spark._jvm.org.apache.spark.unsafe.hash.Murmur3_x86_32  # type: ignore[union-attr]
     placed: dict[int, int] = {}
-    candidates = spark.range(64 * shards).select(F.col("id").cast("int").alias("key"))
-    for row in candidates.selectExpr("key", f"pmod(hash(key), {shards}) AS shard").collect():
-        placed.setdefault(row.shard, row.key)
+    for key in count():
+        if len(placed) == shards:
+            break
+        placed.setdefault(murmur3.hashInt(key, HASH_SEED) % shards, key)
     return [placed[shard] for shard in range(shards)]
 
 
