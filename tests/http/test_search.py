@@ -28,7 +28,6 @@ def value(folder: Path, query: str) -> object:
 
 def test_an_id_that_one_thing_has_leads_there(shown: TestClient, filled: Path) -> None:
     version = "FROM event_archive WHERE aggregate_id = 'o-1' AND version = 2"
-    event = value(filled, f"SELECT event_id {version}")
     place = value(filled, f"""SELECT topic || ':' || "partition" || ':' || "offset" {version}""")
     command = value(
         filled,
@@ -39,7 +38,6 @@ def test_an_id_that_one_thing_has_leads_there(shown: TestClient, filled: Path) -
     assert led_to(shown, LATE) == f"/explain?id={LATE}"
     assert led_to(shown, FLOW) == f"/flow?id={FLOW}"
     assert led_to(shown, " inv-1 ") == "/aggregate?aggregate=invoice&id=inv-1"
-    assert led_to(shown, str(event)) == "/aggregate?aggregate=order&id=o-1&version=2"
     assert led_to(shown, str(place)) == "/aggregate?aggregate=order&id=o-1&version=2"
     assert led_to(shown, str(command)) == f"/explain?id={LATE}"
 

@@ -9,7 +9,6 @@ from verdict.settings.database_address import is_sqlite
 
 A_TIME = "2026-11-21T12:00:00.000Z"
 ASKED = (
-    "SELECT * FROM event_archive WHERE event_id = 'e'",
     "SELECT * FROM event_archive WHERE correlation_id = 'flow-1'",
     f"SELECT * FROM event_archive WHERE decided_at >= '{A_TIME}'",
     "SELECT * FROM event_archive WHERE aggregate_type = 'order' AND aggregate_id = 'o'",

@@ -263,7 +263,7 @@ def test_what_is_counted_and_listed_is_found_by_an_index(read_side: ReadSide) ->
     assert re.search("(COVERING INDEX|Index Only Scan using) policy_rejection_v1_reason", counts)
     assert "policy_rejection_v1_reason" in cured
     assert "policy_rejection_v1_time" in listed
-    assert "event_archive_v1_event" in listed
+    assert "event_archive_v1_correlation" in listed
     assert "policy_rejection_v1_time" in newest
 
 

@@ -52,7 +52,6 @@ BY_ID = (
     f"{COMMAND} command_id = :id",
     " UNION ".join(FLOW.replace("{view}", view) for view in OF_BOTH),
     " UNION ".join(AGGREGATE.replace("{view}", view) for view in OF_BOTH),
-    f"{EVENT} event_id = :id",
     BLOCKED,
 )
 AT = 'topic = :topic AND "partition" = :partition AND "offset" = :offset'

@@ -28,13 +28,20 @@ FROM policy_rejection AS rejection GROUP BY reason, policy, rule_code ORDER BY 1
 CURED = f"""\
 SELECT policy, reason, count(*) FROM policy_rejection AS rejection
 WHERE {IS_CURABLE} AND {IS_UNEXPECTED} AND {IS_ACCEPTED} GROUP BY 1, 2"""
+# an event is found by its flow, which is that of the command: `event_id` has no index
 LISTED = f"""\
-SELECT rejection.*, cause.event_type, cause.aggregate_type AS cause_type,
-cause.aggregate_id AS cause_id, cause.version AS cause_version, cause.correlation_id
-FROM policy_rejection AS rejection
-LEFT JOIN event_archive AS cause ON cause.event_id = rejection.event_id
-WHERE {NEEDS_ATTENTION}
-ORDER BY rejection.decided_at DESC, rejection.command_id LIMIT :most OFFSET :offset"""
+SELECT listed.*, cause.event_type, cause.aggregate_type AS cause_type,
+cause.aggregate_id AS cause_id, cause.version AS cause_version
+FROM (
+  SELECT rejection.*, (
+    SELECT max(correlation_id) FROM outcome WHERE outcome.command_id = rejection.command_id
+  ) AS correlation_id
+  FROM policy_rejection AS rejection WHERE {NEEDS_ATTENTION}
+  ORDER BY rejection.decided_at DESC, rejection.command_id LIMIT :most OFFSET :offset
+) AS listed
+LEFT JOIN event_archive AS cause
+ON cause.correlation_id = listed.correlation_id AND cause.event_id = listed.event_id
+ORDER BY listed.decided_at DESC, listed.command_id"""
 # `coalesce` keeps the index by reason out of it: by time, the first row is found at once
 NEWEST = f"""\
 SELECT command_id FROM policy_rejection AS rejection WHERE {NEEDS_ATTENTION}

@@ -4,7 +4,7 @@ It takes what comes: a gap in an aggregate's versions is not its business, and c
 others need it for.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
@@ -93,7 +93,7 @@ class EventArchive:
         decided to pass that one over; it keeps its position.
         """
         found: Found = {}
-        for event in in_time(map(archived_event, deliveries)):
+        for event in in_time([archived_event(one) for one in deliveries]):
             first = found.setdefault(event[:3], event)
             if first is not event:
                 _require_same_event(event, _Known(first.hash, *PLACE(first)))
@@ -151,15 +151,19 @@ class _Known(NamedTuple):
     offset: int
 
 
-def in_time(events: Iterable[ArchivedEvent]) -> Sequence[ArchivedEvent]:
-    """Return them by time, but none before an earlier one of its partition."""
-    placed = sorted(events, key=PLACE)
+def in_time(events: Sequence[ArchivedEvent]) -> Sequence[ArchivedEvent]:
+    """Return events by time, but none before an earlier one of its partition.
+
+    Args:
+        events: Those of a partition are in the order of their offsets.
+    """
     reached: dict[tuple[str, int], int] = {}
     times = []
-    for *_, topic, partition, _, decided_at, _ in placed:
-        time = reached[topic, partition] = max(reached.get((topic, partition), 0), decided_at)
+    for event in events:
+        place = event.topic, event.partition
+        time = reached[place] = max(reached.get(place, 0), event.decided_at)
         times.append(time)
-    return [placed[number] for number in sorted(range(len(placed)), key=times.__getitem__)]
+    return [events[number] for number in sorted(range(len(events)), key=times.__getitem__)]
 
 
 def _require_same_event(event: ArchivedEvent, known: _Known) -> None:
@@ -183,7 +187,10 @@ def event_archive(application: Application, version: int = 1) -> EventArchive:
 
 
 def archive_table(metadata: MetaData, version: int = 1) -> Table:
-    """Return the table; it is never built again, so there is no other version of it yet."""
+    """Return the table; it is never built again, so there is no other version of it yet.
+
+    `event_id` has no index: its values are random, so each event would change a page of its own.
+    """
     table = Table(
         f"event_archive_v{version}",
         metadata,
@@ -192,7 +199,6 @@ def archive_table(metadata: MetaData, version: int = 1) -> Table:
         UniqueConstraint("aggregate_type", "aggregate_id", "version"),
         UniqueConstraint("topic", "partition", "offset"),
     )
-    Index(f"{table.name}_event", table.c.event_id)
     Index(f"{table.name}_time", table.c.decided_at)
     Index(f"{table.name}_correlation", table.c.correlation_id)
     return table
@@ -215,7 +221,7 @@ def _view(application: Application, table: Table) -> View:
         aggregate_type="Type of the aggregate that it happened to.",
         aggregate_id="Id of the aggregate.",
         version="Counts the aggregate's events from 1.",
-        event_id="Id of the event.",
+        event_id="Id of the event. It has no index: select by another column, too.",
         event_type="Type of the event.",
         payload="What happened, as JSON; what is personal is null unless you may see it.",
         metadata="What was known when it was decided, as JSON.",

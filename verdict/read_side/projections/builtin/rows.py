@@ -100,7 +100,7 @@ def archived_event(delivery: "Delivery") -> ArchivedEvent:
     event, value = delivery.record, delivery.value
     assert isinstance(event, RecordedEvent), "the archive follows events only"
     assert value is not None, "an event travels with its bytes"
-    return ArchivedEvent(
+    row = (
         event.aggregate_type,
         event.aggregate_id,
         event.version,
@@ -114,6 +114,7 @@ def archived_event(delivery: "Delivery") -> ArchivedEvent:
         event.decided_at,
         event.correlation_id,
     )
+    return new(ArchivedEvent, row)
 
 
 def _metadata(event: RecordedEvent) -> dict[str, object]:
