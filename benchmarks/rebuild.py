@@ -24,13 +24,15 @@ from tests.application import APPLICATION, encode_event
 from tests.kit.log import AN_EVENT, START
 from tests.postgresql import server
 from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.sql.bulk import BulkRows
 from verdict.adapters.sql.readers.reader import Reader
+from verdict.adapters.sql.statements import append
 from verdict.model.message import Event
 from verdict.read_side.catalog import declared, projections
 from verdict.read_side.projections.projection import Projection, Rebuildable
 from verdict.read_side.rebuild.build import ProjectionBuild
 from verdict.read_side.rebuild.log_fold import LogFold, ends_of
-from verdict.read_side.schema import creation, filling
+from verdict.read_side.schema import creation
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.schema.system_views import readable
 from verdict.streaming.event_log.archive import Archive
@@ -99,13 +101,12 @@ def _raw(engine: Engine, built: Projection, raw: Projection) -> tuple[int, float
     with engine.connect() as connection:
         for source, target in zip(built.tables, raw.tables, strict=True):
             rows = connection.execute(select(source)).all()
-            columns = {name: [row[at] for row in rows] for at, name in enumerate(source.c.keys())}
-            tables.append((target, columns, len(rows)))
+            tables.append((target, BulkRows(source.c.keys(), [*map(tuple, rows)])))
     began = time.perf_counter()
     with engine.begin() as connection:
-        for target, columns, _ in tables:
-            filling.fill_table(connection, target, columns)
-    return sum(count for *_, count in tables), time.perf_counter() - began
+        for target, rows in tables:
+            append(connection, target, rows)
+    return sum(len(rows.values) for _, rows in tables), time.perf_counter() - began
 
 
 def _write(servers: str, topics: Topics, aggregate_type: str, count: int) -> None:

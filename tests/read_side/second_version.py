@@ -7,6 +7,8 @@ from sqlalchemy import Connection, create_engine
 
 from tests.application import APPLICATION
 from tests.kit.databases import ReadSide, Rows
+from verdict.adapters.sql.bulk import BulkRows
+from verdict.adapters.sql.statements import append
 from verdict.read_side.apply.batch import Delivery, StateChange, UnreadableRecord
 from verdict.read_side.apply.overrides import amended
 from verdict.read_side.catalog import declared
@@ -85,8 +87,7 @@ def _build(connection: Connection, built: Rebuildable, deliveries: Iterable[Deli
     table = built.tables[0]
     rows = [one.values for one in built.builder(deliveries) if one.values is not None]
     filling.drop_indexes(connection, table)
-    columns = [[*values] for values in zip(*rows, strict=True)]
-    filling.fill_table(connection, table, dict(zip(built.builder.columns, columns, strict=False)))
+    append(connection, table, BulkRows(built.builder.columns, rows))
     filling.create_indexes(connection, table)
     built.complete(connection)
 

@@ -29,18 +29,18 @@ from verdict.write_side.state.shard_state import DictState
 COMMANDS = 500
 CALLS = {
     "decoding": 67,
-    "event_archive": 37,
-    "outcome": 15,
-    "client_recent_order": 43,
-    "client_overview": 61,
-    "order_state": 39,
+    "event_archive": 34,
+    "outcome": 11,
+    "client_recent_order": 31,
+    "client_overview": 54,
+    "order_state": 35,
 }
 STATEMENTS = {
     "event_archive": 8,
     "outcome": 7,
-    "client_recent_order": 8,
-    "client_overview": 8,
-    "order_state": 6,
+    "client_recent_order": 9,
+    "client_overview": 9,
+    "order_state": 7,
 }
 
 

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.both_databases
 SQLITE_VARIABLES = 32_766
 READS = examples(1000)
 BATCHES = examples(100)
+FOR_COPYING = 4  # statements, to send many rows to PostgreSQL; COPY itself is not counted
 
 
 class Statements:
@@ -41,11 +42,6 @@ class Statements:
         sql_event.remove(engine, "before_cursor_execute", self._add)
         assert not applier.is_stopped
         return self._count
-
-    def for_copying(self, tables: int) -> int:
-        """Return how many more it takes to send many rows to so many tables on PostgreSQL."""
-        before_and_after = 2  # COPY itself is not seen here
-        return tables * before_and_after if self._read_side.is_postgresql else 0
 
     def _add(self, *_: object) -> None:
         self._count += 1
@@ -77,7 +73,7 @@ def test_us_holder_takes_as_many_statements_for_many_events_as_for_few(
     most = statements.of(applier, some_of_all(12 + MANY, SQLITE_VARIABLES + 1))
 
     assert few <= 13
-    assert more == most == few + statements.for_copying(3)  # row, group and feed
+    assert more == most <= few + FOR_COPYING
     assert read_side.select("SELECT sum(positions) FROM us_holder") == [
         (12 + MANY + SQLITE_VARIABLES + 1,)
     ]
@@ -99,7 +95,7 @@ def test_outcome_takes_as_many_statements_for_many_responses_as_for_few(
     most = statements.of(applier, batch_of(responses[3 + MANY :], start=3 + MANY))
 
     assert few <= 8
-    assert more == most == few + statements.for_copying(1)
+    assert more == most <= few + FOR_COPYING
     assert read_side.select("SELECT count(*) FROM outcome") == [(5000,)]
 
 
@@ -144,7 +140,8 @@ def test_other_projections_too_take_as_many_statements_for_many_events_as_for_fe
     many = statements.of(applier, some(2, MANY))
     most = statements.of(applier, some(2 + MANY, 3 * MANY))
 
-    assert few <= many == most <= 15
+    assert few <= 13
+    assert many == most <= few + FOR_COPYING
 
 
 class Polling(threading.Thread):

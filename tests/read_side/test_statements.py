@@ -114,7 +114,7 @@ def test_the_database_works_out_a_value_for_each_row(connection: Connection, cou
     size = select(func.sum(others.c.size)).where(others.c.name == bindparam("of")).scalar_subquery()
     rows = [{**row, "of": row["name"]} for row in things(count)]
 
-    put(connection, table, rows, {"same": size})
+    put(connection, table, rows, (("same", size),))
 
     found = {row.name: row.same for row in connection.execute(select(table.c.name, table.c.same))}
     assert len(found) == count
@@ -160,7 +160,7 @@ def test_a_connection_that_is_lost_in_copying_is_no_fault_of_the_projection(
         statements: list[str] = []
 
         def cut(connection: Any, cursor: Any, statement: str, *_: object) -> None:
-            if "TEMPORARY" in statement and not statements:
+            if "us_holder_row" in statement and not statements:  # the rows are copied next
                 statements.append(statement)
                 pid = connection.connection.driver_connection.info.backend_pid
                 postgresql.execute(f"SELECT pg_terminate_backend({pid}, 30000)")

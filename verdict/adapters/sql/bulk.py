@@ -1,40 +1,31 @@
 """Many rows at once: how they are passed, and COPY into PostgreSQL.
 
-COPY writes to a temporary table, from which one INSERT takes the rows: four times as fast as an
-INSERT with parameters. The table stays, empty, as long as the session: a new one each time would
-fill the system catalogue.
+Rows that are new go by COPY into their table. Others go by COPY into a temporary table, from which
+one INSERT takes them: four times as fast as an INSERT with parameters. That table stays, empty, as
+long as the session: a new one each time would fill the system catalogue.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    BindParameter,
-    Column,
-    ColumnElement,
-    Connection,
-    Insert,
-    LargeBinary,
-    MetaData,
-    Table,
-    select,
-    text,
-)
+from sqlalchemy import BigInteger, Boolean, Connection, Dialect, LargeBinary, Table, Text
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.schema import CreateTable
-from sqlalchemy.sql import visitors
 from sqlalchemy.types import TypeEngine
 
-if TYPE_CHECKING:
-    from sqlalchemy.dialects import postgresql
+from verdict.adapters.sql.column_types import InstantType
 
 Values = dict[str, Any]
 Row = tuple[Any, ...]
-Computed = Mapping[str, ColumnElement[Any]]
+Conversions = Mapping[int, Callable[[Any], Any]]
+"""By the number of a column, how its values are converted for the driver."""
 
 MANY = 500  # rows, from which on COPY pays
+BINARY: Mapping[type, str] = {  # types that need no text for each value
+    Text: "text", BigInteger: "int8", Boolean: "bool", InstantType: "timestamptz",
+    LargeBinary: "bytea",
+}  # fmt: skip
 
 
 class BulkRows(NamedTuple):
@@ -51,10 +42,6 @@ class BulkRows(NamedTuple):
         if len(at) == 1:
             return [(row[at[0]],) for row in self.values]
         return [*map(itemgetter(*at), self.values)]
-
-    def column(self, name: str) -> list[Any]:
-        """Return the values of one column."""
-        return [*map(itemgetter(self.names.index(name)), self.values)]
 
     def named(self) -> list[Values]:
         """Return each row as a dictionary."""
@@ -74,100 +61,56 @@ def copy_pays(connection: Connection, rows: BulkRows) -> bool:
     return connection.dialect.name == "postgresql" and len(rows.values) >= MANY
 
 
-def insert_copied(
-    connection: Connection,
-    table: Table,
-    rows: BulkRows,
-    computed: Computed,
-    on_conflict: "Callable[[postgresql.Insert], Insert]",
-) -> int:
-    """Insert the rows; return how many were written."""
-    staged = _staged(table, rows.names, computed)
-    connection.execute(CreateTable(staged, if_not_exists=True))
-    copy_into(connection, staged, {name: rows.column(name) for name in rows.names})
-    given = [column.key for column in table.columns if column.key in rows.names]
-    values = [staged.c[name] for name in given] + [
-        visitors.replacement_traverse(expression, {}, _from_row(staged))
-        for expression in computed.values()
-    ]
-    from sqlalchemy.dialects import postgresql  # slow to import
-
-    insert = postgresql.insert(table).from_select([*given, *computed], select(*values))
-    counted = {"preserve_rowcount": True}  # else it is -1
-    written = connection.execute(on_conflict(insert), execution_options=counted).rowcount
-    connection.execute(text(f"TRUNCATE {staged.name}"))
-    return written
-
-
-def _staged(table: Table, names: Sequence[str], computed: Computed) -> Table:
-    """Return the temporary table for rows with these names."""
-    kinds: dict[str, TypeEngine[Any]] = {
-        part.key: part.type
-        for expression in computed.values()
-        for part in visitors.iterate(expression)
-        if isinstance(part, BindParameter)
-    }
-    kinds |= {column.key: column.type for column in table.columns}
-    form = f"{table.name} {[(name, str(kinds[name])) for name in names]}"
-    return Table(
-        f"copied_{hashlib.sha256(form.encode()).hexdigest()[:16]}",
-        MetaData(),
-        *(Column(name, kinds[name]) for name in names),
-        prefixes=["TEMPORARY"],
-        postgresql_on_commit="DELETE ROWS",
-    )
-
-
-def _from_row(staged: Table) -> Callable[..., Any]:
-    """Return a function that replaces a parameter by a column of `staged`."""
-
-    def replace(part: Any, **_: Any) -> Any:
-        if isinstance(part, BindParameter) and part.key in staged.c:
-            return staged.c[part.key]
-        return None
-
-    return replace
-
-
-def copy_into(connection: Connection, table: Table, columns: Mapping[str, Sequence[Any]]) -> None:
+def copy_into(connection: Connection, table: Table, rows: BulkRows) -> None:
     """Append rows to a table of PostgreSQL."""
-    dialect = connection.dialect
-    quote = dialect.identifier_preparer.quote
-    taken = [as_driver_takes(dialect, table.c[name].type, columns[name]) for name in columns]
-    statement = f"COPY {quote(table.name)} ({', '.join(map(quote, columns))}) FROM STDIN"
+    statement, types, conversions = _copying(connection.dialect, table, tuple(rows.names))
     driver: Any = connection.connection.driver_connection
+    errors: Any = connection.dialect.loaded_dbapi
     try:
         with driver.cursor() as cursor, cursor.copy(statement) as copy:
-            for row in zip(*taken, strict=True):
+            if types:
+                copy.set_types(types)
+            for row in converted(rows.values, conversions):
                 copy.write_row(row)
-    except dialect.loaded_dbapi.Error as error:
+    except (errors.Error, TypeError) as error:
         # as `execute` raises it: callers distinguish a failed database from a wrong row by it
+        cause = errors.DataError(str(error)) if isinstance(error, TypeError) else error
         raise DBAPIError.instance(
-            statement, None, error, dialect.loaded_dbapi.Error, dialect=dialect
+            statement, None, cause, errors.Error, dialect=connection.dialect
         ) from error
 
 
-def as_driver_takes(dialect: Any, kind: TypeEngine[Any], values: Sequence[Any]) -> Sequence[Any]:
-    """Return the values of a column as the driver takes them."""
-    process = _prepares(dialect, kind)
-    if process is None:
-        return values
-    known = {value: process(value) for value in {*values}}  # times repeat in a batch
-    return [known[value] for value in values]
+@lru_cache(maxsize=256)
+def _copying(
+    dialect: Dialect, table: Table, names: tuple[str, ...]
+) -> tuple[str, Sequence[str], Conversions]:
+    """Return the statement, the types of the columns if it is binary, and the conversions."""
+    quote = dialect.identifier_preparer.quote
+    kinds = [table.c[name].type for name in names]
+    types = [BINARY[type(kind)] for kind in kinds if type(kind) in BINARY]
+    binary = len(types) == len(kinds)
+    form = " (FORMAT BINARY)" if binary else ""
+    statement = f"COPY {quote(table.name)} ({', '.join(map(quote, names))}) FROM STDIN{form}"
+    return statement, types if binary else (), conversions_for(dialect, kinds)
 
 
-def as_driver_takes_rows(
-    dialect: Any, kinds: Sequence[TypeEngine[Any]], rows: Sequence[Row]
-) -> Sequence[Row]:
-    """Return rows, whose columns are of these types, as the driver takes them."""
-    if all(_prepares(dialect, kind) is None for kind in kinds):
+def conversions_for(dialect: Dialect, kinds: Sequence[TypeEngine[Any]]) -> Conversions:
+    """Return the conversions of columns of these types, which most do not need."""
+    known = (kind.dialect_impl(dialect) for kind in kinds)
+    found = {
+        number: one.bind_processor(dialect)
+        for number, one in enumerate(known)
+        if not isinstance(one, LargeBinary)  # drivers take bytes as they are
+    }
+    return {number: convert for number, convert in found.items() if convert is not None}
+
+
+def converted(rows: Sequence[Row], conversions: Conversions) -> Sequence[Row]:
+    """Return rows as the driver takes them."""
+    if not (rows and conversions):
         return rows
-    columns = zip(*rows, strict=True)
-    taken = [as_driver_takes(dialect, *of) for of in zip(kinds, columns, strict=True)]
-    return [*zip(*taken, strict=True)]
-
-
-def _prepares(dialect: Any, kind: TypeEngine[Any]) -> Callable[[Any], Any] | None:
-    """Return how to convert a value, None: not at all; drivers take bytes as they are."""
-    known = kind.dialect_impl(dialect)
-    return None if isinstance(known, LargeBinary) else known.bind_processor(dialect)
+    columns: list[Sequence[Any]] = [*zip(*rows, strict=True)]
+    for number, convert in conversions.items():
+        known = {value: convert(value) for value in {*columns[number]}}  # times repeat in a batch
+        columns[number] = [known[value] for value in columns[number]]
+    return [*zip(*columns, strict=True)]

@@ -26,6 +26,7 @@ from verdict.wire.topics import Topics
 SHOWN_CHARS = 500
 NO_ID = "no id: "
 HEX_BYTES = 64  # of a key; of a longer one its hash is as good a name
+new = tuple.__new__  # of a named tuple, whose own takes longer
 
 Read = Callable[[bytes | None, bytes | None], Record | None]
 """Key and value of a record of Kafka to what it holds; None: nothing that is kept."""
@@ -48,7 +49,7 @@ class RecordDecoder:
         except Exception as error:  # a bug or tampering, for the driver to report with the place
             record = _unreadable(error)
         kept = value if isinstance(record, RecordedEvent) else None
-        return Delivery(topic, partition, offset, record, kept)
+        return new(Delivery, (topic, partition, offset, record, kept, None))
 
     def _reader(self, topic: str) -> Read:
         reader = self._readers[topic] = self._made(topic)

@@ -4,8 +4,10 @@ What can be added up is: a batch adds the difference between the rows before and
 maximum is read again from the members, for the groups that changed; it has an index for that.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from operator import itemgetter
 from typing import Any, Generic
 
@@ -29,16 +31,16 @@ from sqlalchemy import (
 )
 
 from verdict.adapters.sql.bulk import BulkRows
-from verdict.adapters.sql.statements import is_any_of, put
+from verdict.adapters.sql.statements import Computed, is_any_of, put
 from verdict.model.groups import AnyOf, Count, Counted, Groups, Total
 from verdict.model.rows import row_fields
 from verdict.read_side.projections.change_feed import Turns
 from verdict.read_side.projections.documented_view import View, described
-from verdict.read_side.projections.row_fold import FoldedRow, Row, RowChange
-from verdict.read_side.projections.stored_rows import SQL_TYPES
+from verdict.read_side.projections.row_fold import Row, RowChange
+from verdict.read_side.projections.stored_rows import SQL_TYPES, fields_of
 
 Counts = tuple[int, ...]
-Counter = Callable[[Any], Counts]
+Counter = Callable[[Sequence[Any]], int]
 
 
 @dataclass(frozen=True)
@@ -92,20 +94,25 @@ class GroupTable(Generic[Row]):
 
     def _differences(self, changes: Iterable[RowChange[Row]]) -> Mapping[str, Counts]:
         """Return what a batch adds to the counts of each group that it changes; it may be 0."""
-        by: dict[str, Counts] = {}
-        counted, matters = _counter(self.groups), _what_matters(self.groups)
+        came, went = defaultdict[str, list[Row]](list), defaultdict[str, list[Row]](list)
+        matters = _what_matters(self.groups)
         for change in changes:
             before, after = change.before, change.after
-            if before.row is after.row and not change.remains:
+            old, new = before.row, after.row
+            stays = old is not None and new is not None and before.group == after.group
+            if not change.remains and (old is new or (stays and matters(old) == matters(new))):
                 continue
-            if before.group == after.group and not change.remains:
-                old, new = before.row, after.row
-                if old is not None and new is not None and matters(old) == matters(new):
-                    continue
-            _add(by, before, counted, -1)
-            for kept in (after, *change.remains):
-                _add(by, kept, counted, 1)
-        return by
+            if old is not None and before.group is not None:
+                went[before.group].append(old)
+            for _, row, group in (after, *change.remains):
+                if row is not None and group is not None:
+                    came[group].append(row)
+        fields = fields_of(self.groups.row)
+        counters = [_counter(one, fields) for one in self.groups.counted.values()]
+        return {
+            group: tuple([count(came[group]) - count(went[group]) for count in counters])
+            for group in sorted({*came, *went})
+        }
 
     @property
     def _members_at(self) -> int:
@@ -117,6 +124,15 @@ class GroupTable(Generic[Row]):
     @property
     def _key(self) -> Column[str]:
         return self.table.c[self.groups.key]
+
+    @cached_property
+    def _computed(self) -> Computed:
+        """The extremes of a group, whose name is the parameter `group`."""
+        this_group = self.members.c.group_key == bindparam("group")
+        return tuple(
+            (name, select(value).where(this_group).scalar_subquery())
+            for name, value in self._extremes.items()
+        )
 
     @property
     def _extremes(self) -> Mapping[str, ColumnElement[Any]]:
@@ -136,17 +152,12 @@ class GroupTable(Generic[Row]):
             connection.execute(delete(self.table).where(gone))
 
     def _put(self, connection: Connection, counts: Mapping[str, Counts]) -> None:
-        this_group = self.members.c.group_key == bindparam("group")
-        again = {
-            name: select(value).where(this_group).scalar_subquery()
-            for name, value in self._extremes.items()
-        }
-        names = (self._key.name, *self.groups.counted, *(["group"] if again else ()))
+        names = [self._key.name, *self.groups.counted, *(["group"] if self._computed else ())]
         rows = [
-            (group, *numbers, group) if again else (group, *numbers)
+            (group, *numbers, group) if self._computed else (group, *numbers)
             for group, numbers in counts.items()
         ]
-        put(connection, self.table, BulkRows(names, rows), again)
+        put(connection, self.table, BulkRows(names, rows), self._computed)
 
 
 def group_table(name: str, metadata: MetaData, groups: Groups[Any]) -> Table:
@@ -176,24 +187,21 @@ def _what_matters(groups: Groups[Any]) -> Callable[[Any], Any]:
     return itemgetter(*at) if at else bool
 
 
-def _counter(groups: Groups[Any]) -> Counter:
-    each = [_counted(one, groups.row._fields) for one in groups.counted.values()]
-    return lambda row: tuple([count(row) for count in each])
-
-
-def _counted(one: Counted, fields: tuple[str, ...]) -> Callable[[Any], int]:
+def _counter(one: Counted, fields: tuple[str, ...]) -> Counter:
+    """Return what counts in rows of a group."""
     match one:
         case Total(field=field):
-            return itemgetter(fields.index(field))
+            value = itemgetter(fields.index(field))
+            return lambda rows: sum(map(value, rows))
         case AnyOf(field=field):
-            at = fields.index(field)
-            return lambda row: int(row[at] > 0)
+            value = itemgetter(fields.index(field))
+            return lambda rows: sum(value(row) > 0 for row in rows)
         case Count(where=where):
             if not where:
-                return lambda row: 1
+                return len
             values = itemgetter(*map(fields.index, where))
             wanted: Any = tuple(where.values()) if len(where) > 1 else next(iter(where.values()))
-            return lambda row: int(values(row) == wanted)
+            return lambda rows: sum(values(row) == wanted for row in rows)
 
 
 def _counted_in_sql(one: Counted, members: Table) -> ColumnElement[int]:
@@ -207,14 +215,3 @@ def _counted_in_sql(one: Counted, members: Table) -> ColumnElement[int]:
         return func.count()
     conditions = [members.c[name].is_not_distinct_from(value) for name, value in one.where.items()]
     return func.sum(case((and_(*conditions), 1), else_=0))
-
-
-def _add(by: dict[str, Counts], kept: FoldedRow[Any], counted: Counter, sign: int) -> None:
-    _, row, group = kept
-    if row is None or group is None:
-        return
-    so_far, more = by.get(group), counted(row)
-    if so_far is None:
-        by[group] = more if sign == 1 else tuple([-n for n in more])
-    else:
-        by[group] = tuple([was + sign * n for was, n in zip(so_far, more, strict=True)])

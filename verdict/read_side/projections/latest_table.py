@@ -7,6 +7,7 @@ member that is shown: a reader needs that row and one short range of an index.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from operator import itemgetter
 from typing import Any, Generic
 
@@ -29,7 +30,8 @@ from sqlalchemy import (
     tuple_,
 )
 
-from verdict.adapters.sql.statements import is_any_of, put
+from verdict.adapters.sql.bulk import BulkRows
+from verdict.adapters.sql.statements import Computed, is_any_of, put
 from verdict.model.rows import RANK, Latest, row_fields
 from verdict.read_side.projections.change_feed import Turns
 from verdict.read_side.projections.documented_view import Query, View, described
@@ -67,18 +69,8 @@ class LatestTable(Generic[Row]):
         touched = sorted({*self._moved(changes)})
         if not touched:
             return {}
-        newest = (
-            select(self.members.c[self._by].label("newest"))
-            .where(self.members.c.group_key == bindparam("of_group"))
-            .order_by(self.members.c[self._by].desc(), self.members.c.aggregate_id.desc())
-            # spelled out, as the rows bring all the parameters there are; SQLite adds an offset
-            .limit(literal_column(str(self.latest.number)))
-            .offset(literal_column("0"))
-            .subquery()
-        )
-        since = select(func.min(newest.c.newest)).scalar_subquery()
-        rows = [{"group_key": group, "of_group": group} for group in touched]
-        put(connection, self.table, rows, {"since": since})
+        rows = BulkRows(("group_key", "of_group"), [(group, group) for group in touched])
+        put(connection, self.table, rows, self._computed)
         connection.execute(
             delete(self.table).where(
                 is_any_of(connection, self.table.c.group_key, touched),
@@ -134,6 +126,20 @@ class LatestTable(Generic[Row]):
             .subquery("placed")
         )
         return select(placed).where(placed.c[RANK] <= literal_column(str(self.latest.number)))
+
+    @cached_property
+    def _computed(self) -> Computed:
+        """Since when the newest members of a group are, whose name is the parameter `of_group`."""
+        newest = (
+            select(self.members.c[self._by].label("newest"))
+            .where(self.members.c.group_key == bindparam("of_group"))
+            .order_by(self.members.c[self._by].desc(), self.members.c.aggregate_id.desc())
+            # spelled out, as the rows bring all the parameters there are; SQLite adds an offset
+            .limit(literal_column(str(self.latest.number)))
+            .offset(literal_column("0"))
+            .subquery()
+        )
+        return (("since", select(func.min(newest.c.newest)).scalar_subquery()),)
 
     @property
     def _by(self) -> str:

@@ -46,16 +46,14 @@ class RowChange(Generic[Row]):
         self.before = self.after = before
         self.departure: RecordedEvent | None = None
         self.arrival: RecordedEvent | None = None
-        self.remains: list[FoldedRow[Row]] = []
+        self.remains: Sequence[FoldedRow[Row]] = ()
 
-    def advance(self, event: RecordedEvent, row: Row | None, group: str | None) -> None:
-        """Take over what `event` made of the aggregate."""
-        was = self.after.group
-        if group != was:
-            if was == self.before.group:
-                self.departure = event
-            self.arrival = event
-        self.after = new(FoldedRow, (event.version, row, group))
+    def move(self, event: RecordedEvent, left: Sequence[FoldedRow[Row]]) -> None:
+        """Note that the aggregate goes to another group by `event`, and what it leaves behind."""
+        if self.after.group == self.before.group:
+            self.departure = event
+        self.arrival = event
+        self.remains = (*self.remains, *left)
 
 
 @dataclass(slots=True)
@@ -120,8 +118,7 @@ class RowFold(Generic[Row]):
             if kind is not SkippedEvent:
                 row = self.evolve(row, event)
                 group = None if row is None else self.group(row)
-            if group != before.group:
-                change.remains += self._left(before, event)
+            left = self._left(before, event) if group != before.group else ()
         except Exception as error:
             fault = self._faults[key] = CannotApplyError(
                 delivery,
@@ -130,7 +127,9 @@ class RowFold(Generic[Row]):
             )
             fault.__cause__ = error
             return False
-        change.advance(event, row, group)
+        if group != before.group:
+            change.move(event, left)
+        change.after = new(FoldedRow, (event.version, row, group))
         self._applied += 1
         return True
 

@@ -18,7 +18,7 @@ from verdict.read_side.projections.documented_view import described
 from verdict.read_side.projections.group_table import GroupTable
 from verdict.read_side.projections.latest_table import LatestTable
 from verdict.read_side.projections.projection import Applied, BuiltRow, Projection, View
-from verdict.read_side.projections.row_fold import FoldedRow, Group, Key, Remains, Row, RowChange
+from verdict.read_side.projections.row_fold import Group, Key, Remains, Row, RowChange
 from verdict.read_side.projections.row_source import EventSource, StateSource
 from verdict.read_side.projections.stored_rows import RowForm, StoredRows, is_of_types, unchanged
 from verdict.wire.topics import Topics
@@ -140,7 +140,7 @@ class RowProjection(Generic[Row]):
         fold = self.source.fold(self.evolve, self.group, self.remains)
         applied = fold.run(kept, deliveries)
         changes = fold.changes
-        self._write(connection, rows, kept, changes)
+        self._write(connection, rows, changes)
         if self.shows is not None:
             turns = self.shows.update(connection, changes.values())
             if self.feed is not None:
@@ -159,20 +159,13 @@ class RowProjection(Generic[Row]):
             self.shows.fill(connection)
 
     def _write(
-        self,
-        connection: Connection,
-        rows: StoredRows[Row],
-        kept: Mapping[Key, FoldedRow[Row]],
-        changes: Mapping[Key, RowChange[Row]],
+        self, connection: Connection, rows: StoredRows[Row], changes: Mapping[Key, RowChange[Row]]
     ) -> None:
-        new = {key: one.after for key, one in changes.items() if one.after is not one.before}
         if not self.source.waits_for_events:
-            gone = [key for key, one in new.items() if not self.source.keeps(one)]
+            gone = [key for key, one in changes.items() if not self.source.keeps(one.after)]
             rows.remove(connection, gone)
-            for key in gone:
-                del new[key]
-        left = [(key, one) for key, change in changes.items() for one in change.remains]
-        rows.put(connection, new, kept, left)
+            changes = {key: one for key, one in changes.items() if self.source.keeps(one.after)}
+        rows.put(connection, changes)
 
 
 def _histories(

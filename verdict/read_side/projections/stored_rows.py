@@ -24,9 +24,9 @@ from sqlalchemy.types import TypeEngine
 
 from verdict.adapters.sql.bulk import BulkRows
 from verdict.adapters.sql.column_types import InstantType
-from verdict.adapters.sql.statements import is_any_of, put
+from verdict.adapters.sql.statements import append, is_any_of, put
 from verdict.model.rows import FieldType, row_fields
-from verdict.read_side.projections.row_fold import FoldedRow, Key, Row
+from verdict.read_side.projections.row_fold import FoldedRow, Key, Row, RowChange
 
 Stored = tuple[Any, ...]  # what a table holds of an aggregate, key first
 
@@ -70,6 +70,7 @@ def row_table(
         Column("present", Boolean, nullable=False),
         Column("group_key", Text),
         *columns,
+        sqlite_with_rowid=False,  # rows are in the order of their key, without an index for it
     )
 
 
@@ -151,27 +152,24 @@ class StoredRows(Generic[Row]):
             for row in connection.execute(statement).all()
         }
 
-    def put(
-        self,
-        connection: Connection,
-        kept: Mapping[Key, FoldedRow[Row]],
-        before: Mapping[Key, FoldedRow[Row]],
-        remains: Iterable[tuple[Key, FoldedRow[Row]]] = (),
-    ) -> None:
-        """Write what is kept of these aggregates now, and what aggregates left behind.
+    def put(self, connection: Connection, changes: Mapping[Key, RowChange[Row]]) -> None:
+        """Write what is kept of aggregates now, and what they left behind.
 
         Where no index has to change none is touched, which would be most of what a row costs.
         """
         form, indexed = self.form, _indexed(self.table)
         leaves_alone = self._leaves_alone(indexed)
-        rest = [form.values(key, one, one.version) for key, one in remains]
-        moved = list[Stored]()
-        for key, one in kept.items():
-            stays = key not in before or leaves_alone(before[key], one)
-            (rest if stays else moved).append(form.values(key, one))
+        new, stay, move = list[Stored](), list[Stored](), list[Stored]()
+        for key, change in changes.items():
+            before, after = change.before, change.after
+            new += [form.values(key, left, left.version) for left in change.remains]
+            if before is not after:
+                known = stay if leaves_alone(before, after) else move
+                (known if before.version else new).append(form.values(key, after))
         # in the order of their keys, neighbours are on one page
-        put(connection, self.table, BulkRows(form.columns, sorted(rest)), but=indexed)
-        put(connection, self.table, BulkRows(form.columns, sorted(moved)))
+        append(connection, self.table, BulkRows(form.columns, sorted(new)))
+        put(connection, self.table, BulkRows(form.columns, sorted(stay)), but=indexed)
+        put(connection, self.table, BulkRows(form.columns, sorted(move)))
 
     def remove(self, connection: Connection, keys: Iterable[Key]) -> None:
         """Delete the rows of these aggregates, all of one type, and their versions with them."""

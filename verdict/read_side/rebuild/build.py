@@ -7,7 +7,9 @@ from uuid import uuid4
 
 from sqlalchemy import Connection, Engine
 
+from verdict.adapters.sql.bulk import BulkRows
 from verdict.adapters.sql.sqlite_file import one_line_error
+from verdict.adapters.sql.statements import append
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.batch import Delivery
@@ -115,12 +117,10 @@ class ProjectionBuild:
         self.on_step(BuildStep.BUILT)
 
     def _write(self, rows: FoldedRows, held: Held) -> Held:
-        columns = dict(
-            zip(self.projection.builder.columns, zip(*rows.values, strict=True), strict=False)
-        )
         gaps = Applied(gaps=rows.gaps)
         with self.begin() as connection:
-            filling.fill_table(connection, self.projection.tables[0], columns)
+            names = self.projection.builder.columns
+            append(connection, self.projection.tables[0], BulkRows(names, rows.values))
             try:
                 return blocked.record(
                     connection, self.projection, gaps, wall_clock(), held, seen=False

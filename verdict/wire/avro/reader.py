@@ -15,7 +15,7 @@ BOOLEANS = (False, True)
 # an integer by its first byte; None where more bytes follow
 LONGS = [*(byte >> 1 ^ -(byte & 1) for byte in range(128)), *[None] * 128]
 CLOSING = "    if i > len(b): cut(i - len(b))\n    return value, i"
-SHIFTS = range(7, 70, 7)  # of the bytes after the first one
+MOST_BITS = 63  # that the bytes before the last one may hold
 
 
 def avro_reader(schema: Any, names: bool = True) -> Reader:
@@ -150,7 +150,7 @@ def long_of(b: bytes, i: int) -> tuple[int, int]:
     """Return an integer whose first byte is before `i`, and where it ends."""
     second = b[i]
     if second < 0x80:  # as it mostly is
-        value, end = b[i - 1] & 0x7F | second << 7, i + 1
+        value, end = b[i - 1] - 0x80 + (second << 7), i + 1
     else:
         value, end = rest_of(b, i)
     return value >> 1 ^ -(value & 1), end
@@ -158,17 +158,15 @@ def long_of(b: bytes, i: int) -> tuple[int, int]:
 
 def rest_of(b: bytes, i: int) -> tuple[int, int]:
     """Return the same as written: doubled, and odd if it is negative."""
-    value = b[i - 1] & 0x7F
-    for shift in SHIFTS:
-        byte = b[i]
+    value, shift = b[i - 1] - 0x80, 7
+    while (byte := b[i]) > 0x7F and shift < MOST_BITS:
+        value += (byte - 0x80) << shift
+        shift += 7
         i += 1
-        if byte < 0x80:
-            value |= byte << shift
-            if value < 2**64:
-                return value, i
-            break
-        value |= (byte & 0x7F) << shift
-    raise ValueError("an integer of more than 64 bits")
+    value += byte << shift
+    if value >= 2**64:
+        raise ValueError("an integer of more than 64 bits")
+    return value, i + 1
 
 
 def even(b: bytes, i: int, first: int) -> tuple[int, int]:
