@@ -20,7 +20,7 @@ import psutil
 
 from benchmarks.cluster import cluster
 from benchmarks.dead_letters import dead_letters
-from benchmarks.floor import floor
+from benchmarks.floor import batch_times, floor
 from benchmarks.hostile import hostile_load
 from benchmarks.latency import latency
 from benchmarks.policies import policies
@@ -95,8 +95,9 @@ SECTIONS = {
     ),
     "floor": Section(
         "The decider against a bare stateful query that writes two records per command.",
-        lambda servers, folder, options: floor(
-            servers, folder, options.commands, options.rows, options.shards
+        lambda servers, folder, options: chain(
+            floor(servers, folder, options.commands, options.rows, options.shards),
+            batch_times(servers, folder, options.shards, options.seconds),
         ),
     ),
     "throughput": Section(

@@ -5,8 +5,9 @@ state in the same store. They write with Spark's own sink, at least once.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pandas as pd
@@ -19,9 +20,20 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
-from benchmarks.measurement import fill_orders, measure, run_decider, settings_for
+from benchmarks.latency import schedule, send
+from benchmarks.measurement import (
+    RunningQuery,
+    create_topics,
+    fill_orders,
+    measure,
+    read_batches,
+    run_decider,
+    running_decider,
+    settings_for,
+)
 from benchmarks.results import Result
 from benchmarks.workload import AGGREGATES, SEED, commands
+from verdict.adapters.spark.gc import spare_imports
 from verdict.service.bootstrap import start_runtime
 from verdict.settings.settings import Settings
 from verdict.streaming.queries.kafka_source import SOURCE
@@ -45,14 +57,32 @@ def floor(servers: str, folder: Path, count: int, rows: list[int], shards: int) 
         yield result
 
 
+def batch_times(servers: str, folder: Path, shards: int, seconds: float) -> Iterator[Result]:
+    """Yield how long a batch takes at 500 commands/s, and one of a single command."""
+    ways = {"floor": _running_floor, "decided": running_decider}
+    for rate in (500, 2):
+        result: Result = {"what": "batch", "commands_per_s": rate, "shards": shards}
+        for way, running in ways.items():
+            settings = settings_for(servers, folder, f"batch-{way}-{rate}", shards=shards)
+            create_topics(settings)
+            with running(settings) as (query, check):
+                send(servers, settings.topics.commands("order"), schedule(rate, seconds))
+                check()
+                times = [batch.ms for batch in read_batches(query)]
+            result[f"{way}_ms"] = median(times[len(times) // 2 :])
+        yield result | {"times_the_floor": round(result["decided_ms"] / result["floor_ms"], 2)}
+
+
 def run_floor(settings: Settings, count: int) -> Result:
     """Pass each command through a stateful operator, as one event and one response."""
-    return _run_bare(settings, count, passed_on, "append")
+    with _running_floor(settings) as (query, check):
+        return measure(query, count, check)
 
 
 def run_count(settings: Settings, count: int) -> Result:
     """Let Spark count the records of each key, from Kafka to Kafka."""
-    return _run_bare(settings, count, _counted, "update")
+    with _running_bare(settings, _counted, "update") as (query, check):
+        return measure(query, count, check)
 
 
 class PassOn(StatefulProcessor):
@@ -62,7 +92,8 @@ class PassOn(StatefulProcessor):
         self._topics = topics.events("order"), topics.responses("order")
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the state."""
+        """Open the state; spare the collector what the decider spares it."""
+        spare_imports()
         self._seen = handle.getValueState("seen", "count long")
 
     def handleInputRows(  # type: ignore[override]  # noqa: N802  (Spark calls it and passes frames)
@@ -79,12 +110,14 @@ class PassOn(StatefulProcessor):
         self._seen.update((seen,))
 
 
-def _run_bare(
-    settings: Settings,
-    count: int,
-    transform: Callable[[DataFrame, Settings], DataFrame],
-    mode: str,
-) -> Result:
+def _running_floor(settings: Settings) -> AbstractContextManager[RunningQuery]:
+    return _running_bare(settings, passed_on, "append")
+
+
+@contextmanager
+def _running_bare(
+    settings: Settings, transform: Callable[[DataFrame, Settings], DataFrame], mode: str
+) -> Iterator[RunningQuery]:
     with ExitStack() as parts:
         runtime = start_runtime(settings, parts)
         query = start_query(runtime.spark, runtime.servers, settings, transform, mode)
@@ -94,7 +127,7 @@ def _run_bare(
             if failure := query.exception():
                 raise failure
 
-        return measure(query, count, check)
+        yield RunningQuery(query, check)
 
 
 def start_query(

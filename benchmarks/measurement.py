@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +31,13 @@ class BatchTime(NamedTuple):
 
     rows: int
     ms: int
+
+
+class RunningQuery(NamedTuple):
+    """A query under a load; `check` raises what stopped it."""
+
+    query: StreamingQuery
+    check: Callable[[], None]
 
 
 def settings_for(servers: str, folder: Path, name: str, **varied: Any) -> Settings:
@@ -67,12 +74,19 @@ def fill_orders(
 
 def run_decider(settings: Settings, count: int) -> Result:
     """Decide and publish `count` commands, with nothing else running on the machine."""
+    with running_decider(settings) as (query, check):
+        return measure(query, count, check)
+
+
+@contextmanager
+def running_decider(settings: Settings) -> Iterator[RunningQuery]:
+    """Run the decider alone."""
     with ExitStack() as parts:
         runtime = start_runtime(settings, parts)
         decider = DeciderQuery(runtime, settings)
         parts.callback(decider.close)
         decider.start()
-        return measure(query_named(runtime.spark, DECIDER), count, decider.check)
+        yield RunningQuery(query_named(runtime.spark, DECIDER), decider.check)
 
 
 def measure(query: StreamingQuery, count: int, check: Callable[[], None]) -> Result:

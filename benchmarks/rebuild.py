@@ -100,8 +100,8 @@ def _raw(engine: Engine, built: Projection, raw: Projection) -> tuple[int, float
     tables = []
     with engine.connect() as connection:
         for source, target in zip(built.tables, raw.tables, strict=True):
-            rows = connection.execute(select(source)).all()
-            tables.append((target, BulkRows(source.c.keys(), [*map(tuple, rows)])))
+            found = [*map(tuple, connection.execute(select(source)))]
+            tables.append((target, BulkRows(source.c.keys(), found)))
     began = time.perf_counter()
     with engine.begin() as connection:
         for target, rows in tables:

@@ -110,7 +110,7 @@ def test_a_position_that_was_set_back_is_distinguished_from_another_runner(
     log.add("p-1", PositionClosed())
 
     with pytest.raises(
-        ConcurrentProjectionError, match=r"set back projection us_holder v1: .*another database"
+        ConcurrentProjectionError, match=r"set back projection us_holder v1: .*database replaced"
     ):
         applier.apply(log.batch())
 

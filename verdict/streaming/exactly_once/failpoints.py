@@ -14,8 +14,8 @@ class Failpoint(StrEnum):
     FILES_WRITTEN = auto()  # lake: all of a batch, where no reader looks
     FORMER_AWAY = auto()  # lake: what a killed process left of this batch is out of the way
     OUTPUT_COMPUTED = auto()  # publish: nothing has been sent yet
-    TRANSACTION_OPEN = auto()  # publish: every output is in Kafka, uncommitted
-    BEFORE_COMMIT = auto()  # publish: progress record and group offsets too
+    TRANSACTION_OPEN = auto()  # publish: outputs and progress record are in Kafka, uncommitted
+    BEFORE_COMMIT = auto()  # publish: the group's offsets too
     COMMITTED = auto()  # publish: the transaction is committed
     SKIPPED = auto()  # publish: the batch had been published before
     IN_DOUBT = (

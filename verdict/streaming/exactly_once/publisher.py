@@ -130,9 +130,6 @@ class Publisher:
         digest = Digest()
         transactions.begin()
         transactions.produce_all(digest.over(outputs))
-        transactions.flush()
-        self._on_step(Failpoint.TRANSACTION_OPEN)
-        self._check_topics()
         progress = replace(
             self._progress,
             query_id=batch.query_id,
@@ -143,8 +140,10 @@ class Publisher:
             shard_states=states_after(self._progress, batch),
         )
         transactions.produce(self._query.progress_topic, self._query.key, encode(progress))
-        transactions.send_offsets(batch.end)
         transactions.flush()
+        self._on_step(Failpoint.TRANSACTION_OPEN)
+        self._check_topics()
+        transactions.send_offsets(batch.end)
         self._on_step(Failpoint.BEFORE_COMMIT)
         transactions.commit()
         return progress
