@@ -1,9 +1,7 @@
 """Commands in, decisions out: a pure function from DataFrame to DataFrame."""
 
 from collections.abc import Sequence
-from itertools import count
 from pathlib import Path
-from typing import Any
 
 from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -17,7 +15,7 @@ from verdict.wire.topics import KEY_BYTES
 from verdict.write_side.processor.outputs import DECIDED_SCHEMA
 from verdict.write_side.processor.processor import CommandProcessor
 
-HASH_SEED = 42  # of `hash`, by which Spark places rows
+KEYS_A_SHARD = 16  # that are tried at a time
 BATCH = "streaming.sql.batchId"  # Spark's own, among the local properties of a batch's jobs
 
 
@@ -51,12 +49,16 @@ def shard_keys(spark: SparkSession, shards: int) -> list[int]:
 
     Without this, two shards might share a state partition and another would idle.
     """
-    murmur3: Any = spark._jvm.org.apache.spark.unsafe.hash.Murmur3_x86_32  # type: ignore[union-attr]
     placed: dict[int, int] = {}
-    for key in count():
-        if len(placed) == shards:
-            break
-        placed.setdefault(murmur3.hashInt(key, HASH_SEED) % shards, key)
+    tried = 0
+    while len(placed) < shards:
+        keys = range(tried, tried + KEYS_A_SHARD * shards)
+        values = ", ".join(f"({key})" for key in keys)
+        # constants, which Spark computes while it plans: no job runs
+        found = spark.sql(f"SELECT col1, pmod(hash(col1), {shards}) FROM VALUES {values}")
+        for key, shard in found.collect():
+            placed.setdefault(shard, key)
+        tried = keys.stop
     return [placed[shard] for shard in range(shards)]
 
 
