@@ -192,7 +192,7 @@ def test_after_any_kill_the_tables_hold_what_happened_once(
     for statement in (
         "SELECT * FROM us_holder ORDER BY client",
         "SELECT client, open_positions, us_holder FROM client_overview ORDER BY client",
-        "SELECT * FROM position_state ORDER BY 1, 2",
+        "SELECT id, version, client, exchange, amount, decided_at FROM position_state ORDER BY id",
         "SELECT aggregate_id, version, hash FROM event_archive ORDER BY 1, 2",
         "SELECT global_position FROM event_archive ORDER BY 1",
     ):

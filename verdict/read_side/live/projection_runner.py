@@ -164,8 +164,14 @@ class ProjectionRunner:
         self._check_stopped()
         if now >= self._list_at:
             self._list_at = now + PARTITIONS_S
-            if self._partitions != frozenset(self._log.places(self._followed())):
+            if self._has_other_partitions():
                 self._arriving = None
+
+    def _has_other_partitions(self) -> bool:
+        try:
+            return self._partitions != frozenset(self._log.places(self._followed()))
+        except UnreachableError:
+            return False  # Kafka is asked again soon
 
     def _check_stopped(self) -> None:
         if stopped := [one for one in self._appliers if one.is_stopped]:

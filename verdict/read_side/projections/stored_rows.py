@@ -28,6 +28,8 @@ from verdict.adapters.sql.statements import append, is_any_of, put
 from verdict.model.rows import FieldType, row_fields
 from verdict.read_side.projections.row_fold import FoldedRow, Key, Row, RowChange
 
+CLUSTERED = "clustered"  # on SQLite its rows are in the order of the key, without an index for it
+
 Stored = tuple[Any, ...]  # what a table holds of an aggregate, key first
 
 SQL_TYPES: Mapping[FieldType, type[TypeEngine[Any]]] = {
@@ -70,7 +72,7 @@ def row_table(
         Column("present", Boolean, nullable=False),
         Column("group_key", Text),
         *columns,
-        sqlite_with_rowid=False,  # rows are in the order of their key, without an index for it
+        info={CLUSTERED: True},
     )
 
 

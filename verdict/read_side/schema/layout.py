@@ -15,6 +15,7 @@ from sqlalchemy.schema import CreateSchema, DropTable
 
 from verdict.adapters.sql.session import TABLES, VIEWS
 from verdict.read_side.projections.documented_view import View, about_view, columns_of, query_of
+from verdict.read_side.projections.stored_rows import CLUSTERED
 
 MARK = re.compile(r"verdict:([0-9a-f]{16})")
 ON_POSTGRESQL = """\
@@ -67,7 +68,9 @@ def create_tables(connection: Connection, metadata: MetaData) -> None:
     there, made = table_names(connection), MetaData()
     for table in metadata.sorted_tables:
         if table.name not in there:
-            qualified(connection, table, made)
+            copy = qualified(connection, table, made)
+            if CLUSTERED in table.info and connection.dialect.name == "sqlite":
+                copy.dialect_options["sqlite"]["with_rowid"] = False
     made.create_all(connection, checkfirst=False)
 
 
