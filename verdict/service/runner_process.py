@@ -10,6 +10,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 
@@ -126,7 +127,8 @@ def main(link: Connection) -> None:
     except (EOFError, ConnectionError):
         return  # the service has stopped, or was killed
     except Exception as error:
-        link.send(_passed_on(error))
+        with suppress(ConnectionError):  # the service has stopped meanwhile
+            link.send(_passed_on(error))
 
 
 def _runner(settings: Settings, kafka: Options, names: Sequence[str]) -> ProjectionRunner:
