@@ -6,6 +6,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import SecretStr
+
 from benchmarks.cpu import cpu_by_process
 from benchmarks.measurement import (
     POLL_S,
@@ -47,7 +49,7 @@ def by_processes(servers: str, folder: Path, count: int, shards: int) -> Iterato
                     url = f"sqlite:///{folder / f'read-{processes}.db'}"
                     if database == "postgresql":
                         url = parts.enter_context(postgresql.database())
-                    varied = {"database_url": url, "projection_processes": processes}
+                    varied = {"database_url": SecretStr(url), "projection_processes": processes}
                     found = run_projections(settings.model_copy(update=varied), count)
                 yield {
                     "what": "projections",

@@ -21,12 +21,15 @@ from verdict.read_side.schema.database import (
 from verdict.read_side.tables import quarantined, skips
 from verdict.read_side.tables.same_log import bind_to_log
 from verdict.service.runner_process import RunnerProcess
+from verdict.settings.database_address import is_sqlite, parse
 from verdict.settings.discovery import database_url
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.skip_log import read_skips
 from verdict.streaming.exactly_once.read_progress import bounds_of
 from verdict.wire.skip_record import SkippedRanges
 from verdict.wire.topics import Topics
+
+MOST_PROCESSES = 4  # if the settings do not say how many
 
 
 def check_tables(kafka: KafkaConfig, settings: Settings) -> None:
@@ -69,8 +72,13 @@ def live_projections(
         partial(bounds_of, kafka),
         settings.topics,
         partial(RunnerProcess, settings, kafka.settings),
-        settings.projection_processes or min(2, os.cpu_count() or 1),
+        settings.projection_processes or processes_for(database_url(settings)),
     )
+
+
+def processes_for(url: str) -> int:
+    """Return how many processes bring projections forward: SQLite has one writer at a time."""
+    return 1 if is_sqlite(parse(url)) else min(MOST_PROCESSES, os.cpu_count() or 1)
 
 
 def sync_skips(options: Options, topics: Topics, database: Engine) -> SkippedRanges:
