@@ -355,7 +355,7 @@ class KafkaLog:
         first = self._consumer.poll(wait_s)
         # `consume` alone would wait for as many records as it may return
         messages = [] if first is None else [first]
-        if messages and at_once > 1:  # asked for none, `consume` would drop one
+        if messages and at_once > 1:
             messages += self._consumer.consume(at_once - 1, 0)
         for message in messages:
             if (error := message.error()) is None or error.code() == KafkaError._PARTITION_EOF:
