@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError
 
 from verdict.adapters.sql.sqlite_file import DatabaseFileChangedError, one_line_error
 from verdict.adapters.sql.time_text import wall_clock
+from verdict.read_side.live.projection_runner import reached_in
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.schema.database import (
     failing_in_words,
@@ -139,12 +140,7 @@ class LiveProjections:
         follows = {one.name: one.topics(self._topics) for one in self._projections}
         log = self._log_bounds(sorted({topic for of in follows.values() for topic in of}))
         reached: dict[str, PartitionOffsets] = {
-            name: {
-                place: max(kept.start, positions[name].get(place, 0))
-                for place, kept in log.items()
-                if place.topic in topics
-            }
-            for name, topics in follows.items()
+            name: reached_in(log, topics, positions[name]) for name, topics in follows.items()
         }
         return grouped(reached, self._processes, self._near)
 

@@ -1,7 +1,7 @@
 """Brings some projections forward, one batch of Kafka's records after the other."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from confluent_kafka import Message
@@ -132,10 +132,8 @@ class ProjectionRunner:
                 applier.apply(ProjectionBatch([], gone))
         begin: dict[TopicPartition, int] = {}
         for applier in self._going():
-            for place, kept in log.items():
-                if place.topic in applier.topics:
-                    reached = max(kept.start, applier.positions.get(place, 0))
-                    begin[place] = min(reached, begin.get(place, reached))
+            for place, offset in reached_in(log, applier.topics, applier.positions).items():
+                begin[place] = min(offset, begin.get(place, offset))
         return begin
 
     def _apply(self, messages: Sequence[Message], spans: Spans) -> None:
@@ -186,6 +184,17 @@ class ProjectionRunner:
 
     def _followed(self) -> list[str]:
         return sorted({topic for one in self._appliers for topic in one.topics})
+
+
+def reached_in(
+    log: Spans, topics: Collection[str], positions: PartitionOffsets
+) -> dict[TopicPartition, int]:
+    """Return the next offset that Kafka has for a projection, in each partition of its topics."""
+    return {
+        place: max(kept.start, positions.get(place, 0))
+        for place, kept in log.items()
+        if place.topic in topics
+    }
 
 
 def require_still_stopped(

@@ -35,7 +35,7 @@ def claim_topics(
     """Make the topics those of this deployment, unless they are another one's.
 
     `decision` is an operator's decision that they are, if nothing readable says whose they are. It
-    is written in the same transaction. If the topics `are_new`, they are nobody's yet, and a look
+    is written in the same transaction. If the topics `are_new`, they have no owner yet, and a look
     before the transaction would only wait for their leader.
 
     Raises:
