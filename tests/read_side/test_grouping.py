@@ -33,3 +33,11 @@ def test_those_that_are_near_are_split_and_one_that_is_far_behind_is_alone() -> 
 
     assert grouped(reached, 1, NEAR) == [["one", "two", "three"], ["new"]]
     assert grouped(reached, 2, NEAR) == [["one", "three"], ["two"], ["new"]]
+
+
+def test_processes_get_about_the_same_number_of_records() -> None:
+    of_all = {TopicPartition("a", number): 50 for number in range(2)}
+    of_one = {TopicPartition("a", 0): 50}
+    reached = {"one": of_one, "all": of_all, "two": of_one}
+
+    assert grouped(reached, 2, near=100) == [["all"], ["one", "two"]]

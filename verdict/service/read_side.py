@@ -1,6 +1,5 @@
 """The tables of the read side, and what brings them forward."""
 
-import os
 from collections.abc import Sequence
 from functools import partial
 
@@ -29,7 +28,7 @@ from verdict.streaming.exactly_once.read_progress import bounds_of
 from verdict.wire.skip_record import SkippedRanges
 from verdict.wire.topics import Topics
 
-MOST_PROCESSES = 4  # if the settings do not say how many
+SHARED_BY = 4  # processes, if the settings do not say how many
 
 
 def check_tables(kafka: KafkaConfig, settings: Settings) -> None:
@@ -77,8 +76,12 @@ def live_projections(
 
 
 def processes_for(url: str) -> int:
-    """Return how many processes bring projections forward: SQLite has one writer at a time."""
-    return 1 if is_sqlite(parse(url)) else min(MOST_PROCESSES, os.cpu_count() or 1)
+    """Return how many processes bring projections forward.
+
+    SQLite has one writer at a time. While PostgreSQL works for one process, another decodes, so
+    more processes than processors pay.
+    """
+    return 1 if is_sqlite(parse(url)) else SHARED_BY
 
 
 def sync_skips(options: Options, topics: Topics, database: Engine) -> SkippedRanges:

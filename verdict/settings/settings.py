@@ -138,7 +138,7 @@ class Settings(BaseSettings):
     projection_processes: PositiveInt | None = Field(
         None,
         description="Processes that bring the projections forward, each some of them; unset: 1 on "
-        "SQLite, which has one writer at a time, one per processor and at most 4 on PostgreSQL.",
+        "SQLite, which has one writer at a time, 4 on PostgreSQL.",
     )
     policy_trigger_ms: NonNegativeInt = Field(
         250, description="The same for what follows from events: commands, notifications."

@@ -166,7 +166,7 @@ def grouped(
                 break
         else:
             together.append([name])
-    return [part for group in together for part in _split(group, processes)]
+    return [part for group in together for part in _split(group, reached, processes)]
 
 
 def distance(one: PartitionOffsets, other: PartitionOffsets) -> int:
@@ -174,5 +174,12 @@ def distance(one: PartitionOffsets, other: PartitionOffsets) -> int:
     return sum(abs(one[place] - other[place]) for place in one.keys() & other.keys())
 
 
-def _split(names: Sequence[str], parts: int) -> list[list[str]]:
-    return [part for at in range(parts) if (part := [*names[at::parts]])]
+def _split(
+    names: Sequence[str], reached: Mapping[str, PartitionOffsets], parts: int
+) -> list[list[str]]:
+    """Return `names` in so many groups, which have read about the same number of records."""
+    records = {name: sum(offset + 1 for offset in reached[name].values()) for name in names}
+    groups: list[list[str]] = [[] for _ in range(parts)]
+    for name in sorted(names, key=lambda name: -records[name]):
+        min(groups, key=lambda group: sum(records[one] for one in group)).append(name)
+    return [group for group in groups if group]
