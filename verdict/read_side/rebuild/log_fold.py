@@ -21,6 +21,7 @@ from zlib import crc32
 from pyspark import cloudpickle
 
 from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.spark.gc import collector_paused
 from verdict.errors import VerdictError
 from verdict.read_side.live.decoding import RecordDecoder
 from verdict.read_side.projections.projection import CannotApplyError, Projection, Rebuildable
@@ -89,7 +90,9 @@ def start(
     task: FinalRows, shares: Iterable[Sequence[Path]], parts: ExitStack
 ) -> dict[Any, BaseProcess]:
     """Start a process for each share of the files; return them by their connections."""
-    context = multiprocessing.get_context("spawn")  # this process has threads: a fork could hang
+    # this process has threads, so its own fork could hang; that of the server imports once for all
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
     pickled = cloudpickle.dumps(task)  # type: ignore[no-untyped-call]  # it can contain lambdas
     processes: dict[Any, BaseProcess] = {}
     for files in shares:
@@ -137,8 +140,9 @@ def _send(pickled: bytes, files: Sequence[Path], parent: Connection) -> None:
         parent.recv()
         try:
             for file in files:
-                for rows in task(_sorted(file)):
-                    parent.send(rows)
+                with collector_paused():
+                    for rows in task(_sorted(file)):
+                        parent.send(rows)
         except CannotApplyError as error:
             parent.send(error)
 
