@@ -26,7 +26,7 @@ from verdict.wire.skip_record import SkippedRanges
 from verdict.wire.topics import Topics
 
 LOOK_S = 1.0  # between two looks at what people decide, and at missing events
-FETCH_WAIT_MS = 500  # records that come end it at once
+FETCH_WAIT_MS = 1000  # records that come end it at once
 PARTITIONS_S = 5.0  # between two looks for added partitions
 
 
