@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from textwrap import fill
 
-from fastapi.routing import APIRoute
+from fastapi.openapi.utils import get_openapi
 from pydantic.fields import FieldInfo
 
 from compose.application import app
@@ -40,8 +40,10 @@ ERRORS_OF_PAGE = """\
 Every other error has problem details (RFC 9457, `application/problem+json`) with `type`, `title`,
 `status` and `detail`. The `type` is `urn:verdict:error:` and a name among the [errors](errors.md),
 or `about:blank`. `errors` names wrong parameters. `command_id` is that of a command that was not
-sent. Only the addresses of the schema registry answer an error as registries do, with `error_code`
-and `message`. A browser that asks for HTML gets a page.
+sent. A browser that asks for HTML gets a page.
+
+The page is also a schema registry that only reads, with the addresses and errors of Confluent's:
+`/schemas/ids/{id}`, `/subjects/…` and `/config/…`.
 
 Only the form of a command is checked before it is sent. A command that is refused with a problem is
 recorded nowhere. One that is rejected is in the view `outcome`.
@@ -296,15 +298,20 @@ def _page() -> Iterator[str]:
     yield ""
     yield from table(
         ("metric", "labels", "meaning"),
-        ((f"`{one.name}`", ", ".join(one.labels), one.about) for one in METRICS),
+        (
+            (f"`{name}`", ", ".join(group.labels), about)
+            for group in METRICS
+            for name, about in group.meanings.items()
+        ),
     )
 
 
 def addresses() -> Iterator[tuple[str, str]]:
     """Yield the addresses of the page, and what each answers."""
-    for route in page_of(settings_alone(app)).routes:
-        if isinstance(route, APIRoute) and route.include_in_schema:
-            yield f"{' '.join(route.methods or ())} {route.path_format}", route.summary or ""
+    described = get_openapi(title="", version="", routes=page_of(settings_alone(app)).routes)
+    for path, methods in described["paths"].items():
+        for method, operation in methods.items():
+            yield f"{method.upper()} {path}", operation["description"]
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
 """A page of a read side that was filled in memory, and of facts as a test wants them."""
 
+import json
 import os
-import shutil
-import sqlite3
+import re
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
+from html import unescape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,8 +17,10 @@ from starlette.testclient import TestClient
 from tests.application import APPLICATION
 from tests.http.filled import fill
 from verdict.adapters.sql.time_text import wall_clock
+from verdict.http import serving
 from verdict.http.application import page_of
 from verdict.http.metrics import CODES
+from verdict.http.openapi import described
 from verdict.operations.status.status import (
     CommandsStatus,
     DeadLettersStatus,
@@ -31,51 +36,6 @@ from verdict.settings.load import settings_alone
 
 AT = wall_clock() // 60_000 * 60_000 - 10 * 60_000  # the begin of a minute of the last hours
 TOKEN = "a token of sixteen"
-THEN = "2026-11-21T12:00:0{}.000Z"
-P_7 = {"projection": "us_holder", "aggregate_type": "position", "aggregate_id": "p-7"}
-LETTER: dict[str, Any] = {
-    "topic": "order.commands", "partition": 0, "attempts": 5, "retry_topic": "retry",
-    "headers": "[]", "received_at": THEN.format(0),
-}  # fmt: skip
-DECIDED: dict[str, list[dict[str, Any]]] = {
-    "dead_letter_v1": [
-        LETTER | {"id": "a-parked-letter", "offset": 90, "attempt": 5, "status": "PARKED"},
-        LETTER
-        | {"id": "a-waiting-letter", "offset": 91, "attempt": 2, "status": "WAITING"}
-        | {"due_at": THEN.format(9)},
-    ],
-    "dead_letter_intervention_v1": [
-        {
-            "dead_letter_id": "a-parked-letter",
-            "number": 1,
-            "kind": "edit",
-            "operator": "bob",
-            "reason": "typo",
-        }
-        | {"at": THEN.format(2), "sha256": "00"},
-    ],
-    "skipped_record_v1": [
-        {
-            "topic": "order.events",
-            "partition": 0,
-            "offset": 5,
-            "until_offset": 6,
-            "operator": "ada",
-            "kind": "SKIPPED",
-        }
-        | {"reason": "torn", "decided_at": THEN.format(1)},
-    ],
-    "projection_blocked_v1": [
-        P_7
-        | {"projection_version": 1, "version_needed": 2, "version_seen": 2}
-        | {"found_at": THEN.format(0)},
-    ],
-    "projection_intervention_v1": [
-        P_7
-        | {"seq": 1, "version": 1, "event_version": 2, "kind": "replay", "operator": "cleo"}
-        | {"at": THEN.format(3)},
-    ],
-}
 BEARER = {"authorization": f"Bearer {TOKEN}"}
 
 
@@ -134,20 +94,16 @@ Opened = Callable[..., Page]
 @pytest.fixture
 def opened(tmp_path: Path) -> Iterator[Opened]:
     """Open pages of a data directory."""
-    browsers: list[TestClient] = []
 
     def open_page(with_service: bool = False, **settings: object) -> Page:
         looked = Looked()
-        page = page_of(
-            settings_alone(APPLICATION, **({"data_dir": tmp_path} | settings)), looked, with_service
-        )
+        chosen = settings_alone(APPLICATION, **({"data_dir": tmp_path} | settings))
+        page = page_of(chosen, looked, with_service)
         browser = TestClient(page, "http://127.0.0.1:8300", raise_server_exceptions=False)
-        browsers.append(browser.__enter__())
-        return Page(browser, looked)
+        return Page(browsers.enter_context(browser), looked)
 
-    yield open_page
-    for browser in browsers:
-        browser.__exit__()
+    with ExitStack() as browsers:
+        yield open_page
 
 
 @pytest.fixture(scope="session")
@@ -170,16 +126,23 @@ def page(opened: Opened) -> Page:
     return opened()
 
 
-@pytest.fixture
-def with_letters(filled: Path, tmp_path: Path) -> Path:
-    """Return a data directory in which letters and an aggregate wait, and people decided."""
-    folder = tmp_path / "with-letters"
-    folder.mkdir()
-    shutil.copy(filled / DATABASE, folder)
-    with sqlite3.connect(folder / DATABASE) as database:
-        for table, rows in DECIDED.items():
-            for row in rows:
-                names, marks = ", ".join(map('"{}"'.format, row)), ", ".join("?" * len(row))
-                database.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", [*row.values()])
-    database.close()
-    return folder
+@pytest.fixture(scope="session")
+def document() -> Any:
+    """What a page says at `/openapi.json`."""
+    settings = settings_alone(APPLICATION)
+    return json.loads(json.dumps(described(page_of(settings), settings)))
+
+
+@pytest.fixture(scope="module")
+def served(filled: Path) -> Iterator[str]:
+    """Return the address of a page that is served, without a slash at its end."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(serving, "page_of", partial(page_of, look=Looked()))
+        settings = settings_alone(APPLICATION, data_dir=filled, page_token=TOKEN, page_port=0)
+        with serving.Serving(settings) as page:
+            yield page.url[:-1]
+
+
+def text(answer: str) -> str:
+    """Return what a page says, without its elements."""
+    return " ".join(unescape(re.sub("<[^>]*>", " ", answer)).split())

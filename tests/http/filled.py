@@ -66,23 +66,21 @@ def altered(folder: Path, *statements: str, of: Path | None = None) -> Path:
 
 def keep(memory: InMemory, url: str) -> None:
     """Let every projection follow all that happened, in one batch."""
-    topics, database, models = (
-        memory.topics,
-        open_database(url),
-        projections(memory.topics.application),
-    )
+    topics, database = memory.topics, open_database(url)
+    models = projections(topics.application)
     create_read_side(database, models)
+    kinds = topics.application.aggregate_types
     names = [
         named(kind)
-        for kind in app.aggregate_types
+        for kind in kinds
         for named in (topics.events, topics.responses, topics.rejected)
     ]
     records = [record for name in names for record in memory.events(name)]
     decoding = RecordDecoder(topics)
     deliveries = [decoding.delivery(*one[:3], one.key, one.value) for one in records]
-    spans: dict[TopicPartition, OffsetRange] = {}
-    for one in records:
-        spans[TopicPartition(one.topic, one.partition)] = OffsetRange(0, one.offset + 1)
+    spans = {
+        TopicPartition(one.topic, one.partition): OffsetRange(0, one.offset + 1) for one in records
+    }
     for model in models:
         Applier(database, model, topics, lambda: 0, missing=missing_events).follow(
             ProjectionBatch(deliveries, spans)

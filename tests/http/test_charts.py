@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 
 from tests.http.conftest import standing
-from verdict.http.charts import COUNTED, MINUTES, Chart, Window, charts_of
+from verdict.http.charts import COUNTED, MINUTES, Chart, charts_of, minutes_until
 from verdict.model.message import epoch_millis
 from verdict.operations.status.sampler import KEPT_MS, Samples, StatusSampler
 from verdict.operations.status.status import StatusReport
 from verdict.settings.discovery import Latency
 
-NOW = epoch_millis("2026-11-18T13:06:20Z")
+DAY = "2026-11-18"
+NOW = epoch_millis(f"{DAY}T13:06:20Z")
 
 
 class Sampled:
@@ -31,7 +32,7 @@ class Sampled:
     def charts(self, rows: list[dict[str, Any]] | None = None) -> dict[str, Chart]:
         return {
             f"{one.title}, {one.unit}": one
-            for one in charts_of(Window(self.now), rows, self.samples)
+            for one in charts_of(minutes_until(self.now), rows, self.samples)
         }
 
 
@@ -42,7 +43,7 @@ def lines(chart: Chart, last: int) -> dict[str, list[float | None]]:
 
 @pytest.mark.parametrize("between", ["T", " "])
 def test_the_last_minute_is_now_and_a_minute_without_outcomes_has_none(between: str) -> None:
-    at = Window(NOW).since[:10] + between
+    at = DAY + between
     rows: list[dict[str, Any]] = [
         {"minute": f"{at}13:04", "reason": None, "times": 8},
         {"minute": f"{at}13:04", "reason": "DELETED", "times": 1},
@@ -53,15 +54,13 @@ def test_the_last_minute_is_now_and_a_minute_without_outcomes_has_none(between: 
     assert lines(charts["Commands and outcomes, per minute"], 4) == {
         "sent": [None, None, None, None], "accepted": [0, 8, 0, 0], "rejected": [0, 1, 2, 0],
     }  # fmt: skip
-    assert lines(charts["Rejections by reason, per minute"], 3) == {
-        "DELETED": [1, 0, 0],
-        "EXPIRED": [0, 2, 0],
-    }
+    reasons = lines(charts["Rejections by reason, per minute"], 3)
+    assert reasons == {"DELETED": [1, 0, 0], "EXPIRED": [0, 2, 0]}
     assert {len(one.values) for chart in charts.values() for one in chart.series} == {MINUTES}
 
 
 def test_outcomes_that_were_not_counted_leave_a_gap() -> None:
-    since = Window(NOW).since[:10]
+    since = DAY
     rows: list[dict[str, Any]] = [
         {"minute": f"{since}T13:04", "reason": None, "times": COUNTED - 5},
         {"minute": f"{since}T13:05", "reason": None, "times": 5},
@@ -90,17 +89,12 @@ def test_latency_of_a_service_before_is_kept_as_long_as_it_is_shown() -> None:
     sampled, found = Sampled(), standing()
     assert found.service is not None
     latency = Latency(NOW - 20_000, 5, 20, 90, 100)
-    sampled.take(StatusReport(None, found.data_dir))
-    sampled.take(with_latencies(found, latency), minutes=0.5)
-    sampled.take(with_latencies(found), minutes=1)
+    for latencies, minutes in (((latency,), 0.5), ((), 1)):
+        service = replace(found.service, latencies=latencies)
+        sampled.take(replace(found, service=service), minutes)
 
     shown = lines(sampled.charts()["Latency, ms"], 2)
     assert shown == {"half within": [20, None], "99 of 100 within": [90, None]}
     sampled.take(found, minutes=KEPT_MS / 60_000 + 2)
     assert len(sampled.samples.kept()) == 1
     assert NOW - 20_000 not in sampled.samples.latencies()
-
-
-def with_latencies(found: StatusReport, *latencies: Latency) -> StatusReport:
-    assert found.service is not None
-    return replace(found, service=replace(found.service, latencies=latencies))

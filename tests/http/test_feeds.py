@@ -3,7 +3,6 @@
 import asyncio
 import json
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import pytest
@@ -11,12 +10,10 @@ from starlette.testclient import TestClient
 
 from commands.position import OpenPosition
 from compose.application import app
-from tests.application import APPLICATION
 from tests.http.conftest import Opened
 from tests.http.filled import LATE, keep
-from verdict.http.sse import MOST_OPEN, Feeds, TooManyFeedsError
+from verdict.http.sse import MOST_OPEN, Streams, TooManyFeedsError
 from verdict.settings.discovery import DATABASE
-from verdict.settings.load import settings_alone
 from verdict.testing import InMemory
 
 FEED = "/feed/us_holder_change"
@@ -56,13 +53,9 @@ def test_a_feed_continues_where_the_connection_was_cut(followed: TestClient) -> 
     assert {row["client"] for _, row in whole} == {"ada", "bob", "cleo"}
     assert events(followed, FEED, 0, **{"last-event-id": "2"}) == whole[2:]
     assert events(followed, FEED, after=1) == whole[1:]
-
-
-def test_what_has_no_numbers_is_no_feed(followed: TestClient) -> None:
-    answer = followed.get("/feed/us_holder")
-
-    assert answer.status_code == 404
-    assert "us_holder_change" in answer.json()["detail"]
+    no_numbers = followed.get("/feed/us_holder")
+    assert no_numbers.status_code == 404
+    assert "us_holder_change" in no_numbers.json()["detail"]
 
 
 @pytest.mark.proves("U-04")
@@ -79,30 +72,18 @@ def test_what_cannot_be_followed_is_an_error_and_no_stream(opened: Opened) -> No
         assert (answer.status_code, answer.json()["title"]) == (503, "Service Unavailable")
 
 
-def test_no_more_follow_than_it_can_bear(held: Path) -> None:
-    feeds = Feeds(settings_alone(APPLICATION, data_dir=held), Event())
-
-    async def follow() -> int:
-        streams = [feeds._events([], list, "seq", 300, once=False) for _ in range(MOST_OPEN)]
-        for one in streams:
-            await anext(one)
-        with pytest.raises(TooManyFeedsError, match="32 feeds are open"):
-            await feeds._stream(list, "seq", 0, once=False)
-        for one in streams:
-            await one.aclose()  # type: ignore[attr-defined]
-        return (await feeds._stream(list, "seq", 0, once=False)).status_code
-
-    assert asyncio.run(follow()) == 200
-
-
-def test_a_feed_ends_when_the_page_is_stopping(held: Path) -> None:
-    stopping = Event()
-    feeds = Feeds(settings_alone(APPLICATION, data_dir=held), stopping)
+def test_no_more_follow_than_it_can_bear_and_none_while_it_is_stopping() -> None:
+    streams = Streams()
 
     async def follow() -> list[bytes]:
-        stream = feeds._events([], list, "seq", 300, once=False)
-        await anext(stream)
-        stopping.set()
-        return [one async for one in stream]
+        followed = [streams.events([], list, "seq", 300, once=False) for _ in range(MOST_OPEN)]
+        for one in followed:
+            await anext(one)
+        with pytest.raises(TooManyFeedsError, match="32 feeds are open"):
+            await streams.respond(list, "seq", 0, once=False)
+        streams.stopping.set()
+        rest = [event for one in followed async for event in one]
+        assert (await streams.respond(list, "seq", 0, once=False)).status_code == 200
+        return rest
 
     assert asyncio.run(follow()) == []

@@ -10,30 +10,33 @@ from urllib.parse import urlencode
 import pytest
 from starlette.testclient import TestClient
 
-from tests.http.conftest import BEARER, TOKEN, Opened, Page, standing
+from tests.http.conftest import BEARER, TOKEN, Opened, Page, standing, text
 from tests.http.filled import FLOW, LATE, ODD, PERSONAL, altered
-from verdict.adapters.sql.time_text import wall_clock
 from verdict.http.pages import WITHOUT_TOKEN
-from verdict.http.templating import NOTHING
-from verdict.operations.status.status import BlockedAggregateStatus, Problem, VerificationStatus
+from verdict.http.site import NOTHING
+from verdict.operations.status.status import (
+    BlockedAggregateStatus,
+    Problem,
+    ProjectionStatus,
+    VerificationStatus,
+)
 
 EVERY = [
-    "/", "/live", "/rates", "/rejections", "/rejections?reason=BUSINESS_RULE", "/flow", "/sql",
-    "/application", "/rates/live", "/commands", "/commands?outcome=BUSINESS_RULE", "/events",
-    "/events?actor=nobody", "/aggregates", "/aggregates?type=invoice&start=z", "/audit",
-    "/search", "/search?q=o-1", "/search?q=nobody", "/search?q=order.commands:0:1",
-    "/flow?id=nobody",
-    "/aggregate?aggregate=order&id=o-1", "/aggregate?aggregate=order&id=o-1&version=1",
-    "/aggregate?aggregate=order&id=o-1&from=0&version=2",
-    "/aggregate?aggregate=order&id=gone", "/aggregate?aggregate=order&id=nobody",
-    "/aggregate?aggregate=x&id=y",
-    f"/explain?id={LATE}", "/explain?id=nobody", "/sql?q=select+1",
-    "/?" + urlencode({"id": ODD}), "/flow?" + urlencode({"id": ODD}),
-    "/explain?" + urlencode({"id": ODD}),
-    "/aggregate?" + urlencode({"aggregate": "order", "id": ODD}),
-    "/sql?" + urlencode({"q": ODD}), "/rejections?" + urlencode({"reason": ODD}),
-    "/search?" + urlencode({"q": ODD}), "/commands?" + urlencode({"aggregate_id": ODD}),
-    "/events?" + urlencode({"actor": ODD}), "/aggregates?" + urlencode({"start": ODD}),
+    "/", "/live", "/rates", "/rates/live", "/rejections", "/rejections?reason=DELETED", "/sql",
+    "/sql?q=select+1", "/application", "/commands", "/commands?outcome=BUSINESS_RULE", "/events",
+    "/events?actor=nobody", "/aggregates", "/aggregates?type=invoice&start=z", "/search",
+    "/search?q=o-1", "/search?q=nobody", "/search?q=order.commands:0:1", "/flow?id=nobody",
+    "/aggregate?aggregate=order&id=o-1", "/aggregate?aggregate=order&id=o-1&from=0&version=2",
+    "/aggregate?aggregate=order&id=gone", "/aggregate?aggregate=x&id=y", f"/explain?id={LATE}",
+    "/explain?id=nobody",
+    *(
+        f"{path}?{urlencode({'aggregate': 'order', name: ODD})}"
+        for path, name in [
+            ("/", "id"), ("/flow", "id"), ("/explain", "id"), ("/aggregate", "id"), ("/sql", "q"),
+            ("/rejections", "reason"), ("/search", "q"), ("/commands", "aggregate_id"),
+            ("/events", "actor"), ("/aggregates", "start"),
+        ]
+    ),
 ]  # fmt: skip
 COUNTING = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT"
 VOID = {"meta", "link", "input", "br", "img"}
@@ -57,11 +60,6 @@ class Elements(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
-
-
-def text(answer: str) -> str:
-    """Return what a page says, without its elements."""
-    return " ".join(unescape(re.sub("<[^>]*>", " ", answer)).split())
 
 
 @pytest.mark.proves("S-05")
@@ -92,11 +90,15 @@ def test_where_nothing_ever_ran_every_page_says_so(opened: Opened, path: str) ->
     assert answer.status_code == 200 or "no read side can be read" in answer.text
 
 
-def test_the_path_is_shown_from_commands_to_read_models(opened: Opened) -> None:
-    page = opened()
+def test_the_overview_shows_the_path_from_commands_to_projections(opened: Opened) -> None:
+    page = opened(deployment="till-north")
     page.looked.now = standing(decided=5, end=1205)
+    run = VerificationStatus("2026-11-21T09:00:00.000Z", None, None, False, 3)
+    page.looked.find(verified=run)
 
-    said = text(page.browser.get("/live").text)
+    said = text(page.browser.get("/").text)
+    assert f"deployment till-north, verdict {version('verdict-cqrs')}" in said
+    assert "verified 2026-11-21T09:00:00.000Z : 3 findings" in said
     assert "All is well" in said
     assert "Commands 1,200 wait sent 1,205" in said
     assert "outcome 1 runs 0" in said
@@ -105,10 +107,9 @@ def test_the_path_is_shown_from_commands_to_read_models(opened: Opened) -> None:
 def test_problems_are_texts_in_one_colour(opened: Opened) -> None:
     page = opened()
     held = BlockedAggregateStatus("order", ODD, 3, 5, "2026-11-21T09:00:00.000Z", None)
-    [model] = page.looked.now.projections or ()
     page.looked.find(
         problems=(Problem("2 dead letters are parked"),),
-        projections=(type(model)("outcome", 1, "live", 0, "why", (held,), ()),),
+        projections=(ProjectionStatus("outcome", 1, "live", 0, "why", (held,), ()),),
     )
 
     answer = page.browser.get("/live").text
@@ -119,46 +120,23 @@ def test_problems_are_texts_in_one_colour(opened: Opened) -> None:
     assert Elements(answer).names.isdisjoint({"img"})
 
 
-def test_a_hint_leads_to_the_page_that_does_it(opened: Opened) -> None:
-    page = opened()
-    said = f"see `verdict blocked list`, or `verdict recover {ODD}`"
-    page.looked.find(problems=(Problem(f"2 dead letters are parked: {said}"),))
+def test_an_aggregate_has_its_rejections_and_its_state_at_any_two_versions(
+    shown: TestClient,
+) -> None:
+    at = "/aggregate?aggregate=order&id=o-1"
+    first, both, last = (text(shown.get(at + more).text) for more in ("&version=1", "&from=0", ""))
 
-    answer = page.browser.get("/live").text
-    link = '<a href="/attention" title="verdict blocked list">Needs attention</a>'
-    assert f"2 dead letters are parked: see {link}, or `verdict recover &lt;img" in answer
-
-
-def test_a_page_names_deployment_and_version_and_what_it_verified(opened: Opened) -> None:
-    page = opened(deployment="till-north")
-    run = VerificationStatus("2026-11-21T09:00:00.000Z", None, None, False, 3)
-    page.looked.find(verified=run)
-
-    said = text(page.browser.get("/").text)
-    assert f"deployment till-north, verdict {version('verdict-cqrs')}" in said
-    assert "verified 2026-11-21T09:00:00.000Z : 3 findings" in said
-
-
-def test_a_life_has_the_refused_too_and_the_state_at_any_version(shown: TestClient) -> None:
-    said = text(shown.get("/aggregate?aggregate=order&id=o-1&version=1").text)
-
-    assert "At version 1 of 2: ACTIVE" in said
-    assert "hash chain intact" in said
-    assert "field at version 0 at version 1" in said
-    assert f"filled {NOTHING} 0" in said
-    assert "ModifyOrder VERSION_CONFLICT expected version 1" in said
-    assert "FillOrder BUSINESS_RULE" in said
-    assert "2 OrderFilled quantity 4, price_cents 1 from the columns of the archive" in said
-    assert "filled 0 4" in text(shown.get("/aggregate?aggregate=order&id=o-1").text)
-
-
-def test_any_two_versions_are_side_by_side(shown: TestClient) -> None:
-    said = text(shown.get("/aggregate?aggregate=order&id=o-1&from=0&version=2").text)
-
-    assert "field at version 0 at version 2" in said
-    assert f"filled {NOTHING} 4" in said
-    gone = "/aggregate?aggregate=order&id=o-1&from=-1"
-    assert "there is no version -1" in shown.get(gone, headers={"accept": "text/html"}).text
+    assert "At version 1 of 2: ACTIVE" in first
+    assert "hash chain intact" in first
+    assert "field at version 0 at version 1" in first
+    assert f"filled {NOTHING} 0" in first
+    assert "ModifyOrder VERSION_CONFLICT expected version 1" in first
+    assert "FillOrder BUSINESS_RULE" in first
+    assert "2 OrderFilled quantity 4, price_cents 1 from the columns of the archive" in first
+    assert "filled 0 4" in last
+    assert "field at version 0 at version 2" in both
+    assert f"filled {NOTHING} 4" in both
+    assert shown.get(f"{at}&from=-1", headers={"accept": "text/html"}).status_code == 422
 
 
 @pytest.mark.parametrize("given", [{}, BEARER])
@@ -181,9 +159,7 @@ def test_refusals_are_grouped_by_reason(shown: TestClient) -> None:
 
     assert "BUSINESS_RULE order FillOrder 1" in said
     assert "ada OVERFILL cannot fill" in text(shown.get("/rejections?reason=BUSINESS_RULE").text)
-    assert (
-        "expected version 1, order 'o-1' is ACTIVE at version 2 OrderFilled by its command" in said
-    )
+    assert "order 'o-1' is ACTIVE at version 2 OrderFilled by its command" in said
 
 
 def test_rates_are_lines_up_to_now_and_the_same_in_numbers(shown: TestClient) -> None:
@@ -191,53 +167,38 @@ def test_rates_are_lines_up_to_now_and_the_same_in_numbers(shown: TestClient) ->
     outcomes, rejections, latency, lag, _ = data["charts"]
     lines = {one["name"]: one["values"] for one in (*outcomes["series"], *rejections["series"])}
 
-    assert (len(data["times"]), data["times"][-1]) == (180, wall_clock() // 60_000 * 60)
+    assert len(data["times"]) == 180
     assert (sum(lines["accepted"]), sum(lines["rejected"])) == (7, 6)
     assert sum(lines["VERSION_CONFLICT"]) == 2
     assert [one for one in latency["series"][1]["values"] if one] == [90, 1200]
-    assert [one["name"] for one in lag["series"]] == [
-        "dead-letters",
-        "decider",
-        "outcome",
-        "policies",
-    ]
+    components = [one["name"] for one in lag["series"]]
+    assert components == ["dead-letters", "decider", "outcome", "policies"]
     seen = lag["series"][0]["values"]
     assert (seen[0], seen[-1]) == (None, 0)  # there is no sample of three hours ago
     assert f"Latency, ms 99 of 100 within {NOTHING} 1,200" in said
     assert "half decided in 30 ms 99 of 100 in 1,200 ms" in text(shown.get("/").text)
 
 
-def test_rates_show_what_looks_found_while_the_database_is_away(page: Page) -> None:
+def test_rates_say_what_is_not_known(page: Page, opened: Opened, filled: Path) -> None:
     page.looked.now = standing(decided=5, end=1205)
+    behind = opened(data_dir=filled)
+    behind.looked.now = standing(lag=12)
 
     said = text(page.browser.get("/rates").text)
     assert "Outcomes are not counted: no read side can be read" in said
     assert f"accepted {NOTHING} {NOTHING}" in said
     assert "Lag, records decider 1,200 1,200" in said
-
-
-def test_rates_say_when_the_newest_outcomes_are_not_there_yet(opened: Opened, filled: Path) -> None:
-    page = opened(data_dir=filled)
-    page.looked.now = standing(lag=12)
-
-    assert "outcome is 12 records behind" in text(page.browser.get("/rates").text)
+    assert "outcome is 12 records behind" in text(behind.browser.get("/rates").text)
 
 
 @pytest.mark.proves("S-05")
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/aggregate?aggregate=invoice&id=inv-1",
-        f"/flow?id={FLOW}",
-        "/sql?q=select+*+from+event_archive",
-    ],
-)
+@pytest.mark.parametrize("path", [f"/flow?id={FLOW}", "/sql?q=select+*+from+event_archive"])
 def test_what_is_personal_is_seen_with_the_token_alone(shown: TestClient, path: str) -> None:
     assert not [one for one in PERSONAL if one in shown.get(path).text]
     assert shown.post("/token", content="token=wrong").status_code == 403
     assert not [one for one in PERSONAL if one in shown.get(path).text]
 
-    entered = shown.post("/token", content=f"token={TOKEN.replace(' ', '+')}")
+    entered = shown.post("/token", data={"token": TOKEN})
     assert entered.status_code == 200
     cookie = entered.history[0].headers["set-cookie"]
     assert "HttpOnly" in cookie
@@ -248,13 +209,7 @@ def test_what_is_personal_is_seen_with_the_token_alone(shown: TestClient, path: 
     assert not [one for one in PERSONAL if one in shown.get(path).text]
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "delete from outcome", "select * from outcome_v1", "drop view outcome",
-        "select 1; select 2", "attach 'x' as y",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("query", ["delete from outcome", "select 1; select 2"])
 def test_a_query_reads_the_views_and_nothing_else(shown: TestClient, query: str) -> None:
     answer = shown.get("/sql", params={"q": query}, headers=BEARER)
 
@@ -271,17 +226,17 @@ def test_a_query_needs_the_token(opened: Opened, filled: object, token: dict[str
     assert "41000042" not in answer.text
 
 
-def test_a_query_without_an_end_is_ended(opened: Opened, filled: object) -> None:
-    page = opened(data_dir=filled, sql_timeout_s=1, page_token=TOKEN)
-    answer = page.browser.get("/sql", params={"q": f"{COUNTING} max(i) FROM n"}, headers=BEARER)
+def test_of_a_query_without_an_end_the_first_rows_are_shown_or_it_is_ended(
+    opened: Opened, filled: object
+) -> None:
+    browser = opened(data_dir=filled, sql_timeout_s=1, page_token=TOKEN).browser
+    rows, counted = (
+        browser.get("/sql", params={"q": f"{COUNTING} {what} FROM n"}, headers=BEARER).text
+        for what in ("i", "max(i)")
+    )
 
-    assert "the query was ended after 1 s" in answer.text
-
-
-def test_of_many_rows_the_first_are_shown(shown: TestClient) -> None:
-    answer = shown.get("/sql", params={"q": f"{COUNTING} i FROM n"}, headers=BEARER)
-
-    assert "200 rows, there are more" in answer.text
+    assert "200 rows, there are more" in rows
+    assert "the query was ended after 1 s" in counted
 
 
 def test_what_a_page_loads_is_ours_and_there(shown: TestClient) -> None:

@@ -9,27 +9,17 @@ from verdict.operations.status.sampler import StatusSample, StatusSampler
 from verdict.operations.status.status import StatusReport
 
 
-class Clock:
-    """Goes on when it is told."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 class Watched:
-    """A watch, its clock and what it finds."""
+    """A sampler, its clock and what it finds."""
 
     def __init__(self) -> None:
-        self._clock, self._looked = Clock(), Looked()
-        self._watch = StatusSampler(self._looked, self._clock)
+        self._now, self._looked = 1000.0, Looked()
+        self._sampler = StatusSampler(self._looked, lambda: self._now)
 
     def after(self, seconds: float, found: StatusReport) -> StatusSample:
-        self._clock.now += seconds
+        self._now += seconds
         self._looked.now = found
-        return self._watch.look()
+        return self._sampler.look()
 
 
 def test_the_first_look_counts_what_waits_and_knows_no_speed() -> None:
@@ -49,13 +39,14 @@ def test_a_component_that_takes_nothing_while_records_wait_makes_no_progress() -
     assert look.problems == ("decider: no progress for 41 s while 1,200 wait",)
 
 
-def test_a_component_that_takes_something_makes_progress() -> None:
+def test_a_component_that_takes_something_makes_progress_at_a_rate() -> None:
     watched = Watched()
     watched.after(0, standing(decided=7, end=20))
     watched.after(60, standing(decided=8, end=30))
 
     assert watched.after(20, standing(decided=8, end=30)).parts["decider"].still_s == 20
-    assert watched.after(20, standing(decided=9, end=99)).problems == ()
+    look = watched.after(20, standing(decided=108, end=208))
+    assert (look.problems, look.parts["decider"].rate) == ((), 5)
 
 
 @pytest.mark.proves("U-05")
@@ -68,14 +59,6 @@ def test_seconds_are_since_the_end_was_where_the_part_is_now() -> None:
 
     assert look.parts["outcome"].seconds == 10
     assert watched.after(5, standing(reached=30)).parts["outcome"].seconds == 0
-
-
-def test_a_rate_is_of_the_last_seconds() -> None:
-    watched = Watched()
-    watched.after(0, standing(decided=0, end=0))
-    watched.after(20, standing(decided=20, end=20))
-
-    assert watched.after(10, standing(decided=70, end=70)).parts["decider"].rate == 5
 
 
 def test_requests_within_a_second_get_the_same_status() -> None:

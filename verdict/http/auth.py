@@ -6,8 +6,8 @@ from hashlib import sha256
 from ipaddress import ip_address
 
 from fastapi import Request, Response
-from fastapi.responses import PlainTextResponse
 from fastapi.security import HTTPBearer
+from pydantic import SecretStr
 
 from verdict.adapters.sql.readers.reader import Access
 from verdict.errors import VerdictError
@@ -26,10 +26,18 @@ HEADERS = {
     "cache-control": "no-store",
     "cross-origin-resource-policy": "same-origin",
 }
-TOKEN = HTTPBearer(  # for OpenAPI; `require_write_access` checks it
+TOKEN = HTTPBearer(  # for OpenAPI; `require_token` checks it
     scheme_name="page_token", description="The setting page_token.", auto_error=False
 )
-Next = Callable[[Request], Awaitable[Response]]
+TOKEN_UNSET = (
+    "this page can only read without the setting page_token: set it, as VERDICT_PAGE_TOKEN, and "
+    "start again"
+)
+SEND_TOKEN = "send the setting page_token as `Authorization: Bearer …`"
+
+
+class TokenRequiredError(VerdictError):
+    """A request that needs the page token does not have it."""
 
 
 def is_allowed_host(host: str, names: Collection[str]) -> bool:
@@ -63,72 +71,51 @@ def came_from(request: Request) -> str:
     return f"/{path}" if ours and not path.startswith("token") else "/"
 
 
-async def guarded(request: Request, call_next: Next, names: Collection[str]) -> Response:
+async def guarded(
+    request: Request,
+    call_next: Callable[[Request], Awaitable[Response]],
+    names: Collection[str],
+) -> Response:
     """Refuse other hosts and pages of other sites; add the headers of every response."""
     host = request.headers.get("host", "")
     is_link = request.method == "GET" and request.headers.get("sec-fetch-mode") == "navigate"
+    response: Response
     if not is_allowed_host(host, names):
         detail = f"{host!r} is not a name of this page: add it to the setting allowed_hosts"
-        response = _refusal(request, detail, 421)
+        response = problem(421, detail)
     elif not is_same_origin(request) and not is_link:
         detail = "a page of another site made this request: open the page itself"
-        response = _refusal(request, detail, 403)
+        response = problem(403, detail)
     else:
         response = await call_next(request)
     response.headers.update(HEADERS)
     return response
 
 
-def _refusal(request: Request, detail: str, status: int) -> Response:
-    if is_browser(request):
-        return PlainTextResponse(f"{detail}\n", status)
-    return problem(status, detail)
-
-
-def is_browser(request: Request) -> bool:
-    """Return whether the response should be a page."""
-    return "text/html" in request.headers.get("accept", "")
-
-
 def has_token(given: bytes, settings: Settings) -> bool:
     """Return whether this is the token in UTF-8; the time it takes does not depend on the token."""
     wanted = settings.page_token
-    if wanted is None:
-        return False
-    return hmac.compare_digest(given, wanted.get_secret_value().encode())
+    return wanted is not None and hmac.compare_digest(given, wanted.get_secret_value().encode())
 
 
-def cookie_value(settings: Settings) -> str:
+def cookie_value(token: SecretStr) -> str:
     """Return what a browser keeps instead of the token; it allows to read, not to write.
 
     A cookie goes to all ports of a host, so other servers there get it.
     """
-    token = settings.page_token
-    secret = b"" if token is None else token.get_secret_value().encode()
-    return hmac.new(secret, COOKIE.encode(), sha256).hexdigest()
+    return hmac.new(token.get_secret_value().encode(), COOKIE.encode(), sha256).hexdigest()
 
 
-TOKEN_UNSET = (
-    "this page can only read without the setting page_token: set it, as VERDICT_PAGE_TOKEN, and "
-    "start again"
-)
-
-
-SEND_TOKEN = "send the setting page_token as `Authorization: Bearer …`"
-
-
-class TokenRequiredError(VerdictError):
-    """A request that needs the page token does not have it."""
-
-
-def require_write_access(request: Request, settings: Settings) -> None:
-    """Require the token of a program; a browser's cookie does not allow to write.
+def require_token(given: bytes, settings: Settings) -> None:
+    """Require the token itself: a browser's cookie does not allow to write.
 
     Raises:
         TokenRequiredError: It is missing, or another one.
     """
-    if not has_token(bearer(request), settings):
-        raise TokenRequiredError(TOKEN_UNSET if settings.page_token is None else SEND_TOKEN)
+    if settings.page_token is None:
+        raise TokenRequiredError(TOKEN_UNSET)
+    if not has_token(given, settings):
+        raise TokenRequiredError(f"nothing was done without the token: {SEND_TOKEN} or in the form")
 
 
 def bearer(request: Request) -> bytes:
@@ -139,18 +126,8 @@ def bearer(request: Request) -> bytes:
 
 def sees(request: Request, settings: Settings) -> Access:
     """Return what the sender may see: all with the token or its cookie."""
+    if settings.page_token is None:
+        return Access.READER
     cookie = request.cookies.get(COOKIE, "").encode()
-    has_cookie = settings.page_token and hmac.compare_digest(
-        cookie, cookie_value(settings).encode()
-    )
-    return Access.SUPPORT if has_cookie or has_token(bearer(request), settings) else Access.READER
-
-
-async def read(request: Request, limit: int) -> bytes | None:
-    """Return the body; None: it is longer than `limit` bytes."""
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > limit:
-            return None
-    return bytes(body)
+    is_ours = hmac.compare_digest(cookie, cookie_value(settings.page_token).encode())
+    return Access.SUPPORT if is_ours or has_token(bearer(request), settings) else Access.READER

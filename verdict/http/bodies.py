@@ -3,16 +3,13 @@
 The bodies themselves are built from rows and records. A test compares them with these types.
 """
 
-from dataclasses import fields
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel, WithJsonSchema, create_model
+from pydantic import BaseModel, Field, RootModel, WithJsonSchema
 
 from verdict.model.command import LifeCycle
 from verdict.model.message import JsonObject
 from verdict.model.source import Source
-from verdict.operations.status.status import NOT_TOLD, StatusReport
-from verdict.settings.discovery import AnnouncedService
 from verdict.wire.response import Response
 
 Time = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
@@ -164,27 +161,3 @@ class ViewRows(BaseModel):
 
     rows: list[JsonObject]
     next: Next
-
-
-def _fields_of(kind: Any, *unshown: str) -> JsonObject:
-    hints = get_type_hints(kind)
-    return {one.name: (hints[one.name], ...) for one in fields(kind) if one.name not in unshown}
-
-
-ServiceStatus = create_model(
-    "ServiceStatus",
-    __doc__="A process of the deployment.",
-    **_fields_of(AnnouncedService, *NOT_TOLD),
-)
-_PROCESS: Any = ServiceStatus
-_COLOUR: Any = Literal["red", "amber", "green"]
-DeploymentStatus = create_model(
-    "DeploymentStatus",
-    __doc__="The status of a deployment; null means unknown.",
-    __config__=ConfigDict(arbitrary_types_allowed=True),
-    **_fields_of(StatusReport, "service", "processes", "problems"),
-    service=(_PROCESS | None, ...),
-    processes=(list[_PROCESS], ...),
-    problems=(list[str], ...),
-    colour=(_COLOUR, ...),
-)

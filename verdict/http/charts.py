@@ -4,20 +4,20 @@ None is an unknown value, which leaves a gap in a line. Outcomes are counted in 
 commands are what this page has seen, and the service reports its latency itself.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from fastapi import FastAPI, Request, Response
+from fastapi import APIRouter, Response
 
 from verdict.adapters.sql.time_text import text_of, wall_clock
 from verdict.errors import VerdictError
-from verdict.http.pages import Pages
 from verdict.http.responses import JsonLine
+from verdict.http.site import Context, RequestContext
 from verdict.model.message import Fields
 from verdict.operations.inspect.queries import rows
-from verdict.operations.status.sampler import Lag, Sample, Samples, StatusSampler
+from verdict.operations.status.sampler import Lag, Sample, Samples
 
 MINUTES = 180
 MINUTE_MS = 60_000
@@ -30,6 +30,7 @@ ORDER BY decided_at DESC LIMIT {COUNTED}) AS newest
 GROUP BY 1, 2"""
 
 Value = float | None
+router = APIRouter(include_in_schema=False)
 
 
 class Series(NamedTuple):
@@ -38,11 +39,6 @@ class Series(NamedTuple):
     name: str
     values: Sequence[Value]
     tone: str = ""
-
-    @property
-    def newest(self) -> Value:
-        """The value of the last minute."""
-        return self.values[-1]
 
     @property
     def greatest(self) -> Value:
@@ -59,139 +55,132 @@ class Chart(NamedTuple):
     series: Sequence[Series]
 
 
-class Window:
-    """The minutes up to `now` (epoch milliseconds); the last one is not over yet."""
-
-    def __init__(self, now: int) -> None:
-        last = now // MINUTE_MS
-        self.minutes = range(last - MINUTES + 1, last + 1)
-
-    @property
-    def since(self) -> str:
-        """The start of the first minute, as the databases compare it."""
-        return text_of(self.minutes[0] * MINUTE_MS)
-
-    def values(self, by_minute: Mapping[int, Value]) -> list[Value]:
-        """Return the value of each minute."""
-        return [by_minute.get(minute) for minute in self.minutes]
+@router.get("/rates")
+def rates(context: Context) -> Response:
+    """Show the charts, and the same as a table."""
+    return _show(context, "rates")
 
 
-def add_charts(page: FastAPI, pages: Pages, sampler: StatusSampler, samples: Samples) -> None:
-    """Add the page with charts, its part with numbers, and the numbers as JSON."""
-
-    def charts(request: Request) -> tuple[Window, list[Chart], str]:
-        """Return the charts, and why outcomes are not counted, if they are not."""
-        samples.take()
-        window = Window(wall_clock())
-        try:
-            with pages.reader(request) as reader:
-                outcomes = rows(reader, OUTCOMES, since=window.since)
-        except VerdictError as error:
-            return window, charts_of(window, None, samples), str(error)
-        return window, charts_of(window, outcomes, samples), ""
-
-    def shown(template: str, request: Request) -> Response:
-        _, found, error = charts(request)
-        outcome = sampler.look().parts.get("outcome")
-        values = {
-            "charts": found,
-            "error": error,
-            "behind": None if outcome is None else outcome.waiting,
-            "minutes": MINUTES,
-            "counted": COUNTED,
-        }
-        return pages.shown(request, template, values)
-
-    def rates(request: Request) -> Response:
-        return shown("rates", request)
-
-    def live(request: Request) -> Response:
-        return shown("numbers", request)
-
-    def data(request: Request) -> Response:
-        window, found, _ = charts(request)
-        times = [minute * MINUTE_MS // 1000 for minute in window.minutes]
-        return JsonLine({"times": times, "charts": [_as_json(one) for one in found]})
-
-    page.add_api_route("/rates", rates, include_in_schema=False)
-    page.add_api_route("/rates/live", live, include_in_schema=False)
-    page.add_api_route("/rates/data", data, include_in_schema=False)
+@router.get("/rates/live")
+def live_rates(context: Context) -> Response:
+    """Return the table, which changes."""
+    return _show(context, "numbers")
 
 
-def _as_json(chart: Chart) -> Fields:
-    return chart._asdict() | {"series": [line._asdict() for line in chart.series]}
+@router.get("/rates/data")
+def rates_data(context: Context) -> Response:
+    """Return the lines of the charts as JSON."""
+    minutes, charts, _ = _charts(context)
+    times = [minute * MINUTE_MS // 1000 for minute in minutes]
+    drawn = [one._asdict() | {"series": [line._asdict() for line in one.series]} for one in charts]
+    return JsonLine({"times": times, "charts": drawn})
 
 
-def charts_of(window: Window, outcomes: Sequence[Fields] | None, samples: Samples) -> list[Chart]:
+def _show(context: RequestContext, template: str) -> Response:
+    _, charts, error = _charts(context)
+    outcome = context.site.sampler.look().parts.get("outcome")
+    behind = None if outcome is None else outcome.waiting
+    values = {"charts": charts, "error": error, "behind": behind}
+    return context.show(template, values | {"minutes": MINUTES, "counted": COUNTED})
+
+
+def _charts(context: RequestContext) -> tuple[range, list[Chart], str]:
+    """Return the minutes, the charts, and why outcomes are not counted, if they are not."""
+    samples, minutes = context.site.samples, minutes_until(wall_clock())
+    samples.take()
+    try:
+        with context.reader() as reader:
+            outcomes = rows(reader, OUTCOMES, since=text_of(minutes[0] * MINUTE_MS))
+    except VerdictError as error:
+        return minutes, charts_of(minutes, None, samples), str(error)
+    return minutes, charts_of(minutes, outcomes, samples), ""
+
+
+def minutes_until(now: int) -> range:
+    """Return the minutes to show at a time (epoch milliseconds); the last one is not over yet."""
+    last = now // MINUTE_MS
+    return range(last - MINUTES + 1, last + 1)
+
+
+def charts_of(
+    minutes: Sequence[int], outcomes: Sequence[Fields] | None, samples: Samples
+) -> list[Chart]:
     """Return all charts."""
     kept = samples.kept()
     latencies = {at // MINUTE_MS: one for at, one in samples.latencies().items()}
-    half = window.values({at: one.p50_ms for at, one in latencies.items()})
-    most = window.values({at: one.p99_ms for at, one in latencies.items()})
+
+    def line(name: str, by_minute: Mapping[int, Value], tone: str = "") -> Series:
+        return Series(name, [by_minute.get(minute) for minute in minutes], tone)
+
+    def lags(value: Callable[[Lag], Value]) -> list[Series]:
+        return [
+            line(name, {at: value(one) for at, one in found.items()})
+            for name, found in sorted(_greatest_lags(kept).items())
+        ]
+
+    accepted, rejected, reasons = _counted(outcomes, minutes)
     return [
-        *_outcomes(window, outcomes, kept),
-        Chart(
-            "Latency",
-            "ms",
-            "Time from a command's arrival in Kafka to the commit of its outcome, for half of the "
-            "commands and for 99 of 100.",
-            [Series("half within", half), Series("99 of 100 within", most)],
-        ),
-        Chart(
-            "Lag",
-            "records",
-            "What waits for each component, in offsets of Kafka.",
-            _lags(window, kept, lambda one: one.waiting),
-        ),
-        Chart(
-            "Lag",
-            "seconds",
-            "How long the oldest of these has waited.",
-            _lags(window, kept, lambda one: one.seconds),
-        ),
-    ]
-
-
-def _outcomes(
-    window: Window, outcomes: Sequence[Fields] | None, samples: Sequence[Sample]
-) -> tuple[Chart, Chart]:
-    counted: dict[str | None, Counter[int]] = {None: Counter()}  # None: accepted
-    for row in outcomes or ():
-        counted.setdefault(row["reason"], Counter())[_minute(row["minute"])] = row["times"]
-
-    def values(times: Counter[int]) -> list[Value]:
-        if outcomes is None:
-            return window.values({})
-        since = _first_whole_minute(outcomes)
-        return [times[one] if one >= since else None for one in window.minutes]
-
-    accepted = counted.pop(None)
-    rejected = sum(counted.values(), Counter[int]())
-    return (
         Chart(
             "Commands and outcomes",
             "per minute",
             "What was sent, and its outcome. The last minute is not over yet.",
             [
-                Series("sent", window.values(_sent(samples)), "dim"),
-                Series("accepted", values(accepted), "green"),
-                Series("rejected", values(rejected), "red"),
+                line("sent", _sent(kept), "dim"),
+                line("accepted", accepted, "green"),
+                line("rejected", rejected, "red"),
             ],
         ),
         Chart(
             "Rejections by reason",
             "per minute",
             "The same rejections, on a scale of their own.",
-            [Series(str(reason), values(counted[reason])) for reason in sorted(map(str, counted))],
+            [line(name, times) for name, times in sorted(reasons.items())],
         ),
-    )
+        Chart(
+            "Latency",
+            "ms",
+            "Time from a command's arrival in Kafka to the commit of its outcome, for half of the "
+            "commands and for 99 of 100.",
+            [
+                line("half within", {at: one.p50_ms for at, one in latencies.items()}),
+                line("99 of 100 within", {at: one.p99_ms for at, one in latencies.items()}),
+            ],
+        ),
+        Chart(
+            "Lag",
+            "records",
+            "What waits for each component, in offsets of Kafka.",
+            lags(lambda one: one.waiting),
+        ),
+        Chart(
+            "Lag",
+            "seconds",
+            "How long the oldest of these has waited.",
+            lags(lambda one: one.seconds),
+        ),
+    ]
 
 
-def _first_whole_minute(outcomes: Sequence[Fields]) -> int:
-    """Return the first minute whose outcomes are all counted: at most `COUNTED` are read."""
-    if sum(row["times"] for row in outcomes) < COUNTED:
-        return 0
-    return 1 + min(_minute(row["minute"]) for row in outcomes)
+def _counted(
+    outcomes: Sequence[Fields] | None, minutes: Sequence[int]
+) -> tuple[Mapping[int, Value], Mapping[int, Value], Mapping[str, Mapping[int, Value]]]:
+    """Return how many commands were accepted and rejected in each minute, and by which reason."""
+    if outcomes is None:
+        return {}, {}, {}
+    counted: defaultdict[str | None, Counter[int]] = defaultdict(Counter)
+    for row in outcomes:
+        counted[row["reason"]][_minute(row["minute"])] = row["times"]
+    since = 0
+    if sum(row["times"] for row in outcomes) >= COUNTED:  # not all of the first minute were read
+        since = 1 + min(_minute(row["minute"]) for row in outcomes)
+    whole = [minute for minute in minutes if minute >= since]
+
+    def every(times: Counter[int]) -> Mapping[int, Value]:
+        return {minute: times[minute] for minute in whole}
+
+    accepted = every(counted.pop(None, Counter()))
+    rejected = every(sum(counted.values(), Counter()))
+    return accepted, rejected, {str(reason): every(times) for reason, times in counted.items()}
 
 
 def _sent(samples: Sequence[Sample]) -> dict[int, Value]:
@@ -205,18 +194,16 @@ def _sent(samples: Sequence[Sample]) -> dict[int, Value]:
     return found
 
 
-def _lags(window: Window, samples: Sequence[Sample], value: Callable[[Lag], Value]) -> list[Series]:
-    """Return a line for each component, with the look of each minute that saw the greatest lag."""
-    found: dict[str, dict[int, Lag]] = {}
+def _greatest_lags(samples: Sequence[Sample]) -> dict[str, dict[int, Lag]]:
+    """Return for each component the sample of each minute with the greatest lag."""
+    found: defaultdict[str, dict[int, Lag]] = defaultdict(dict)
     for one in samples:
+        minute = one.at // MINUTE_MS
         for name, lag in one.parts.items():
-            minutes, minute = found.setdefault(name, {}), one.at // MINUTE_MS
-            if minute not in minutes or (minutes[minute].waiting or 0) < (lag.waiting or 0):
-                minutes[minute] = lag
-    return [
-        Series(name, window.values({at: value(one) for at, one in found[name].items()}))
-        for name in sorted(found)
-    ]
+            seen = found[name].get(minute)
+            if seen is None or (seen.waiting or 0) < (lag.waiting or 0):
+                found[name][minute] = lag
+    return found
 
 
 def _minute(text: str) -> int:

@@ -6,12 +6,12 @@ no record of a request that it refuses. The decider makes all other checks, and 
 
 import json
 from asyncio import Lock
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import FastAPI, Query, Request, Response, Security
+from fastapi import APIRouter, Query, Response, Security
 from pydantic import ValidationError
 from uuid_utils import uuid7
 
@@ -22,11 +22,13 @@ from verdict.client.errors import (
     OutcomeUnknownError,
     SendFailedError,
 )
-from verdict.http.auth import TOKEN, read, require_write_access
+from verdict.http.auth import TOKEN, bearer, require_token
 from verdict.http.bodies import CommandResponse, NoOutcome
 from verdict.http.responses import Described, JsonLine, error_type, problem, problems
+from verdict.http.site import Context
 from verdict.model.command_envelope import aggregate_id_rule, command_id_rule
 from verdict.model.reason import Reason
+from verdict.operations.inspect.aggregate import NotFoundError
 from verdict.settings.discovery import kafka_options
 from verdict.settings.settings import Settings
 from verdict.wire.commands import read_json_to_send
@@ -49,14 +51,14 @@ STATUS = {
 OUTCOMES = {  # the body is the outcome
     200: "Accepted.",
     201: "Accepted, and the aggregate exists since then.",
-    404: "NOT_FOUND.",
+    404: "NOT_FOUND; or, as a problem: there is no such type of aggregates.",
     409: "VERSION_CONFLICT, ALREADY_EXISTS (see `actual_version`), COMMAND_ID_REUSED, QUARANTINED.",
     410: "DELETED.",
     413: "TOO_LARGE; or, as a problem: the command has too many bytes.",
     422: "BUSINESS_RULE, INVALID_COMMAND and others; or, as a problem: it is no command.",
     500: "HANDLER_ERROR: a bug in the rules.",
 }
-PROBLEMS = problems(401, 413, 422, 503)
+PROBLEMS = problems(401, 404, 413, 422, 503)
 ANSWERS: Described = PROBLEMS | {
     202: {"model": NoOutcome, "description": "No outcome in time: send it again with its id."},
     **{
@@ -66,52 +68,19 @@ ANSWERS: Described = PROBLEMS | {
 }
 
 Wait = Annotated[float, Query(ge=0, le=MOST_WAIT_S, description="Seconds for the outcome.")]
+router = APIRouter(tags=["commands"])
 
 
-class Commands:
+class CommandSender:
     """Sends the commands of all requests, by one client."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self.application = settings.application
         self._client: AsyncClient | None = None
         self._connecting = Lock()
         self._options: Mapping[str, object] = {}
 
-    def route(self, kind: str) -> Callable[..., Awaitable[Response]]:
-        """Return the function of the route for commands to aggregates of a type."""
-
-        async def send(request: Request, wait_s: Wait = WAIT_S) -> Response:
-            require_write_access(request, self._settings)
-            body = await read(request, self._settings.max_command_bytes)
-            if body is None:
-                limit = self._settings.max_command_bytes
-                return problem(413, f"a command has at most {limit} bytes")
-            try:
-                aggregate_id, command_id, value = sendable(body)
-            except ValueError as error:
-                return problem(UNPROCESSABLE, str(error))
-            return await self._send(kind, aggregate_id, command_id, value, wait_s)
-
-        return send
-
-    async def _send(
-        self, kind: str, aggregate_id: str, command_id: str, value: bytes, wait_s: float
-    ) -> Response:
-        client = await self._connected()
-        try:
-            outcome = await client.send_encoded(
-                kind, aggregate_id, command_id, value, timeout_s=wait_s
-            )
-        except OutcomeUnknownError as error:
-            unknown = {"command_id": command_id, "status": "UNKNOWN", "message": str(error)}
-            return JsonLine(unknown, 202)
-        except SendFailedError as error:
-            status = 413 if isinstance(error, CommandTooLargeError) else 503
-            return problem(status, str(error), error_type(error), {"command_id": command_id})
-        return JsonLine(readable(outcome), status_of(outcome))
-
-    async def _connected(self) -> AsyncClient:
+    async def connected(self) -> AsyncClient:
         """Return a client of the current Kafka: an embedded one has another port at each start.
 
         Raises:
@@ -125,7 +94,7 @@ class Commands:
                 servers = options.pop("bootstrap.servers")
                 limit = self._settings.max_command_bytes
                 self._client = AsyncClient(
-                    self.application, servers, self._settings.topics, options, limit
+                    self._settings.application, servers, self._settings.topics, options, limit
                 )
             return self._client
 
@@ -137,24 +106,32 @@ class Commands:
                 await former.close()
 
 
-def add_commands(page: FastAPI, commands: Commands) -> None:
-    """Add the routes for commands."""
-    for kind in commands.application.aggregate_types:
-        page.add_api_route(
-            command_path(kind),
-            commands.route(kind),
-            methods=["POST"],
-            summary=f"Send a command to an aggregate of type {kind}; needs the token.",
-            operation_id=f"send_{kind}_command",
-            tags=["commands"],
-            dependencies=[Security(TOKEN)],
-            responses=ANSWERS,
+@router.post("/commands/{aggregate}", dependencies=[Security(TOKEN)], responses=ANSWERS)
+async def send_command(context: Context, aggregate: str, wait_s: Wait = WAIT_S) -> Response:
+    """Send a command to an aggregate; needs the token."""
+    require_token(bearer(context.request), context.settings)
+    if aggregate not in (kinds := context.application.aggregate_types):
+        raise NotFoundError(
+            f"there is no aggregate type {aggregate!r}: there are {', '.join(kinds)}"
         )
-
-
-def command_path(kind: str) -> str:
-    """Return the path for commands to aggregates of a type."""
-    return f"/commands/{kind}"
+    body = await context.body(context.settings.max_command_bytes)
+    try:
+        aggregate_id, command_id, value = sendable(body)
+    except ValueError as error:
+        return problem(UNPROCESSABLE, str(error))
+    sender: CommandSender = context.request.app.state.sender
+    client = await sender.connected()
+    try:
+        outcome = await client.send_encoded(
+            aggregate, aggregate_id, command_id, value, timeout_s=wait_s
+        )
+    except OutcomeUnknownError as error:
+        unknown = {"command_id": command_id, "status": "UNKNOWN", "message": str(error)}
+        return JsonLine(unknown, 202)
+    except SendFailedError as error:
+        status = 413 if isinstance(error, CommandTooLargeError) else 503
+        return problem(status, str(error), error_type(error), {"command_id": command_id})
+    return JsonLine(readable(outcome), status_of(outcome))
 
 
 def status_of(outcome: Outcome) -> int:

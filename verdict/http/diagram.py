@@ -4,7 +4,6 @@ A policy is in the first column and in the last one, so every arrow points to th
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain, pairwise
 from statistics import fmean
 from typing import NamedTuple
@@ -15,7 +14,6 @@ CHAR, LINE = 7.3, 17  # the size of a character in page.css
 PAD, BETWEEN, GAP = 9, 14, 56
 TOP = 34  # below the headings
 HEADINGS = ("sent by", "commands", "aggregate", "events", "followed by")
-
 
 Point = tuple[float, float]
 Lines = list[tuple[str, ...]]  # of each box of a column
@@ -56,8 +54,7 @@ class Box(NamedTuple):
         return self.x, self.y + PAD + LINE * (self.lines.index(line) + 0.5)
 
 
-@dataclass(frozen=True, slots=True)
-class Diagram:
+class Diagram(NamedTuple):
     """Boxes, and the paths of arrows between them."""
 
     width: float
@@ -71,26 +68,29 @@ def picture(causes: EventModel) -> Diagram:
     """Lay out the boxes and arrows; the boxes of an aggregate are side by side."""
     askers: Lines = [(one.name, one.what) for one in causes.askers]
     followers: Lines = [(one.name, one.what) for one in causes.followers]
+    topics: Lines = [(name, "state topic") for name in causes.states]
     columns: list[Lines] = [
         askers,
         [one.commands for one in causes.aggregates],
         [(one.name,) for one in causes.aggregates],
-        [*(one.events for one in causes.aggregates), *_topics(causes)],
+        [*(one.events for one in causes.aggregates), *topics],
         followers,
     ]
     widths = [_width(heading, each) for heading, each in zip(HEADINGS, columns, strict=True)]
     xs = [sum(widths[:place]) + GAP * place for place in range(len(widths))]
     bands = _bands(columns[1:4], xs[1:4], widths[1:4])
-    ends, begins = _ends(causes, bands[0]), _begins(causes, bands[2])
+    names = [one.name for one in causes.aggregates]
+    taking = dict(zip(names, bands[0], strict=True))
+    giving = dict(zip([*names, *causes.states], bands[2], strict=True))
+    # for each box of the first and the last column, the other ends of its arrows
+    ends = [[taking[kind].entry(name) for kind, name in one.asks] for one in causes.askers]
+    begins = [[giving[name].right for name in one.follows] for one in causes.followers]
     first = _near(askers, ends, xs[0], widths[0])
     last = _near(followers, begins, xs[4], widths[4])
+    pairs = chain.from_iterable(zip(*pair, strict=False) for pair in pairwise(bands))
     arrows = [
         *((box.right, end) for box, to in zip(first, ends, strict=True) for end in to),
-        *(
-            (one.right, two.left)
-            for pair in pairwise(bands)
-            for one, two in zip(*pair, strict=False)
-        ),
+        *((one.right, two.left) for one, two in pairs),
         *((begin, box.left) for box, of in zip(last, begins, strict=True) for begin in of),
     ]
     boxes = (*first, *chain(*bands), *last)
@@ -101,23 +101,6 @@ def picture(causes: EventModel) -> Diagram:
         boxes=boxes,
         paths=(*map(_path, arrows),),
     )
-
-
-def _ends(causes: EventModel, commands: Sequence[Box]) -> list[list[Point]]:
-    """Return for each sender the ends of its arrows."""
-    asked = {one.name: box for one, box in zip(causes.aggregates, commands, strict=True)}
-    return [[asked[kind].entry(name) for kind, name in one.asks] for one in causes.askers]
-
-
-def _begins(causes: EventModel, events: Sequence[Box]) -> list[list[Point]]:
-    """Return for each follower the starts of its arrows."""
-    names = [*(one.name for one in causes.aggregates), *causes.states]
-    followed = dict(zip(names, events, strict=True))
-    return [[followed[name].right for name in one.follows] for one in causes.followers]
-
-
-def _topics(causes: EventModel) -> Lines:
-    return [(name, "state topic") for name in causes.states]
 
 
 def _height(lines: Sequence[str]) -> float:
@@ -146,12 +129,7 @@ def _bands(
     return placed
 
 
-def _near(
-    boxes: Lines,
-    others: Sequence[Sequence[Point]],
-    x: float,
-    width: float,
-) -> list[Box]:
+def _near(boxes: Lines, others: Sequence[Sequence[Point]], x: float, width: float) -> list[Box]:
     """Return each box as near to its arrows' other ends as there is room, from the top down."""
     wanted = [fmean([y for _, y in ends]) if ends else 0 for ends in others]
     placed: dict[int, Box] = {}

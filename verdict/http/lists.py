@@ -1,55 +1,30 @@
-"""Pages that are lists: commands, events, aggregates of a type, and the audit."""
+"""Pages that are lists: commands and events with filters, and the aggregates of a type."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlencode
 
-from fastapi import FastAPI, Query, Request, Response
+from fastapi import APIRouter, Response
 
-from verdict.adapters.sql.readers.reader import Reader
 from verdict.adapters.sql.time_text import text_of
 from verdict.errors import VerdictError
-from verdict.http.pages import Pages
+from verdict.http.site import Context, RequestContext
 from verdict.model.application import Application
-from verdict.model.message import LARGEST, Fields, epoch_millis
-from verdict.operations.inspect.queries import EVENT, event, response, some
-from verdict.read_side.tables.verification import JSON
-from verdict.settings.settings import Settings
+from verdict.model.message import Fields, epoch_millis
+from verdict.operations.inspect.queries import EVENT, event, response, rows
 from verdict.streaming.event_log.archive import HashMismatchError
 
 ROWS = 50  # of a page
-RUNS = 20  # of `verdict verify`
-TIMES = ("since", "until")
-
-# `|| ''` avoids the index of aggregates, with which all rows of a type would be sorted
-OF_TYPE = "aggregate_type || '' = :aggregate_type"
-BETWEEN = {"since": "decided_at >= :since", "until": "decided_at <= :until"}
-ARCHIVED_OF_TYPE = """\
-SELECT aggregate_id AS id, max(version) AS version, max(decided_at) AS decided_at
-FROM event_archive WHERE aggregate_type = :aggregate_type AND aggregate_id >= :start
-GROUP BY aggregate_id ORDER BY aggregate_id LIMIT :most"""
-VERIFIED = "SELECT * FROM verification ORDER BY seq DESC LIMIT :most"
-INTERVENTIONS = {  # by the view that one must be allowed to read
-    "skipped_record": """\
-SELECT decided_at AS at, operator AS who,
-CASE kind WHEN 'SKIPPED' THEN 'skip' ELSE lower(kind) END AS kind,
-topic || ':' || "partition" || ':' || "offset" || '-' || until_offset AS about,
-reason AS why FROM skipped_record""",
-    "aggregate_quarantined": """\
-SELECT decided_at AS at, operator AS who, 'quarantine' AS kind,
-aggregate_type || ' ' || aggregate_id || ' from version ' || version AS about, reason AS why
-FROM aggregate_quarantined""",
-    "projection_intervention": """\
-SELECT at, operator AS who, kind, projection || ' v' || version || ': ' || aggregate_type || ' ' ||
-aggregate_id || ' version ' || event_version AS about, reason AS why
-FROM projection_intervention""",
-    "dead_letter_intervention": """\
-SELECT at, operator AS who, kind, 'dead letter ' || dead_letter_id AS about, reason AS why
-FROM dead_letter_intervention""",
+COMMON = {
+    # `|| ''` avoids the index of aggregates, with which all rows of a type would be sorted
+    "aggregate_type": "aggregate_type || '' = :aggregate_type",
+    "aggregate_id": "aggregate_id = :aggregate_id AND aggregate_type IN ({types})",
+    "correlation_id": "correlation_id = :correlation_id",
+    "since": "decided_at >= :since",
+    "until": "decided_at <= :until",
 }
-
-Number = Annotated[int, Query(ge=0, le=LARGEST // ROWS)]
+router = APIRouter(include_in_schema=False)
 
 
 class Listing(NamedTuple):
@@ -59,12 +34,13 @@ class Listing(NamedTuple):
     filters: Mapping[str, str]
     order: Sequence[str]
 
-    def query(self, asked: Mapping[str, str]) -> tuple[str, Fields]:
-        """Return the SELECT of the filtered rows, from `start` on, and its parameters.
+    def page(self, context: RequestContext) -> tuple[list[Fields], str | None]:
+        """Return the rows of a page, and the start of the next one; None: this is the last.
 
         Raises:
             VerdictError: A filter or `start` is not what it must be.
         """
+        asked = context.request.query_params
         given = {name: text for name in self.filters if (text := asked.get(name, "").strip())}
         values: Fields = {name: _value(name, text) for name, text in given.items()}
         conditions = [self.filters[name] for name in given]
@@ -72,9 +48,14 @@ class Listing(NamedTuple):
             values |= self._start(start)
             names = ", ".join(f":start_{number}" for number in range(len(self.order)))
             conditions += ["decided_at <= :start_0", f"({', '.join(self.order)}) <= ({names})"]
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
         order = ", ".join(f"{name} DESC" for name in self.order)
-        return f"{self.selected}{where} ORDER BY {order} LIMIT :most", values
+        statement = f"{self.selected} {where} ORDER BY {order} LIMIT :most"
+        with context.reader() as reader:
+            known = statement.replace("{types}", types(context.application))
+            found = rows(reader, known, ROWS + 1, **values)
+        rest = ["/".join(str(one[name.strip('"')]) for name in self.order) for one in found[ROWS:]]
+        return found[:ROWS], rest[0] if rest else None
 
     def _start(self, start: str) -> Fields:
         parts = start.split("/")
@@ -83,41 +64,23 @@ class Listing(NamedTuple):
         numbers = [int(one) if one.isdecimal() else one for one in parts]
         return {f"start_{number}": one for number, one in enumerate(numbers)}
 
-    def page(self, reader: Reader, asked: Mapping[str, str]) -> tuple[list[Fields], str | None]:
-        """Return the rows of a page, and the start of the next one; None: this is the last."""
-        statement, values = self.query(asked)
-        found, _ = some(reader, statement, ROWS + 1, **values)
-        rest = found[ROWS:]
-        names = [name.strip('"') for name in self.order]
-        return found[:ROWS], "/".join(str(rest[0][name]) for name in names) if rest else None
 
-
-OF_ID = "aggregate_id = :aggregate_id AND aggregate_type IN ({types})"
-
-
-def _commands(application: Application) -> Listing:
-    filters = {
-        "aggregate_type": OF_TYPE,
-        "aggregate_id": OF_ID.format(types=types(application)),
+COMMANDS = Listing(
+    "SELECT * FROM outcome",
+    {
         "command_type": "command_type = :command_type",
         "outcome": "coalesce(reason, status) = :outcome",
         "rule_code": "rule_code = :rule_code",
         "actor": "actor = :actor",
-        "correlation_id": "correlation_id = :correlation_id",
     }
-    order = ("decided_at", "topic", '"partition"', '"offset"')
-    return Listing("SELECT * FROM outcome", filters | BETWEEN, order)
-
-
-def _events(application: Application) -> Listing:
-    filters = {
-        "aggregate_type": OF_TYPE,
-        "aggregate_id": OF_ID.format(types=types(application)),
-        "event_type": "event_type = :event_type",
-        "actor": "metadata ->> 'actor' = :actor",
-        "correlation_id": "correlation_id = :correlation_id",
-    }
-    return Listing(EVENT, filters | BETWEEN, ("decided_at", "global_position"))
+    | COMMON,
+    ("decided_at", "topic", '"partition"', '"offset"'),
+)
+EVENTS = Listing(
+    EVENT,
+    {"event_type": "event_type = :event_type", "actor": "metadata ->> 'actor' = :actor"} | COMMON,
+    ("decided_at", "global_position"),
+)
 
 
 def types(application: Application) -> str:
@@ -126,7 +89,7 @@ def types(application: Application) -> str:
 
 
 def _value(name: str, text: str) -> str:
-    if name not in TIMES:
+    if name not in ("since", "until"):
         return text
     try:
         given = datetime.fromisoformat(text)
@@ -136,93 +99,61 @@ def _value(name: str, text: str) -> str:
     return text_of(epoch_millis(zoned.isoformat()))
 
 
-def add_lists(page: FastAPI, settings: Settings, pages: Pages) -> None:
-    """Add the lists."""
-    application = settings.application
-    listed_commands, listed_events = _commands(application), _events(application)
-
-    def commands(request: Request) -> Response:
-        with pages.reader(request) as reader:
-            found, following = listed_commands.page(reader, request.query_params)
-        about = _about(request, listed_commands, following)
-        return pages.shown(request, "commands", about | {"found": [*map(response, found)]})
-
-    def events(request: Request) -> Response:
-        with pages.reader(request) as reader:
-            found, following = listed_events.page(reader, request.query_params)
-        about = _about(request, listed_events, following)
-        shown = [_shown(application, one) for one in found]
-        return pages.shown(request, "events", about | {"found": shown})
-
-    def aggregates(request: Request, type: str = "", start: str = "") -> Response:
-        kind = type if type in application.aggregate_types else application.aggregate_types[0]
-        with pages.reader(request) as reader:
-            bounds = {"aggregate_type": kind, "start": start}
-            found, _ = some(reader, _of_type(reader, kind), ROWS + 1, **bounds)
-        rest = found[ROWS:]
-        following = _link("/aggregates", {"type": kind, "start": rest[0]["id"]}) if rest else None
-        values = {"kind": kind, "start": start, "found": found[:ROWS], "next": following}
-        return pages.shown(request, "aggregates", values)
-
-    page.add_api_route("/commands", commands, include_in_schema=False)
-    page.add_api_route("/events", events, include_in_schema=False)
-    page.add_api_route("/aggregates", aggregates, include_in_schema=False)
+@router.get("/commands")
+def commands(context: Context) -> Response:
+    """List commands with their outcomes."""
+    return _list(context, "commands", COMMANDS, response)
 
 
-def add_audit(page: FastAPI, pages: Pages) -> None:
-    """Add the page of runs of `verdict verify` and of interventions."""
+@router.get("/events")
+def events(context: Context) -> Response:
+    """List events; an altered one is shown as its row has it, with the reason."""
 
-    def audit(request: Request, page: Number = 0) -> Response:
-        with pages.reader(request) as reader:
-            runs, _ = some(reader, VERIFIED, RUNS, JSON)
-            allowed = [name for name in INTERVENTIONS if name in reader.views]
-            every = " UNION ALL ".join(INTERVENTIONS[name] for name in allowed)
-            statement = f"{every} ORDER BY at DESC, about LIMIT :most OFFSET :offset"
-            found, more = some(reader, statement, ROWS, offset=page * ROWS)
-        values = {
-            "runs": runs,
-            "found": found,
-            "closed": sorted({*INTERVENTIONS} - {*allowed}),
-            "page": page,
-            "next": page + 1 if more else None,
-        }
-        return pages.shown(request, "audit", values)
+    def shown(row: Fields) -> Fields:
+        about = {"correlation_id": row["metadata"]["correlation_id"], "altered": None}
+        try:
+            return event(context.application, row) | about
+        except HashMismatchError as error:
+            as_columns = event(context.application, row | {"value": None})
+            return as_columns | about | {"altered": str(error)}
 
-    page.add_api_route("/audit", audit, include_in_schema=False)
+    return _list(context, "events", EVENTS, shown)
 
 
-def _about(request: Request, listing: Listing, following: str | None) -> Fields:
-    """Return the filters, and the addresses of the first and the next page."""
-    given = {name: request.query_params.get(name, "") for name in listing.filters}
+def _list(
+    context: RequestContext, name: str, listing: Listing, shown: Callable[[Fields], Fields]
+) -> Response:
+    found, following = listing.page(context)
+    asked = context.request.query_params
+    given = {name: asked.get(name, "") for name in listing.filters}
     filters = {name: text for name, text in given.items() if text}
-    here = request.url.path
-    return {
+    here = context.request.url.path
+    values = {
         "asked": given,
         "filtered": bool(filters),
-        "first": _link(here, filters) if request.query_params.get("start") else None,
+        "first": _link(here, filters) if asked.get("start") else None,
         "next": _link(here, filters | {"start": following}) if following else None,
+        "found": [*map(shown, found)],
     }
+    return context.show(name, values)
+
+
+@router.get("/aggregates")
+def aggregates(context: Context, type: str = "", start: str = "") -> Response:
+    """List the aggregates of a type by id."""
+    types = context.application.aggregate_types
+    kind = type if type in types else types[0]
+    query = (
+        f'SELECT id, version, life_cycle, decided_at FROM "{kind}_state" WHERE id >= :start '
+        "ORDER BY id LIMIT :most"
+    )
+    with context.reader() as reader:
+        found = rows(reader, query, ROWS + 1, start=start)
+    rest = found[ROWS:]
+    following = _link("/aggregates", {"type": kind, "start": rest[0]["id"]}) if rest else None
+    values = {"kind": kind, "start": start, "found": found[:ROWS], "next": following}
+    return context.show("aggregates", values)
 
 
 def _link(path: str, asked: Mapping[str, str]) -> str:
     return f"{path}?{urlencode(asked)}" if asked else path
-
-
-def _shown(application: Application, row: Fields) -> Fields:
-    """Return an event; an altered one as its row has it, with the reason."""
-    about = {"correlation_id": row["metadata"]["correlation_id"], "altered": None}
-    try:
-        return event(application, row) | about
-    except HashMismatchError as error:
-        return event(application, row | {"value": None}) | about | {"altered": str(error)}
-
-
-def _of_type(reader: Reader, kind: str) -> str:
-    """Return the SELECT of the aggregates of a type, with their life cycle if a view has it."""
-    view = f"{kind}_state"
-    if view not in reader.views:
-        return ARCHIVED_OF_TYPE
-    return (
-        f'SELECT id, version, life_cycle, decided_at FROM "{view}" WHERE id >= :start '
-        "ORDER BY id LIMIT :most"
-    )

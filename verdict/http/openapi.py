@@ -5,7 +5,7 @@ the commands, states, events and views of the application: each view has a path 
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from functools import reduce
 from importlib.metadata import version
@@ -19,8 +19,7 @@ from pydantic import BaseModel, create_model
 from verdict.adapters.sql.readers.reader import Access
 from verdict.http.auth import TOKEN
 from verdict.http.bodies import CommandResponse
-from verdict.http.commands import command_path
-from verdict.http.responses import REFERENCE, NotLive, NotReady, ProblemDetails, problems
+from verdict.http.responses import REFERENCE, ProblemDetails, problems
 from verdict.http.sse import EventStream, numbered
 from verdict.model.application import Application
 from verdict.model.command_envelope import CommandEnvelope, CommandId, Expectation
@@ -48,7 +47,7 @@ FILTERS: Mapping[str, Schema] = {  # of filters
 }  # fmt: skip
 ABOUT = """\
 Send commands, and read their outcomes. Reading needs no token, but without it personal fields are
-null. Errors are problem details (RFC 9457), except those of the schema registry."""
+null. Errors are problem details (RFC 9457)."""
 EXPECTED: Schema = {
     "anyOf": [{**INTEGER, "minimum": 0}, {"type": "string", "enum": [*Expectation]}]
 }
@@ -68,9 +67,7 @@ def described(page: FastAPI, settings: Settings) -> Schema:
         routes=page.routes,
     )
     paths, schemas = document["paths"], document["components"]["schemas"]
-    models: list[type[BaseModel]] = [ProblemDetails, NotLive, NotReady, CommandResponse]
-    for kind in models:
-        schemas |= _schemas_of(kind)
+    schemas |= _schemas_of(ProblemDetails) | _schemas_of(CommandResponse)
     application = settings.application
     _describe_commands(application, paths, schemas)
     _describe_states(application, schemas)
@@ -93,6 +90,9 @@ def _schemas_of(kind: type[BaseModel], name: str = "", prefix: str = "") -> dict
 
 
 def _describe_commands(application: Application, paths: Schema, schemas: dict[str, Schema]) -> None:
+    """Give the commands of each aggregate type a path of their own, with their envelope."""
+    send = paths.pop("/commands/{aggregate}")["post"]
+    send["parameters"] = [one for one in send["parameters"] if one["in"] != "path"]
     for kind in application.aggregate_types:
         prefix = f"{kind}_command"
         envelope = _envelope(application, kind).model_json_schema(
@@ -102,7 +102,9 @@ def _describe_commands(application: Application, paths: Schema, schemas: dict[st
         envelope["properties"]["expected_version"] = EXPECTED
         schemas[prefix] = envelope
         content = {"application/json": {"schema": reference(prefix)}}
-        paths[command_path(kind)]["post"]["requestBody"] = {"required": True, "content": content}
+        body = {"required": True, "content": content}
+        operation = deepcopy(send) | {"operationId": f"send_{prefix}", "requestBody": body}
+        paths[f"/commands/{kind}"] = {"post": operation}
 
 
 def _envelope(application: Application, kind: str) -> type[BaseModel]:
@@ -130,15 +132,11 @@ def _with_type(classes: Mapping[str, type[Message]]) -> list[type[Message]]:
 
 def _describe_states(application: Application, schemas: dict[str, Schema]) -> None:
     """Describe a state by the class of the rules, with the aggregate type as discriminator."""
-    about, mapping = schemas["State"], {}
+    mapping = {}
     for kind in application.aggregate_types:
-        state: type[Message] = application.aggregate(kind).state
-        prefix = f"{kind}_state"
-        schemas |= _schemas_of(state, f"{prefix}.{state.__name__}", f"{prefix}.")
-        _require_all(schemas, prefix)
-        for path in personal_paths(state):
-            _allow_null(schemas, schemas[f"{prefix}.{state.__name__}"], path)
-        schemas[prefix] = deepcopy(about)
+        prefix, state = f"{kind}_state", application.aggregate(kind).state
+        schemas |= _state_schemas(state, prefix)
+        schemas[prefix] = deepcopy(schemas["State"])
         schemas[prefix]["properties"] |= {
             "aggregate_type": {"type": "string", "const": kind},
             "state": {"anyOf": [reference(f"{prefix}.{state.__name__}"), NULL]},
@@ -151,32 +149,16 @@ def _describe_states(application: Application, schemas: dict[str, Schema]) -> No
         }
 
 
-def _require_all(schemas: dict[str, Schema], prefix: str) -> None:
-    """Require all fields: responses contain defaults, too."""
-    for name, schema in schemas.items():
-        if name.startswith(f"{prefix}.") and (properties := schema.get("properties")):
+def _state_schemas(state: type[Message], prefix: str) -> dict[str, Schema]:
+    """Return the schemas of a state: responses have all fields, and may hide personal ones."""
+    found = _schemas_of(state, f"{prefix}.{state.__name__}", f"{prefix}.")
+    personal = {path[-1] for path in personal_paths(state)}
+    for schema in found.values():
+        if properties := schema.get("properties"):
             schema["required"] = [*properties]
-
-
-def _allow_null(schemas: dict[str, Schema], schema: Schema, path: tuple[str, ...]) -> None:
-    """Allow null for a personal field: without the token it is null."""
-    first, *rest = path
-    properties = schema.get("properties", {})
-    if not rest and first in properties:
-        properties[first] = {"anyOf": [properties[first], NULL]}
-    for name in _referred(properties.get(first)) if rest else ():
-        _allow_null(schemas, schemas[name], tuple(rest))
-
-
-def _referred(schema: Any) -> Iterator[str]:
-    if isinstance(schema, dict):
-        if "$ref" in schema:
-            yield schema["$ref"].removeprefix(REFERENCE)
-        for part in schema.values():
-            yield from _referred(part)
-    elif isinstance(schema, list):
-        for part in schema:
-            yield from _referred(part)
+            for name in personal & {*properties}:
+                properties[name] = {"anyOf": [properties[name], NULL]}
+    return found
 
 
 def _describe_events(application: Application, schemas: dict[str, Schema]) -> None:
@@ -247,8 +229,8 @@ def _describe_stream(operation: Schema, data: Schema) -> None:
 def _read(read: Schema, name: str, view: View, needs_token: bool) -> Schema:
     """Return the operation that reads one view, from the one that reads any."""
     operation = deepcopy(read)
-    operation["operationId"] = f"read_{name}"
-    operation["summary"] = about_view(view) or f"The rows of the view {name}."
+    operation["operationId"], operation["tags"] = f"read_{name}", ["views"]
+    operation["description"] = about_view(view) or f"The rows of the view {name}."
     filters = [_filter(column) for column in columns_of(view) if column.type in FILTERS]
     others = [one for one in operation["parameters"] if one["in"] != "path"]
     operation["parameters"] = [*filters, *others]

@@ -21,7 +21,7 @@ MEANINGS = {
     401: "The request needs `Authorization: Bearer` with the setting page_token.",
     403: "A page of another site made the request, or its sender may not see this.",
     404: "Nothing has this name or id.",
-    413: "The body is longer than a command may be.",
+    413: "The body is longer than it may be.",
     421: "The Host header is not a name of this page; see the setting allowed_hosts.",
     422: "A parameter or the body does not have the described form.",
     500: "The request met a bug; see the log of the page.",
@@ -66,20 +66,6 @@ class ProblemDetails(BaseModel):
     )
 
 
-class NotLive(ProblemDetails):
-    """The process runs, and its service gives no sign of life."""
-
-    live: bool
-    silent_s: float = Field(description="Seconds since the last sign of life.")
-
-
-class NotReady(ProblemDetails):
-    """No commands are decided."""
-
-    ready: bool
-    why: list[str] = Field(description="Why not, one reason each.")
-
-
 class ProblemJson(JsonLine):
     """A problem as one line of JSON."""
 
@@ -103,13 +89,7 @@ def error_type(error: Exception) -> str:
     return f"{ERROR}{type(error).__name__}"
 
 
-def problems(*statuses: int, model: type[ProblemDetails] = ProblemDetails) -> Described:
+def problems(*statuses: int) -> Described:
     """Describe the responses with a problem for OpenAPI."""
-    schema = {"$ref": f"{REFERENCE}{model.__name__}"}
-    return {
-        status: {
-            "description": MEANINGS[status],
-            "content": {MEDIA_TYPE: {"schema": schema}},
-        }
-        for status in statuses
-    }
+    content = {MEDIA_TYPE: {"schema": {"$ref": f"{REFERENCE}{ProblemDetails.__name__}"}}}
+    return {status: {"description": MEANINGS[status], "content": content} for status in statuses}

@@ -1,28 +1,31 @@
-"""REST for reading: the state and history of an aggregate, flows, and the rows of a view."""
+"""REST for reading: the state and history of an aggregate, flows, and the rows of a view.
+
+It responds from the read side, which may be behind.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated
 from urllib.parse import quote, urlencode
 
-from fastapi import FastAPI, Query, Request, Response
-from pydantic import AwareDatetime, BaseModel
+from fastapi import APIRouter, Query, Response
+from pydantic import AwareDatetime
 from starlette.convertors import (  # codespell:ignore convertors
     PathConvertor,
     register_url_convertor,
 )
 
-from verdict.adapters.sql.readers.reader import Access, Reader, open_reader
+from verdict.adapters.sql.readers.reader import Access
 from verdict.errors import VerdictError
-from verdict.http.auth import SEND_TOKEN, TokenRequiredError, sees
+from verdict.http.auth import SEND_TOKEN, TokenRequiredError
 from verdict.http.bodies import Explanation, Flow, History, State, ViewRows
 from verdict.http.responses import JsonLine, problems
+from verdict.http.site import Context
 from verdict.model.message import LARGEST, calendar_time, epoch_millis
 from verdict.operations.inspect.aggregate import NotFoundError, history, state_at
 from verdict.operations.inspect.flow import flow, lacks, why
 from verdict.operations.inspect.queries import MOST, rows
 from verdict.read_side.projections.documented_view import ViewColumn, columns_of
 from verdict.read_side.schema.system_views import views_for
-from verdict.settings.settings import Settings
 
 ROWS, MOST_ROWS = 100, 1000
 MOST_OF_FLOW = 10_000  # all are in memory at once
@@ -42,7 +45,7 @@ OfFlow = Annotated[
     int,
     Query(alias="_limit", ge=1, le=MOST_OF_FLOW, description="Commands, and events, of the flow."),
 ]
-OWN = ("_limit", "_offset")
+FAILURES = problems(400, 404, 422, 503)
 
 
 class AnyText(PathConvertor):
@@ -52,95 +55,78 @@ class AnyText(PathConvertor):
 
 
 register_url_convertor("any_text", AnyText())
+router = APIRouter(tags=["read side"])
 
 
-def any_text(name: str) -> str:
-    """Return the last part of a route: any text, with the name of the parameter that gets it."""
-    return f"{{{name}:any_text}}"
+@router.get("/state/{aggregate}/{id:any_text}", response_model=State, responses=FAILURES)
+def get_state(
+    context: Context, aggregate: str, id: str, at_version: AtVersion = None, at: At = None
+) -> Response:
+    """Return the state of an aggregate, now or at a version or time."""
+    until = None if at is None else epoch_millis(at.isoformat())
+    return JsonLine(state_at(context.settings, context.access, aggregate, id, at_version, until))
 
 
-class Rest:
-    """Responds from the read side, which may be behind."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-
-    def state(
-        self,
-        request: Request,
-        aggregate: str,
-        id: str,
-        at_version: AtVersion = None,
-        at: At = None,
-    ) -> Response:
-        """Return the state of an aggregate, now or at a version or time."""
-        until = None if at is None else epoch_millis(at.isoformat())
-        who = sees(request, self._settings)
-        return JsonLine(state_at(self._settings, who, aggregate, id, at_version, until))
-
-    def history(
-        self,
-        request: Request,
-        aggregate: str,
-        id: str,
-        limit: Limit = MOST,
-        offset: Offset = 0,
-    ) -> Response:
-        """Return the newest commands to an aggregate, also rejected ones, with their events."""
-        with self._reader(request) as reader:
-            found = history(self._settings.application, reader, aggregate, id, limit, offset)
-        if not (found.commands or found.missing or offset):
-            raise NotFoundError(
-                f"there is no {aggregate} {id!r}: the read side knows no command to it"
-            )
-        about = {
+@router.get("/history/{aggregate}/{id:any_text}", response_model=History, responses=FAILURES)
+def get_history(
+    context: Context, aggregate: str, id: str, limit: Limit = MOST, offset: Offset = 0
+) -> Response:
+    """Return the newest commands to an aggregate, also rejected ones, with their events."""
+    with context.reader() as reader:
+        found = history(context.application, reader, aggregate, id, limit, offset)
+    if not (found.commands or found.missing or offset):
+        raise NotFoundError(f"there is no {aggregate} {id!r}: the read side knows no command to it")
+    following = f"/history/{aggregate}/{quote(id, safe='')}?{_next(limit, offset)}"
+    return JsonLine(
+        {
             "aggregate_type": aggregate,
             "aggregate_id": id,
             "complete": found.complete,
             "missing": found.missing,
+            "commands": found.commands,
+            "next": following if found.more else None,
         }
-        following = f"/history/{aggregate}/{quote(id, safe='')}?{_next(limit, offset)}"
-        return JsonLine(
-            about | {"commands": found.commands, "next": following if found.more else None}
-        )
+    )
 
-    def trace(self, request: Request, correlation_id: str, limit: OfFlow = MOST) -> Response:
-        """Return the tree of a flow, `complete` if nothing is missing or left out."""
-        with self._reader(request) as reader:
-            found, more = flow(self._settings.application, reader, correlation_id, limit)
-        if not found:
-            raise NotFoundError(f"the read side knows no command of the flow {correlation_id!r}")
-        about = {"correlation_id": correlation_id, "complete": not (more or lacks(found))}
-        return JsonLine(about | {"commands": found})
 
-    def explain(self, request: Request, command_id: str) -> Response:
-        """Return each record of a command, with the version and the events that it met."""
-        with self._reader(request) as reader:
-            if not (found := why(self._settings.application, reader, command_id)):
-                raise NotFoundError(f"the read side knows no outcome of a command {command_id!r}")
-        return JsonLine({"command_id": command_id, "records": found})
+@router.get("/trace/{correlation_id:any_text}", response_model=Flow, responses=FAILURES)
+def get_trace(context: Context, correlation_id: str, limit: OfFlow = MOST) -> Response:
+    """Return the tree of a flow, `complete` if nothing is missing or left out."""
+    with context.reader() as reader:
+        found, more = flow(context.application, reader, correlation_id, limit)
+    if not found:
+        raise NotFoundError(f"the read side knows no command of the flow {correlation_id!r}")
+    about = {"correlation_id": correlation_id, "complete": not (more or lacks(found))}
+    return JsonLine(about | {"commands": found})
 
-    def read(
-        self, request: Request, view: str, limit: Limit = ROWS, offset: Offset = 0
-    ) -> Response:
-        """Return rows of a view, sorted by its columns, and the address of the next ones."""
-        views = views_for(self._settings, sees(request, self._settings))
-        if view not in views:
-            if view in views_for(self._settings, Access.SUPPORT):
-                raise TokenRequiredError(f"reading the view {view!r} needs the token: {SEND_TOKEN}")
-            raise NotFoundError(f"there is no view {view!r}: there are {', '.join(views)}")
-        columns = columns_of(views[view])
-        json = [column.name for column in columns if column.type == "json"]
-        asked = [(k, v) for k, v in request.query_params.multi_items() if k not in OWN]
-        with self._reader(request) as reader:
-            query, values = selected(view, columns, asked)
-            found = rows(reader, query, limit + 1, json, offset=offset, **values)
-        following = "&".join(filter(None, (urlencode(asked), _next(limit, offset))))
-        more = f"/read/{view}?{following}" if len(found) > limit else None
-        return JsonLine({"rows": found[:limit], "next": more})
 
-    def _reader(self, request: Request) -> Reader:
-        return open_reader(self._settings, sees(request, self._settings))
+@router.get("/explain/{command_id:any_text}", response_model=Explanation, responses=FAILURES)
+def explain_command(context: Context, command_id: str) -> Response:
+    """Return each record of a command, with the version and the events that it met."""
+    with context.reader() as reader:
+        if not (found := why(context.application, reader, command_id)):
+            raise NotFoundError(f"the read side knows no outcome of a command {command_id!r}")
+    return JsonLine({"command_id": command_id, "records": found})
+
+
+@router.get("/read/{view}", response_model=ViewRows, responses=FAILURES, tags=["views"])
+def read_view(context: Context, view: str, limit: Limit = ROWS, offset: Offset = 0) -> Response:
+    """Return rows of a view, sorted by its columns, and the address of the next ones."""
+    views = views_for(context.settings, context.access)
+    if view not in views:
+        if view in views_for(context.settings, Access.SUPPORT):
+            raise TokenRequiredError(f"reading the view {view!r} needs the token: {SEND_TOKEN}")
+        raise NotFoundError(f"there is no view {view!r}: there are {', '.join(views)}")
+    columns = columns_of(views[view])
+    json = [column.name for column in columns if column.type == "json"]
+    parameters = context.request.query_params.multi_items()
+    asked = [(name, text) for name, text in parameters if name not in ("_limit", "_offset")]
+    with context.reader() as reader:
+        query, values = selected(view, columns, asked)
+        found = rows(reader, query, limit + 1, json, offset=offset, **values)
+    following = "&".join(filter(None, (urlencode(asked), _next(limit, offset))))
+    more = f"/read/{view}?{following}" if len(found) > limit else None
+    return JsonLine({"rows": found[:limit], "next": more})
 
 
 def _next(limit: int, offset: int) -> str:
@@ -173,26 +159,3 @@ def selected(
         f"ORDER BY {order} LIMIT :most OFFSET :offset",
         values,
     )
-
-
-def add_rest(page: FastAPI, settings: Settings) -> None:
-    """Add REST for reading."""
-    rest = Rest(settings)
-    one = f"{{aggregate}}/{any_text('id')}"
-    routes: dict[str, tuple[Callable[..., Response], str, type[BaseModel]]] = {
-        f"/state/{one}": (rest.state, "get_state", State),
-        f"/history/{one}": (rest.history, "get_history", History),
-        f"/trace/{any_text('correlation_id')}": (rest.trace, "get_trace", Flow),
-        f"/explain/{any_text('command_id')}": (rest.explain, "explain_command", Explanation),
-        "/read/{view}": (rest.read, "read_view", ViewRows),
-    }
-    for path, (route, operation_id, model) in routes.items():
-        page.add_api_route(
-            path,
-            route,
-            summary=route.__doc__,
-            operation_id=operation_id,
-            tags=["views" if route == rest.read else "read side"],
-            response_model=model,
-            responses=problems(400, 404, 422, 503),
-        )

@@ -1,26 +1,23 @@
 """The search for an id or a position in Kafka: what has it, and the page that shows it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from fastapi import FastAPI, Request, Response
+from fastapi import APIRouter, Response
 from fastapi.responses import RedirectResponse
 
-from verdict.adapters.sql.readers.reader import Access, Reader, open_reader
+from verdict.adapters.sql.readers.reader import Access, Reader
 from verdict.http.lists import types
-from verdict.http.pages import Pages, Text
-from verdict.model.application import Application
+from verdict.http.pages import Text
+from verdict.http.site import Context, RequestContext
 from verdict.model.message import LARGEST, Fields
 from verdict.operations.inspect.queries import rows
 from verdict.operations.repair.stopping_records import place_of
-from verdict.operations.status.sampler import StatusSampler
-from verdict.read_side.tables.row_states import PARKED
-from verdict.settings.settings import Settings
 
 MOST = 20  # of one kind
-
+router = APIRouter(include_in_schema=False)
 
 # each query gives a kind, a text, the page that shows it, and what that page is asked
 COMMAND = """\
@@ -46,16 +43,18 @@ BLOCKED = """\
 SELECT 'blocked aggregate' AS kind, :id AS about, '/blocked' AS page, :id AS id
 FROM projection_blocked WHERE projection || '/' || aggregate_type || '/' || aggregate_id = :id"""
 LETTER = """\
-SELECT id, topic, "partition", "offset", status, attempt, attempts, due_at FROM dead_letter WHERE"""
+SELECT 'dead letter' AS kind, topic || ':' || "partition" || ':' || "offset" || ', ' ||
+lower(status) || ' after attempt ' || attempt || ' of ' || attempts AS about,
+CASE status WHEN 'PARKED' THEN '/dead-letter' END AS page, id FROM dead_letter WHERE"""
+BY_ID, AT = "id = :id", 'topic = :topic AND "partition" = :partition AND "offset" = :offset'
 OF_BOTH = ("outcome", "event_archive")
-BY_ID = (
+FOUND_BY_ID = (
     f"{COMMAND} command_id = :id",
     " UNION ".join(FLOW.replace("{view}", view) for view in OF_BOTH),
     " UNION ".join(AGGREGATE.replace("{view}", view) for view in OF_BOTH),
     BLOCKED,
 )
-AT = 'topic = :topic AND "partition" = :partition AND "offset" = :offset'
-BY_PLACE = (f"{COMMAND} {AT}", f"{EVENT} {AT}", f"{STOPPED} {AT}")
+FOUND_AT_POSITION = (f"{COMMAND} {AT}", f"{EVENT} {AT}", f"{STOPPED} {AT}")
 
 
 class Hit(NamedTuple):
@@ -66,63 +65,35 @@ class Hit(NamedTuple):
     address: str | None
 
 
-def add_search(page: FastAPI, settings: Settings, pages: Pages, sampler: StatusSampler) -> None:
-    """Add the search."""
-
-    def hits(request: Request, id: str) -> list[Hit]:
-        with pages.reader(request) as reader:
-            found = [*_hits(settings.application, reader, id)]
-        with open_reader(settings, Access.SUPPORT) as reader:  # ids of dead letters are no secret
-            return [*found, *_letters(reader, id)]
-
-    def search(request: Request, q: Text = "") -> Response:
-        found = hits(request, q) or hits(request, q.strip())
-        if len(found) == 1 and found[0].address is not None:
-            return RedirectResponse(found[0].address, 303)
-        behind = [sampler.look().parts.get(name) for name in ("outcome", "event_archive")]
-        values = {
-            "q": q.strip(),
-            "found": found,
-            "types": settings.application.aggregate_types,
-            "behind": max((one.waiting or 0 for one in behind if one), default=0),
-        }
-        return pages.shown(request, "search", values)
-
-    page.add_api_route("/search", search, include_in_schema=False)
+@router.get("/search")
+def search(context: Context, q: Text = "") -> Response:
+    """Show what has an id or is at a position; go to it if it is one thing."""
+    found = [*_hits(context, q)] or [*_hits(context, q.strip())]
+    if len(found) == 1 and found[0].address is not None:
+        return RedirectResponse(found[0].address, 303)
+    values = {"q": q.strip(), "found": found, "types": context.application.aggregate_types}
+    return context.show("search", values)
 
 
-def _hits(application: Application, reader: Reader, id: str) -> Iterator[Hit]:
+def _hits(context: RequestContext, id: str) -> Iterator[Hit]:
     """Yield what has an id or a position; a flow only if no found command shows it."""
-    for query in BY_ID:
-        yield from map(_hit, _rows(reader, query.replace("{types}", types(application)), id=id))
-    if (place := _place(id)) is not None:
-        for query in BY_PLACE:
-            yield from map(_hit, _rows(reader, query, id=id, **place))
+    place = place_of(id)
+    if place is not None and max(place.partition, place.offset) > LARGEST:
+        place = None
+    at: Fields | None = None if place is None else asdict(place)
+    with context.reader() as reader:
+        by_id = (one.replace("{types}", types(context.application)) for one in FOUND_BY_ID)
+        yield from _found(reader, by_id, {"id": id})
+        if at is not None:
+            yield from _found(reader, FOUND_AT_POSITION, at | {"id": id})
+    with context.reader(Access.SUPPORT) as reader:  # ids of dead letters are no secret
+        yield from _found(reader, [f"{LETTER} {BY_ID}"], {"id": id})
+        if at is not None:
+            yield from _found(reader, [f"{LETTER} {AT}"], at)
 
 
-def _letters(reader: Reader, id: str) -> Iterator[Hit]:
-    yield from map(_letter, _rows(reader, f"{LETTER} id = :id", id=id))
-    if (place := _place(id)) is not None:
-        yield from map(_letter, _rows(reader, f"{LETTER} {AT}", **place))
-
-
-def _hit(row: Fields) -> Hit:
-    kind, about, page = (row.pop(name) for name in ("kind", "about", "page"))
-    return Hit(kind, about, f"{page}?{urlencode(row)}")
-
-
-def _letter(row: Fields) -> Hit:
-    at = f"{row['topic']}:{row['partition']}:{row['offset']}"
-    if row["status"] == PARKED:
-        return Hit("dead letter", f"{at}, parked", f"/dead-letter?{urlencode({'id': row['id']})}")
-    tries = f"attempt {row['attempt']} of {row['attempts']} at {row['due_at']}"
-    return Hit("dead letter", f"{at}, waits for {tries}", None)
-
-
-def _rows(reader: Reader, query: str, **asked: object) -> list[Fields]:
-    return rows(reader, f"{query} LIMIT :most", MOST, **asked)
-
-
-def _place(text: str) -> Fields | None:
-    place = place_of(text)
-    return None if place is None or max(place.partition, place.offset) > LARGEST else asdict(place)
+def _found(reader: Reader, queries: Iterable[str], asked: Fields) -> Iterator[Hit]:
+    for query in queries:
+        for row in rows(reader, f"{query} LIMIT :most", MOST, **asked):
+            kind, about, page = (row.pop(name) for name in ("kind", "about", "page"))
+            yield Hit(kind, about, page and f"{page}?{urlencode(row)}")

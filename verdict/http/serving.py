@@ -1,4 +1,4 @@
-"""Serves the page in a thread, with a limit of connections and of the time for a request."""
+"""Serves the page in a thread, with a limit of connections."""
 
 import asyncio
 import logging
@@ -6,7 +6,7 @@ import resource
 import socket
 import threading
 import time
-from asyncio import BaseTransport, TimerHandle
+from asyncio import BaseTransport
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,6 @@ STOP_S = 3.0  # for current requests
 LOG = logging.getLogger("verdict.http")
 MOST = 256
 SHARE = 8  # connections take at most one of so many files that this process may open
-REQUEST_S = 10.0  # for all bytes of a request, from the first one on
 WARN_AGAIN_S = 60.0
 
 
@@ -54,13 +53,12 @@ class ConnectionLimit:
 
 
 class PageConnection(H11Protocol):
-    """A connection; it is closed when a request does not arrive in time, or for another one."""
+    """A connection, which may be closed for a newer one."""
 
     def __init__(self, limit: ConnectionLimit, **more: Any) -> None:
         super().__init__(**more)
         self._limit = limit
         self._used_at = time.monotonic()
-        self._due: TimerHandle | None = None
 
     def worth(self) -> tuple[bool, float]:
         """Return what orders connections: whether a response is not complete, and the last use."""
@@ -73,33 +71,14 @@ class PageConnection(H11Protocol):
         self.transport.abort()
 
     def connection_made(self, transport: BaseTransport) -> None:
-        """Close another connection if needed, and wait for the first request."""
+        """Close another connection if there are too many."""
         super().connection_made(cast(Any, transport))
-        self._await_request()
         self._limit.apply(cast(set[PageConnection], self.connections))
 
     def data_received(self, data: bytes) -> None:
-        """Wait for the rest of a request, if that was not all."""
+        """Note when the connection was used."""
         self._used_at = time.monotonic()
         super().data_received(data)
-        if self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
-            self._await_request()
-        else:
-            self._forget_request()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timer."""
-        self._forget_request()
-        super().connection_lost(exc)
-
-    def _await_request(self) -> None:
-        if self._due is None:
-            self._due = self.loop.call_later(REQUEST_S, self.end)
-
-    def _forget_request(self) -> None:
-        if self._due is not None:
-            self._due.cancel()
-            self._due = None
 
 
 def most_connections() -> int:
@@ -146,10 +125,8 @@ class Serving:
     def url(self) -> str:
         """Where a browser on this machine finds it."""
         host, port, *_ = self._socket.getsockname()
-        shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, host)
-        return (
-            f"http://{f'[{shown}]' if shown.count(':') > 1 and shown[0] != '[' else shown}:{port}/"
-        )
+        shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+        return f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/"
 
     def keep_port(self) -> None:
         """Let the next start on this data directory listen on the same port."""
@@ -162,7 +139,7 @@ class Serving:
 
     def stop(self) -> None:
         """Stop to serve; a second call changes nothing."""
-        self._page.state.stopping.set()
+        self._page.state.streams.stopping.set()
         self._server.should_exit = True
         self._thread.join(STOP_S)
         self._socket.close()

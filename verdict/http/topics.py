@@ -4,11 +4,11 @@ import json
 from collections import defaultdict
 from importlib.metadata import version
 
-from fastapi import FastAPI, Request, Response
+from fastapi import APIRouter, Response
 
-from verdict.adapters.kafka.schema_registry import RegisteredId, SchemaRegistry, every_subject
+from verdict.adapters.kafka.schema_registry import SchemaRegistry, every_subject
 from verdict.errors import VerdictError
-from verdict.http.pages import Pages
+from verdict.http.site import Context
 from verdict.model.message import JsonObject
 from verdict.operations.status.topics import topic_differences
 from verdict.settings.settings import Settings
@@ -19,6 +19,7 @@ from verdict.wire.topics import Topic, Topics
 AVRO = "application/vnd.apache.avro;version=1.9.0"
 BINDING = {"bindingVersion": "0.5.0"}
 NUMBERS = ("retention.ms", "retention.bytes", "delete.retention.ms", "max.message.bytes")
+router = APIRouter()
 
 
 class Yaml(Response):
@@ -27,52 +28,43 @@ class Yaml(Response):
     media_type = "application/yaml"
 
 
-def add_topics(page: FastAPI, settings: Settings, pages: Pages) -> None:
-    """Add the page of topics and schemas, and the document."""
+@router.get("/topics", include_in_schema=False)
+def topics(context: Context) -> Response:
+    """Show the topics with their settings and schemas, and what differs."""
+    settings, schemas = context.settings, defaultdict(list)
+    for one in every_subject(settings.topics):
+        schemas[one.subject].append(one.schema)
+    shown = [(topic, schemas.get(f"{topic.name}-value", [])) for topic in settings.topics.all()]
+    return context.show("topics", {"topics": shown, "drift": _drift(settings)})
 
-    def topics(request: Request) -> Response:
-        placed = defaultdict(list)
-        for one in every_subject(settings.topics):
-            placed[one.subject].append(one.schema)
-        shown = [(topic, placed.get(f"{topic.name}-value", [])) for topic in settings.topics.all()]
-        return pages.shown(request, "topics", {"topics": shown, "drift": _drift(settings)})
 
-    page.add_api_route("/topics", topics, include_in_schema=False)
-    page.add_api_route(
-        "/asyncapi.yaml",
-        lambda: Yaml(asyncapi(settings.topics)),
-        response_class=Yaml,
-        operation_id="get_asyncapi",
-        tags=["documents"],
-        responses={200: {"content": {Yaml.media_type: {"schema": {"type": "object"}}}}},
-        summary="All topics, their settings and their records, as AsyncAPI 3.0.",
-    )
+@router.get(
+    "/asyncapi.yaml",
+    response_class=Yaml,
+    responses={200: {"content": {Yaml.media_type: {"schema": {"type": "object"}}}}},
+    tags=["documents"],
+)
+def get_asyncapi(context: Context) -> Response:
+    """Return all topics, their settings and their records, as AsyncAPI 3.0."""
+    return Yaml(asyncapi(context.settings.topics))
 
 
 def _drift(settings: Settings) -> list[str]:
     """Return what differs, and what is unknown."""
-    found = [
-        f"the class of {subject} differs from its file"
-        for subject, _ in missing(settings.application)
-    ]
+    classes = (subject for subject, _ in missing(settings.application))
+    found = [f"the class of {subject} differs from its file" for subject in classes]
     try:
         found += map(str, topic_differences(settings))
     except VerdictError as error:
         found.append(f"the topics of Kafka are unknown: {error}")
-    try:
-        found += [
-            f"the registry lacks {subject} v{one.version}" for subject, one in _lacking(settings)
-        ]
-    except VerdictError as error:
-        found.append(f"the schemas of the registry are unknown: {error}")
+    if settings.schema_registry_url is not None:
+        registry = SchemaRegistry(settings.schema_registry_url.get_secret_value())
+        try:
+            lacking = registry.missing(every_subject(settings.topics))
+            found += [f"the registry lacks {subject} v{one.version}" for subject, one in lacking]
+        except VerdictError as error:
+            found.append(f"the schemas of the registry are unknown: {error}")
     return found
-
-
-def _lacking(settings: Settings) -> list[RegisteredId]:
-    if settings.schema_registry_url is None:
-        return []
-    registry = SchemaRegistry(settings.schema_registry_url.get_secret_value())
-    return registry.missing(every_subject(settings.topics))
 
 
 def asyncapi(topics: Topics) -> str:

@@ -29,6 +29,9 @@ from verdict.settings.load import settings_alone
 
 LONG = "a-name-without-a-space" * 8
 FILLED, EMPTY, BROKEN = "filled", "empty", "broken"
+NOTHING = dict.fromkeys(
+    ("service", "commands", "decider", "processors", "projections", "dead_letters")
+)
 ALTER = "UPDATE event_archive_v1 SET value = x'00' WHERE aggregate_id = 'o-1' AND version = 1"
 
 expect.set_options(timeout=60_000)  # a busy machine is slow
@@ -68,18 +71,12 @@ def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, filled: Path) -> Iter
             looked = Looked()
             monkeypatch.setattr(serving, "page_of", partial(page_of, look=looked))
             if how == EMPTY:
-                nothing = (
-                    "service",
-                    "commands",
-                    "decider",
-                    "processors",
-                    "projections",
-                    "dead_letters",
-                )
-                looked.find(**dict.fromkeys(nothing))
+                looked.find(**NOTHING)
             else:
                 shutil.copy(filled / DATABASE, tmp_path)
-                served.callback(held(tmp_path).close)
+                lot = Holding(f"sqlite:///{tmp_path / DATABASE}")
+                lot.hold("p-7", PositionTransferred(client="bob"))  # which fixed code could take
+                served.callback(lot.close)
             if how == BROKEN:
                 break_all(tmp_path, looked)
             settings = settings_alone(APPLICATION, data_dir=tmp_path, page_token=TOKEN, page_port=0)
@@ -88,32 +85,20 @@ def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, filled: Path) -> Iter
         yield begin
 
 
-def held(folder: Path) -> Holding:
-    """Let `us_holder` hold p-7, which fixed code could take."""
-    lot = Holding(f"sqlite:///{folder / DATABASE}")
-    lot.hold("p-7", PositionTransferred(client="bob"))
-    return lot
-
-
 def break_all(folder: Path, looked: Looked) -> None:
     """Alter an event, and let a look find whatever can be wrong, in long words."""
     altered(folder, ALTER)
-    waits = [
+    waits = tuple(
         BlockedAggregateStatus("order", id, 3, 5, "2026-11-21T09:00:00.000Z", error)
         for id, error in ((ODD, None), (LONG, f"ZeroDivisionError: {LONG}"))
-    ]
+    )
     looked.find(
         decider=None,
         problems=(Problem("2 dead letters are parked"), Problem(f"Kafka is away: {LONG}")),
         dead_letters=DeadLettersStatus(1, 2, 0),
         projections=(
             ProjectionStatus("us_holder", 1, "live", 1_234_567, f"stopped: {LONG}", (), ()),
-            ProjectionStatus("outcome", 1, "live", 0, None, tuple(waits), ()),
+            ProjectionStatus("outcome", 1, "live", 0, None, waits, ()),
             ProjectionStatus("outcome", 2, "incomplete", None, None, (), ()),
         ),
     )
-
-
-def give_token(tab: Page, site: Site) -> None:
-    """Let the browser of a tab keep the token."""
-    tab.context.request.post(f"{site.url}/token", form={"token": TOKEN})

@@ -9,7 +9,6 @@ import generated.models as models
 from generated import AuthenticatedClient, Client
 from generated.api.commands import send_order_command
 from generated.api.read_side import explain_command, get_history, get_state, get_trace
-from generated.api.schema_registry import get_subject_version
 from generated.api.views import read_dead_letter, read_outcome
 
 [_, url, token, flow, late] = sys.argv
@@ -18,15 +17,8 @@ trusted = AuthenticatedClient(url, token)
 
 
 def send(client: Any) -> Any:
-    place = models.OrderCommandPlaceOrder(
-        type_="PlaceOrder",
-        client="ada",
-        ticker="AAPL",
-        side=models.OrderCommandPlaceOrderSide.BUY,
-        quantity=10,
-        limit_price_cents=150_00,
-    )
-    command = models.OrderCommand(aggregate_id="o-9", expected_version=0, payload=place)
+    payload = models.OrderCommandCancelOrder(type_="CancelOrder")
+    command = models.OrderCommand(aggregate_id="o-9", expected_version=0, payload=payload)
     return send_order_command.sync(client=client, body=command)
 
 
@@ -50,9 +42,6 @@ json.dump(
             type(read_dead_letter.sync(client=AuthenticatedClient(url, "wrong"))).__name__,
             type(read_dead_letter.sync(client=trusted)).__name__,
         ],
-        "registry": get_subject_version.sync(
-            "order.events-value", "latest", client=anybody
-        ).subject,
         "sent": [send(AuthenticatedClient(url, "wrong")).status, send(trusted).status],
     },
     sys.stdout,
