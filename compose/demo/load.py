@@ -118,7 +118,7 @@ def _why(story: Story) -> None:
     story.voice.say("")
     story.voice.tell("A command id from somebody's log says why, and who was faster:")
     [(command_id,)] = story.select(REFUSED)
-    rows = story.ask(WHY.format(command_id=command_id), "--format", "vertical")
+    rows = story.ask(WHY.format(command_id=command_id))
     won_by = rival(str(command_id))
     found = [(reason, winner) for _, reason, _, winner in rows]
     lost = f"{command_id} lost to {won_by} alone"

@@ -5,6 +5,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from tests.application import APPLICATION
 from tests.audit.books import Books
 from verdict.adapters.kafka.topics import TopicAdmin
 from verdict.adapters.local.broker import EmbeddedBroker
-from verdict.cli.application import IN_A_CHECKOUT, VARIABLE
+from verdict.cli.application import IN_A_CHECKOUT
 from verdict.cli.main import app
 from verdict.model.source import Source
 from verdict.settings.discovery import AnnouncedService, announce
@@ -121,7 +122,7 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the working directory: empty, and with no settings from outside."""
     for name in Settings.model_fields:
         monkeypatch.delenv(f"VERDICT_{name.upper()}", raising=False)
-    monkeypatch.setenv(VARIABLE, IN_A_CHECKOUT)
+    monkeypatch.setenv("VERDICT_APP", IN_A_CHECKOUT)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -140,25 +141,24 @@ def run(environment: Path) -> Run:
     return call
 
 
+def point_at(patch: pytest.MonkeyPatch, topics: Topics, **more: object) -> None:
+    """Let the environment name a deployment."""
+    settings = {"deployment": topics.deployment, "topic_prefix": topics.prefix, **more}
+    for name, value in settings.items():
+        patch.setenv(f"VERDICT_{name.upper()}", str(value))
+
+
 @pytest.fixture
 def verdict(run: Run, service: Path, topics: Topics, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Return `run` for the service under test."""
-    monkeypatch.setenv("VERDICT_DATA_DIR", str(service))
-    monkeypatch.setenv("VERDICT_DEPLOYMENT", topics.deployment)
-    monkeypatch.setenv("VERDICT_TOPIC_PREFIX", topics.prefix)
+    point_at(monkeypatch, topics, data_dir=service)
     return run
 
 
 @pytest.fixture
 def history(run: Run, books: Books, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Return what asks for the history of an order in the `books` of the module."""
-    monkeypatch.setenv("VERDICT_DATA_DIR", str(books.settings.data_dir))
-    monkeypatch.setenv("VERDICT_DEPLOYMENT", books.topics.deployment)
-    monkeypatch.setenv("VERDICT_TOPIC_PREFIX", books.topics.prefix)
-    monkeypatch.setenv("VERDICT_BOOTSTRAP_SERVERS", books.options["bootstrap.servers"])
-    monkeypatch.setenv("VERDICT_DATABASE_URL", books.url)
-
-    def ask(name: str, *more: object) -> Verdict:
-        return run("history", "order", name, *more)
-
-    return ask
+    servers, data_dir = books.options["bootstrap.servers"], books.settings.data_dir
+    where = {"data_dir": data_dir, "bootstrap_servers": servers, "database_url": books.url}
+    point_at(monkeypatch, books.topics, **where)
+    return partial(run, "history", "order")

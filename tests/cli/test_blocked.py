@@ -36,8 +36,9 @@ def blocked(run: Run, tmp_path: Path, lot: Holding) -> Blocked:
     return call
 
 
-def test_what_is_held_is_listed_with_how_many_wait(blocked: Blocked) -> None:
+def test_what_is_blocked_is_listed_and_shown(blocked: Blocked) -> None:
     listed, table = blocked("list", "--json"), blocked("list")
+    [shown], fields = blocked("show", P8, "--json").lines, blocked("show", P8).stdout
 
     assert [(one["id"], one["what"], one["behind"]) for one in listed.lines] == [
         (P7, "PositionTransferred, version 2", 1),
@@ -46,15 +47,9 @@ def test_what_is_held_is_listed_with_how_many_wait(blocked: Blocked) -> None:
     assert "NoRowError: there is no row for this event to change" in listed.lines[1]["error"]
     assert P7 in table.stdout
     assert (table.exit_code, table.stderr) == (0, "")
-
-
-def test_one_is_shown_with_its_payload(blocked: Blocked) -> None:
-    [shown] = blocked("show", P8, "--json").lines
-    table = blocked("show", P8).stdout
-
     assert shown["payload"] == {"type": "PositionAdjusted", "amount": 2}
     assert (shown["replacement"], shown["interventions"]) == (None, [])
-    assert '{"type": "PositionAdjusted", "amount": 2}' in table
+    assert '{"type": "PositionAdjusted", "amount": 2}' in fields
 
 
 @pytest.mark.proves("B-09")

@@ -4,7 +4,7 @@ import pytest
 import typer
 
 from tests.cli.conftest import Run
-from verdict.cli.options import MOST_CHARACTERS, operator_identity
+from verdict.cli.options import operator_identity
 
 
 def test_a_reason_is_kept_on_one_line() -> None:
@@ -17,11 +17,6 @@ def test_a_reason_is_kept_on_one_line() -> None:
         ("ada", " \n", "give the reason"),
         ("ada", "odd \udcff", r"'odd \\udcff' is no text in UTF-8"),
         ("\udcff", "gone", "is no text in UTF-8"),
-        (
-            "ada",
-            "x" * (MOST_CHARACTERS + 1),
-            "has 1,001 characters, and at most 1,000 are recorded",
-        ),
     ],
 )
 def test_what_could_not_be_kept_or_shown_is_refused(who: str, why: str, said: str) -> None:

@@ -95,7 +95,7 @@ def test_no_file_is_written_over_and_then_none_is_written(run: Run, folder: Path
     ("command", "problem"),
     [
         (("application", "Shop"), "application 'Shop' cannot have this name: take a letter"),
-        (("application", "json"), "it would hide Python's own module json"),
+        (("application", "json"), "it would hide the module json of Python"),
         (("application", "x", "--aggregate", "app"), "the files that are written use it"),
         (("aggregate", "app"), "the files that are written use it"),
     ],

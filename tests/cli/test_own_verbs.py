@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from verdict.cli.application import VARIABLE
 
 COUNT = """
 import typer
@@ -44,7 +43,7 @@ def shop(environment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(environment)
     (environment / "count_parcels.py").write_text(COUNT)
     (environment / f"{module}.py").write_text(SHOP)
-    monkeypatch.setenv(VARIABLE, f"{module}:app")
+    monkeypatch.setenv("VERDICT_APP", f"{module}:app")
 
 
 @pytest.mark.usefixtures("shop")

@@ -53,6 +53,12 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
     engine.dispose()
 
 
+def interventions(engine: Engine) -> list[tuple[str, str, str | None]]:
+    columns = (intervention.c.kind, intervention.c.operator, intervention.c.reason)
+    with engine.connect() as connection:
+        return [(*one,) for one in connection.execute(select(*columns))]
+
+
 @pytest.fixture
 def letters(run: Run, tmp_path: Path, engine: Engine) -> Letters:
     """Return a function that calls `verdict dead-letters`."""
@@ -63,18 +69,14 @@ def letters(run: Run, tmp_path: Path, engine: Engine) -> Letters:
     return call
 
 
-def test_a_letter_is_listed(letters: Letters) -> None:
+def test_one_is_listed_and_shown_with_what_it_holds(letters: Letters) -> None:
     [listed] = letters("list", "--json").lines
+    [shown] = letters("show", ID, "--json").lines
 
     assert (listed["id"], listed["kind"]) == (ID, "letter")
     assert listed["what"] == "dead letter for parcels, tried again 3 times"
     assert (listed["since"], listed["error"]) == ("2026-11-21T12:00:00.000Z", "tried 3 times")
     assert ID in letters("list").stdout
-
-
-def test_a_letter_is_shown_with_what_it_holds(letters: Letters) -> None:
-    [shown] = letters("show", ID, "--json").lines
-
     assert (shown["payload"], shown["key"]) == ('{"to": "Main Street"}', "p-1")
     assert shown["headers"] == [["color", "red"]]
     assert (shown["topic"], shown["partition"], shown["offset"]) == ("dead-letters", 2, 17)
@@ -92,24 +94,13 @@ def test_a_command_is_shown_as_what_may_be_sent_in_its_place(
 
     [shown] = letters("show", ID, "--json").lines
 
-    assert shown["payload"]["payload"]["type"] == "CancelOrder"
     sent = json.dumps(shown["payload"]).encode()
-    fields, again = (decode_command("order", one) for one in (value, sent))
-    assert fields == again
+    assert decode_command("order", value) == decode_command("order", sent)
 
 
-def test_a_letter_is_edited_and_waits_to_be_sent(letters: Letters, engine: Engine) -> None:
-    edited = letters(
-        "edit",
-        ID,
-        "--file",
-        "-",
-        "--reason",
-        "a typo",
-        "--operator",
-        "ada",
-        stdin='{"to": "Elm Street"}',
-    )
+def test_one_is_edited_and_waits_to_be_sent(letters: Letters, engine: Engine) -> None:
+    file = ("--file", "-", "--reason", "a typo", "--operator", "ada")
+    edited = letters("edit", ID, *file, stdin='{"to": "Elm Street"}')
     replayed = letters("replay", ID, "--operator", "bob")
 
     assert (edited.exit_code, replayed.exit_code) == (0, 0)
@@ -118,36 +109,31 @@ def test_a_letter_is_edited_and_waits_to_be_sent(letters: Letters, engine: Engin
     assert letters("list", "--json").lines == []
     with engine.connect() as connection:
         sent = connection.execute(select(table.c.bytes, table.c.status, table.c.attempts)).one()
-        kept = connection.execute(select(intervention.c.kind, intervention.c.operator)).all()
-    assert (bytes(sent.bytes), sent.status, sent.attempts) == (
-        json.dumps({"to": "Elm Street"}).encode(),
-        "WAITING",
-        4,
-    )
-    assert [tuple(one) for one in kept] == [("edit", "ada"), ("replay", "bob")]
+    assert tuple(sent) == (b'{"to": "Elm Street"}', "WAITING", 4)
+    assert interventions(engine) == [("edit", "ada", "a typo"), ("replay", "bob", None)]
 
 
-def test_a_letter_is_given_up_with_a_reason(letters: Letters, engine: Engine) -> None:
-    evicted = letters("skip", ID, "--reason", "nobody lives there", "--operator", "ada")
+def test_one_is_given_up_with_a_reason(letters: Letters, engine: Engine) -> None:
+    skipped = letters("skip", ID, "--reason", "nobody lives there", "--operator", "ada")
 
-    assert (evicted.exit_code, evicted.stderr) == (0, f"{ID} is skipped\n")
+    assert (skipped.exit_code, skipped.stderr) == (0, f"{ID} is skipped\n")
     with engine.connect() as connection:
         assert connection.execute(select(table)).all() == []
-        assert (
-            connection.execute(select(intervention.c.reason)).scalar_one() == "nobody lives there"
-        )
+    [(_, *about)] = interventions(engine)
+    assert about == ["ada", "nobody lives there"]
 
 
-def test_a_letter_that_is_not_there_is_named(letters: Letters) -> None:
+@pytest.mark.parametrize("verb", [("show",), ("replay",), ("skip", "--reason", "x")])
+def test_one_that_is_not_there_is_named(letters: Letters, verb: tuple[str, ...]) -> None:
     other = dead_letter_id(Source("dead-letters", 0, 0))
 
-    for verb in (("show", other), ("replay", other), ("skip", other, "--reason", "x")):
-        answer = letters(*verb)
-        assert answer.exit_code == 1
-        assert answer.stderr.startswith(f"verdict: no dead letter '{other}' is kept")
+    answer = letters(*verb, other)
+
+    assert answer.exit_code == 1
+    assert answer.stderr.startswith(f"verdict: no dead letter '{other}' is kept")
 
 
-def test_a_letter_that_waits_is_parked_and_listed_only_when_asked_for(
+def test_one_that_waits_is_parked_and_listed_only_when_asked_for(
     letters: Letters, engine: Engine
 ) -> None:
     with engine.begin() as connection:
@@ -164,4 +150,4 @@ def test_a_letter_that_waits_is_parked_and_listed_only_when_asked_for(
     assert [one["status"] for one in letters("list", "--json").lines] == ["PARKED"]
     with engine.connect() as connection:
         assert connection.execute(select(table.c.due_at)).scalar_one() is None
-        assert connection.execute(select(intervention.c.kind)).scalar_one() == "park"
+    assert interventions(engine) == [("park", "ada", "the target is gone")]

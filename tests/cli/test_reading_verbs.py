@@ -105,6 +105,7 @@ def test_tail_shows_what_is_published_for_others(
     [
         (("events", "--from", "1:2"), "name the AGGREGATE too"),
         (("events", "order", "--from", "9:2"), "has the partitions 0 to 3, not 9"),
+        (("events", "order", "--from", "0:999999"), "there is no 999999 yet"),
         (("events", "order", "--from", "yesterday"), "'yesterday' is no time with a zone"),
         (("events", "car"), "no aggregate 'car'"),
         (("dead-letters", "order"), "dead-letters of all aggregates are in one topic"),
@@ -148,7 +149,10 @@ def test_state_as_of_a_time_stops_there(story: Run) -> None:
 def test_an_aggregate_or_a_version_that_does_not_exist_is_named(story: Run) -> None:
     nobody = story("state", "order", "nobody's", "--json")
     later = story("state", "order", ORDER, "--at-version", "9")
+    future = story("state", "order", ORDER, "--at", "2999-01-01T00:00:00Z")
 
-    assert (nobody.exit_code, nobody.lines, later.exit_code) == (1, [], 1)
+    assert (nobody.exit_code, nobody.lines) == (1, [])
+    assert (later.exit_code, future.exit_code) == (1, 1)
+    assert "2999-01-01T00:00:00.000Z is in the future" in future.stderr
     assert 'there is no order "nobody\'s": neither the archive nor Kafka' in nobody.stderr
     assert later.stderr.endswith(f"order '{ORDER}' is at version 4, there is no 9 yet\n")

@@ -1,18 +1,15 @@
 """Schemas in a registry: a server that does what Confluent's documentation says of the API."""
 
 import json
-import shutil
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.application import APPLICATION, CATALOG, newest
 from tests.cli.conftest import Run
-from tests.documents import ROOT
 from verdict.wire.topics import Topics
 
 LOGIN = "Basic dmVyZGljdDpzZWNyZXQ="  # verdict:secret
@@ -139,33 +136,3 @@ def test_a_forbidden_write_shows_the_message_of_the_registry(run: Run, registry:
 
 def test_a_registry_that_does_not_answer_ends_with_5(run: Run) -> None:
     assert run("schemas", "check", "--registry", "http://127.0.0.1:1").exit_code == 5
-
-
-def test_two_schemas_of_one_id_are_named_before_anything_is_written(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As after two branches were merged."""
-    files = tmp_path / "merged" / "avro"
-    shutil.copytree(ROOT / "schemas" / "avro", files)
-    (files.parent / "__init__.py").touch()
-    index = files / "ids.json"
-    entries = json.loads(index.read_text())
-    del entries[1]  # so that there is something to write
-    entries[-1]["id"] = entries[0]["id"]
-    index.write_text(json.dumps(entries))
-    monkeypatch.syspath_prepend(tmp_path)
-    before = sorted(files.iterdir())
-
-    (tmp_path / "merged_shop.py").write_text(
-        "from dataclasses import replace\n"
-        "from compose.application import app as whole\n"
-        'app = replace(whole, schemas="merged")\n'
-    )
-    of = ("--app", "merged_shop:app")
-    checked, wrote = run("schemas", "check", *of), run("schemas", "write", *of)
-
-    first, last = entries[0], entries[-1]
-    said = f"verdict: schema id {first['id']} is {first['subject']} v{first['version']} and "
-    said += f"{last['subject']} v{last['version']}: give the newer one a free id\n"
-    assert (wrote.exit_code, wrote.stderr) == (checked.exit_code, checked.stderr) == (1, said)
-    assert sorted(files.iterdir()) == before

@@ -127,8 +127,8 @@ def test_a_wrong_command_line_ends_with_2_and_names_the_problem(
 
 
 @pytest.mark.parametrize("expected", ["-1", "2.0", "SOME"])
-def test_an_expected_version_is_a_count_or_a_known_word(verdict: Run, expected: str) -> None:
-    sent = verdict(*("send", "order", "DeleteOrder", "--id", "x", f"--expected-version={expected}"))
+def test_an_expected_version_is_a_count_or_a_known_word(run: Run, expected: str) -> None:
+    sent = run("send", "order", "DeleteOrder", "--id", "x", f"--expected-version={expected}")
 
     assert sent.exit_code == 2
     assert f"expected version {expected!r} is neither" in sent.stderr
@@ -161,15 +161,6 @@ def test_a_projection_that_will_never_show_it_is_named_before_anything_is_sent(
     assert refused.exit_code == code
     assert said in " ".join(refused.stderr.split())
     assert verdict(*PLACE, "--id", f"never-{projection}").stdout.endswith("version 0 → 1\n")
-
-
-def test_a_rejected_command_is_reported_whatever_a_projection_shows(verdict: Run) -> None:
-    assert verdict(*PLACE, "--id", "again").exit_code == 0
-
-    again = verdict(*PLACE, "--id", "again", "--projection", "client_recent_order")
-
-    assert again.exit_code == 3
-    assert "REJECTED" in again.stdout
 
 
 def test_a_schema_that_wrote_records_is_not_replaced(verdict: Run) -> None:

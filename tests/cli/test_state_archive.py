@@ -105,18 +105,6 @@ def test_what_is_archived_is_not_read_again_and_the_rest_comes_from_kafka(
     assert "without an archive" not in found.stderr
 
 
-@pytest.mark.proves("A-04")
-def test_a_version_that_is_neither_archived_nor_in_kafka_is_named(
-    verdict: Run, archive: ReadSide, topics: Topics, ordered: list[PositionedEvent]
-) -> None:
-    keep(archive, topics, ordered)
-
-    found = state(verdict, archive, "order", ORDER, "--at-version", 5)
-
-    assert found.exit_code == 1
-    assert found.stderr.endswith(f"order '{ORDER}' is at version 4, there is no 5 yet\n")
-
-
 @pytest.mark.proves("G-07")
 def test_no_current_state_is_shown_when_the_last_events_are_lost(
     verdict: Run, archive: ReadSide, topics: Topics, ordered: list[PositionedEvent]

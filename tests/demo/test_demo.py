@@ -1,14 +1,10 @@
-"""`verdict demo` for real, as a process of its own: told to the end, and interrupted."""
+"""`verdict demo` for real, as a process of its own, told to the end."""
 
 import os
-import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from verdict.cli.application import IN_A_CHECKOUT
@@ -20,38 +16,20 @@ ENDS_S = 540
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600)]
 
 
-@pytest.fixture
-def temporary() -> Iterator[Path]:
-    """Return where the demo makes its data directory."""
-    with tempfile.TemporaryDirectory(prefix="verdict-test-") as folder:
-        yield Path(folder)
-
-
-def environment(temporary: Path) -> dict[str, str]:
-    """Return one in which the settings name a Kafka and a database that the demo must not use."""
-    return os.environ | {
-        "TMPDIR": str(temporary),
+@pytest.mark.long
+def test_the_whole_story_is_as_it_must_be_and_leaves_nothing(tmp_path: Path) -> None:
+    """The settings name a Kafka and a database that the demo must not use."""
+    environment = {
+        "TMPDIR": str(tmp_path),
         "VERDICT_APP": IN_A_CHECKOUT,
         "PYTHONUNBUFFERED": "1",
         "VERDICT_BOOTSTRAP_SERVERS": "127.0.0.1:1",
         "VERDICT_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none",
     }
-
-
-def runs(process: psutil.Process) -> bool:
-    """Tell whether a process still does something; who takes note of its end is not our affair."""
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
-@pytest.mark.long
-def test_the_whole_story_is_as_it_must_be_and_leaves_nothing(temporary: Path) -> None:
     told = subprocess.run(
         [VERDICT, "demo", "--commands", "500"],
-        cwd=temporary,
-        env=environment(temporary),
+        cwd=tmp_path,
+        env=os.environ | environment,
         capture_output=True,
         text=True,
         timeout=ENDS_S,
@@ -80,32 +58,4 @@ def test_the_whole_story_is_as_it_must_be_and_leaves_nothing(temporary: Path) ->
     ):
         assert line in told.stdout
     assert "✗" not in told.stdout
-    assert [*temporary.iterdir()] == []
-
-
-@pytest.mark.thorough  # its parts: test_stopping.py and test_throwaway.py
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-@pytest.mark.long
-def test_interrupted_it_leaves_no_process_and_no_file(
-    temporary: Path, number: signal.Signals, code: int
-) -> None:
-    demo = subprocess.Popen(
-        [VERDICT, "demo"],
-        cwd=temporary,
-        env=environment(temporary),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert demo.stdout is not None
-    assert any("ready: Kafka" in line for line in demo.stdout)
-    children = psutil.Process(demo.pid).children(recursive=True)
-    assert children
-
-    demo.send_signal(number)
-    _, said = demo.communicate(timeout=ENDS_S)
-
-    said = said.strip()
-    assert (said, demo.returncode) == ("verdict: stopping, so that nothing is left running", code)
-    assert [child for child in children if runs(child)] == []
-    assert [*temporary.iterdir()] == []
+    assert [*tmp_path.iterdir()] == []

@@ -4,38 +4,18 @@ import pytest
 
 from compose.demo.load import rival
 from compose.demo.races import race_result, verdicts
+from tests.read_side.responses import ACCEPTED, REJECTED
 from verdict.model.command import LifeCycle
 from verdict.model.reason import Reason
-from verdict.model.source import Source
-from verdict.wire.response import Response, Status
+from verdict.wire.response import Response
 
 
 def response(reason: Reason | None, version: int) -> Response:
-    accepted = reason is None
-    return Response(
-        command_id="c",
-        command_digest=None,
-        aggregate_type="order",
-        aggregate_id="o",
-        command_type="ModifyOrder",
-        status=Status.ACCEPTED if accepted else Status.REJECTED,
-        duplicate=False,
-        from_version=version,
-        to_version=version + accepted,
-        event_ids=[],
-        reason=reason,
-        message=None if accepted else "why",
-        details={},
-        expected_version=1,
-        actual_version=None if accepted else version,
-        actual_state=None if accepted else LifeCycle.ACTIVE,
-        retriable=False,
-        correlation_id="c",
-        source=Source("order.commands", 0, 0),
-        decided_at=0,
-        handler_version="1",
-        last_hash=b"",
-    )
+    versions = {"from_version": version, "to_version": version + (reason is None)}
+    if reason is None:
+        return ACCEPTED.model_copy(update=versions)
+    met = {"reason": reason, "actual_version": version, "actual_state": LifeCycle.ACTIVE}
+    return REJECTED.model_copy(update=versions | met)
 
 
 WON, LOST = response(None, 1), response(Reason.VERSION_CONFLICT, 2)

@@ -16,7 +16,7 @@ from tests.kit.databases import ReadSide
 from tests.kit.log import EventLog
 from tests.model.declared import APP, KINDS, SCHEMAS, as_json, command_name, values
 from verdict.adapters.sql.readers.reader import Reader
-from verdict.cli.fields import command_from
+from verdict.cli.send import command_from
 from verdict.http.commands import sendable
 from verdict.model.command import Command
 from verdict.model.message import Event, Message

@@ -103,26 +103,18 @@ def test_copies_of_shards_lie_in_the_executors_own_folder(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("setting", "named", "said"),
     [
-        ("shared_dir", "hdfs://host/v", "'hdfs://host/v' is no folder of this machine"),
-        ("shared_dir", "file://host/v", "'file://host/v' is no folder of this machine"),
-        ("shared_dir", "dbfs:/v", "'dbfs:/v' is no folder of this machine"),
-        ("shared_dir", "s3://bucket/x", "write s3a://BUCKET or s3a://BUCKET/FOLDER"),
-        ("shared_dir", "s3a://UP", "write s3a://BUCKET or s3a://BUCKET/FOLDER"),
-        ("shared_dir", "s3a://bucket/a b", "write s3a://BUCKET or s3a://BUCKET/FOLDER"),
-        ("shared_dir", "s3a://b//x", "write s3a://BUCKET or s3a://BUCKET/FOLDER"),
-        ("lake_dir", "s3a://bucket/lake", "object stores and HDFS"),
+        *(
+            ("shared_dir", named, f"'{named}' is no folder that all machines see")
+            for named in ("hdfs://h/v", "file:///v", "s3://b/x", "s3a://UP", "s3a://b/a b")
+        ),
+        ("shared_dir", "s3a://b//x", "or s3a://BUCKET or s3a://BUCKET/FOLDER of letters"),
+        ("lake_dir", "s3a://bucket/lake", "'s3a://bucket/lake' is no folder of this machine"),
+        ("data_dir", "file:///v", "'file:///v' is no folder of this machine"),
     ],
 )
 def test_what_is_no_folder_is_refused(setting: str, named: str, said: str) -> None:
     with pytest.raises(InvalidSettingsError, match=said):
         load_settings(APPLICATION, **{setting: named})
-
-
-@pytest.mark.parametrize("named", ["/mnt/a b", "file:///mnt/a%20b", "file:/mnt/a%20b"])
-def test_a_shared_folder_may_be_named_as_a_url_of_files(named: str) -> None:
-    settings = load_settings(APPLICATION, shared_dir=named, lake_dir=named)
-
-    assert settings.shared_dir == settings.lake_dir == Path("/mnt/a b")
 
 
 @pytest.mark.parametrize("servers", ["127.0.0.1:9092", "kafka:9092,localhost:9092", "[::1]:9092"])

@@ -49,21 +49,17 @@ def test_an_announcement_that_is_damaged_or_cannot_be_read_is_named(tmp_path: Pa
 
 
 @pytest.mark.process
-def test_a_service_that_was_killed_is_not_found(tmp_path: Path) -> None:
+def test_a_service_that_was_killed_is_not_found_nor_a_process_that_got_its_pid(
+    tmp_path: Path,
+) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         pass
     announce(tmp_path, AnnouncedService(ended.pid, "kafka:9092", "sqlite:////x"))
-
     assert find_service(tmp_path) is None
 
-
-def test_a_process_that_got_the_pid_of_a_killed_service_is_not_taken_for_it(
-    tmp_path: Path,
-) -> None:
     announce(tmp_path, HERE)
     long_ago = 1_000_000_000
     os.utime(tmp_path / FILE, (long_ago, long_ago))
-
     assert find_service(tmp_path) is None
 
 
@@ -76,22 +72,16 @@ def test_a_service_is_found_after_the_clock_was_set_forward(tmp_path: Path) -> N
         assert find_service(tmp_path) == HERE
 
 
-def test_what_is_set_wins_over_what_runs(tmp_path: Path) -> None:
-    announce(tmp_path, HERE)
-    settings = load_settings(
-        APPLICATION,
-        data_dir=tmp_path,
-        bootstrap_servers="other:9092",
-        database_url="postgresql://other/db",
-    )
-
-    assert bootstrap_servers(settings) == "other:9092"
-    assert database_url(settings) == "postgresql://other/db"
-
-
-def test_without_a_service_the_next_command_is_named(tmp_path: Path) -> None:
+def test_what_is_set_wins_over_what_runs_and_without_both_the_next_command_is_named(
+    tmp_path: Path,
+) -> None:
+    url = "postgresql://other/db"
+    where = {"bootstrap_servers": "other:9092", "database_url": url}
+    chosen = load_settings(APPLICATION, data_dir=tmp_path, **where)
     settings = load_settings(APPLICATION, data_dir=tmp_path)
 
     with pytest.raises(UnreachableError, match=r"start `verdict up` .*, or name its directory"):
         bootstrap_servers(settings)
     assert database_url(settings) == f"sqlite:///{tmp_path}/verdict.db"
+    announce(tmp_path, HERE)
+    assert (bootstrap_servers(chosen), database_url(chosen)) == ("other:9092", url)

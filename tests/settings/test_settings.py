@@ -37,60 +37,43 @@ def test_a_flag_wins_over_the_environment_over_dotenv_over_toml_over_the_default
     assert load_settings(APPLICATION).partitions == 7
     assert load_settings(APPLICATION, partitions=8, deployment=None).partitions == 8
 
+    monkeypatch.setenv("VERDICT_APP", "theirs.application:app")
     assert origins(APPLICATION, partitions=8, deployment=None) == {
         "partitions": "flag",
+        "app": "environment",
         "cores": ".env",
         "shards": "verdict.toml",
     }
 
 
-def test_an_application_is_named_by_the_environment_or_a_flag(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("VERDICT_APP", "theirs.application:app")
-    assert origins(APPLICATION) == {"app": "environment"}
-    monkeypatch.delenv("VERDICT_APP")
-
-    assert origins(APPLICATION) == {}
-    assert origins(APPLICATION, app="compose.application:app") == {"app": "flag"}
-
-
 @pytest.mark.proves("U-02")
-def test_an_unknown_key_in_the_toml_file_is_named_with_what_was_meant(
-    working_directory: Path,
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("verdict.toml", "partition = 5", "unknown setting 'partition' (from verdict.toml): did "
+         "you mean 'partitions'?"),
+        ("verdict.toml", "partitions", "verdict.toml is no TOML: "),
+        (".env", "VERDICT_SHARD=5", "unknown setting 'shard' (from .env): did you mean 'shards'?"),
+        (".env", "VERDICT_SHARDS=0", "setting 'shards' (from .env): Input should be greater"),
+        (".env", 'VERDICT_US_EXCHANGES=["A", B]', "setting 'us_exchanges' (from .env): begins as "),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named_with_its_place(
+    working_directory: Path, file: str, text: str, said: str
 ) -> None:
-    (working_directory / "verdict.toml").write_text("partition = 5\n")
+    (working_directory / file).write_text(f"{text}\n")
 
     with pytest.raises(InvalidSettingsError) as raised:
         load_settings(APPLICATION)
 
-    assert str(raised.value) == (
-        "unknown setting 'partition' (from verdict.toml): did you mean 'partitions'?"
-    )
+    assert str(raised.value).startswith(said)
     assert raised.value.exit_code == 2
-    (working_directory / "verdict.toml").write_text("partitions\n")
-    with pytest.raises(InvalidSettingsError, match=r"verdict\.toml is no TOML"):
-        load_settings(APPLICATION)
 
 
-def test_only_our_variables_in_dotenv_matter_and_an_unknown_one_is_named(
-    working_directory: Path,
-) -> None:
+def test_only_our_variables_in_dotenv_matter(working_directory: Path) -> None:
     (working_directory / ".env").write_text("POSTGRES_PASSWORD=x\nDEPLOYMENT=other\n")
+
     assert load_settings(APPLICATION).deployment == "verdict"
-
-    (working_directory / ".env").write_text("VERDICT_SHARD=5\n")
-    with pytest.raises(InvalidSettingsError, match=r"'shard' \(from .env\): did you mean 'shards'"):
-        load_settings(APPLICATION)
-
-
-def test_a_wrong_value_is_named_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VERDICT_SHARDS", "0")
-
-    with pytest.raises(
-        InvalidSettingsError, match=r"setting 'shards' \(from environment\): .*than 0"
-    ):
-        load_settings(APPLICATION)
 
 
 @pytest.mark.parametrize(
@@ -134,11 +117,8 @@ def test_exchanges_may_be_listed_with_commas_or_as_json(
     monkeypatch: pytest.MonkeyPatch, listed: str
 ) -> None:
     monkeypatch.setenv("VERDICT_US_EXCHANGES", listed)
-    assert load_settings(APPLICATION).chosen["us_exchanges"] == ("NASDAQ", "NYSE Arca")
 
-    monkeypatch.setenv("VERDICT_US_EXCHANGES", '["NASDAQ", NYSE]')
-    with pytest.raises(InvalidSettingsError, match=r"us_exchanges.*: begins as a JSON"):
-        load_settings(APPLICATION)
+    assert load_settings(APPLICATION).chosen["us_exchanges"] == ("NASDAQ", "NYSE Arca")
 
 
 @pytest.mark.proves("C-11")
@@ -168,21 +148,13 @@ def test_no_secret_shows_in_the_settings() -> None:
         spark_kafka={"sasl.jaas.config": SECRET},
     )
 
-    assert SECRET not in repr(settings)
-    assert SECRET not in str(settings)
-    assert SECRET not in settings.model_dump_json()
+    assert SECRET not in f"{settings!r} {settings} {settings.model_dump_json()}"
 
 
 def test_a_variable_that_was_meant_for_us_is_warned_of_with_what_was_meant() -> None:
-    variables = [
-        "PATH",
-        "VERDICT_SHARD",
-        "VERDICT_SHARDS",
-        "verdict_shards",
-        "VERDICT_IVY_SETTINGS",
-    ]
+    known = ["PATH", "VERDICT_SHARDS", "verdict_shards", "VERDICT_IVY_SETTINGS"]
 
-    (warning,) = unknown_variables(APPLICATION, variables)
+    (warning,) = unknown_variables(APPLICATION, [*known, "VERDICT_SHARD"])
 
     assert "VERDICT_SHARD is none of ours" in warning
     assert "did you mean VERDICT_SHARDS?" in warning
@@ -201,23 +173,17 @@ def test_a_data_directory_that_cannot_exist_is_refused_with_a_message(
 @pytest.mark.parametrize("character", [*",*?{}[]\\\n\x7f"])
 @pytest.mark.parametrize("setting", ["data_dir", "lake_dir", "shared_dir"])
 def test_a_folder_that_spark_would_take_for_others_is_refused_with_its_character(
-    working_directory: Path, character: str, setting: str
+    working_directory: Path, monkeypatch: pytest.MonkeyPatch, character: str, setting: str
 ) -> None:
-    with pytest.raises(InvalidSettingsError) as refused:
-        load_settings(APPLICATION, **{setting: f"{working_directory}/a{character}b/data"})
-
-    assert f"has {character!r} in it" in str(refused.value)
-    assert "\n" not in str(refused.value)
-
-
-def test_the_folders_above_a_relative_one_count_too(
-    working_directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (above := working_directory / "{above}").mkdir()
+    """Also in the path above a relative folder."""
+    (above := working_directory / f"a{character}b").mkdir()
     monkeypatch.chdir(above)
 
-    with pytest.raises(InvalidSettingsError, match=r"has '\{' in it"):
-        load_settings(APPLICATION, data_dir="data")
+    for folder in (str(above / "data"), "data"):
+        with pytest.raises(InvalidSettingsError) as refused:
+            load_settings(APPLICATION, **{setting: folder})
+        assert f"has {character!r} in it" in str(refused.value)
+        assert "\n" not in str(refused.value)
 
 
 def test_what_people_write_in_names_of_folders_is_taken(working_directory: Path) -> None:

@@ -25,7 +25,6 @@ from tests.testing.random_log import Select, anything, views
 from tests.traffic import START
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.adapters.sql.readers.sqlite_reader import SqliteReader
-from verdict.cli.application import VARIABLE
 from verdict.model.source import Source
 from verdict.read_side.catalog import projections
 from verdict.read_side.schema.system_views import readable
@@ -94,7 +93,7 @@ class Both:
 def both(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     """Return what came of random and hostile records, in an application that has bugs."""
     with pytest.MonkeyPatch.context() as environment:
-        environment.setenv(VARIABLE, f"{faulty.__name__}:app")
+        environment.setenv("VERDICT_APP", f"{faulty.__name__}:app")
         data_dir = tmp_path_factory.mktemp(NAME) / "data"
         service = Service(
             faulty.app, data_dir, bootstrap_servers=broker.bootstrap_servers, **CHOSEN

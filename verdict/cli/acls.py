@@ -43,7 +43,7 @@ class Acl(NamedTuple):
 def acls(
     role: Annotated[
         KafkaPrincipal | None, typer.Argument(help="Only this role.", show_default="all")
-    ] = (None),
+    ] = None,
     principal: Annotated[
         str | None, typer.Option(help="The principal with the role.", show_default="User:ROLE")
     ] = None,
@@ -56,11 +56,8 @@ def acls(
     `kafka-acls.sh --bootstrap-server … --command-config …` before each line.
     """
     settings = settings_of()
-    wanted = [
-        one
-        for one in least_acls(settings.topics, settings.retry_topics)
-        if role in (None, one.role)
-    ]
+    every = least_acls(settings.topics, settings.retry_topics)
+    wanted = [one for one in every if role in (None, one.role)]
     if json:
         for one in wanted:
             show_json(one._asdict() | {"principal": principal or f"User:{one.role}"})
@@ -76,52 +73,40 @@ def acls(
 
 def least_acls(topics: Topics, retry_topics: Collection[str] = ()) -> list[Acl]:
     """Return what each role needs, sorted."""
-    each = (
-        *_decider(topics, retry_topics), *_sender(topics), *_subscriber(topics), *_reader(topics),
-    )  # fmt: skip
-    return sorted({*each})
+    types = topics.application.aggregate_types
+    every, ours = [one.name for one in topics.all()], [one.name for one in topics.all() if one.ours]
+    decider, sender, subscriber, reader = KafkaPrincipal
+    on_topics: list[tuple[KafkaPrincipal, str, Iterable[str]]] = [
+        (decider, "DescribeConfigs", ours),
+        (decider, "Read", every),
+        # only the systems whose states these are write them
+        (decider, "Write", (name for name in every if name not in topics.states)),
+        (sender, "Write", topics.every_commands()),
+        (sender, "Read", [topics.replies, *map(topics.responses, types)]),
+        (subscriber, "Read", [*map(topics.events, types), topics.skips]),
+        (reader, "DescribeConfigs", ours),
+        (reader, "Read", every),
+    ]
+    found = {
+        Acl(role, "topic", "literal", name, operation)
+        for role, operation, names in on_topics
+        for name in names
+    }
+    found |= {Acl(role, "group", "prefixed", "verdict-", "Describe")
+              for role in (decider, subscriber, reader)}  # fmt: skip
+    return sorted(found | {*_transactions(topics)} | {*_retries(retry_topics)})
 
 
-def _decider(topics: Topics, retry_topics: Collection[str]) -> Iterator[Acl]:
+def _transactions(topics: Topics) -> Iterator[Acl]:
     role, own = KafkaPrincipal.DECIDER, topics.transactional_id("")
-    every = [topic.name for topic in topics.all()]
-    yield from _topics(role, "DescribeConfigs", _ours(topics))
-    yield from _topics(role, "Read", every)
-    # none but who keeps the states of others writes these
-    yield from _topics(role, "Write", (name for name in every if name not in topics.states))
+    yield Acl(role, "transactional-id", "prefixed", own, "Write")
+    # a deployment claims its topics under the name of the topic `owners`
+    yield Acl(role, "transactional-id", "literal", topics.owners, "Write")
+    yield Acl(role, "group", "prefixed", own, "Read")  # only for the lag that Kafka's tools show
+
+
+def _retries(retry_topics: Iterable[str]) -> Iterator[Acl]:
     for name in retry_topics:
         beginning = name.removesuffix(MANY)
         pattern = "prefixed" if beginning and beginning != name else "literal"  # `*` alone is all
-        yield Acl(role, "topic", pattern, beginning or MANY, "Write")
-    yield Acl(role, "transactional-id", "prefixed", own, "Write")
-    # whose topics these are is written under their own name, by whichever deployment
-    yield Acl(role, "transactional-id", "literal", topics.owners, "Write")
-    yield Acl(role, "group", "prefixed", own, "Read")  # only for the lag that Kafka's tools show
-    yield Acl(role, "group", "prefixed", "verdict-", "Describe")
-
-
-def _sender(topics: Topics) -> Iterator[Acl]:
-    yield from _topics(KafkaPrincipal.SENDER, "Write", topics.every_commands())
-    heard = [topics.replies, *map(topics.responses, topics.application.aggregate_types)]
-    yield from _topics(KafkaPrincipal.SENDER, "Read", heard)
-
-
-def _subscriber(topics: Topics) -> Iterator[Acl]:
-    followed = [*map(topics.events, topics.application.aggregate_types), topics.skips]
-    yield from _topics(KafkaPrincipal.SUBSCRIBER, "Read", followed)
-    yield Acl(KafkaPrincipal.SUBSCRIBER, "group", "prefixed", "verdict-", "Describe")
-
-
-def _reader(topics: Topics) -> Iterator[Acl]:
-    yield from _topics(KafkaPrincipal.READER, "DescribeConfigs", _ours(topics))
-    yield from _topics(KafkaPrincipal.READER, "Read", (topic.name for topic in topics.all()))
-    yield Acl(KafkaPrincipal.READER, "group", "prefixed", "verdict-", "Describe")
-
-
-def _ours(topics: Topics) -> Iterator[str]:
-    return (topic.name for topic in topics.all() if topic.ours)
-
-
-def _topics(role: KafkaPrincipal, operation: str, names: Iterable[str]) -> Iterator[Acl]:
-    for name in names:
-        yield Acl(role, "topic", "literal", name, operation)
+        yield Acl(KafkaPrincipal.DECIDER, "topic", pattern, beginning or MANY, "Write")

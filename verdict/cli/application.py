@@ -1,9 +1,7 @@
 """Options of every verb: which application, and where its deployment is."""
 
-import os
 from contextvars import ContextVar
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,28 +10,18 @@ if TYPE_CHECKING:
     from verdict.model.application import Application
 
 PANEL = "Where"
-VARIABLE = "VERDICT_APP"
-TOML = "verdict.toml"
-DOTENV = ".env"
 IN_A_CHECKOUT = "compose.application:app"
 
-_given: ContextVar[MappingProxyType[str, object]] = ContextVar(
-    "given", default=MappingProxyType({})
-)
+_given: ContextVar[dict[str, object]] = ContextVar("given")
 
 
 def given() -> dict[str, object]:
     """Return the settings that the options of this call name; None is: not given."""
-    return dict(_given.get())
+    return _given.get({})
 
 
 def load() -> "Application":
-    """Return the application.
-
-    Raises:
-        ApplicationNotFoundError: There is none, or it cannot be loaded.
-        InvalidApplicationError: Its declaration is wrong.
-    """
+    """Return the application."""
     from verdict.settings.application_loader import load_application  # not needed for --help
 
     return load_application(application_path())
@@ -50,51 +38,30 @@ def load_if_named() -> "Application | None":
 
 
 def application_path() -> str:
-    """Return which application is wanted, as `MODULE:NAME`.
-
-    Raises:
-        NoApplicationHereError: None is set, and the working directory has none.
-    """
+    """Return which application is wanted, as `MODULE:NAME`."""
     from verdict.settings.application_loader import (
         NoApplicationHereError,
         is_in_the_working_directory,
     )
+    from verdict.settings.load import named_application
 
-    option = given().get("app")
-    if named := str(option or "") or os.environ.get(VARIABLE) or _in_dotenv() or _in_toml():
-        return named
+    if named := given().get("app") or named_application():
+        return str(named)
     if is_in_the_working_directory(IN_A_CHECKOUT.partition(":")[0]):
         return IN_A_CHECKOUT
     raise NoApplicationHereError
 
 
-def _in_dotenv() -> str | None:
-    if not Path(DOTENV).exists():
-        return None
-    from dotenv import dotenv_values  # it takes longer to load than all of this
-
-    return dotenv_values(DOTENV).get(VARIABLE)
-
-
-def _in_toml() -> str | None:
-    from tomllib import loads
-
-    try:
-        found = loads(Path(TOML).read_text()).get("app")
-    except (OSError, ValueError):  # reading the settings reports what is wrong with the file
-        return None
-    return found if isinstance(found, str) else None
-
-
 def add_connection(command: Any) -> None:
     """Add the options to a command, or to each command of a group."""
-    for leaf in getattr(command, "commands", {}).values():
-        add_connection(leaf)
-    if not hasattr(command, "commands"):
-        declared = typer.Typer(add_completion=False)
-        declared.command()(_declared)
-        options = typer.main.get_command(declared).params
-        command.params += [one for one in options if one.name != "help"]
+    if hasattr(command, "commands"):
+        for leaf in command.commands.values():
+            add_connection(leaf)
+        return
+    declared = typer.Typer(add_completion=False)
+    declared.command()(_declared)
+    options = typer.main.get_command(declared).params
+    command.params += [one for one in options if one.name != "help"]
 
 
 def app_option(panel: str | None = None) -> Any:
@@ -121,7 +88,7 @@ def _name_the_application(
 
 def _note(param: typer.CallbackParam, value: Any) -> None:
     # click calls this for every option of every call, so no value of an earlier call stays
-    _given.set(MappingProxyType({**_given.get(), str(param.name): value}))
+    _given.set({**given(), str(param.name): value})
 
 
 def _option(help: str, default: str) -> Any:

@@ -4,7 +4,7 @@ import typer
 
 from verdict.cli.application import given
 from verdict.cli.options import Json, settings_of
-from verdict.cli.render import add_rows, show, show_json, table
+from verdict.cli.render import show, show_json, table
 from verdict.settings.database_address import masked_url, parse
 from verdict.settings.load import origins
 from verdict.settings.settings import Settings
@@ -18,9 +18,7 @@ def config() -> None:
 
 
 @app.command("show")
-def show_config(
-    json: Json = False,
-) -> None:
+def show_config(json: Json = False) -> None:
     """Show every setting with its value and its source; secrets are masked.
 
     Write a setting as `name = …` in verdict.toml, or as VERDICT_NAME in .env or the environment.
@@ -30,8 +28,8 @@ def show_config(
     if json:
         show_json(shown)
         return
-    rows = [(name, _text(entry["value"]), entry["from"]) for name, entry in shown.items()]
-    show(add_rows(table("setting", "value", "from"), rows))
+    rows = ((name, _text(entry["value"]), entry["from"]) for name, entry in shown.items())
+    show(table(("setting", "value", "from"), rows))
 
 
 def _settings(settings: Settings) -> dict[str, dict[str, object]]:
@@ -50,8 +48,4 @@ def _settings(settings: Settings) -> dict[str, dict[str, object]]:
 
 
 def _text(value: object) -> object:
-    if isinstance(value, list):
-        return ", ".join(value)
-    if isinstance(value, dict):
-        return ", ".join(f"{name} = {shown}" for name, shown in value.items()) or None
-    return value
+    return ", ".join(value) if isinstance(value, list) else value

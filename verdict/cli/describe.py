@@ -1,17 +1,17 @@
 """`verdict describe`: the parts of the application, as it declares them."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple, TypedDict
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from verdict.cli.options import Json, known_aggregate, settings_of
-from verdict.cli.render import add_rows, note, show, show_json, table
+from verdict.cli.options import AggregateTypeOrAll, Json, settings_of
+from verdict.cli.render import note, show, show_json, table
 from verdict.model.aggregate import Aggregate
 from verdict.model.command import Command, LifeCycle
-from verdict.model.message import LARGEST, Message
+from verdict.model.message import LARGEST, Fields, Message
 from verdict.model.personal import personal_paths
 from verdict.read_side.catalog import of_every_application, projections
 from verdict.read_side.projections.documented_view import ViewColumn, about_view, columns_of
@@ -30,11 +30,7 @@ BOUNDS = (
     "exclusiveMinimum", "minimum", "exclusiveMaximum", "maximum", "minLength", "maxLength",
     "minItems", "maxItems", "pattern",
 )  # fmt: skip
-OF_ALL = (LARGEST, r"^[^\x00]+$")  # bounds of each integer and each text
-Schema = Mapping[str, Any]
-
-Parts = Iterator[Table | Text | str]
-Of = Aggregate[Message]
+OF_ALL = (None, LARGEST, r"^[^\x00]+$")  # no bound, or one of each integer or each text
 
 
 class Field(NamedTuple):
@@ -47,30 +43,9 @@ class Field(NamedTuple):
     about: str
 
 
-class ViewFacts(TypedDict):
-    """A view of a projection, and the topics that the projection follows."""
-
-    about: str
-    follows: Sequence[str]
-    columns: list[dict[str, str]]
-
-
-class PartFacts(TypedDict):
-    """A part of an application that is neither an aggregate nor a projection."""
-
-    kind: str
-    name: str
-    about: str
-
-
 @app.command()
 def describe(
-    aggregate: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="AGGREGATE", callback=known_aggregate, help="One of them.", show_default="all"
-        ),
-    ] = None,
+    aggregate: AggregateTypeOrAll = None,
     message: Annotated[
         str | None,
         typer.Argument(metavar="COMMAND", help="A command or event of it.", show_default="all"),
@@ -87,7 +62,7 @@ def describe(
         _describe_application(settings, json)
         return
     one = settings.application.aggregate(aggregate)
-    facts, parts = _aggregate_facts(one, settings), _aggregate(one, settings)
+    facts, parts = _facts(one, settings), _parts(one, settings)
     if message is not None:
         kind = _message(one, message)
         facts, parts = kind.model_json_schema(), _message_parts(kind)
@@ -101,23 +76,23 @@ def _describe_application(settings: Settings, json: bool) -> None:
     application, views = settings.application, _views(settings)
     others = [*_others(settings.topics)]
     if json:
-        aggregates = {one.name: _aggregate_facts(one, settings) for one in application.aggregates}
+        aggregates = {one.name: _facts(one, settings) for one in application.aggregates}
+        also = [{"kind": kind, "name": name, "about": about} for kind, name, about in others]
         about = {"application": application.name, "aggregates": aggregates}
-        show_json(about | {"views": views, "also": others})
+        show_json(about | {"views": views, "also": also})
         return
     every = map(application.aggregate, application.aggregate_types)
     rows = ((one.name, ", ".join(one.command_types), ", ".join(one.event_types)) for one in every)
     show(Text(f"{application.name}\n", "bold"))
-    show(add_rows(table("aggregate", "commands", "events"), rows))
+    show(table(("aggregate", "commands", "events"), rows), "")
     shown = ((name, ", ".join(one["follows"]), one["about"]) for name, one in views.items())
-    show("", add_rows(table("view", "follows", "about"), shown))
+    show(table(("view", "follows", "about"), shown))
     if others:
-        rest = ((one["kind"], one["name"], one["about"]) for one in others)
-        show("", add_rows(table("also", "name", "about"), rest))
+        show("", table(("also", "name", "about"), others))
     note("`verdict describe AGGREGATE` shows fields and columns, `verdict sql` every view")
 
 
-def _message(aggregate: Of, name: str) -> type[Message]:
+def _message(aggregate: Aggregate[Message], name: str) -> type[Message]:
     known = {**aggregate.command_types, **aggregate.event_types}
     if name not in known:
         raise typer.BadParameter(
@@ -126,38 +101,39 @@ def _message(aggregate: Of, name: str) -> type[Message]:
     return known[name]
 
 
-def _others(topics: Topics) -> Iterator[PartFacts]:
+def _others(topics: Topics) -> Iterator[tuple[str, str, str]]:
+    """Yield kind, name and description of what is neither an aggregate nor a projection."""
     application = topics.application
     for policy in application.policies:
         expected = ", ".join(sorted(policy.expected_rejections)) or "none"
         about = f"follows {', '.join(policy.follows)}, expects the rejections: {expected}"
-        yield PartFacts(kind="policy", name=policy.name, about=about)
+        yield "policy", policy.name, about
     for one in application.notifications:
         about = f"follows {', '.join(one.follows)}, writes to {topics.named(one.topic)}"
-        yield PartFacts(kind="notification", name=one.name, about=about)
+        yield "notification", one.name, about
     for inbound in application.inbound:
         about = f"reads {topics.named(inbound.topic)}, sends commands to {inbound.aggregate_type}"
-        yield PartFacts(kind="inbound", name=inbound.name, about=about)
+        yield "inbound", inbound.name, about
     for state in application.state_topics:
-        about = f"on {topics.named(state.topic)}"
-        yield PartFacts(kind="state of others", name=state.state.__name__, about=about)
+        yield "state of others", state.state.__name__, f"on {topics.named(state.topic)}"
     for verb in application.verbs:
-        yield PartFacts(kind="verb", name=verb.name, about=verb.summary)
+        yield "verb", verb.name, verb.summary
 
 
-def _aggregate(aggregate: Of, settings: Settings) -> Parts:
+def _parts(aggregate: Aggregate[Message], settings: Settings) -> Iterator[Table | Text | str]:
+    facts = _facts(aggregate, settings)
     yield Text(f"aggregate {aggregate.name}", "bold")
-    yield f"topics: {', '.join(_topics(aggregate, settings))}"
+    yield f"topics: {', '.join(facts['topics'])}"
     for kind in (*aggregate.command_types.values(), *aggregate.event_types.values()):
         yield ""
         yield from _message_parts(kind)
-    for name, view in _views(settings, settings.topics.events(aggregate.name)).items():
+    for name, view in facts["views"].items():
         yield ""
         yield Text.assemble(("view ", "dim"), (name, "bold"), f"  {view['about']}")
-        yield add_rows(table(*ViewColumn._fields), ([*one.values()] for one in view["columns"]))
+        yield table(ViewColumn._fields, ([*one.values()] for one in view["columns"]))
 
 
-def _message_parts(kind: type[Message]) -> Parts:
+def _message_parts(kind: type[Message]) -> Iterator[Table | Text]:
     """Yield a command or an event, and its fields."""
     what, about = "event ", (kind.__doc__ or "").partition("\n")[0]
     starts = ""
@@ -167,7 +143,7 @@ def _message_parts(kind: type[Message]) -> Parts:
     texts = (f"  {one}" for one in (starts, about) if one)
     yield Text.assemble((what, "dim"), (kind.__name__, "bold"), *texts)
     if fields := [*fields_of(kind)]:
-        yield add_rows(table(*Field._fields), fields)
+        yield table(Field._fields, fields)
 
 
 def fields_of(kind: type[Message]) -> Iterator[Field]:
@@ -176,19 +152,18 @@ def fields_of(kind: type[Message]) -> Iterator[Field]:
     personal = {path[0] for path in personal_paths(kind)}
     for name, one in schema.get("properties", {}).items():
         default = "required" if name in schema.get("required", ()) else one.get("default")
-        about = [one.get("description", ""), "personal" if name in personal else ""]
+        bounds = (f"{bound} {one[bound]}" for bound in BOUNDS if one.get(bound) not in OF_ALL)
+        about = (one.get("description"), "personal" if name in personal else None)
         yield Field(
             name,
             type_of(one),
-            ", ".join(
-                f"{bound} {one[bound]}" for bound in BOUNDS if one.get(bound, LARGEST) not in OF_ALL
-            ),
+            ", ".join(bounds),
             "none" if default is None else str(default),
             "; ".join(filter(None, about)),
         )
 
 
-def type_of(schema: Schema) -> str:
+def type_of(schema: Mapping[str, Any]) -> str:
     """Return which values a JSON Schema allows."""
     if others := schema.get("anyOf"):
         named = (type_of(one) for one in others if one.get("type") != "null")
@@ -202,7 +177,7 @@ def type_of(schema: Schema) -> str:
     return str(schema.get("format") or schema.get("type", ""))
 
 
-def _views(settings: Settings, followed: str | None = None) -> dict[str, ViewFacts]:
+def _views(settings: Settings, followed: str | None = None) -> dict[str, Fields]:
     """Return the views of the application, or of the projections that follow one topic."""
     engine = {one.name for one in of_every_application(settings.application)}
     found = {}
@@ -213,19 +188,16 @@ def _views(settings: Settings, followed: str | None = None) -> dict[str, ViewFac
         for name, view in projection.views.items():
             if name != f"{projection.name}_version":  # each has one, and they are alike
                 columns = [column._asdict() for column in columns_of(view)]
-                found[name] = ViewFacts(about=about_view(view), follows=topics, columns=columns)
+                found[name] = {"about": about_view(view), "follows": topics, "columns": columns}
     return found
 
 
-def _topics(aggregate: Of, settings: Settings) -> list[str]:
-    return settings.topics.siblings(settings.topics.events(aggregate.name))
-
-
-def _aggregate_facts(aggregate: Of, settings: Settings) -> Schema:
+def _facts(aggregate: Aggregate[Message], settings: Settings) -> Fields:
     commands, events = aggregate.command_types, aggregate.event_types
+    topic = settings.topics.events(aggregate.name)
     return {
-        "topics": _topics(aggregate, settings),
+        "topics": settings.topics.siblings(topic),
         "commands": {name: kind.model_json_schema() for name, kind in commands.items()},
         "events": {name: kind.model_json_schema() for name, kind in events.items()},
-        "views": _views(settings, settings.topics.events(aggregate.name)),
+        "views": _views(settings, topic),
     }

@@ -1,6 +1,6 @@
 """`verdict new`: the files of an application, an aggregate or a projection, for users to change."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -8,9 +8,16 @@ import typer
 
 from verdict.cli.application import application_path, load
 from verdict.cli.render import note
-from verdict.cli.scaffold.application import aggregate as new_aggregate
-from verdict.cli.scaffold.application import application as write_application
-from verdict.cli.scaffold.files import ScaffoldPart, Target, target_of, write
+from verdict.cli.scaffold.files import (
+    Target,
+    class_name,
+    render,
+    require_free_module,
+    require_valid_name,
+    target_of,
+    words_of,
+    write,
+)
 
 app = typer.Typer(add_completion=False)
 
@@ -18,6 +25,21 @@ REPLACED = (
     "if you replace these messages with your own before the first record is sent: "
     "`verdict schemas write --unpublished {name}_event --unpublished {name}_command`"
 )
+FOLDERS = {
+    "": "An application on verdict.",
+    "schemas": "What happened: events, and their Avro files.",
+    "commands": "What may be sent.",
+    "aggregates": "The rules.",
+    "projections": "What readers see.",
+    "compose": "The application, put together.",
+    "tests": "What it does, as tests.",
+}
+TEMPLATES = {  # template → the module of an aggregate that is made of it
+    "schemas.py": "schemas.{}",
+    "commands.py": "commands.{}",
+    "aggregate.py": "aggregates.{}",
+    "test_aggregate.py": "tests.test_{}",
+}
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="In lower case, such as gift_card.")]
 
@@ -37,7 +59,19 @@ def application(
     The package has the folders of every application on verdict: schemas, commands,
     aggregates, projections, compose, and tests.
     """
-    _report(write_application(name, aggregate))
+    require_valid_name("application", name)
+    require_free_module(name)
+    target = Target(Path.cwd(), f"{name}.compose.application", "app")
+    package, imported = target.folder / name, target.import_of("aggregates", aggregate)
+    texts = new_aggregate(target, aggregate)
+    for folder, about in FOLDERS.items():
+        texts[package / folder / "__init__.py"] = f'"""{about}"""\n'
+    texts[target.folder / "verdict.toml"] = render("verdict.toml", name=name)
+    texts[target.file] = render("application.py", name=name, aggregate=aggregate, imported=imported)
+    if not (unversioned := target.folder / ".gitignore").exists():
+        texts[unversioned] = render("gitignore")
+    write(texts)
+    _report(texts)
     note("next: `verdict schemas write`, `python -m pytest`, `verdict up`")
     note(REPLACED.format(name=aggregate))
 
@@ -50,7 +84,7 @@ def aggregate(name: Name) -> None:
     to the application.
     """
     target = target_of(application_path())
-    _write(new_aggregate(target, name), target)
+    _write(target, "aggregates", name, new_aggregate(target, name))
     note("then: `verdict schemas write`, `python -m pytest`")
     note(REPLACED.format(name=name))
 
@@ -72,19 +106,32 @@ def projection(
     It counts events and names the last one, until you write what readers need. The verb prints the
     two lines that you add to the application.
     """
-    from verdict.cli.scaffold.projection import projection as new_projection  # it loads slowly
+    from verdict.cli.scaffold.projection import new_projection  # it loads slowly
 
     application = load()  # an error in it is reported before anything else
     target = target_of(application_path())
-    _write(new_projection(application, target, name, of), target)
+    _write(target, "projections", name, new_projection(application, target, name, of))
     note("then: `python -m pytest`")
 
 
-def _write(part: ScaffoldPart, target: Target) -> None:
-    write(part.files)
-    _report(part.files)
-    imported, listed = part.lines
-    note(f"add to {target.file.relative_to(target.folder)}:\n    {imported}\n    {listed}")
+def new_aggregate(target: Target, name: str) -> dict[Path, str]:
+    """Return the files of a new aggregate: its events, commands, rules and tests."""
+    require_valid_name("aggregate", name)
+    pieces = {"name": name, "Class": class_name(name), "words": words_of(name)}
+    pieces |= {"package": target.package, "module": target.module, "value": target.value}
+    return {
+        target.path(target.package + module.format(name)): render(template, **pieces)
+        for template, module in TEMPLATES.items()
+    }
+
+
+def _write(target: Target, folder: str, name: str, files: Mapping[Path, str]) -> None:
+    write(files)
+    _report(files)
+    note(
+        f"add to {target.file.relative_to(target.folder)}:\n"
+        f"    {target.import_of(folder, name)}\n    {folder}=(…, {name}),"
+    )
 
 
 def _report(files: Iterable[Path]) -> None:

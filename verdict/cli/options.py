@@ -2,11 +2,12 @@
 
 import os
 from getpass import getuser
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from pydantic import ValidationError
 
+from verdict.adapters.sql.time_text import wall_clock
 from verdict.cli.application import given, load, load_if_named
 from verdict.cli.render import note
 from verdict.model.command_envelope import aggregate_id_rule
@@ -15,41 +16,31 @@ from verdict.operations.repair.operator import OperatorIdentity
 from verdict.settings.load import load_settings, unknown_variables
 from verdict.settings.settings import Settings
 
-MOST_CHARACTERS = 1_000
+if TYPE_CHECKING:
+    from verdict.streaming.event_log.skips import SkipRequest
 
 
 def known_aggregate(name: str | None) -> str | None:
-    """Return the name of an aggregate type, or None if none was given.
-
-    Raises:
-        BadParameter: There is no such aggregate.
-    """
+    """Return the name of an aggregate type that exists, or None if none was given."""
     if name is not None and name not in (types := load().aggregate_types):
         raise typer.BadParameter(f"no aggregate {name!r}: there are {', '.join(types)}")
     return name
 
 
 def possible_id(id: str | None) -> str | None:
-    """Return an aggregate's id, or None if none was given.
-
-    Raises:
-        BadParameter: No aggregate can have it.
-    """
+    """Return an id that an aggregate can have, or None if none was given."""
+    if id is None:
+        return None
     try:
-        return id if id is None else aggregate_id_rule.validate_python(id)
+        return aggregate_id_rule.validate_python(id)
     except ValidationError as error:
-        problem = (
-            f"an aggregate's id has 1 to 256 characters of Unicode, this one has {len(id or '')}"
-        )
-        raise typer.BadParameter(problem) from error
+        raise typer.BadParameter(
+            f"an aggregate's id has 1 to 256 characters of Unicode, this one has {len(id)}"
+        ) from error
 
 
 def parse_time(text: str) -> int:
-    """Read a time with a zone as epoch milliseconds.
-
-    Raises:
-        BadParameter: It is no ISO 8601 time, or lacks the zone.
-    """
+    """Read an ISO 8601 time with a zone as epoch milliseconds."""
     try:
         millis = epoch_millis(text)
     except ValueError as error:
@@ -61,6 +52,10 @@ def parse_time(text: str) -> int:
 Json = Annotated[bool, typer.Option("--json", help="Print JSON: one object, or one per line.")]
 AggregateType = Annotated[
     str, typer.Argument(callback=known_aggregate, help="Type of the aggregate, such as order.")
+]
+AggregateTypeOrAll = Annotated[
+    str | None,
+    typer.Argument(callback=known_aggregate, help="Only this type.", show_default="all"),
 ]
 Id = Annotated[str, typer.Argument(metavar="ID", callback=possible_id, help="Id of the aggregate.")]
 IdOrAll = Annotated[
@@ -94,12 +89,7 @@ def settings_of(**flags: Any) -> Settings:
 
 
 def operator_identity(operator: str | None, reason: str | None) -> OperatorIdentity:
-    """Return the operator, and the reason on one line.
-
-    Raises:
-        BadParameter: The reason is blank, the operator has no name, or one of the two is no text
-            or is too long.
-    """
+    """Return the operator, and the reason on one line."""
     if reason is not None and not (reason := _one_line(reason, "--reason")):
         raise typer.BadParameter("give the reason", param_hint="--reason")
     try:
@@ -110,15 +100,17 @@ def operator_identity(operator: str | None, reason: str | None) -> OperatorIdent
         ) from error
 
 
+def skip_request(operator: str | None, reason: str) -> "SkipRequest":
+    """Return the request of an operator, without records to skip."""
+    from verdict.streaming.event_log.skips import SkipRequest  # which loads Kafka's client
+
+    identity = operator_identity(operator, reason)
+    return SkipRequest(operator=identity.operator, reason=identity.reason or "", at=wall_clock())
+
+
 def _one_line(text: str, option: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:  # a shell passes any bytes on
         raise typer.BadParameter(f"{text!r} is no text in UTF-8", param_hint=option) from error
-    if len(text) > MOST_CHARACTERS:
-        raise typer.BadParameter(
-            f"it has {len(text):,} characters, and at most {MOST_CHARACTERS:,} are recorded: "
-            "shorten it, or name the place of the full text",
-            param_hint=option,
-        )
     return " ".join(text.split())

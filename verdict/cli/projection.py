@@ -9,13 +9,12 @@ import typer
 from rich.text import Text
 
 from verdict.cli.options import Json, settings_of
-from verdict.cli.render import add_rows, note, show, show_json, show_progress, table
+from verdict.cli.render import attribute_table, note, show, show_json, show_progress, table
 from verdict.errors import VerdictError
 from verdict.model.message import Fields
 from verdict.operations.status.read_side_status import projection_statuses
 from verdict.operations.status.status import ProjectionStatus, as_json
 from verdict.read_side.catalog import UnknownProjectionError
-from verdict.read_side.rebuild.comparison import TableContent
 from verdict.read_side.rebuild.promotion import ComparedVersions
 from verdict.read_side.rebuild.rebuilder import Rebuilder
 from verdict.read_side.rebuild.version_pair import VersionPair
@@ -34,22 +33,18 @@ def projection() -> None:
 
 
 @app.command("list")
-def list_projections(
-    json: Json = False,
-) -> None:
+def list_projections(json: Json = False) -> None:
     """List every version of every projection: its state, and how far behind it is."""
     found = projection_statuses(settings_of())
     if json:
         for one in found:
             show_json(as_json(one))
         return
-    numbers = ("version", "lag", "blocked")
-    shown = table("projection", "version", "state", "lag", "blocked", "stopped", numbers=numbers)
     rows = (
         [one.projection, one.version, one.state, one.lag, len(one.held), one.stopped_by]
         for one in found
     )
-    show(add_rows(shown, rows))
+    show(table(("projection", "version", "state", "lag", "blocked", "stopped"), rows))
 
 
 @app.command()
@@ -70,22 +65,14 @@ def _show_status(found: ProjectionStatus) -> None:
     show(f"{found.projection} v{found.version}, {found.state}, lag {found.lag}")
     if found.stopped_by:
         show(Text(f"! {found.stopped_by}", "red"))
-    numbers = ("partition", "next_offset", "lag")
-    places = ([one.topic, one.partition, one.next_offset, one.lag] for one in found.positions)
-    show(add_rows(table("topic", *numbers, numbers=numbers), places))
+    show(attribute_table(("topic", "partition", "next_offset", "lag"), found.positions))
     if found.held:
-        columns = ("aggregate_id", "version_needed", "error")
-        rows = (
-            [one.aggregate_type, one.aggregate_id, one.version_needed, one.error]
-            for one in found.held
-        )
-        show("", add_rows(table("blocked", *columns, numbers=columns[1:2]), rows))
+        columns = ("aggregate_type", "aggregate_id", "version_needed", "error")
+        show(f"\n{len(found.held)} blocked", attribute_table(columns, found.held))
 
 
 @app.command()
-def rebuild(
-    name: Name,
-) -> None:
+def rebuild(name: Name) -> None:
     """Build the next version from the start of the log, with the same functions.
 
     Events that Kafka has dropped come from the archive. Readers see the live version meanwhile, and
@@ -101,10 +88,7 @@ def rebuild(
 
 
 @app.command()
-def verify(
-    name: Name,
-    json: Json = False,
-) -> None:
+def verify(name: Name, json: Json = False) -> None:
     """Compare the live version and the new one at one position; exit code 1 if a row differs."""
     with _rebuilder(name) as rebuilder:
         verified = rebuilder.verify()
@@ -117,31 +101,24 @@ def verify(
 
 
 @app.command()
-def promote(
-    name: Name,
-    accept_differences: Accept = False,
-) -> None:
+def promote(name: Name, accept_differences: Accept = False) -> None:
     """Compare the new version with the live one, then show it to readers, in one transaction.
 
     The former version is kept for `verdict projection rollback`; an older one is dropped. With
     --accept-differences the versions are not compared.
     """
     with _rebuilder(name) as rebuilder:
-        put = rebuilder.promote(accept_differences)
-    _show_live(put, "now")
+        _show_live(rebuilder.promote(accept_differences), "now")
 
 
 @app.command()
-def rollback(
-    name: Name,
-) -> None:
+def rollback(name: Name) -> None:
     """Bring the former version up to date, and show it to readers again.
 
     Only one is kept, so a second rollback is refused; `promote` shows the later version again.
     """
     with _rebuilder(name) as rebuilder:
-        put = rebuilder.rollback()
-    _show_live(put, "again")
+        _show_live(rebuilder.rollback(), "again")
 
 
 def _show_live(pair: VersionPair, how: str) -> None:
@@ -166,12 +143,12 @@ def _facts(verified: ComparedVersions) -> Fields:
 
 
 def _show(verified: ComparedVersions) -> None:
-    shown = table("table", "rows", "checksum", "", numbers=("rows",))
+    rows = list[tuple[object, ...]]()
     for compared in verified.tables:
         about = Text("same", "green") if compared.equal else Text("differs", "red")
-        shown.add_row(*_cells(compared.live_table, compared.live, ""))
-        shown.add_row(*_cells(compared.built_table, compared.built, about))
-    show(shown)
+        rows.append((compared.live_table, *compared.live, ""))
+        rows.append((compared.built_table, *compared.built, about))
+    show(table(("table", "rows", "checksum", ""), rows))
     for compared in verified.tables:
         for row in compared.differing:
             note(
@@ -180,7 +157,3 @@ def _show(verified: ComparedVersions) -> None:
             )
     same = "hold the same" if verified.equal else "differ"
     note(f"{verified.projection} v{verified.live} (live) and v{verified.built} {same}")
-
-
-def _cells(name: str, content: TableContent, about: str | Text) -> tuple[str | Text, ...]:
-    return name, str(content.rows), content.checksum[:16], about

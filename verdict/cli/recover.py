@@ -11,8 +11,15 @@ import typer
 
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.offsets import offsets_text
-from verdict.adapters.sql.time_text import wall_clock
-from verdict.cli.options import Json, Who, Why, WhyIfAny, operator_identity, settings_of
+from verdict.cli.options import (
+    Json,
+    Who,
+    Why,
+    WhyIfAny,
+    operator_identity,
+    settings_of,
+    skip_request,
+)
 from verdict.cli.render import note, show_json, show_progress
 from verdict.errors import VerdictError
 from verdict.model.source import Source
@@ -34,36 +41,11 @@ from verdict.settings.settings import Settings
 from verdict.streaming.event_log.skips import NO_WISH, SkipRequest
 from verdict.streaming.exactly_once.failpoints import ignore_step
 from verdict.streaming.exactly_once.query import lake_query
-from verdict.wire.progress_record import ProgressRecord
 from verdict.write_side.recovery.recovery import OnRecoveryStep, RecoveredState, recover
 
 app = typer.Typer()
 
-
-Shards = Annotated[
-    int | None,
-    typer.Option(min=1, help="The new number of shards.", show_default="as many as now"),
-]
-Quarantine = Annotated[
-    bool,
-    typer.Option("--quarantine", help="Continue without aggregates that have a damaged history."),
-]
-
-
-RestoreEvents = Annotated[
-    bool,
-    typer.Option("--restore-events", help="Append archived events again that Kafka has lost."),
-]
-
-
 Range = tuple[Source, int | None]
-Ranges = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="TOPIC:PARTITION:OFFSET[-UNTIL]",
-        help="The record to skip, or all from OFFSET up to UNTIL, which is not skipped.",
-    ),
-]
 
 
 class ResetTarget(StrEnum):
@@ -76,9 +58,20 @@ class ResetTarget(StrEnum):
 
 @app.command("recover")
 def recover_command(
-    shards: Shards = None,
-    quarantine: Quarantine = False,
-    restore: RestoreEvents = False,
+    shards: Annotated[
+        int | None,
+        typer.Option(min=1, help="The new number of shards.", show_default="as many as now"),
+    ] = None,
+    quarantine: Annotated[
+        bool,
+        typer.Option(
+            "--quarantine", help="Continue without aggregates that have a damaged history."
+        ),
+    ] = False,
+    restore: Annotated[
+        bool,
+        typer.Option("--restore-events", help="Append archived events again that Kafka has lost."),
+    ] = False,
     reason: WhyIfAny = None,
     by: Who = None,
     json: Json = False,
@@ -108,19 +101,13 @@ def recover_command(
     settings = settings_of()
     if (quarantine or restore) and reason is None:
         raise typer.BadParameter("give the reason", param_hint="--reason")
-    asked = _request(by, reason or "needed by `verdict recover`")
+    asked = skip_request(by, reason or "needed by `verdict recover`")
     wish = replace(asked, quarantine=True) if quarantine else NO_WISH
     fix = partial(_mend, by=asked, restore=restore)
     recovered = recover_alone(settings, shards, wish=wish, fix=fix)
     if json:
         show_json(recovered.facts())
     note(f"recovered {recovered}; start the service again with `verdict up`")
-
-
-def _request(by: str | None, reason: str) -> SkipRequest:
-    """Return the request of an operator, without records to skip."""
-    identity = operator_identity(by, reason)
-    return SkipRequest(operator=identity.operator, reason=identity.reason or "", at=wall_clock())
 
 
 def _mend(settings: Settings, kafka: KafkaConfig, by: SkipRequest, restore: bool) -> None:
@@ -138,11 +125,7 @@ def recover_alone(
     wish: SkipRequest = NO_WISH,
     fix: Callable[[Settings, KafkaConfig], None] = leave,
 ) -> RecoveredState:
-    """Start what a recovery needs, recover with progress on stderr, and stop all of it.
-
-    Raises:
-        VerdictError: Something is missing or does not fit.
-    """
+    """Start what a recovery needs, recover with progress on stderr, and stop all of it."""
     with ExitStack() as parts:
         report = parts.enter_context(show_progress("starting Kafka and Spark"))
         ground = start_runtime(settings, parts, fix=fix)
@@ -150,7 +133,18 @@ def recover_alone(
 
 
 @app.command()
-def skip(records: Ranges, reason: Why, by: Who = None, json: Json = False) -> None:
+def skip(
+    records: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TOPIC:PARTITION:OFFSET[-UNTIL]",
+            help="The record to skip, or all from OFFSET up to UNTIL, which is not skipped.",
+        ),
+    ],
+    reason: Why,
+    by: Who = None,
+    json: Json = False,
+) -> None:
     """Skip records that cannot be used, for all readers of their topics, on record.
 
     A record at which a projection stopped is skipped while the service runs. The view
@@ -166,8 +160,7 @@ def skip(records: Ranges, reason: Why, by: Who = None, json: Json = False) -> No
     if not others:
         return
     places = [(at, at.offset + 1 if until is None else until) for at, until in others]
-    wish = replace(_request(by, reason), places=places)
-    recovered = recover_alone(settings, None, wish=wish)
+    recovered = recover_alone(settings, None, wish=replace(skip_request(by, reason), places=places))
     if json:
         show_json(recovered.facts())
     note(f"skipped, and recovered {recovered}; start the service again with `verdict up`")
@@ -212,31 +205,20 @@ def reset_progress(
     first. `owner` claims the topics for this deployment. The state of the decider does not change:
     `verdict recover` rebuilds it.
     """
-    settings, wish = settings_of(), _request(by, reason)
-    if target is ResetTarget.OWNER:
-        _claim_topics(settings, wish)
-        note("this deployment owns the topics; start the service with `verdict up`")
-        return
-    new = _reset(settings, target, wish)
+    settings, wish = settings_of(), skip_request(by, reason)
+    owner, lake = target is ResetTarget.OWNER, target is ResetTarget.LAKE
+    if lake and settings.application.lake is None:
+        raise VerdictError(f"{settings.application.name} has no lake: there is nothing to reset")
+    with ExitStack() as parts:
+        place = require_whole_directory(settings.data_dir, (target,))
+        kafka = start_kafka_runtime(settings, parts, place, owned=not owner).kafka
+        if owner:
+            require_same_log(settings, kafka)  # else the next start would be refused
+            begin_as_owner(kafka, settings.topics, wish)
+            note("this deployment owns the topics; start the service with `verdict up`")
+            return
+        query = lake_query(settings.topics) if lake else reactions_query(reactions_of(settings))
+        new = begin_without_progress(query, kafka, settings.topics, wish, at_the_ends=not lake)
     if json:
         show_json({"query": target, "offsets": new.offsets})
     note(f"{target} will start at {offsets_text(new.offsets)}; start the service with `verdict up`")
-
-
-def _claim_topics(settings: Settings, wish: SkipRequest) -> None:
-    with ExitStack() as parts:
-        place = require_whole_directory(settings.data_dir, (ResetTarget.OWNER,))
-        ground = start_kafka_runtime(settings, parts, place, owned=False)
-        require_same_log(settings, ground.kafka)  # else the next start would be refused
-        begin_as_owner(ground.kafka, settings.topics, wish)
-
-
-def _reset(settings: Settings, target: ResetTarget, wish: SkipRequest) -> ProgressRecord:
-    is_lake = target is ResetTarget.LAKE
-    if is_lake and settings.application.lake is None:
-        raise VerdictError(f"{settings.application.name} has no lake: there is nothing to reset")
-    query = lake_query(settings.topics) if is_lake else reactions_query(reactions_of(settings))
-    with ExitStack() as parts:
-        place = require_whole_directory(settings.data_dir, (target,))
-        kafka = start_kafka_runtime(settings, parts, place).kafka
-        return begin_without_progress(query, kafka, settings.topics, wish, at_the_ends=not is_lake)

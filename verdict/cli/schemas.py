@@ -41,13 +41,10 @@ def check(registry: Registry = None, json: Json = False) -> None:
     Exit code 1 when a class differs from its newest file, or the registry lacks a schema.
     """
     settings = settings_of(schema_registry_url=registry)
-    application = settings.application
+    application, lacking = settings.application, list[RegisteredId]()
     changed = sorted(subject for subject, _ in missing(application))
-    lacking = (
-        _registry(settings).missing(every_subject(settings.topics))
-        if settings.schema_registry_url
-        else []
-    )
+    if settings.schema_registry_url:
+        lacking = _registry(settings).missing(every_subject(settings.topics))
     number = len(catalog_of(application).schemas.by_id)
     if json:
         show_json({"schemas": number, "changed": changed, "lacking": _facts(lacking)})
@@ -60,18 +57,18 @@ def check(registry: Registry = None, json: Json = False) -> None:
     note(f"{number} schemas match the classes")
 
 
-Unpublished = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="SUBJECT",
-        help="Replace the newest version of this schema, such as order_event, because no record "
-        "has it yet; may be repeated.",
-    ),
-]
-
-
 @app.command()
-def write(unpublished: Unpublished = None, json: Json = False) -> None:
+def write(
+    unpublished: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SUBJECT",
+            help="Replace the newest version of this schema, such as order_event, because no "
+            "record has it yet; may be repeated.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
     """Write a file for each new or changed schema of the application.
 
     Commit the files: each record names its schema, and cannot be read without it. So --unpublished
@@ -108,19 +105,13 @@ def publish(registry: Registry = None, json: Json = False) -> None:
 
 
 def _require_unpublished(settings: Settings, subjects: Iterable[str]) -> None:
-    """Require that no known record has one of these schemas.
-
-    Raises:
-        VerdictError: The topic of one has, or had, records, or the archive has events.
-        UnreachableError: Kafka does not answer.
-    """
+    """Require that no topic has, or had, a record with one of these schemas, nor the archive."""
+    topics = {"event": settings.topics.events, "command": settings.topics.commands}
     for subject in subjects:
         aggregate, _, kind = subject.rpartition("_")
-        written = _archived(settings, aggregate) if kind == "event" else 0
-        topics = {"event": settings.topics.events, "command": settings.topics.commands}
-        if kind in topics:
-            written = max(written, _written(settings, topics[kind](aggregate)))
-        if written:
+        if kind not in topics:
+            continue
+        if written := _written(settings, topics[kind](aggregate)) or _archived(settings, aggregate):
             raise VerdictError(
                 f"{subject} has {written:,} records already, which could not be read without "
                 "its schema: nothing was replaced; keep its fields and add others"

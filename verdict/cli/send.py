@@ -1,45 +1,37 @@
-"""`verdict send`: one command, or a file of them."""
+"""`verdict send`: one command from its fields, or a file of commands."""
 
-import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
-from typing import Annotated, BinaryIO, NamedTuple
+import re
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
-from confluent_kafka import KafkaException
 from pydantic import ValidationError
+from pydantic_core import from_json, to_json
 from rich.text import Text
 
-from verdict.adapters.kafka.errors import advice, settings_refused
 from verdict.adapters.sql.readers.reader import Access, open_reader
-from verdict.cli.fields import command_from
 from verdict.cli.options import Json, known_aggregate, parse_time, possible_id, settings_of
 from verdict.cli.render import note, show, show_json
-from verdict.cli.send_file import SendCounts, envelopes, send_all
-from verdict.cli.shutdown import exiting_on_sigterm
-from verdict.client.client import Client
-from verdict.client.errors import KafkaUnavailableError
-from verdict.errors import TimedOutError, UnreachableError, VerdictError
+from verdict.cli.send_file import REJECTED, send_file, sending
+from verdict.model.application import Application
 from verdict.model.command import Command
 from verdict.model.command_envelope import Expectation
+from verdict.model.message import Fields
 from verdict.read_side.read_your_writes import (
     ReadToken,
     require_row_per_aggregate,
     wait_for_projection,
 )
-from verdict.settings.discovery import kafka_options
 from verdict.settings.settings import Settings
+from verdict.wire.error_text import problems
 from verdict.wire.json import readable
 from verdict.wire.response import Response
 
 app = typer.Typer(add_completion=False)
 
-REJECTED = 3
 EXPECTATIONS = "|".join(Expectation)
-STOPPED = "; stopped before the end: send the file again, each command is decided once"
 PROJECTION_ALONE = "--projection goes with --wait and one command"
-
+JSON = re.compile(r"[\[{]|null$|\d+$")  # what begins a list or a message; null; epoch milliseconds
 
 TypeIfAny = Annotated[str | None, typer.Argument(callback=known_aggregate, help="Such as order.")]
 CommandType = Annotated[str | None, typer.Argument(help="Such as PlaceOrder.")]
@@ -50,7 +42,7 @@ ExpectedVersion = Annotated[
     str | None,
     typer.Option(metavar=f"N|{EXPECTATIONS}", help="How many of its events you have seen."),
 ]
-Fields = Annotated[
+FieldTexts = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=VALUE", help="A field, a list or message as JSON; may be repeated."),
 ]
@@ -76,7 +68,7 @@ def send(  # noqa: PLR0913  (options)
     command: CommandType = None,
     id: AggregateId = None,
     expected_version: ExpectedVersion = None,
-    field: Fields = None,
+    field: FieldTexts = None,
     command_id: CommandId = None,
     deadline: Deadline = None,
     actor: Actor = None,
@@ -104,126 +96,113 @@ def send(  # noqa: PLR0913  (options)
             raise typer.BadParameter(PROJECTION_ALONE)
         if any((command, id, field, expected_version, command_id)):
             raise typer.BadParameter("a --file has all of a command but the AGGREGATE")
-        _send_file(settings_of(), file, aggregate, SendCounts(wait, json))
-    elif aggregate and command and id and expected_version:
-        settings = settings_of()
-        if projection is not None:
-            if wait is None:
-                raise typer.BadParameter(PROJECTION_ALONE)
-            require_row_per_aggregate(settings.application, projection, aggregate)
-        expected = _expectation(expected_version)
-        due = None if deadline is None else parse_time(deadline)
-        about = _About(expected, command_id, due, actor, correlation_id)
-        asked = command_from(settings.application, aggregate, command, field or [])
-        _send_one(settings, id, asked, about, _Awaited(wait, projection, json))
-    else:
+        send_file(settings_of(), file, aggregate, wait, json)
+        return
+    if not (aggregate and command and id and expected_version):
         given = {"AGGREGATE": aggregate, "COMMAND": command, "--id": id}
         given["--expected-version (a number, NO_STREAM, EXISTS or ANY)"] = expected_version
         lacking = ", ".join(name for name, one in given.items() if not one)
         raise typer.BadParameter(f"{lacking} is missing; else give a --file of envelopes")
-
-
-class _About(NamedTuple):
-    """Parameters of `Client.send`."""
-
-    expected_version: int | Expectation
-    command_id: str | None
-    deadline: int | None
-    actor: str | None
-    correlation_id: str | None
-
-
-class _Awaited(NamedTuple):
-    """What to wait for, so many seconds each, and how to show it."""
-
-    seconds: float | None
-    projection: str | None
-    as_json: bool
-
-
-def _send_one(
-    settings: Settings, aggregate_id: str, asked: Command, about: _About, awaited: _Awaited
-) -> None:
-    seconds, projection, as_json = awaited
-    with _sending(settings) as client:
-        pending = client.send(aggregate_id, asked, **about._asdict())
-        client.flush()
-        response = None if seconds is None else pending.wait(seconds)
+    settings = settings_of()
+    if projection is not None:
+        if wait is None:
+            raise typer.BadParameter(PROJECTION_ALONE)
+        require_row_per_aggregate(settings.application, projection, aggregate)
+    about = {
+        "expected_version": _expectation(expected_version),
+        "command_id": command_id,
+        "deadline": None if deadline is None else parse_time(deadline),
+        "actor": actor,
+        "correlation_id": correlation_id,
+    }
+    asked = command_from(settings.application, aggregate, command, field or [])
+    response = _send_one(settings, id, asked, about, wait, json)
     if response is None:
-        if as_json:
-            show_json({"command_id": pending.command_id, "sent": str(pending.source)})
-        else:
-            note(f"sent {pending} to {pending.source}; --wait SECONDS shows the outcome")
         return
-    _show(response, as_json)
-    token = ReadToken.of(response)
-    if projection and seconds is not None and not response.reason and token:
-        with open_reader(settings, Access.READER) as reader:
-            wait_for_projection(settings.application, reader, projection, token, seconds)
-        note(f"{projection} shows it")
+    _show(response, json)
+    _await_projection(settings, response, projection, wait)
     raise typer.Exit(REJECTED if response.reason else 0)
 
 
-@contextmanager
-def _sending(settings: Settings) -> Iterator[Client]:
-    """Give a client; errors of its options and of a command's fields are those of this verb."""
-    options = kafka_options(settings)
-    servers = options.pop("bootstrap.servers")
-    try:
-        sender = Client(
-            settings.application, servers, settings.topics, options, settings.max_command_bytes
+def _send_one(
+    settings: Settings, id: str, asked: Command, about: Fields, wait: float | None, json: bool
+) -> Response | None:
+    """Send a command; return its outcome, or None if it is not awaited."""
+    with sending(settings) as client:
+        pending = client.send(id, asked, **about)
+        client.flush()
+        if wait is not None:
+            return pending.wait(wait)
+    if json:
+        show_json({"command_id": pending.command_id, "sent": str(pending.source)})
+    else:
+        note(f"sent {pending} to {pending.source}; --wait SECONDS shows the outcome")
+    return None
+
+
+def _await_projection(
+    settings: Settings, response: Response, projection: str | None, wait: float | None
+) -> None:
+    token = ReadToken.of(response)
+    if projection and wait is not None and token and not response.reason:
+        with open_reader(settings, Access.READER) as reader:
+            wait_for_projection(settings.application, reader, projection, token, wait)
+        note(f"{projection} shows it")
+
+
+def command_from(
+    application: Application, aggregate_type: str, name: str, fields: Sequence[str]
+) -> Command:
+    """Return the command `name` of an aggregate, each field read as its type."""
+    known = application.aggregate(aggregate_type).command_types
+    if name not in known:
+        raise typer.BadParameter(
+            f"{aggregate_type} has no command {name!r}: it has {', '.join(known)}"
         )
-    except KafkaException as error:
-        raise settings_refused(error) from error
+    kind, texts = known[name], _texts(fields)
     try:
-        with sender as client:
-            yield client
-    except KafkaUnavailableError as error:
-        hint = f": {advice(error.reason)}" if error.reason else ""
-        raise UnreachableError(f"{error}{hint}") from error
-    except VerdictError:  # a command that is too large is a ValueError, too
-        raise
+        return _read(kind, texts)
     except ValidationError as error:
-        [first, *_] = error.errors(include_url=False)
-        raise typer.BadParameter(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
-    except ValueError as error:  # an integer that Avro cannot hold
-        raise typer.BadParameter(str(error)) from error
+        named = kind.model_fields.items()
+        shown = ", ".join(name if field.is_required() else f"[{name}]" for name, field in named)
+        raise typer.BadParameter(
+            f"{problems(error, name)}; {name} has {shown or 'no fields'}"
+        ) from error
 
 
-def _send_file(settings: Settings, file: str, aggregate: str | None, tally: SendCounts) -> None:
-    whole = False
+def _texts(fields: Sequence[str]) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    for field in fields:
+        name, equals, value = field.partition("=")
+        if not equals:
+            raise typer.BadParameter(f"{field!r} is no name=value")
+        if name in texts:
+            raise typer.BadParameter(f"the field {name!r} is given twice")
+        texts[name] = value
+    return texts
+
+
+def _read(kind: type[Command], texts: dict[str, str]) -> Command:
+    """Return the command; a list, message, number or null is JSON if its field takes no text."""
     try:
-        with exiting_on_sigterm(), _lines(file) as opened, _sending(settings) as client:
-            send_all(client, envelopes(opened, aggregate), tally)
-            whole = True
-    finally:
-        if tally.sent:
-            note(_summary(tally) + ("" if whole else STOPPED))
-    if tally.unknown:
-        raise TimedOutError(
-            f"{len(tally.unknown)} outcomes are unknown, the first: {tally.unknown[0]}"
-        )
-    if tally.rejected:
-        raise typer.Exit(REJECTED)
+        return kind.model_validate_strings(texts)
+    except ValidationError as error:
+        wrong = {problem["loc"][0] for problem in error.errors() if problem["loc"]}
+        names = [
+            name for name in wrong & texts.keys() & kind.model_fields.keys()
+            if JSON.match(texts[str(name)])
+        ]  # fmt: skip
+        if not names:
+            raise
+        parsed = {name: _json(str(name), texts[str(name)]) for name in names}
+        return kind.model_validate_json(to_json(texts | parsed), strict=False)
 
 
-def _lines(file: str) -> AbstractContextManager[BinaryIO]:
-    if file == "-":
-        return nullcontext(sys.stdin.buffer)
+def _json(name: str, text: str) -> object:
     try:
-        return Path(file).open("rb")
-    except OSError as error:
-        raise typer.BadParameter(f"{file}: {error.strerror}") from error
-
-
-def _summary(tally: SendCounts) -> str:
-    counted = [f"{tally.sent} sent"]
-    if tally.accepted:
-        counted.append(f"{tally.accepted} accepted")
-    counted += [f"{count} rejected {reason}" for reason, count in tally.rejected.most_common()]
-    if tally.duplicates:
-        counted.append(f"{tally.duplicates} of them duplicates")
-    return ", ".join(counted)
+        return from_json(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{name} is no JSON: {error}") from error
 
 
 def _expectation(text: str) -> int | Expectation:

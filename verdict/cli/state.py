@@ -1,8 +1,6 @@
 """`verdict state`: one aggregate, folded from its events, or all of a type from their view."""
 
-from collections.abc import Iterator
 from contextlib import ExitStack
-from itertools import islice
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +8,8 @@ import typer
 from verdict.adapters.sql.readers.reader import Access, open_reader
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.cli.options import AggregateType, IdOrAll, Json, parse_time, settings_of
-from verdict.cli.render import add_rows, in_json, note, show, show_json, table
+from verdict.cli.render import note, pairs, show, show_json
+from verdict.cli.sql import show_table
 from verdict.errors import VerdictError
 from verdict.model.command import LifeCycle
 from verdict.model.message import Fields, iso_time
@@ -26,8 +25,7 @@ from verdict.write_side.decide.snapshot import Snapshot
 
 app = typer.Typer(add_completion=False)
 
-SHOWN = 1_000  # aggregates in a table
-KEPT = ("id", "version", "life_cycle", "global_position", "decided_at")
+KEPT = ("version", "life_cycle", "global_position", "decided_at")
 BLOCKED = """\
 SELECT held.aggregate_id, held.version_needed, held.error FROM projection_blocked held
 JOIN projection_live live
@@ -85,7 +83,7 @@ def state(
     if json:
         show_json(answer)
     else:
-        show(add_rows(table(f"{aggregate} {id}", ""), _flat(answer)))
+        show(pairs(_facts(answer)))
 
 
 def _folded(
@@ -125,19 +123,16 @@ def _show_all(settings: Settings, aggregate_type: str, json: bool) -> None:
     view = f"{aggregate_type}_state"
     if (described := views_for(settings, Access.AUDITOR).get(view)) is None:
         raise VerdictError(f"{aggregate_type} has no view {view}: ask for one aggregate by its ID")
-    json_columns = [column.name for column in columns_of(described) if column.type == "json"]
     with open_reader(settings) as reader:
         blocked = [*reader.select(BLOCKED, {"view": view}).rows]
         found = reader.select(f'SELECT * FROM "{view}" ORDER BY id')
-        rows = (
-            values(dict(zip(found.columns, row, strict=True)), json_columns) for row in found.rows
-        )
-        answers = (_facts(aggregate_type, row) for row in rows)
         if json:
-            for answer in answers:
-                show_json(answer)
+            texts = [column.name for column in columns_of(described) if column.type == "json"]
+            for row in found.rows:
+                fields = values(dict(zip(found.columns, row, strict=True)), texts)
+                show_json(_row_json(aggregate_type, fields))
         else:
-            _show_table(aggregate_type, answers)
+            show_table(found.columns, found.rows)
     for name, needed, error in blocked:
         note(
             f"{aggregate_type} {name!r} is shown without its events from version {needed} on: "
@@ -147,31 +142,17 @@ def _show_all(settings: Settings, aggregate_type: str, json: bool) -> None:
         raise VerdictError(f"{view} blocks {len(blocked)} aggregates: see `verdict blocked list`")
 
 
-def _facts(aggregate_type: str, row: Fields) -> Fields:
+def _row_json(aggregate_type: str, row: Fields) -> Fields:
+    """Return a row of the view in the form of `state_json`."""
     known = {name: row.pop(name) for name in KEPT}
-    about = {"aggregate_type": aggregate_type, "aggregate_id": known.pop("id")}
+    about = {"aggregate_type": aggregate_type, "aggregate_id": row.pop("id")}
     is_there = known["life_cycle"] == LifeCycle.ACTIVE
     return about | known | {"state": row if is_there else None}
 
 
-def _show_table(aggregate_type: str, answers: Iterator[Fields]) -> None:
-    shown = [*islice(answers, SHOWN + 1)]
-    columns = ("aggregate_id", "version", "life_cycle", "decided_at")
-    made = table(aggregate_type, *columns[1:], "state", numbers=("version",))
-    rows = ([*map(answer.get, columns), _state_text(answer)] for answer in shown[:SHOWN])
-    show(add_rows(made, rows))
-    if len(shown) > SHOWN:
-        note(f"only the first {SHOWN} are shown: use --json for all")
-
-
-def _state_text(answer: Fields) -> str | None:
-    fields = answer["state"] or {}
-    known = ((name, value) for name, value in fields.items() if value is not None)
-    return ", ".join(f"{name} {in_json(value)}" for name, value in known) or None
-
-
-def _flat(answer: Fields) -> list[tuple[str, Any]]:
+def _facts(answer: Fields) -> list[tuple[str, Any]]:
     position = answer["position"]
     place = position and f"{position['topic']}:{position['partition']}:{position['offset']}"
-    about = [(name, answer[name]) for name in ("version", "life_cycle", "decided_at")]
+    names = ("aggregate_type", "aggregate_id", "version", "life_cycle", "decided_at")
+    about = [(name, answer[name]) for name in names]
     return [*about, ("position", place), *(answer["state"] or {}).items()]

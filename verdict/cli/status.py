@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from verdict.cli.options import Json, settings_of
-from verdict.cli.render import add_rows, fit_to_width, show, show_json, table
+from verdict.cli.render import attribute_table, fit_to_width, show, show_json, table
 from verdict.errors import UnreachableError, VerdictError
 from verdict.operations.status.collect import get_status
 from verdict.operations.status.database_timeout import DatabaseTimeout
@@ -22,9 +22,7 @@ from verdict.operations.status.problems import NOTHING_RUNS
 from verdict.operations.status.status import (
     CommandsStatus,
     DeciderStatus,
-    PolicyRejections,
     Problem,
-    ProcessorStatus,
     ProjectionStatus,
     StatusReport,
     as_json,
@@ -35,7 +33,7 @@ from verdict.settings.settings import Settings
 app = typer.Typer(add_completion=False)
 
 WATCH_S = 2
-Renderable = Table | Text
+REJECTIONS = ("policy", "reason", "rule_code", "rejected", "unexpected")
 
 
 @app.command()
@@ -89,12 +87,13 @@ def _watch(settings: Settings) -> NoReturn:
     console, timeout = Console(), DatabaseTimeout()
     with Live(console=console, screen=False, auto_refresh=False) as live:
         while True:
-            page = (fit_to_width(console, part) for part in _page(get_status(settings, timeout)))
+            found = get_status(settings, timeout)
+            page = (fit_to_width(console, part) for part in _page(found))
             live.update(Group(*page), refresh=True)
             time.sleep(WATCH_S)
 
 
-def _page(found: StatusReport) -> Iterator[Renderable]:
+def _page(found: StatusReport) -> Iterator[Table | Text]:
     yield from (Text(f"! {one}", "red") for one in found.problems)
     if not found.problems:
         yield Text("nothing needs attention", "green")
@@ -104,12 +103,12 @@ def _page(found: StatusReport) -> Iterator[Renderable]:
     else:
         yield from map(_service, found.processes or [found.service])
     if found.decider and found.commands:
-        yield from (Text(line) for line in _about(found.decider))
+        yield Text(_about(found.decider))
         if found.service and found.service.latency:
             yield Text(f"outcomes {_within(found.service.latency)}")
         yield from (Text(), _commands(found.commands), Text())
     if found.processors:
-        yield from (_processors(found.processors), Text())
+        yield from (attribute_table(("processor", "generation", "lag"), found.processors), Text())
     if found.projections:
         yield from (_projections(found.projections), Text())
     if letters := found.dead_letters:
@@ -118,7 +117,7 @@ def _page(found: StatusReport) -> Iterator[Renderable]:
     if found.verified:
         yield Text(f"verified {found.verified}")
     if found.policy_rejections:
-        yield from (Text(), _policy_rejections(found.policy_rejections))
+        yield from (Text(), attribute_table(REJECTIONS, found.policy_rejections))
 
 
 def _service(service: AnnouncedService | None) -> Text:
@@ -137,45 +136,30 @@ def _within(latency: Latency) -> str:
     )
 
 
-def _about(decider: DeciderStatus) -> Iterator[str]:
-    yield (
+def _about(decider: DeciderStatus) -> str:
+    return (
         f"decider  generation {decider.generation}, batch {decider.batch_id}, "
-        f"{decider.shards} shards"
+        f"{decider.shards} shards\n"
+        f"         rules {decider.handler_version}\n"
+        f"         owner {decider.owner}"
     )
-    yield f"         rules {decider.handler_version}"
-    yield f"         owner {decider.owner}"
 
 
 def _commands(commands: Sequence[CommandsStatus]) -> Table:
     """Return a row for each topic, and one for each of its partitions that has a lag."""
-    numbers, rows = ("decided", "end", "lag"), list[Sequence[object]]()
+    columns, rows = ("decided", "end", "lag"), list[Sequence[object]]()
     for topic, partitions in groupby(commands, key=attrgetter("topic")):
         each = [*partitions]
-        rows.append((topic, *(sum(getattr(one, of) for one in each) for of in numbers)))
+        rows.append((topic, *(sum(getattr(one, of) for one in each) for of in columns)))
         waiting = (one for one in each if one.lag)
         rows += ((f"  partition {one.partition}", one.decided, one.end, one.lag) for one in waiting)
-    return add_rows(table("commands topic", *numbers, numbers=numbers), rows)
-
-
-def _processors(processors: Sequence[ProcessorStatus]) -> Table:
-    numbers = ("generation", "lag")
-    rows = ([one.processor, one.generation, one.lag] for one in processors)
-    return add_rows(table("processor", *numbers, numbers=numbers), rows)
+    return table(("commands topic", *columns), rows)
 
 
 def _projections(projections: Sequence[ProjectionStatus]) -> Table:
-    numbers = ("version", "lag", "blocked")
     live = (one for one in projections if one.state == "live")
     rows = ([one.projection, one.version, one.lag, len(one.held), _state(one)] for one in live)
-    return add_rows(table("projection", *numbers, "state", numbers=numbers), rows)
-
-
-def _policy_rejections(rejections: Sequence[PolicyRejections]) -> Table:
-    numbers = ("rejected", "unexpected in 24 h")
-    rows = (
-        [one.policy, one.reason, one.rule_code, one.rejected, one.unexpected] for one in rejections
-    )
-    return add_rows(table("policy", "reason", "rule", *numbers, numbers=numbers), rows)
+    return table(("projection", "version", "lag", "blocked", "state"), rows)
 
 
 def _state(projection: ProjectionStatus) -> Text:

@@ -1,22 +1,16 @@
 """`verdict tail`: the records of a topic, decoded, one JSON object a line."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from typing import Annotated
 
 import typer
 from confluent_kafka import Message
 from pydantic import ValidationError
 from pydantic_core import from_json
-from rich.console import Console
-from rich.highlighter import JSONHighlighter
-from rich.text import Text
 
 from verdict.adapters.kafka.reader import KafkaLog
-from verdict.cli.options import known_aggregate, parse_time, possible_id, settings_of
+from verdict.cli.options import AggregateTypeOrAll, parse_time, possible_id, settings_of
 from verdict.cli.render import show_json
 from verdict.model.application import Application
 from verdict.model.message import Fields
@@ -24,10 +18,8 @@ from verdict.settings.discovery import kafka_options
 from verdict.streaming.event_log.skip_log import reader_jumping
 from verdict.wire.catalog import catalog_of
 from verdict.wire.codec import DecodeError
-from verdict.wire.control_characters import escape_json
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.json import readable, readable_command
-from verdict.wire.json_lines import json_line
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.records import decode, decode_event
 from verdict.wire.response import Rejection, Response
@@ -36,6 +28,9 @@ from verdict.wire.topics import Topics
 app = typer.Typer(add_completion=False)
 
 PLACE = re.compile(r"(\d+):(\d+)")
+
+# the beginning, the end, a Kafka time in epoch milliseconds, or a partition and an offset
+StartPosition = str | int | tuple[int, int]
 
 
 class RecordKind(StrEnum):
@@ -49,24 +44,17 @@ class RecordKind(StrEnum):
     NOTIFICATIONS = "notifications"
 
 
-@dataclass(frozen=True, slots=True)
-class StartPosition:
-    """The beginning, the end, a Kafka time in epoch milliseconds, or a partition and an offset."""
-
-    end: bool = False
-    millis: int | None = None
-    place: tuple[int, int] | None = None
+RECORDS = {
+    RecordKind.REJECTED: Rejection,
+    RecordKind.RESPONSES: Response,
+    RecordKind.DEAD_LETTERS: DeadLetter,
+}
 
 
 @app.command()
 def tail(
     kind: Annotated[RecordKind, typer.Argument(help="Which topics.", show_default=False)],
-    aggregate: Annotated[
-        str | None,
-        typer.Argument(
-            callback=known_aggregate, help="Of which aggregate type.", show_default="all"
-        ),
-    ] = None,
+    aggregate: AggregateTypeOrAll = None,
     id: Annotated[
         str | None, typer.Option("--id", callback=possible_id, help="Only of this aggregate.")
     ] = None,
@@ -91,103 +79,68 @@ def tail(
     settings = settings_of()
     types = _topics(settings.topics, kind, aggregate)
     begin = parse_from(start or ("end" if follow else "beginning"))
-    if begin.place is not None and len(types) > 1:
+    if isinstance(begin, tuple) and len(types) > 1:
         raise typer.BadParameter("P:O is a position in one topic: name the AGGREGATE too")
     with reader_jumping(kafka_options(settings), settings.topics) as log:
         wanted: dict[TopicPartition, OffsetRange] = {}
         for topic in types:
             wanted |= _start_offsets(log, topic, begin)
-        read = partial(decode_record, settings.application, kind)
-        _show_all(read, types, log.read(wanted, follow), id)
-
-
-def _show_all(
-    read: Callable[[str, Message], Fields],
-    types: Mapping[str, str],
-    messages: Iterable[Message],
-    id: str | None,
-) -> None:
-    # a person gets colours, and lines that end where the record does
-    console = Console(soft_wrap=True)
-    for message in messages:
-        if id is None or message.key() == id.encode():
-            _show(console, read(types[str(message.topic())], message))
+        for message in log.read(wanted, follow):
+            if id is None or message.key() == id.encode():
+                aggregate_type = types[str(message.topic())]
+                record = _decoded(settings.application, kind, aggregate_type, message)
+                show_json(record, flush=True)
 
 
 def _topics(topics: Topics, kind: RecordKind, aggregate: str | None) -> dict[str, str]:
     """Return topic → the aggregate type of its records, "" for records of all types."""
-    of_all = {
-        RecordKind.DEAD_LETTERS: [topics.dead_letters],
-        RecordKind.NOTIFICATIONS: [
-            topics.named(one.topic) for one in topics.application.notifications
-        ],
-    }
+    notifications = [topics.named(one.topic) for one in topics.application.notifications]
+    of_all = {RecordKind.DEAD_LETTERS: [topics.dead_letters]}
+    of_all[RecordKind.NOTIFICATIONS] = notifications
     if kind in of_all:
         if aggregate is not None:
             raise typer.BadParameter(f"{kind} of all aggregates are in one topic: use --id")
         return dict.fromkeys(of_all[kind], "")
-    named: dict[RecordKind, Callable[[str], str]] = {
-        RecordKind.COMMANDS: topics.commands,
-        RecordKind.EVENTS: topics.events,
-        RecordKind.REJECTED: topics.rejected,
-        RecordKind.RESPONSES: topics.responses,
-    }
     types = [aggregate] if aggregate else topics.application.aggregate_types
-    return {named[kind](one): one for one in types}
-
-
-def _show(console: Console, record: Fields) -> None:
-    if console.is_terminal:
-        line = escape_json(json_line(record).decode())
-        console.print(JSONHighlighter()(Text(line)))
-    else:
-        show_json(record, flush=True)
+    return {getattr(topics, kind)(one): one for one in types}
 
 
 def parse_from(text: str) -> StartPosition:
-    """Read `--from`.
-
-    Raises:
-        BadParameter: It is none of the four.
-    """
+    """Read `--from`."""
     if text in ("beginning", "end"):
-        return StartPosition(end=text == "end")
+        return text
     if match := PLACE.fullmatch(text):
-        return StartPosition(place=(int(match[1]), int(match[2])))
-    return StartPosition(millis=parse_time(text))
+        return int(match[1]), int(match[2])
+    return parse_time(text)
 
 
 def _start_offsets(
     log: KafkaLog, topic: str, start: StartPosition
 ) -> dict[TopicPartition, OffsetRange]:
-    """Return what to read of a topic, up to what is there now.
-
-    Raises:
-        BadParameter: The topic has no such partition, or no such offset yet.
-        UnreachableError, VerdictError: As for `KafkaLog`.
-    """
+    """Return what to read of a topic, up to what is there now."""
     kept = log.bounds(log.places([topic]))
-    if start.place is not None:
-        number, offset = start.place
-        place = TopicPartition(topic, number)
-        if place not in kept:
-            raise typer.BadParameter(
-                f"{topic} has the partitions 0 to {len(kept) - 1}, not {number}"
-            )
-        if offset > kept[place].end:
-            raise typer.BadParameter(
-                f"{topic}:{number} ends at offset {kept[place].end}, there is no {offset} yet"
-            )
-        return {place: OffsetRange(offset, kept[place].end)}
-    if start.millis is not None:
-        since = log.first_since(kept, start.millis)
-        return {place: OffsetRange(since[place], span.end) for place, span in kept.items()}
-    if start.end:
-        return {place: OffsetRange(span.end, span.end) for place, span in kept.items()}
-    return kept
+    match start:
+        case int(millis):
+            since = log.first_since(kept, millis)
+            return {place: OffsetRange(since[place], span.end) for place, span in kept.items()}
+        case number, offset:
+            place = TopicPartition(topic, number)
+            if place not in kept:
+                raise typer.BadParameter(
+                    f"{topic} has the partitions 0 to {len(kept) - 1}, not {number}"
+                )
+            if offset > kept[place].end:
+                raise typer.BadParameter(
+                    f"{topic}:{number} ends at offset {kept[place].end}, there is no {offset} yet"
+                )
+            return {place: OffsetRange(offset, kept[place].end)}
+        case "end":
+            return {place: OffsetRange(span.end, span.end) for place, span in kept.items()}
+        case _:
+            return kept
 
 
-def decode_record(
+def _decoded(
     application: Application, kind: RecordKind, aggregate_type: str, message: Message
 ) -> Fields:
     """Return a record with its topic, partition and offset.
@@ -206,19 +159,14 @@ def decode_record(
 def _fields(
     application: Application, kind: RecordKind, aggregate_type: str, value: bytes
 ) -> Fields:
-    match kind:
-        case RecordKind.COMMANDS:
-            return readable_command(catalog_of(application)[aggregate_type], value)
-        case RecordKind.EVENTS:
-            return readable(decode_event(catalog_of(application)[aggregate_type], value))
-        case RecordKind.REJECTED:
-            return readable(decode(Rejection, value))
-        case RecordKind.RESPONSES:
-            return readable(decode(Response, value))
-        case RecordKind.DEAD_LETTERS:
-            return readable(decode(DeadLetter, value))
-        case RecordKind.NOTIFICATIONS:
-            try:
-                return dict(from_json(value))
-            except (ValueError, TypeError) as error:
-                raise DecodeError(f"not JSON: {error}") from error
+    if kind in RECORDS:
+        return readable(decode(RECORDS[kind], value))
+    if kind is RecordKind.NOTIFICATIONS:
+        try:
+            return dict(from_json(value))
+        except (ValueError, TypeError) as error:
+            raise DecodeError(f"not JSON: {error}") from error
+    context = catalog_of(application)[aggregate_type]
+    if kind is RecordKind.COMMANDS:
+        return readable_command(context, value)
+    return readable(decode_event(context, value))

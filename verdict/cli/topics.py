@@ -8,8 +8,7 @@ import typer
 from verdict.adapters.kafka.connection import kafka_of
 from verdict.adapters.kafka.topic_drift import TopicSettingsError, as_begun
 from verdict.adapters.kafka.topics import TopicAdmin
-from verdict.adapters.sql.time_text import wall_clock
-from verdict.cli.options import Json, Who, Why, operator_identity, settings_of
+from verdict.cli.options import Json, Who, Why, settings_of, skip_request
 from verdict.cli.render import note, show_json
 from verdict.errors import VerdictError
 from verdict.model.source import Source
@@ -18,7 +17,6 @@ from verdict.service.queries import require_same_log
 from verdict.service.topics import create_topics
 from verdict.settings.discovery import kafka_options
 from verdict.streaming.event_log.skip_log import accepted_partitions, read_skips, write_skips
-from verdict.streaming.event_log.skips import SkipRequest
 from verdict.wire.skip_record import Kind
 
 app = typer.Typer(add_completion=False)
@@ -54,15 +52,12 @@ def check(json: Json = False) -> None:
     settings = settings_of()
     require_same_log(settings, kafka_of(settings))
     differences = topic_differences(settings)
+    names = [topic.name for topic in settings.topics.all()]
     if json:
-        names = [topic.name for topic in settings.topics.all()]
         show_json({"topics": names, "differences": [*map(asdict, differences)]})
-    if differences and json:
-        raise typer.Exit(TopicSettingsError.exit_code)
     if differences:
         raise TopicSettingsError(differences)
-    if not json:
-        note(f"{len(list(settings.topics.all()))} topics are as they must be")
+    note(f"{len(names)} topics are as they must be")
 
 
 @app.command()
@@ -74,13 +69,12 @@ def accept(topic: Name, reason: Why, by: Who = None) -> None:
     aggregate may be decided in another order than they were sent. On any other topic verdict writes
     as before. The acceptance is recorded on the skips topic.
     """
-    settings, person = settings_of(), operator_identity(by, reason)
+    request, settings = skip_request(by, reason), settings_of()
     options, topics = kafka_options(settings), settings.topics
     progress = decider_progress(settings)
     decided = progress.offsets if progress else {}
     found = TopicAdmin(options, topics).counts()
-    accepted = accepted_partitions(read_skips(options, topics))
-    begun = as_begun(topics, decided, accepted)
+    begun = as_begun(topics, decided, accepted_partitions(read_skips(options, topics)))
     first = {one.name: one.partitions for one in begun.all() if one.ours}
     first |= {commands: len(offsets) for commands, offsets in decided.items()}
     if topic not in found:
@@ -93,10 +87,11 @@ def accept(topic: Name, reason: Why, by: Who = None) -> None:
     added = range(first[topic], found[topic])
     if not added:
         raise VerdictError(f"{topic} has no added partitions: it has {found[topic]}")
-    request = SkipRequest(operator=person.operator, reason=person.reason or "", at=wall_clock())
-    decisions = [request.record(Source(topic, one, 0), 0, Kind.ACCEPTED) for one in added]
-    write_skips(options, topics, decisions)
-    start = ""
-    if topic in topics.every_commands():
-        start = "; start the service with `verdict up`"
+    write_skips(
+        options,
+        topics,
+        [request.record(Source(topic, one, 0), 0, Kind.ACCEPTED) for one in added],
+    )
+    is_read = topic in topics.every_commands()
+    start = "; start the service with `verdict up`" if is_read else ""
     note(f"{len(added)} partitions of {topic} are accepted{start}")

@@ -18,7 +18,6 @@ from verdict.cli.shutdown import (
     StopRequest,
     exit_timer,
     shut_down,
-    silence_py4j,
 )
 from verdict.errors import VerdictError
 from verdict.service.log_output import log_to_stderr
@@ -156,4 +155,3 @@ def _log_to_stderr() -> None:
     # a query reports what ends its batches itself; here it would be pages of Java, and at a
     # clean stop too, when the current batch is cancelled
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    silence_py4j()

@@ -17,6 +17,7 @@ ASK = "Commands and what became of them"
 READ = "Read side"
 SET_UP = "Set-up"
 SHARED = {  # verb → module, where several share one
+    "history": "trace",
     "explain": "trace",
     "run": "up",
     "skip": "recover",

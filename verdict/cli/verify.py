@@ -2,12 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Annotated
 
 import typer
 
 from verdict.adapters.sql.time_text import wall_clock
-from verdict.cli.options import IdOrAll, Json, known_aggregate, settings_of
+from verdict.cli.options import AggregateTypeOrAll, IdOrAll, Json, settings_of
 from verdict.cli.render import note, show, show_json, show_progress
 from verdict.errors import UnreachableError, VerdictError
 from verdict.model.message import Fields
@@ -20,8 +19,6 @@ from verdict.operations.audit.finding import (
     record,
     run_of,
 )
-from verdict.read_side.tables.verification import Verification
-from verdict.settings.settings import Settings
 
 app = typer.Typer()
 
@@ -30,16 +27,9 @@ SHOWN = 1_000  # findings, without --json
 OF_ONE = ("aggregates", "events", "archived events", "responses", "outcomes from SQL", "commands",
           "rejections", "dead letters", "states")  # fmt: skip
 
-TypeOrAll = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="AGGREGATE", callback=known_aggregate, help="Type.", show_default="all types"
-    ),
-]
-
 
 @app.command()
-def verify(aggregate: TypeOrAll = None, id: IdOrAll = None, json: Json = False) -> None:
+def verify(aggregate: AggregateTypeOrAll = None, id: IdOrAll = None, json: Json = False) -> None:
     """Check that events, outcomes, archive, state and projections agree.
 
     It checks what was decided before it started; the service may run meanwhile: versions without a
@@ -57,16 +47,17 @@ def verify(aggregate: TypeOrAll = None, id: IdOrAll = None, json: Json = False) 
     with show_progress("verify") as report:
         auditor = Auditor(settings, aggregate, id, report)
         found = _show_findings(auditor, json, first)
-    is_known = id is None or found or any(auditor.looked.at[one] for one in OF_ONE)
-    if is_known:
-        run = run_of(started_at, (aggregate, id), auditor.looked, found.total(), first)
-        _record(settings, run)
-    if json:
-        show_json(summary(auditor.looked, found.total()))
     for line in unavailable_checks(auditor.looked):
         note(line)
-    if not is_known:
+    if id is not None and not found and not any(auditor.looked.at[one] for one in OF_ONE):
         raise VerdictError(f"there is no {aggregate} {id!r}: no record names it")
+    run = run_of(started_at, (aggregate, id), auditor.looked, found.total(), first)
+    try:
+        record(settings, run)
+    except (NotRecordedError, UnreachableError) as error:  # a login may only read
+        note(str(error))
+    if json:
+        show_json(summary(auditor.looked, found.total()))
     note(exit_code_of(auditor.looked, found))
 
 
@@ -84,14 +75,6 @@ def _show_findings(auditor: Auditor, json: bool, first: list[Fields]) -> Counter
     if found.total() > SHOWN and not json:
         note(f"and {found.total() - SHOWN:,} more: --json shows all")
     return found
-
-
-def _record(settings: Settings, run: Verification) -> None:
-    """Record the run; a login that may only read gets the result without that."""
-    try:
-        record(settings, run)
-    except (NotRecordedError, UnreachableError) as error:
-        note(str(error))
 
 
 def summary(looked: CheckResult, findings: int) -> dict[str, object]:

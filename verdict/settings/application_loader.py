@@ -9,7 +9,6 @@ import sys
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from verdict.errors import VerdictError
 from verdict.model.application import Application
@@ -21,10 +20,6 @@ class ApplicationNotFoundError(VerdictError):
     """There is no application, or it cannot be loaded."""
 
     exit_code = 2
-
-
-class UnknownApplicationError(ApplicationNotFoundError):
-    """The given name is not that of an application."""
 
 
 class NoApplicationHereError(ApplicationNotFoundError):
@@ -45,34 +40,26 @@ def load_application(path: str) -> Application:
     """Import an application, from the working directory too.
 
     Raises:
-        ApplicationNotFoundError: There is none at `path`, or it cannot be loaded; says where it
-            fails.
+        ApplicationNotFoundError: There is none at `path`, or it cannot be loaded.
         InvalidApplicationError: It cannot be as it is declared.
     """
     module, colon, name = path.partition(":")
     if not (module and colon and name) or not all(map(str.isidentifier, module.split("."))):
-        raise UnknownApplicationError(f"{path!r} names no application: write it as MODULE:NAME")
+        raise ApplicationNotFoundError(f"{path!r} names no application: write it as MODULE:NAME")
     look_in_the_working_directory()
     try:
         found = getattr(import_module(module), name, None)
     except VerdictError:
         raise
     except Exception as error:  # somebody else's code
-        is_missing = isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(
-            f"{error.name}."
-        )
-        kind = UnknownApplicationError if is_missing else ApplicationNotFoundError
-        raise kind(f"the application {path} cannot be loaded: {error_text(error)}") from error
+        raise ApplicationNotFoundError(
+            f"the application {path} cannot be loaded: {error_text(error)}"
+        ) from error
     if not isinstance(found, Application):
         what = "is not there" if found is None else f"is a {type(found).__name__}"
-        raise UnknownApplicationError(f"{path} {what}: it must be a verdict.Application")
+        raise ApplicationNotFoundError(f"{path} {what}: it must be a verdict.Application")
     _paths[found] = path
     return found
-
-
-def load_context(path: str, aggregate_type: str) -> AggregateContext:
-    """Return an aggregate of the application at `path`, with its codecs."""
-    return catalog_of(load_application(path))[aggregate_type]
 
 
 def path_of(application: Application) -> str:
@@ -105,13 +92,9 @@ def look_in_the_working_directory() -> None:
         sys.path.insert(0, here)
 
 
-def _reduce_application(application: Application) -> tuple[Any, ...]:
-    return load_application, (path_of(application),)
+def _load_context(path: str, aggregate_type: str) -> AggregateContext:
+    return catalog_of(load_application(path))[aggregate_type]
 
 
-def _reduce_context(context: AggregateContext) -> tuple[Any, ...]:
-    return load_context, (path_of(context.application), context.name)
-
-
-copyreg.pickle(Application, _reduce_application)
-copyreg.pickle(AggregateContext, _reduce_context)
+copyreg.pickle(Application, lambda one: (load_application, (path_of(one),)))
+copyreg.pickle(AggregateContext, lambda one: (_load_context, (path_of(one.application), one.name)))

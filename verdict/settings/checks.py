@@ -25,21 +25,15 @@ LONGEST_S = 900  # the longest transaction of brokers by default
 
 
 def cluster_options(settings: Settings) -> dict[str, str]:
-    """Return what was set for Spark, under Spark's names.
-
-    Raises:
-        InvalidSettingsError: Executors would get secrets in clear, or the master is named in the
-            wrong place.
-    """
+    """Return what was set for Spark, under Spark's names."""
     if "master" in settings.spark:
         raise InvalidSettingsError(
             "spark.master is set in the table `spark`, past all that a cluster is asked for: name "
             "it with the setting spark_master"
         )
     options = {f"spark.{name}": value.get_secret_value() for name, value in settings.spark.items()}
-    if settings.spark_master is None:
-        return options
-    _require_encryption(settings, options)
+    if settings.spark_master is not None:
+        _require_encryption(settings, options)
     return options
 
 
@@ -75,9 +69,6 @@ def check_batch_size(settings: Settings) -> None:
     """Return if a full batch of the largest commands can be published, and fits on the disk.
 
     Memory does not limit it: workers decide a batch in slices, and hand it over in files.
-
-    Raises:
-        BatchSizeError: Names both settings, what they come to, and what to do.
     """
     rows, limit, whole = settings.max_rows_per_batch, settings.max_command_bytes, _whole(settings)
     product = f"max_rows_per_batch {rows} x max_command_bytes {limit} = {_mib(whole)} a batch"
@@ -116,14 +107,10 @@ def _require_encryption(settings: Settings, options: dict[str, str]) -> None:
 
 def _secrets(settings: Settings) -> Iterator[str]:
     """Yield the settings with secrets that tasks carry to executors."""
-    if settings.kafka_password is not None:
-        yield "kafka_password"
-    if settings.kafka_key_file is not None:  # its content travels
-        yield "kafka_key_file"
-    if settings.kafka_key_password is not None:
-        yield "kafka_key_password"
-    for table, options in (("kafka", settings.kafka), ("spark_kafka", settings.spark_kafka)):
-        yield from (f"{table}.{name}" for name in options if SECRET.search(name))
+    named = ("kafka_password", "kafka_key_file", "kafka_key_password")  # with the file's content
+    yield from (name for name in named if getattr(settings, name) is not None)
+    for table in ("kafka", "spark_kafka"):
+        yield from (f"{table}.{name}" for name in getattr(settings, table) if SECRET.search(name))
 
 
 def _whole(settings: Settings) -> int:

@@ -12,10 +12,9 @@ PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 def librdkafka_options(settings: Settings) -> Options:
     """Return the options besides `bootstrap.servers`; those in the table `kafka` win."""
-    options: Options = {"security.protocol": settings.kafka_security_protocol}
+    options = _security(settings)
     if settings.kafka_user and settings.kafka_password:
         options |= {
-            "sasl.mechanism": settings.kafka_sasl_mechanism,
             "sasl.username": settings.kafka_user,
             "sasl.password": settings.kafka_password.get_secret_value(),
         }
@@ -26,8 +25,6 @@ def librdkafka_options(settings: Settings) -> Options:
             "ssl.certificate.location": str(settings.kafka_certificate_file),
             "ssl.key.location": str(settings.kafka_key_file),
         }
-    if settings.kafka_key_password:
-        options["ssl.key.password"] = settings.kafka_key_password.get_secret_value()
     return options | _plain(settings.kafka)
 
 
@@ -36,16 +33,12 @@ def java_options(settings: Settings) -> Options:
 
     They have the content of files: executors on other machines cannot open them.
     """
-    options: Options = {"security.protocol": settings.kafka_security_protocol}
+    options = _security(settings)
     if settings.kafka_user and settings.kafka_password:
-        options |= {
-            "sasl.mechanism": settings.kafka_sasl_mechanism,
-            "sasl.jaas.config": _jaas(
-                settings.kafka_sasl_mechanism,
-                settings.kafka_user,
-                settings.kafka_password.get_secret_value(),
-            ),
-        }
+        module = PLAIN if settings.kafka_sasl_mechanism == "PLAIN" else SCRAM
+        user = _quoted(settings.kafka_user)
+        password = _quoted(settings.kafka_password.get_secret_value())
+        options["sasl.jaas.config"] = f"{module} required username={user} password={password};"
     if settings.kafka_ca_file:
         options |= {
             "ssl.truststore.type": "PEM",
@@ -57,8 +50,6 @@ def java_options(settings: Settings) -> Options:
             "ssl.keystore.certificate.chain": settings.kafka_certificate_file.read_text(),
             "ssl.keystore.key": settings.kafka_key_file.read_text(),
         }
-    if settings.kafka_key_password:
-        options["ssl.key.password"] = settings.kafka_key_password.get_secret_value()
     return options | _plain(settings.spark_kafka)
 
 
@@ -67,13 +58,18 @@ def spark_options(settings: Settings) -> Options:
     return {f"kafka.{name}": value for name, value in java_options(settings).items()}
 
 
+def _security(settings: Settings) -> Options:
+    """Return the options that both kinds of clients have."""
+    options: Options = {"security.protocol": settings.kafka_security_protocol}
+    if settings.kafka_user and settings.kafka_password:
+        options["sasl.mechanism"] = settings.kafka_sasl_mechanism
+    if settings.kafka_key_password:
+        options["ssl.key.password"] = settings.kafka_key_password.get_secret_value()
+    return options
+
+
 def _plain(options: dict[str, SecretStr]) -> Options:
     return {name: value.get_secret_value() for name, value in options.items()}
-
-
-def _jaas(mechanism: str, user: str, password: str) -> str:
-    module = PLAIN if mechanism == "PLAIN" else SCRAM
-    return f"{module} required username={_quoted(user)} password={_quoted(password)};"
 
 
 def _quoted(text: str) -> str:

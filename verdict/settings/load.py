@@ -1,6 +1,7 @@
 """Loads the settings of a process from flags, environment and files."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
 from tomllib import TOMLDecodeError
 from typing import Any
@@ -56,7 +57,8 @@ def load_settings(application: Application | None, /, **flags: Any) -> Settings:
         InvalidSettingsError: Names each wrong setting, and what is wrong with it.
     """
     try:
-        return _of(application, settings_class(application)(**_given(flags)))
+        with _readable_sources():
+            return _of(application, settings_class(application)(**_given(flags)))
     except InvalidBackoffError as error:
         place = _place(application, "retry_backoff", flags)
         raise InvalidSettingsError(f"setting 'retry_backoff'{place}: {error}") from None
@@ -65,6 +67,19 @@ def load_settings(application: Application | None, /, **flags: Any) -> Settings:
             _problem(application, problem, flags) for problem in error.errors(include_input=False)
         ]
         raise InvalidSettingsError("; ".join(problems)) from None  # the cause shows values
+
+
+def named_application() -> str | None:
+    """Return the application that environment or files name, as `MODULE:NAME`."""
+    with _readable_sources():
+        named = [source().get("app") for source in _sources(Settings).values()]
+    return next((str(one) for one in reversed(named) if one), None)
+
+
+@contextmanager
+def _readable_sources() -> Iterator[None]:
+    try:
+        yield
     except TOMLDecodeError as error:
         raise InvalidSettingsError(f"{TOML} is no TOML: {error}") from None
     except SettingsError as error:
@@ -93,9 +108,8 @@ def _of(application: Application | None, settings: Settings) -> Settings:
 
 def unknown_variables(application: Application | None, environment: Iterable[str]) -> Iterator[str]:
     """Yield a warning for each variable with our prefix that is no setting."""
-    known = {
-        f"{PREFIX}{name.upper()}" for name in settings_class(application).model_fields
-    } | NO_SETTINGS
+    fields = settings_class(application).model_fields
+    known = {f"{PREFIX}{name.upper()}" for name in fields} | NO_SETTINGS
     for name in sorted(environment):
         if name.upper().startswith(PREFIX) and name.upper() not in known:
             near = get_close_matches(name.upper(), known, 1)
@@ -105,14 +119,18 @@ def unknown_variables(application: Application | None, environment: Iterable[str
 
 def origins(application: Application | None, /, **flags: Any) -> dict[str, str]:
     """Return setting → where its value comes from; all others have their default."""
-    kind = settings_class(application)
-    sources: dict[str, PydanticBaseSettingsSource] = {
+    sources = _sources(settings_class(application))
+    found = {name: label for label, source in sources.items() for name in source()}
+    return found | dict.fromkeys(_given(flags), "flag")
+
+
+def _sources(kind: type[Settings]) -> dict[str, PydanticBaseSettingsSource]:
+    """Return the sources by name, the weakest first."""
+    return {
         TOML: TomlConfigSettingsSource(kind),
         ".env": DotEnvSettingsSource(kind),
         ENVIRONMENT: EnvSettingsSource(kind),
     }
-    found = {name: label for label, source in sources.items() for name in source()}
-    return found | dict.fromkeys(_given(flags), "flag")
 
 
 def _given(flags: Mapping[str, Any]) -> Fields:

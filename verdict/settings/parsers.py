@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from stat import S_ISDIR
 from typing import Any
-from urllib.parse import unquote
 
 from pydantic import SecretStr
 from pydantic_core import from_json
@@ -58,35 +57,29 @@ def cluster_url(value: str) -> str:
     return value
 
 
-def folder_or_file_url(value: Any) -> Any:
-    """Return a folder of this machine, also one that is written as `file:///mnt/verdict`."""
-    return _folder(value, "; object stores and HDFS by themselves are not supported")
-
-
-def _folder(value: Any, others: str) -> Any:
-    found = SCHEME.match(value) if isinstance(value, str) else None
-    if found is None:
-        return value
-    path = value[found.end() :].removeprefix("//")
-    if found[0] != "file:" or not path.startswith("/"):
+def folder(value: Any) -> Any:
+    """Return a folder of this machine."""
+    if isinstance(value, str) and SCHEME.match(value):
         raise ValueError(
-            f"{value!r} is no folder of this machine: name one on a file system that all machines "
-            f"mount, such as /mnt/verdict{others}"
+            f"{value!r} is no folder of this machine: name one, such as /mnt/verdict on a file "
+            "system that all machines mount"
         )
-    return unquote(path)
+    return value
 
 
 def shared_folder(value: Any) -> Any:
-    """Return a folder as `folder_or_file_url` does; one in an object store stays a URI."""
-    if isinstance(value, str) and value.startswith("s3"):
-        if OBJECTS.fullmatch(value):
-            return value
+    """Return a folder; one in an object store stays a URI."""
+    if not isinstance(value, str):
+        return value
+    if OBJECTS.fullmatch(value):
+        return value
+    if SCHEME.match(value):
         raise ValueError(
-            f"{value!r} is no folder in an object store: write s3a://BUCKET or s3a://BUCKET/FOLDER "
-            "of letters, digits and the characters . _ - /"
+            f"{value!r} is no folder that all machines see: name one on a file system that they "
+            "mount, such as /mnt/verdict, or s3a://BUCKET or s3a://BUCKET/FOLDER of letters, "
+            "digits and the characters . _ - /"
         )
-    found = _folder(value, ", or s3a://BUCKET/FOLDER; HDFS by itself is not supported")
-    return parse_possible(Path(found)) if isinstance(found, str) else found
+    return parse_possible(Path(value))
 
 
 def parse_possible(path: Path) -> Path:

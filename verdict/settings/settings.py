@@ -5,7 +5,7 @@ below. `verdict.settings.load` makes the one `Settings` of a process.
 """
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -34,7 +34,7 @@ from verdict.settings.parsers import (
     cluster_url,
     database,
     dotted,
-    folder_or_file_url,
+    folder,
     kafka_servers,
     listed,
     parse_output_limit,
@@ -50,13 +50,12 @@ from verdict.wire.topics import PARTITIONS, Topics
 TOML = "verdict.toml"
 MIB = 1 << 20
 
-Folder = Annotated[Path, BeforeValidator(folder_or_file_url), AfterValidator(parse_possible)]
+Folder = Annotated[Path, BeforeValidator(folder), AfterValidator(parse_possible)]
 SharedFolder = Annotated[Path | str | None, BeforeValidator(shared_folder)]
 ClusterUrl = Annotated[str, AfterValidator(cluster_url)]
 Servers = Annotated[str, AfterValidator(kafka_servers)]
 Token = Annotated[SecretStr, AfterValidator(parse_token)]
 DatabaseUrl = Annotated[SecretStr, AfterValidator(database)]
-Directory = Annotated[Path, AfterValidator(parse_possible)]
 PassThrough = Annotated[dict[str, SecretStr], BeforeValidator(dotted)]
 Bytes = Annotated[PositiveInt, AfterValidator(parse_output_limit)]
 KafkaName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,80}$")]
@@ -87,7 +86,7 @@ class Settings(BaseSettings):
         "verdict", description="Names progress records and transactions: one per Kafka and purpose."
     )
     topic_prefix: KafkaPrefix = Field("", description="Prefix of every topic name.")
-    data_dir: Directory = Field(
+    data_dir: Folder = Field(
         default_factory=data_folder,
         description="Checkpoint, state, embedded broker, SQLite.",
     )
@@ -289,13 +288,8 @@ class Settings(BaseSettings):
 
     @classmethod
     def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
+        cls, settings_cls: type[BaseSettings], *_: Any, **sources: Any
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Return the sources, the strongest first."""
-        toml = TomlConfigSettingsSource(settings_cls)
-        return init_settings, env_settings, dotenv_settings, toml
+        given = [sources[f"{name}_settings"] for name in ("init", "env", "dotenv")]
+        return (*given, TomlConfigSettingsSource(settings_cls))

@@ -3,7 +3,6 @@
 import builtins
 import keyword
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -49,28 +48,13 @@ class Target:
         """Return the file of a module."""
         return self.folder.joinpath(*module.split(".")).with_suffix(".py")
 
-
-@dataclass(frozen=True, slots=True)
-class ScaffoldPart:
-    """A new part, not written yet: `name` in `module`, for the argument `listed` of Application."""
-
-    name: str
-    module: str
-    listed: str
-    files: Mapping[Path, str]
-
-    @property
-    def lines(self) -> tuple[str, str]:
-        """The two lines that its author adds to the application."""
-        return f"from {self.module} import {self.name}", f"{self.listed}=(…, {self.name}),"
+    def import_of(self, folder: str, name: str) -> str:
+        """Return the line that imports a new part from a folder of the application."""
+        return f"from {self.package}{folder}.{name} import {name}"
 
 
 def target_of(path: str) -> Target:
-    """Return where the application `MODULE:NAME` is, below the working directory.
-
-    Raises:
-        NoApplicationFolderError: It has no such file.
-    """
+    """Return where the application `MODULE:NAME` is, below the working directory."""
     module, _, value = path.partition(":")
     target = Target(Path.cwd(), module, value)
     if not target.file.is_file():
@@ -98,11 +82,7 @@ def imports(found: Iterable[tuple[str, str]]) -> str:
 
 
 def write(texts: Mapping[Path, str]) -> None:
-    """Write new files, and the folders that they need.
-
-    Raises:
-        FileExistsAlreadyError: One of them exists already.
-    """
+    """Write new files, and the folders that they need, if none of them exists already."""
     if existing := sorted(path for path in texts if path.exists()):
         raise FileExistsAlreadyError(
             f"{existing[0]} exists already, and no file is ever replaced: nothing was written"
@@ -130,43 +110,31 @@ class InvalidNameError(VerdictError):
 
 
 def require_valid_name(what: str, name: str) -> None:
-    """Return if modules, classes and values can have this name.
-
-    Raises:
-        InvalidNameError: It is no identifier in lower case, too long, or has a meaning already.
-    """
+    """Return if modules, classes and values can have this name."""
+    problem = ""
     if not NAME.fullmatch(name):
-        raise InvalidNameError(
-            f"{what} {name!r} cannot have this name: take a letter, then at most {LONGEST - 1} "
-            "more letters, digits and _, all in lower case, such as gift_card"
+        problem = (
+            f"take a letter, then at most {LONGEST - 1} more letters, digits and _, all in lower "
+            "case, such as gift_card"
         )
-    if keyword.iskeyword(name) or hasattr(builtins, name):
-        raise InvalidNameError(f"{what} {name!r} cannot have this name: Python uses it")
-    if name in IN_USE:
-        raise InvalidNameError(
-            f"{what} {name!r} cannot have this name: the files that are written use it"
-        )
+    elif keyword.iskeyword(name) or hasattr(builtins, name):
+        problem = "Python uses it"
+    elif name in IN_USE:
+        problem = "the files that are written use it"
+    if problem:
+        raise InvalidNameError(f"{what} {name!r} cannot have this name: {problem}")
 
 
 def require_free_module(name: str) -> None:
-    """Return if a package of this name in the working directory hides no other module.
-
-    Raises:
-        InvalidNameError: The standard library or an installed package has this name.
-    """
-    if name in sys.stdlib_module_names:
-        raise InvalidNameError(
-            f"application {name!r} cannot have this name: it would hide Python's own module {name}"
-        )
+    """Return if a package of this name in the working directory hides no other module."""
     spec = find_spec(name)
-    places = (
-        [*filter(None, (spec.origin, *(spec.submodule_search_locations or ())))] if spec else []
-    )
-    if elsewhere := [one for one in places if not Path(one).is_relative_to(Path.cwd() / name)]:
-        raise InvalidNameError(
-            f"application {name!r} cannot have this name: it would hide the installed module "
-            f"{name} ({elsewhere[0]})"
-        )
+    places = [spec.origin, *(spec.submodule_search_locations or ())] if spec else []
+    for place in filter(None, places):
+        if not Path(place).is_relative_to(Path.cwd() / name):
+            raise InvalidNameError(
+                f"application {name!r} cannot have this name: it would hide the module {name} of "
+                f"Python or of an installed package ({place})"
+            )
 
 
 def class_name(name: str) -> str:

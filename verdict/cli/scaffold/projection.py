@@ -1,15 +1,12 @@
 """A new projection of an existing aggregate: how many events it has, and the last one."""
 
-import json
 import sys
+from pathlib import Path
 
 from pydantic import ValidationError
-from sqlalchemy.dialects.postgresql.base import RESERVED_WORDS
-from sqlalchemy.dialects.sqlite.base import SQLiteIdentifierPreparer
 
 from verdict.cli.scaffold.files import (
     InvalidNameError,
-    ScaffoldPart,
     Target,
     class_name,
     imports,
@@ -22,45 +19,30 @@ from verdict.model.message import Event, Message
 from verdict.read_side.catalog import projections
 from verdict.read_side.schema.system_views import views_of
 
-VALUES: tuple[object, ...] = ("text", 1, True, [], None)
-OF_SQL = {*RESERVED_WORDS, *SQLiteIdentifierPreparer.reserved_words}
 
-
-def projection(application: Application, target: Target, name: str, of: str | None) -> ScaffoldPart:
-    """Return a new projection with its tests; the application has to be loaded.
-
-    Raises:
-        InvalidNameError: It cannot have this name.
-        VerdictError: There is no such aggregate, or there are several.
-    """
+def new_projection(
+    application: Application, target: Target, name: str, of: str | None
+) -> dict[Path, str]:
+    """Return the files of a new projection with its tests; the application has to be loaded."""
     require_valid_name("projection", name)
-    _require_valid_view_name(application, name)
+    if name in views_of(projections(application)):
+        raise InvalidNameError(f"projection {name!r} cannot have this name: a view has it")
     followed = _followed(application, of)
     module, tests = f"{target.package}projections.{name}", f"{target.package}tests.test_{name}"
-    files = {
+    return {
         target.path(module): _projection(name, followed),
         target.path(tests): _test(target, name, module, followed),
     }
-    return ScaffoldPart(name, module, "projections", files)
-
-
-def _require_valid_view_name(application: Application, name: str) -> None:
-    if name in OF_SQL:
-        raise InvalidNameError(f"projection {name!r} cannot have this name: SQL reserves this word")
-    if name in views_of(projections(application)):
-        raise InvalidNameError(f"projection {name!r} cannot have this name: a view has it")
 
 
 def _followed(application: Application, of: str | None) -> Aggregate[Message]:
     known = application.aggregate_types
-    if of is None and len(known) == 1:
-        of = known[0]
-    if of is None:
+    if of is None and len(known) > 1:
         raise InvalidNameError(
             f"name with --of the aggregate whose events it follows: there are {', '.join(known)}"
         )
     try:
-        return application.aggregate(of)
+        return application.aggregate(of or "".join(known))
     except UnknownAggregateError as error:
         raise InvalidNameError(str(error)) from error
 
@@ -91,36 +73,20 @@ def _union(followed: Aggregate[Message]) -> tuple[str, list[tuple[str, str]]]:
 
 def _test(target: Target, name: str, module: str, followed: Aggregate[Message]) -> str:
     shown = [(target.module, target.value), (module, name)]
+    pieces = {"name": name, "value": target.value, "aggregate": followed.name}
     for event, kind in followed.event_types.items():
-        if (fields := example(kind)) is not None:
-            arguments = ", ".join(f"{field}={value}" for field, value in fields.items())
-            return render(
-                "test_projection.py",
-                name=name,
-                aggregate=followed.name,
-                event=event,
-                example=f"{event}({arguments})",
-                imports=imports([*shown, (kind.__module__, event)]),
-                value=target.value,
-            )
-    alone = "test_projection_alone.py"
-    return render(alone, name=name, imports=imports(shown), value=target.value)
+        if (arguments := example(kind)) is not None:
+            named = imports([*shown, (kind.__module__, event)])
+            made = f"{event}({arguments})"
+            return render("test_projection.py", event=event, example=made, imports=named, **pieces)
+    return render("test_projection_alone.py", imports=imports(shown), **pieces)
 
 
-def example(kind: type[Event]) -> dict[str, str] | None:
-    """Return field → a value in Python for a class of events; None when plain values do not fit."""
-    chosen = {name: 0 for name, field in kind.model_fields.items() if field.is_required()}
-    while True:
-        try:
-            kind.model_validate({name: VALUES[at] for name, at in chosen.items()})
-        except ValidationError as error:
-            wrong = {str(one["loc"][0]) for one in error.errors() if one["loc"]} & {*chosen}
-            if not wrong or any(chosen[name] + 1 == len(VALUES) for name in wrong):
-                return None
-            chosen |= {name: chosen[name] + 1 for name in wrong}
-        else:
-            values = {name: VALUES[at] for name, at in chosen.items()}
-            return {
-                name: json.dumps(value) if isinstance(value, str) else repr(value)
-                for name, value in values.items()
-            }
+def example(kind: type[Event]) -> str | None:
+    """Return arguments for a class of events, None if its fields are not texts and numbers."""
+    required = [name for name, field in kind.model_fields.items() if field.is_required()]
+    try:
+        made = kind.model_validate_strings(dict.fromkeys(required, "1"))
+    except ValidationError:
+        return None
+    return ", ".join(f"{name}={getattr(made, name)!r}".replace("'", '"') for name in required)
