@@ -12,9 +12,10 @@ from verdict.wire.codec import Codec, engine_codec
 from verdict.wire.command_record import CommandRecord
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import SUBJECTS
+from verdict.wire.response import Response
 from verdict.wire.schemas.files import SchemaVersion
 from verdict.write_side.decide import parse, snapshot
-from verdict.write_side.decide.parse import MalformedCommand, ReceivedCommand
+from verdict.write_side.decide.parse import ReceivedCommand
 from verdict.write_side.decide.snapshot import Snapshot
 
 APPLICATION = app
@@ -55,9 +56,7 @@ def decode_command(aggregate_type: str, value: bytes) -> dict[str, Any]:
     return commands.decode_command(CATALOG[aggregate_type], value)
 
 
-def receive(
-    aggregate_type: str, record: CommandRecord
-) -> ReceivedCommand | MalformedCommand | DeadLetter:
+def receive(aggregate_type: str, record: CommandRecord) -> ReceivedCommand | Response | DeadLetter:
     """Read a record as a command."""
     return parse.parse_command(CATALOG[aggregate_type], record)
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.application import decode_event, encode_event
 from tests.comparison import Published, assert_as_the_model_says, differences
-from tests.decide.desk import Desk, placed, published
+from tests.decide.desk import Desk, placed
 from tests.model import Expected, Model, Record, fold
 from tests.traffic import Traffic
 from verdict.wire.records import decode, encode
@@ -21,12 +21,11 @@ def run(commands: int = 120) -> tuple[Expected, Topics]:
     """Return what random traffic must lead to, and what it did lead to."""
     traffic, model, desk = Traffic(Random(7), aggregates=2), Model(), Desk()
     log: list[Record] = []
-    topics = []
     for _ in range(commands):
         log.append(traffic.next(model))
         model.take(log[-1])
-        topics += list(published(log[-1], desk.take(log[-1])))
-    return fold(log), placed(topics)
+        desk.take(log[-1])
+    return fold(log), placed(desk.outputs)
 
 
 EXPECTED, TOPICS = run()

@@ -1,14 +1,13 @@
 """Where test commands are written down and decided: the pure write side over a dictionary."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 from commands.order import FillOrder, ModifyOrder, PlaceOrder
 from commands.position import OpenPosition
-from tests.application import APPLICATION, CATALOG, decode_snapshot, encode_command, receive
+from tests.application import APPLICATION, CATALOG, encode_command, receive
 from tests.comparison import Published
 from tests.model import Record
 from tests.model.reading import MAX_COMMAND_BYTES
@@ -20,15 +19,14 @@ from verdict.model.source import Source
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.wire.command_record import CommandRecord, truncate_command
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.records import decode, encode
+from verdict.wire.records import decode
 from verdict.wire.response import Response
-from verdict.wire.stored_event import StoredEvent
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.command_checks import DecidedCommand, Limits, handle
-from verdict.write_side.decide.parse import MalformedCommand, ReceivedCommand
-from verdict.write_side.decide.respond import invalid_response
+from verdict.write_side.decide.parse import ReceivedCommand
 from verdict.write_side.decide.snapshot import NEVER_EXISTED, Snapshot
-from verdict.write_side.processor.outputs import OutputBatch
+from verdict.write_side.processor.batch import ShardBatch
+from verdict.write_side.state.shard_state import DictState
 
 PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
 MODIFY = ModifyOrder(quantity=5)
@@ -107,43 +105,24 @@ class Answer(NamedTuple):
 
     letter: DeadLetter | None
     response: Response | None
-    events: tuple[StoredEvent, ...]
 
 
 class Desk:
     """Takes records one by one; between two of them only bytes are kept, as in a shard's state."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
-        self._limits = limits or Limits()
-        self._snapshots: dict[tuple[str, str], bytes] = {}
-        self._outcomes: dict[tuple[str, str, str], bytes] = {}
-
-    def snapshot(self, aggregate_type: str, aggregate_id: str) -> Snapshot[Any]:
-        """Return an aggregate as its bytes say."""
-        kept = self._snapshots.get((aggregate_type, aggregate_id))
-        return NEVER_EXISTED if kept is None else decode_snapshot(aggregate_type, kept)
+    def __init__(self) -> None:
+        self._state = DictState()
+        self.outputs: list[OutputRecord] = []
 
     def take(self, record: Record) -> Answer:
         """Read and decide the next record."""
-        aggregate_type = record.topic.removesuffix(".commands")
-        received = receive(aggregate_type, command_record(record))
-        if isinstance(received, DeadLetter):
-            return Answer(received, None, ())
-        if isinstance(received, MalformedCommand):
-            return Answer(None, invalid_response(CATALOG[aggregate_type], received), ())
-        return self._judge(received)
-
-    def _judge(self, asked: ReceivedCommand) -> Answer:
-        identity = (asked.aggregate_type, asked.envelope.aggregate_id)
-        ident = (*identity, asked.envelope.command_id)
-        kept = self._outcomes.get(ident)
-        earlier = None if kept is None else decode(Response, kept)
-        verdict = judge(asked, self.snapshot(*identity), earlier=earlier, limits=self._limits)
-        if verdict.stored is not None:
-            self._snapshots[identity] = verdict.stored
-        if verdict.remembered:
-            self._outcomes[ident] = encode(verdict.response)
-        return Answer(None, verdict.response, verdict.events)
+        batch = ShardBatch(Topics(APPLICATION), Limits(), self._state)
+        *events, last = batch.decide([command_record(record)])
+        batch.commit()
+        self.outputs += [*events, last]
+        if last.topic == "dead-letters":
+            return Answer(decode(DeadLetter, last.value), None)
+        return Answer(None, decode(Response, last.value))
 
 
 PLACING: dict[str, Any] = {"type": "PlaceOrder"} | PLACE.model_dump()
@@ -167,10 +146,10 @@ def well_formed(record: Record) -> ReceivedCommand:
     return received
 
 
-def refused(record: Record) -> MalformedCommand:
-    """Return what must be readable and unacceptable."""
+def refused(record: Record) -> Response:
+    """Return the rejection of a command that is readable and invalid."""
     received = receive("order", command_record(record))
-    assert isinstance(received, MalformedCommand), received
+    assert isinstance(received, Response), received
     return received
 
 
@@ -185,34 +164,6 @@ def letter(value: bytes | None, key: bytes | None = b"order-1") -> DeadLetter:
     assert received.sha256 == sha256(value or b"").digest()
     assert received.received_at == START
     return received
-
-
-def without(fields: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return `fields` but one."""
-    return {other: value for other, value in fields.items() if other != name}
-
-
-OUTPUTS = OutputBatch(Topics(APPLICATION))
-
-
-def published(record: Record, answer: Answer) -> Iterator[OutputRecord]:
-    """Yield what the operator would publish of an answer."""
-    aggregate_type = record.topic.removesuffix(".commands")
-    for stored in answer.events:
-        topic, key = f"{aggregate_type}.events", stored.event.aggregate_id.encode()
-        yield OutputRecord(topic, key, stored.value, "{}", True)
-    if answer.response is not None:
-        response = answer.response
-        key, refused = response.aggregate_id.encode(), response.reason
-        yield from OUTPUTS.of_answer(
-            response.aggregate_type,
-            key,
-            command_record(record),
-            encode(response),
-            None if response.duplicate else refused,
-        )
-    if answer.letter is not None:
-        yield OUTPUTS.of_dead_letter(answer.letter)
 
 
 def placed(outputs: list[OutputRecord]) -> list[Published]:

@@ -9,22 +9,19 @@ import sys
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from hashlib import sha256
 from itertools import islice
 from random import Random
 
 import psutil
 
 from tests.application import APPLICATION, CATALOG, codec, receive
+from tests.decide.desk import command_record
 from tests.hostile import ABSURD, KINDS, WHOLE, hostile, varint
-from verdict.model.source import Source
+from tests.model import Record
 from verdict.wire.codec import DecodeError
-from verdict.wire.command_record import CommandRecord
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import encode
-from verdict.wire.topics import KEY_BYTES
-from verdict.write_side.decide.parse import MalformedCommand
-from verdict.write_side.decide.respond import invalid_response
+from verdict.wire.response import Response
 
 SPARE_BYTES = 256 * 2**20  # of address space, more than what is there when it begins
 SECONDS = 120  # of the processor's time, for all records together
@@ -52,26 +49,10 @@ def random_values(seed: int) -> list[bytes]:
 
 def read(aggregate_type: str, key: bytes | None, value: bytes | None) -> None:
     """Read a record as the operator does, and encode what is answered."""
-    whole = value or b""
-    cut = len(whole) > WHOLE
-    received = receive(
-        aggregate_type,
-        CommandRecord(
-            Source(f"{aggregate_type}.commands", 0, 0),
-            1,
-            key and key[:KEY_BYTES],
-            value and value[:WHOLE],
-            len(whole),
-            sha256(whole).digest() if cut else None,
-            0,
-            len(key or b""),
-            sha256(key).digest() if key is not None and len(key) > KEY_BYTES else None,
-        ),
-    )
-    if isinstance(received, DeadLetter):
+    record = Record(f"{aggregate_type}.commands", 0, 0, 1, key, value)
+    received = receive(aggregate_type, command_record(record, WHOLE))
+    if isinstance(received, DeadLetter | Response):
         encode(received)
-    elif isinstance(received, MalformedCommand):
-        encode(invalid_response(CATALOG[received.aggregate_type], received))
 
 
 @contextmanager

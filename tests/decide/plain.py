@@ -4,7 +4,7 @@ Slow, and obviously right: the reference for the way from bytes to bytes. What i
 in one way only, so the words for it are not here.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import reduce
 from hashlib import sha256
 from typing import Any
@@ -12,12 +12,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from tests.application import APPLICATION, CATALOG
-from verdict.model.command import Command, LifeCycle
-from verdict.model.command_envelope import CommandEnvelope, Expectation
+from verdict.model.command import Command
+from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.message import Event, iso_time
 from verdict.model.reason import Reason
 from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.streaming.exactly_once.batch import OutputRecord
+from verdict.wire.avro.envelope import sliced
 from verdict.wire.catalog import AggregateContext, Catalog
 from verdict.wire.cloud_events import dead_letter_headers, event_headers
 from verdict.wire.codec import DecodeError
@@ -27,12 +28,12 @@ from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.error_text import described
 from verdict.wire.headers import joined, reply_name
 from verdict.wire.records import decode, encode, encode_event
-from verdict.wire.response import Rejection, Response, Status
+from verdict.wire.response import NOT_KNOWN, Rejection, Response, Status
 from verdict.wire.topics import Topics
+from verdict.write_side.decide import command_checks
 from verdict.write_side.decide.command_checks import Limits, call_decide
 from verdict.write_side.decide.digest import CANONICAL
-from verdict.write_side.decide.parse import ReceivedCommand, parse_command
-from verdict.write_side.decide.respond import CheckFailedError, invalid_response
+from verdict.write_side.decide.parse import CheckFailedError, ReceivedCommand, parse_command
 from verdict.write_side.decide.snapshot import (
     NEVER_EXISTED,
     Snapshot,
@@ -64,7 +65,7 @@ def _unfit(context: AggregateContext, record: CommandRecord) -> Iterator[OutputR
     if isinstance(received, DeadLetter):
         yield _letter(received, None)
     else:
-        yield from _answers(invalid_response(context, received), record, None)
+        yield from _answers(received, record, None)
 
 
 def _letter(letter: DeadLetter, attempt: int | None) -> OutputRecord:
@@ -107,7 +108,6 @@ class Asked:
         self.envelope = envelope
         self.payload = payload
         self.record = of
-        self.name = f"{context.name} {envelope.aggregate_id!r}"
 
     @classmethod
     def of(cls, context: AggregateContext, record: CommandRecord) -> "Asked | None":
@@ -167,85 +167,30 @@ class Asked:
             events, after = self._accepted(before, limits)
         except CheckFailedError as rejected:
             return self._refused(before, rejected), [], before
-        accepted = {
-            "status": Status.ACCEPTED, "from_version": before.version, "to_version": after.version,
-            "event_ids": [one.event_id for one in events], "reason": None, "message": None,
-            "details": {}, "actual_version": None, "actual_state": None, "retriable": False,
-            "last_hash": after.last_hash,
-        }  # fmt: skip
-        return self._response(before, accepted), events, after
+        response = self._response(
+            before,
+            status=Status.ACCEPTED,
+            from_version=before.version,
+            to_version=after.version,
+            event_ids=[one.event_id for one in events],
+            last_hash=after.last_hash,
+        )
+        return response, events, after
 
     def _check(self, before: Snapshot[Any], earlier: Response | None) -> None:
-        late = self.record.timestamp - (self.envelope.deadline or self.record.timestamp)
-        if self.envelope.deadline == 0:
-            late = self.record.timestamp
-        checks: list[tuple[bool, Callable[[], CheckFailedError]]] = [
-            (earlier is not None, lambda: self._reused(earlier)),
-            (before.quarantined, lambda: self._quarantined(before)),
-            (late > 0, lambda: self._expired(late)),
-            *self._checks_of_the_stand(before),
-        ]
-        for fails, rejected in checks:
-            if fails:
-                raise rejected()
-
-    def _checks_of_the_stand(
-        self, before: Snapshot[Any]
-    ) -> list[tuple[bool, Callable[[], CheckFailedError]]]:
-        expected, stand = self.envelope.expected_version, before.life_cycle
-        at = f"{stand} at version {before.version}"
-        starts = stand in self.payload.starts_from
-        new = f"{type(self.payload).__name__} needs a new {self.rules.name}, {self.name} is {at}"
-        there, conflict = Reason.ALREADY_EXISTS, Reason.VERSION_CONFLICT
-        return [
-            (
-                expected is Expectation.NO_STREAM and before.version != 0,
-                lambda: CheckFailedError(there, f"expected no {self.name}, it is {at}"),
-            ),
-            (
-                expected is Expectation.EXISTS and stand != LifeCycle.ACTIVE,
-                lambda: self._absent(before),
-            ),
-            (
-                not isinstance(expected, Expectation) and expected != before.version,
-                lambda: CheckFailedError(
-                    conflict, f"expected version {expected}, {self.name} is {at}"
-                ),
-            ),
-            (not starts and stand == LifeCycle.ACTIVE, lambda: CheckFailedError(there, new)),
-            (not starts, lambda: self._absent(before)),
-        ]
-
-    def _reused(self, earlier: Response | None) -> CheckFailedError:
-        assert earlier is not None
-        return CheckFailedError(
-            Reason.COMMAND_ID_REUSED,
-            f"command id {self.envelope.command_id!r} was already used for a "
-            f"{earlier.command_type} at {iso_time(earlier.decided_at)}: send a new id",
-        )
-
-    def _quarantined(self, before: Snapshot[Any]) -> CheckFailedError:
-        return CheckFailedError(
-            Reason.QUARANTINED,
-            f"{self.name} is quarantined: its history is damaged from version {before.version} "
-            "on; send the command again when the quarantine is lifted",
-            {"version": before.version},
-        )
-
-    def _expired(self, late: int) -> CheckFailedError:
-        arrived = self.record.timestamp
-        return CheckFailedError(
-            Reason.EXPIRED,
-            f"reached Kafka at {iso_time(arrived)}, {late} ms after its deadline "
-            f"{iso_time(arrived - late)}",
-            {"late_ms": late},
-        )
-
-    def _absent(self, before: Snapshot[Any]) -> CheckFailedError:
-        if before.life_cycle == LifeCycle.DELETED:
-            deleted = f"{self.name} was deleted at version {before.version}"
-            return CheckFailedError(Reason.DELETED, deleted)
-        return CheckFailedError(Reason.NOT_FOUND, f"{self.name} does not exist")
+        """Make the checks of the engine, which the model judges."""
+        if earlier is not None:
+            raise CheckFailedError(
+                Reason.COMMAND_ID_REUSED,
+                f"command id {self.envelope.command_id!r} was already used for a "
+                f"{earlier.command_type} at {iso_time(earlier.decided_at)}: send a new id",
+            )
+        read = sliced(self.envelope)
+        asked = ReceivedCommand(self.rules.name, read, self.payload, b"", b"", self.record)
+        command_checks._check_quarantine(asked, before)
+        command_checks._check_deadline(asked)
+        command_checks._check_expectation(asked, before)
+        command_checks._check_life_cycle(asked, before)
 
     def _accepted(
         self, before: Snapshot[Any], limits: Limits
@@ -306,31 +251,27 @@ class Asked:
         return found, last_hash
 
     def _refused(self, before: Snapshot[Any], rejected: CheckFailedError) -> Response:
-        known = dict.fromkeys(
-            ("from_version", "to_version", "actual_version", "actual_state", "last_hash")
+        state: dict[str, Any] = {"expected_version": None}
+        if not before.quarantined:
+            state = dict.fromkeys(("from_version", "to_version", "actual_version"), before.version)
+            state |= {"actual_state": before.life_cycle, "last_hash": before.last_hash}
+        return self._response(
+            before,
+            status=Status.REJECTED,
+            reason=rejected.reason,
+            message=rejected.message,
+            details=rejected.details,
+            retriable=rejected.reason.retriable,
+            **state,
         )
-        refused = {
-            "status": Status.REJECTED,
-            "event_ids": [],
-            "reason": rejected.reason,
-            "message": rejected.message,
-            "details": rejected.details,
-            "retriable": rejected.reason.retriable,
-        }
-        if before.quarantined:
-            return self._response(before, refused | known | {"expected_version": None})
-        known |= dict.fromkeys(("from_version", "to_version", "actual_version"), before.version)
-        known |= {"actual_state": before.life_cycle, "last_hash": before.last_hash}
-        return self._response(before, refused | known)
 
-    def _response(self, before: Snapshot[Any], more: dict[str, Any]) -> Response:
+    def _response(self, before: Snapshot[Any], **more: Any) -> Response:
         about = {
             "command_id": self.envelope.command_id,
             "command_digest": digest(self.payload),
             "aggregate_type": self.rules.name,
             "aggregate_id": self.envelope.aggregate_id,
             "command_type": type(self.payload).__name__,
-            "duplicate": False,
             "expected_version": self.envelope.expected_version,
             "correlation_id": self._correlation_id,
             "source": self.record.source,
@@ -338,7 +279,7 @@ class Asked:
             "handler_version": self.rules.handler_version,
             "actor": self.envelope.actor,
         }
-        return Response(**about | more)
+        return Response(**NOT_KNOWN | about | more)
 
     def _time(self, before: Snapshot[Any]) -> int:
         return max(self.record.timestamp, before.decided_at)

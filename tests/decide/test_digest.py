@@ -2,12 +2,10 @@
 
 from enum import StrEnum
 from hashlib import sha256
-from json import dumps
 from typing import Annotated, Literal
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import Field, PlainSerializer, computed_field, field_serializer
 
 from tests.decide.plain import digest
@@ -117,11 +115,3 @@ def test_a_digest_stays_for_ever_what_it_is(payload: Command, said: str) -> None
 @given(AGGREGATES.flatmap(commands))
 def test_any_command_has_the_digest_of_what_it_shows(payload: Command) -> None:
     assert command_digest(payload) == digest(payload)
-
-
-@given(st.text(st.characters(codec="utf-8")), st.integers())
-def test_any_text_and_number_is_written_as_json_writes_it(text: str, number: int) -> None:
-    fields = {"number": number, "text": text, "type": "Flat", "zulu": text}
-    written = dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
-
-    assert command_digest(Flat(zulu=text, text=text, number=number)) == sha256(written).digest()

@@ -4,12 +4,10 @@ from typing import Any
 
 import pytest
 
-from aggregates.order import order
 from commands.order import CancelOrder, DeleteOrder, FillOrder, ModifyOrder
 from commands.position import ClosePosition
 from tests.decide.desk import FILL_ALL, MODIFY, OPEN, PLACE, after, command, judge
 from tests.traffic import START
-from verdict.model.command import LifeCycle
 from verdict.model.reason import Reason
 from verdict.wire.response import Status
 from verdict.write_side.decide.command_checks import Limits
@@ -47,20 +45,6 @@ def assert_rejected(
     actual = response.actual_version, response.actual_state
     assert actual == (snapshot.version, snapshot.life_cycle)
     assert (verdict.events, verdict.snapshot, verdict.stored) == ((), snapshot, None)
-    assert verdict.remembered
-
-
-def test_an_accepted_command_says_from_which_version_to_which() -> None:
-    verdict = judge(command(FILL_ALL, 1, offset=7, at=30), PLACED)
-
-    response = verdict.response
-    assert response.status is Status.ACCEPTED
-    assert (response.from_version, response.to_version) == (1, 3)
-    assert response.event_ids == [stored.event.event_id for stored in verdict.events]
-    assert (response.command_type, response.expected_version) == ("FillOrder", 1)
-    assert (response.decided_at, response.handler_version) == (START + 30, order.handler_version)
-    assert (response.reason, response.message, response.details) == (None, None, {})
-    assert (response.actual_version, response.actual_state) == (None, None)
     assert verdict.remembered
 
 
@@ -176,10 +160,6 @@ def test_events_that_are_too_large_together_are_refused_as_a_whole() -> None:
     )
 
 
-def test_the_limits_are_a_mebibyte_of_events_and_a_day_of_memory() -> None:
-    assert Limits() == (1_048_576, 86_400_000)
-
-
 @pytest.mark.proves("C-09")
 @pytest.mark.parametrize(
     ("asked", "snapshot", "reason"),
@@ -229,24 +209,3 @@ def test_a_known_command_id_is_answered_though_its_aggregate_is_quarantined() ->
 
     assert again == first.model_copy(update={"duplicate": True})
     assert (reused.reason, reused.to_version) == (Reason.COMMAND_ID_REUSED, None)
-
-
-@pytest.mark.parametrize(
-    ("asked", "snapshot"),
-    [(command(MODIFY, expected), PLACED) for expected in (1, "ANY", "EXISTS")]
-    + [(command(PLACE, expected), NEVER_EXISTED) for expected in (0, "ANY", "NO_STREAM")],
-)
-def test_a_fitting_expectation_lets_a_command_through(
-    asked: ReceivedCommand, snapshot: Snapshot[Any]
-) -> None:
-    assert judge(asked, snapshot).response.status is Status.ACCEPTED
-
-
-@pytest.mark.parametrize("expected", [2, "ANY"])
-def test_a_closed_position_is_opened_again_and_its_versions_go_on(expected: int | str) -> None:
-    verdict = judge(command(OPEN, expected, aggregate_id="p-1"), CLOSED)
-
-    assert verdict.response.to_version == 3
-    assert verdict.snapshot.life_cycle is LifeCycle.ACTIVE
-    [stored] = verdict.events
-    assert (stored.event.version, stored.event.previous_hash) == (3, CLOSED.last_hash)

@@ -17,7 +17,6 @@ from verdict.model.message import Event
 from verdict.model.reason import Reason
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Response, Status
-from verdict.write_side.decide.command_checks import Limits
 
 PLACED = after(PLACE)
 FILLED = OrderFilled(quantity=1, price_cents=1)
@@ -122,29 +121,6 @@ def test_a_long_message_is_cut_at_500_characters() -> None:
     told = judge(command(MODIFY, 1), PLACED, decider=rules).response.message or ""
     assert len(told) == 500
     assert re.match(r"ValueError: é{400,} \(tests/decide/test_handler_error\.py, line", told)
-
-
-@pytest.mark.proves("C-10")
-def test_the_same_command_id_succeeds_once_the_bug_is_mended() -> None:
-    asked = command(MODIFY, 1)
-    broken = judge(asked, PLACED, decider=failing(ValueError("oops")))
-
-    again = judge(asked, broken.snapshot, earlier=None)
-
-    assert (again.response.status, again.response.duplicate) == (Status.ACCEPTED, False)
-
-
-@pytest.mark.parametrize(
-    ("expected", "reason"), [(9, Reason.VERSION_CONFLICT), (1, Reason.HANDLER_ERROR)]
-)
-def test_a_bug_is_met_after_the_checks_before_the_rules_and_before_the_size(
-    expected: int, reason: Reason
-) -> None:
-    rules, limits = failing(ValueError("oops")), Limits(events_bytes=0)
-
-    verdict = judge(command(MODIFY, expected), PLACED, decider=rules, limits=limits)
-
-    assert verdict.response.reason is reason
 
 
 @pytest.mark.parametrize(

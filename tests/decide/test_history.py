@@ -67,14 +67,6 @@ def test_as_of_a_time_an_event_of_that_very_time_counts() -> None:
     assert fold(RULES, HISTORY, at=NOON + 3999).version == 3
 
 
-def test_no_more_events_are_taken_than_are_needed() -> None:
-    left = iter(HISTORY)
-
-    fold(RULES, left, at_version=2)
-
-    assert len([*left]) == 2
-
-
 @pytest.mark.proves("A-04")
 @given(st.data())
 def test_any_version_is_the_fold_of_the_events_up_to_it(data: st.DataObject) -> None:

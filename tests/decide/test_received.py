@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from commands.order import CancelOrder, ModifyOrder
+from commands.order import CancelOrder
 from tests.decide.desk import (
     CANCELLING,
     PLACING,
@@ -14,19 +14,6 @@ from tests.decide.desk import (
 from tests.model import Record
 from tests.traffic import START, in_avro
 from verdict.wire.avro.writer import write_text
-
-
-def test_a_command_in_json_is_read_as_people_write_it() -> None:
-    value = (
-        b'{"command_id": "c-17", "aggregate_id": "order-1", "expected_version": 1, '
-        b'"payload": {"type": "ModifyOrder", "quantity": 5}}'
-    )
-
-    received = well_formed(Record("order.commands", 0, 0, START, b"order-1", value))
-
-    assert received.payload == ModifyOrder(quantity=5)
-    assert (received.envelope.command_id, received.envelope.expected_version) == ("c-17", 1)
-    assert received.envelope.correlation_id == "c-17"
 
 
 @pytest.mark.parametrize("expected", [0, "ANY", "NO_STREAM", "EXISTS", 2**63 - 1])
@@ -95,11 +82,3 @@ def test_ids_may_have_128_and_256_characters_whatever_their_bytes() -> None:
 
     assert len(received.envelope.command_id) == 128
     assert len(received.envelope.aggregate_id) == 256
-
-
-def test_the_last_of_two_equal_names_in_json_counts() -> None:
-    value = (as_json(CANCELLING).value or b"").replace(b'"c-1"', b'"c-0", "command_id": "c-2"')
-
-    received = well_formed(as_json(CANCELLING)._replace(value=value))
-
-    assert received.envelope.command_id == "c-2"

@@ -5,12 +5,11 @@ from typing import Any
 import pytest
 
 from commands.order import DeleteOrder, FillOrder
-from tests.decide.desk import MODIFY, PLACE, Desk, after, as_json, command, judge
-from tests.model import Record
+from tests.decide.desk import MODIFY, PLACE, after, command, judge
 from tests.traffic import START
 from verdict.model.reason import Reason
 from verdict.wire.records import decode, encode
-from verdict.wire.response import Response, Status
+from verdict.wire.response import Response
 from verdict.write_side.decide.command_checks import Limits
 from verdict.write_side.decide.parse import ReceivedCommand
 from verdict.write_side.decide.snapshot import NEVER_EXISTED, Snapshot
@@ -19,19 +18,11 @@ PLACED = after(PLACE)
 DELETED = after(PLACE, DeleteOrder())
 WINDOW = Limits(memory_ms=1000)
 YEAR_MS = 365 * 24 * 60 * 60 * 1000
-SOUND = {"type": "PlaceOrder"} | PLACE.model_dump()
 
 
 def first_answer(asked: ReceivedCommand) -> Response:
     """Return the answer as it comes back from the state: through its bytes."""
     return decode(Response, encode(judge(asked, PLACED, limits=WINDOW).response))
-
-
-def answers(*records: Record) -> list[tuple[Status, bool, Reason | None]]:
-    """Return status, duplicate and reason of the answers to records, one after the other."""
-    desk = Desk()
-    found = [desk.take(record).response for record in records]
-    return [(one.status, one.duplicate, one.reason) for one in found if one is not None]
 
 
 ACCEPTED = command(MODIFY, 1, offset=1)
@@ -62,13 +53,6 @@ def test_the_same_command_again_gets_the_original_outcome_whatever_has_happened_
     assert not verdict.remembered
 
 
-def test_a_duplicate_without_a_correlation_id_of_its_own_gets_its_command_id() -> None:
-    earlier = first_answer(command(MODIFY, 1, offset=1, correlation_id="flow-1"))
-    again = command(MODIFY, 1, offset=2, command_id="c-1")
-
-    assert judge(again, PLACED, earlier=earlier).response.correlation_id == "c-1"
-
-
 @pytest.mark.proves("C-05", "C-06", "C-09")
 def test_an_id_that_was_used_for_another_command_is_refused_before_all_other_checks() -> None:
     earlier = first_answer(ACCEPTED)
@@ -85,26 +69,3 @@ def test_an_id_that_was_used_for_another_command_is_refused_before_all_other_che
     assert (response.actual_version, response.decided_at) == (1, START + 900)
     assert not verdict.remembered  # the id still stands for the first command
     assert (verdict.events, verdict.stored) == ((), None)
-
-
-AVRO = command(PLACE, 0, offset=1).record
-NEW = (Status.ACCEPTED, False, None)
-INVALID = (Status.REJECTED, False, Reason.INVALID_COMMAND)
-
-
-@pytest.mark.proves("C-05")
-@pytest.mark.parametrize(
-    ("first", "second", "expected"),
-    [
-        (as_json(SOUND), Record("order.commands", 0, 1, START, AVRO.key, AVRO.value),
-         [NEW, (Status.ACCEPTED, True, None)]),
-        (as_json(SOUND), as_json(SOUND, key=b"order-2", aggregate_id="order-2"), [NEW, NEW]),
-        (as_json({"type": "PlaceOrder"}), as_json(SOUND), [INVALID, NEW]),
-        (as_json(SOUND), as_json({"type": "PlaceOrder"}), [NEW, INVALID]),
-    ],
-    ids=["in JSON and Avro", "of another aggregate", "malformed first", "malformed then"],
-)  # fmt: skip
-def test_one_id_is_one_command_of_one_aggregate_unless_it_is_malformed(
-    first: Record, second: Record, expected: list[tuple[Status, bool, Reason | None]]
-) -> None:
-    assert answers(first, second) == expected

@@ -14,7 +14,6 @@ from tests.decide.desk import PLACE, after
 from tests.wire.arbitrary import HASHES, INSTANTS, POSITIVE, TEXTS
 from verdict.model.command import LifeCycle
 from verdict.model.message import Message, Text
-from verdict.wire.catalog import AggregateContext
 from verdict.write_side.decide import snapshot
 from verdict.write_side.decide.snapshot import NEVER_EXISTED, OutdatedSnapshotError, Snapshot
 
@@ -80,37 +79,13 @@ def test_a_snapshot_of_another_format_is_refused_and_says_what_to_do() -> None:
         snapshot.decode_snapshot(newer, kept)
 
 
-class Card(Message):
-    number: Text
-
-
-class Cash(Message):
-    till: Text
-
-
-class Bill(Message):
-    paid_by: Card | Cash
-
-
 class Parcel(Message):
     address: Text
 
 
-def context_of(state: type[Message]) -> AggregateContext:
-    """Return the context of an aggregate of somebody else's, with this state."""
-    return replace(CATALOG["order"], aggregate=replace(ORDER, state=state))
-
-
-@pytest.mark.parametrize("paid_by", [Card(number="4"), Cash(till="north")])
-def test_a_state_may_hold_a_choice_of_messages(paid_by: Card | Cash) -> None:
-    found, context = Snapshot(version=1, state=Bill(paid_by=paid_by)), context_of(Bill)
-
-    kept = snapshot.encode_snapshot(context, found)
-    assert snapshot.decode_snapshot(context, kept) == found
-
-
 def test_a_snapshot_that_is_cut_anywhere_is_never_read() -> None:
-    context, state = context_of(Parcel), Parcel(address="Baker Street 221B")
+    state = Parcel(address="Baker Street 221B")
+    context = replace(CATALOG["order"], aggregate=replace(ORDER, state=Parcel))
     kept = snapshot.encode_snapshot(context, Snapshot(version=1, state=state))
 
     for length in range(len(kept)):

@@ -13,18 +13,17 @@ from tests.application import APPLICATION, decode_event, encode_event
 from tests.decide.desk import command_record
 from tests.model import Model, Record
 from tests.traffic import Traffic
-from verdict.model.source import Source
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.wire.partitions import OffsetRange, TopicPartition
-from verdict.wire.records import decode, encode
+from verdict.wire.records import decode
 from verdict.wire.response import Response
-from verdict.wire.skip_record import DamagedAggregate, Kind, SkipRecord
+from verdict.wire.skip_record import DamagedAggregate, Kind
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.command_checks import Limits
+from verdict.write_side.decider_query.decider_query import HOUR_MS
 from verdict.write_side.processor.batch import ShardBatch
-from verdict.write_side.recovery.folding import HOUR_MS, remembered_since
-from verdict.write_side.recovery.histories import EVENT, RESPONSE, Stored, fold_histories
-from verdict.write_side.recovery.outcomes import Memory
+from verdict.write_side.recovery.folding import remembered_since
+from verdict.write_side.recovery.histories import EVENT, RESPONSE, Memory, Stored, fold_histories
 from verdict.write_side.state.shard_state import FOR_EVER, DictState, StateEntry
 
 TOPICS = Topics(APPLICATION)
@@ -93,10 +92,8 @@ def damaged(records: Iterable[Stored], memory: Memory = MEMORY) -> DamagedAggreg
     return decision.aggregate
 
 
-def faults(records: Iterable[Stored]) -> list[str]:
-    return [
-        one.fault for one in fold_histories(APPLICATION, records, MEMORY) if one.fault is not None
-    ]
+def faults(records: Iterable[Stored], memory: Memory = MEMORY) -> list[str]:
+    return [one.fault for one in fold_histories(APPLICATION, records, memory) if one.fault]
 
 
 @pytest.mark.proves("C-17")
@@ -225,36 +222,6 @@ def test_a_skip_excuses_the_damage_that_it_causes_and_no_other() -> None:
     assert other.source != stray.place
 
 
-@pytest.mark.proves("C-17")
-def test_a_damaged_history_is_that_of_one_aggregate_only() -> None:
-    _, outputs = decided(traffic(7, 200), Limits())
-    records = stored(outputs)
-    lost = next(one for one in records if one.rank == EVENT)
-
-    found = [*fold_histories(APPLICATION, [one for one in records if one != lost], MEMORY)]
-
-    whole = entries(records)
-    [other] = [one.key for one in found if one.entry != whole.get(one.key)]
-    assert [one.key for one in found if one.decision] == [other]
-
-
-@pytest.mark.parametrize(
-    "events", [[*EVENTS, SECOND], [FIRST, THIRD, SECOND], [*EVENTS, skipped(forged(SECOND))]]
-)
-@pytest.mark.proves("C-17")
-def test_an_event_may_come_again_or_late(events: list[Stored]) -> None:
-    assert entries([*RESPONSES, *events]) == entries(HISTORY)
-
-
-@pytest.mark.proves("C-17")
-def test_garbage_is_skipped_without_a_quarantine_if_a_response_tells_of_the_last_event() -> None:
-    garbage = skipped(THIRD._replace(value=b"garbage", offset=10_000))
-
-    assert entries([*HISTORY, garbage]) == entries(HISTORY)
-    assert damaged([*RESPONSES, FIRST, SECOND, garbage]).version == 3
-    assert damaged([garbage]).version == 1
-
-
 @pytest.mark.proves("C-16", "C-17")
 def test_an_event_without_a_response_is_believed_if_the_response_to_its_command_is_lost() -> None:
     """Then the outcome of its command follows from the event."""
@@ -272,30 +239,6 @@ def test_an_event_without_a_response_is_believed_if_the_response_to_its_command_
     assert (derived.event_ids, derived.source) == ([event.event_id], event.source)
     error = damaged([*told, *EVENTS]).error
     assert "reports version 2: verdict did not write the events after that" in error
-
-
-@pytest.mark.proves("C-17")
-def test_a_quarantine_is_lifted_when_all_that_was_known_of_is_there_again() -> None:
-    def quarantined(last_version: int) -> Stored:
-        aggregate = DamagedAggregate(
-            FIRST.aggregate_type, (KEY or b"").decode(), 2, last_version, "one is missing"
-        )
-        made = SkipRecord(
-            source=Source(TOPIC, 0, 1), until_offset=1, operator="ada", reason="a disk",
-            decided_at=5, kind=Kind.QUARANTINED, aggregate=aggregate,
-        )  # fmt: skip
-        return Stored(FIRST.aggregate_type, 0, TOPIC, 0, 1, KEY, encode(made))
-
-    *_, lifted = fold_histories(APPLICATION, [quarantined(3), *HISTORY], MEMORY)
-    *_, stays = fold_histories(APPLICATION, [quarantined(4), *HISTORY], MEMORY)
-    [alone] = fold_histories(APPLICATION, [quarantined(3)], MEMORY)
-
-    assert lifted.decision is not None
-    assert lifted.decision.kind is Kind.LIFTED
-    assert lifted.entry == entries(HISTORY)[lifted.key]
-    assert (stays.decision, alone.decision) == (None, None), "it is on record already"
-    assert stays.entry != lifted.entry
-    assert alone.key == lifted.key
 
 
 @pytest.mark.parametrize(
@@ -317,9 +260,7 @@ def test_a_record_of_no_history_must_be_skipped(record: Stored, fault: str) -> N
 
 @pytest.mark.proves("C-17")
 def test_a_response_to_a_command_that_is_not_decided_is_a_fault() -> None:
-    undecided = MEMORY._replace(decided={})
-
-    found = [one.fault for one in fold_histories(APPLICATION, HISTORY, undecided) if one.fault]
+    found = faults(HISTORY, MEMORY._replace(decided={}))
 
     assert len(found) == len(RESPONSES)
     assert "decided up to 0" in found[0]

@@ -1,4 +1,8 @@
+"""G-01: the directory of a generation; a recovered state that is damaged is no beginning."""
+
 import json
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +20,14 @@ from verdict.streaming.exactly_once.checkpoint import FRESH, CheckpointPosition
 from verdict.wire.catalog import AggregateContext
 from verdict.write_side.decide.snapshot import form_of
 from verdict.write_side.decider_query import generation as module
-from verdict.write_side.decider_query.generation import Generation, newest_generation
+from verdict.write_side.decider_query.generation import (
+    DamagedSeedError,
+    Generation,
+    newest_generation,
+)
 
-SEEDS = [(0, "shard=0/a.parquet"), (5, "shard=5/b.parquet")]
+ONE, OTHER = "shard=0/a.parquet", "shard=5/b.parquet"
+SEEDS = [(0, ONE), (5, OTHER)]
 
 
 @pytest.fixture
@@ -29,10 +38,8 @@ def recovered(tmp_path: Path) -> Generation:
     generation.clear()
     for _, file in SEEDS:
         (generation.seed / file).parent.mkdir(parents=True)
-        (generation.seed / file).touch()
-    generation.complete(
-        APPLICATION,
-    )
+        (generation.seed / file).write_text(file)
+    generation.complete(APPLICATION)
     return generation
 
 
@@ -88,6 +95,43 @@ def test_a_seed_that_was_not_finished_is_none(tmp_path: Path) -> None:
     assert generation.seeds(FRESH) == []
 
 
+def swap(seed: Path) -> None:
+    (seed / ONE).write_text(OTHER)
+    (seed / OTHER).write_text(ONE)
+
+
+@pytest.mark.proves("C-17")
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        (lambda seed: (seed / ONE).unlink(), f"{ONE} is missing"),
+        (lambda seed: (seed / ONE).write_text(ONE[:9]), f"{ONE} is not what was written"),
+        (swap, f"{ONE} is not what was written; {OTHER} is not what was written"),
+        (
+            lambda seed: (seed / ONE).rename(seed / "shard=5" / "a.parquet"),
+            f"{ONE} is missing; shard=5/a.parquet is not what was written",
+        ),
+        (lambda seed: (seed.parent / "seed.complete").write_text(""), "seed.complete cannot be"),
+    ],
+    ids=["missing", "cut off", "swapped", "moved", "list"],
+)
+def test_a_damaged_seed_is_named(
+    recovered: Generation, damage: Callable[[Path], object], problem: str
+) -> None:
+    damage(recovered.seed)
+
+    with pytest.raises(DamagedSeedError, match=re.escape(problem) + ".* run `verdict recover`"):
+        recovered.seeds(FRESH)
+
+
+def test_a_disk_that_cannot_be_read_is_no_damage(recovered: Generation) -> None:
+    (recovered.folder / "seed.complete").unlink()
+    (recovered.folder / "seed.complete").symlink_to("/proc/self/mem")
+
+    with pytest.raises(OSError, match="Input/output error"):
+        recovered.seeds(FRESH)
+
+
 def test_only_another_format_of_a_known_aggregate_makes_a_state_outdated(
     recovered: Generation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,7 +142,6 @@ def test_only_another_format_of_a_known_aggregate_makes_a_state_outdated(
     monkeypatch.setattr(module, "snapshot_formats", lambda application: now)
 
     assert recovered.outdated(APPLICATION) == ["order"]
-    assert recovered.outdated(APPLICATION, {"position", "added-later"}) == ["added-later", "order"]
 
 
 def with_state(**fields: Any) -> AggregateContext:

@@ -12,7 +12,7 @@ from verdict.wire.command_record import dead_letter
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.records import encode
 from verdict.wire.topics import Topics
-from verdict.write_side.recovery.missing_progress import ANSWER, ANSWERED, gaps, sources
+from verdict.write_side.recovery.missing_progress import ANSWER, gaps, sources
 
 TOPICS = Topics(APPLICATION)
 COMMANDS = TOPICS.commands("order")
@@ -68,7 +68,7 @@ def test_commands_without_an_answer_are_between_and_after_those_with_one(
         TopicPartition(COMMANDS, 2): 0,
     }
 
-    found = gaps(spark.createDataFrame(rows, ANSWERED), ends)
+    found = gaps(spark.createDataFrame(rows, "topic string, partition int, offset bigint"), ends)
 
     assert found == {
         TopicPartition(COMMANDS, 0): [OffsetRange(1, 2), OffsetRange(4, 6)],

@@ -1,4 +1,4 @@
-"""What a recovery does about what cannot be read: who may pass over what, and where it begins."""
+"""What a recovery does about what cannot be read: what is skipped, and where it begins."""
 
 from dataclasses import replace
 
@@ -31,29 +31,27 @@ def decision(source: Source, until: int) -> SkipRecord:
     )
 
 
-def test_without_skips_it_continues_where_the_progress_record_ends() -> None:
-    plan = plan_skips(DECIDED, LOG, NO_WISH, [])
-
-    assert (plan.decisions, plan.jumped, plan.offsets) == ([], [], DECIDED)
-
-
 @pytest.mark.proves("C-17")
-def test_a_command_is_jumped_with_those_before_it_that_are_undecided() -> None:
-    bomb = Source(COMMANDS, 1, 22)
+@pytest.mark.parametrize(
+    ("places", "jumped", "offsets"),
+    [
+        ([], [], [10, 20]),
+        ([Source(COMMANDS, 1, 22)], [(COMMANDS, 1, 20, 23)], [10, 23]),
+        ([Source(COMMANDS, 0, 12), Source(COMMANDS, 0, 10)],
+         [(COMMANDS, 0, 10, 11), (COMMANDS, 0, 11, 13)], [13, 20]),
+        ([Source(EVENTS, 1, 6)], [], [10, 20]),
+    ],
+    ids=["none", "a command and undecided ones before it", "two of one partition", "an event"],
+)  # fmt: skip
+def test_skips_are_decided_and_commands_move_the_decider(
+    places: list[Source], jumped: list[tuple[str, int, int, int]], offsets: list[int]
+) -> None:
+    plan = plan_skips(DECIDED, LOG, asks(*places), [])
 
-    plan = plan_skips(DECIDED, LOG, asks(bomb), [])
-
-    assert plan.decisions == [decision(bomb, 23)]
-    assert plan.jumped == [(COMMANDS, 1, 20, 23, False, "ada: a bomb")]
-    assert plan.offsets == {COMMANDS: [10, 23]}
+    assert plan.decisions == [decision(place, place.offset + 1) for place in places]
+    assert plan.jumped == [(*one, False, "ada: a bomb") for one in jumped]
+    assert plan.offsets == {COMMANDS: offsets}
     assert DECIDED == {COMMANDS: [10, 20]}
-
-
-def test_two_of_one_partition_are_jumped_one_after_the_other() -> None:
-    plan = plan_skips(DECIDED, LOG, asks(Source(COMMANDS, 0, 12), Source(COMMANDS, 0, 10)), [])
-
-    assert [one[:4] for one in plan.jumped] == [(COMMANDS, 0, 10, 11), (COMMANDS, 0, 11, 13)]
-    assert plan.offsets == {COMMANDS: [13, 20]}
 
 
 def test_a_partition_that_the_progress_record_does_not_know_begins_at_0() -> None:
@@ -61,13 +59,6 @@ def test_a_partition_that_the_progress_record_does_not_know_begins_at_0() -> Non
 
     assert [one[:4] for one in plan.jumped] == [(COMMANDS, 1, 0, 5)]
     assert plan.offsets == {COMMANDS: [0, 5]}
-
-
-def test_an_event_is_decided_about_and_moves_nothing() -> None:
-    plan = plan_skips(DECIDED, LOG, asks(Source(EVENTS, 1, 6)), [])
-
-    assert plan.decisions == [decision(Source(EVENTS, 1, 6), 7)]
-    assert (plan.jumped, plan.offsets) == ([], DECIDED)
 
 
 @pytest.mark.proves("C-17")

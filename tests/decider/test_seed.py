@@ -14,7 +14,7 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 
 from tests.application import APPLICATION
 from tests.decider.test_fold import decided
-from tests.processor.plain_state import MapShardState
+from tests.processor.fake_state import MapShardState
 from tests.processor.test_processor import _frame, _rows, by_topic_and_key, log_of
 from verdict.streaming.exactly_once.state_moves import moves_of
 from verdict.wire.progress_record import ShardState
@@ -88,19 +88,6 @@ def test_a_fresh_state_has_the_position_of_its_seed(
 
     assert moved.before == ShardState(*stamp_of(files))
     assert moved.before.sequence > 15
-
-
-def test_a_seed_is_read_in_pieces_that_lose_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(seed, "PIECE_BYTES", 1000)
-    entries = {f"key-{number}".encode(): StateEntry(bytes(100), number) for number in range(3000)}
-    file = written(entries, tmp_path / "one.parquet")
-
-    pieces = list(seed.pieces(str(file)))
-
-    assert {key: entry for piece in pieces for key, entry in piece.items()} == entries
-    assert max(map(len, pieces)) == 10
 
 
 def test_a_large_seed_is_never_held_as_a_whole(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ shows by a benchmark that it is worth it, and raises it.
 
 import sys
 import tracemalloc
-from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -28,24 +27,24 @@ HELD_BYTES = 1400
 OUTPUT_BYTES = 1040
 
 
-@pytest.fixture
-def decide() -> Callable[[], list[OutputRecord]]:
-    """Return what decides so many commands, two for each order; all code has been used once."""
-    sent = [
-        CommandRecord(Source("order.commands", 0, at), ISSUED_AT, one.key, one.value, 200, None)
-        for at, one in enumerate(commands(COMMANDS, COMMANDS // 2, False, 1))
-    ]
-
-    def run() -> list[OutputRecord]:
-        return list(ShardBatch(Topics(APPLICATION), Limits(), DictState()).decide(sent))
-
-    run()
-    return run
+SENT = [
+    CommandRecord(Source("order.commands", 0, at), ISSUED_AT, one.key, one.value, 200, None)
+    for at, one in enumerate(commands(COMMANDS, COMMANDS // 2, False, 1))
+]
 
 
-def test_a_command_takes_no_more_calls_than_its_budget(
-    decide: Callable[[], list[OutputRecord]],
-) -> None:
+def decide() -> list[OutputRecord]:
+    """Decide so many commands, two for each order."""
+    return list(ShardBatch(Topics(APPLICATION), Limits(), DictState()).decide(SENT))
+
+
+@pytest.fixture(autouse=True)
+def warm() -> None:
+    """Use all code once."""
+    decide()
+
+
+def test_a_command_takes_no_more_calls_than_its_budget() -> None:
     calls = 0
 
     def count(frame: FrameType, event: str, argument: Any) -> None:
@@ -62,7 +61,7 @@ def test_a_command_takes_no_more_calls_than_its_budget(
     assert calls / COMMANDS <= CALLS
 
 
-def _held(decide: Callable[[], list[OutputRecord]]) -> int:
+def _held() -> int:
     tracemalloc.start()
     try:
         outputs = decide()
@@ -73,19 +72,12 @@ def _held(decide: Callable[[], list[OutputRecord]]) -> int:
     return held
 
 
-def test_a_command_leaves_no_more_bytes_than_its_budget(
-    decide: Callable[[], list[OutputRecord]],
-) -> None:
+def test_a_command_leaves_no_more_bytes_than_its_budget() -> None:
     # the least of three: threads that other tests left running allocate, too
-    held = min(_held(decide) for _ in range(3))
-
-    assert held / COMMANDS <= HELD_BYTES
+    assert min(_held() for _ in range(3)) / COMMANDS <= HELD_BYTES
 
 
-def test_what_a_command_puts_out_is_within_its_budget(
-    decide: Callable[[], list[OutputRecord]],
-) -> None:
-    outputs = decide()
+def test_what_a_command_puts_out_is_within_its_budget() -> None:
+    sizes = [len(one.value) + len(one.headers) + len(one.key or b"") for one in decide()]
 
-    sizes = [len(one.value) + len(one.headers) + len(one.key or b"") for one in outputs]
     assert sum(sizes) / COMMANDS <= OUTPUT_BYTES

@@ -1,6 +1,7 @@
 """A batch of many bytes: decided slice by slice and handed over in files, with the same bytes."""
 
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -14,8 +15,7 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 from tests.application import APPLICATION
 from tests.decide.desk import command_record
 from tests.model import Record
-from tests.processor.outputs import unpacked
-from tests.processor.test_processor import _frame, cut, log_of
+from tests.processor.test_processor import _frame, cut, log_of, unpacked
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.streaming.exactly_once.outputs import Handover, chunks_of
 from verdict.wire.topics import Topics
@@ -23,6 +23,21 @@ from verdict.write_side.decide.command_checks import Limits
 from verdict.write_side.processor import processor
 from verdict.write_side.processor.processor import CommandProcessor, in_slices
 from verdict.write_side.state.log_structured import LogStructuredState
+
+
+@pytest.fixture
+def peak() -> Iterator[Callable[[], int]]:
+    """Return the most bytes of Python's that were in use since the last call."""
+
+    def measured() -> int:
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.reset_peak()
+        return found
+
+    tracemalloc.start()
+    yield measured
+    tracemalloc.stop()
+
 
 SCHEMA = pa.schema([("outputs", pa.binary()), ("file", pa.string())])
 

@@ -1,6 +1,10 @@
-"""What workers pack is what the driver unpacks, and what every version has taken digests of."""
+"""What workers pack is what the driver unpacks, and what every version has taken digests of.
+
+Files of outputs belong to one owner, and none removes those of a later one.
+"""
 
 from hashlib import sha256
+from pathlib import Path
 from struct import pack
 
 from hypothesis import given
@@ -8,6 +12,7 @@ from hypothesis import strategies as st
 
 from verdict.streaming.exactly_once import output_chunks
 from verdict.streaming.exactly_once.output_chunks import Record, chunks, digested, records_in
+from verdict.streaming.exactly_once.outputs import Outputs
 
 RECORDS: st.SearchStrategy[list[Record]] = st.lists(
     st.tuples(
@@ -54,3 +59,34 @@ def _digested_always(record: Record) -> bytes:
     of_key, of_value = (-1 if part is None else len(part) for part in (key, value))
     lengths = pack(">iiii", len(name), of_key, of_value if replayable else -2, len(text))
     return lengths + name + (key or b"") + ((value or b"") if replayable else b"") + text
+
+
+def written(outputs: Outputs) -> Path:
+    """Return a file of these outputs."""
+    outputs.folder.mkdir(parents=True)
+    file = outputs.folder / "a.chunk"
+    file.touch()
+    return file
+
+
+def test_an_owner_removes_what_the_one_before_left(tmp_path: Path) -> None:
+    left = written(Outputs(tmp_path))
+    owner = Outputs(tmp_path)
+    own = written(owner)
+
+    owner.clear()
+
+    assert not left.exists()
+    assert not own.exists()
+
+
+def test_one_that_was_fenced_and_wakes_up_leaves_alone_what_its_successor_has(
+    tmp_path: Path,
+) -> None:
+    fenced = Outputs(tmp_path)
+    own, theirs = written(fenced), written(Outputs(tmp_path))
+
+    fenced.clear()
+
+    assert not own.exists()
+    assert theirs.exists()

@@ -62,8 +62,7 @@ class ShardStateMachine(RuleBasedStateMachine):
     def batch(self, host, asked, changed, passed, committed):  # type: ignore[no-untyped-def]
         before = self.store.copy()
         self.now += passed
-        state = LogStructuredState(self.store, self.folder / host)
-        state.open(0)
+        state = opened(self.store, self.folder / host)
         for key in [*asked, *changed]:
             self._check(key, state.get(key))
         entries = {key: StateEntry(*entry) for key, entry in changed.items()}
@@ -102,11 +101,24 @@ ShardStateMachine.TestCase.settings = settings(max_examples=examples(60))
 test_every_copy_gives_the_same_answers = pytest.mark.proves("C-13")(ShardStateMachine.TestCase)
 
 
+def opened(store: FakeStateStore, folder: Path) -> LogStructuredState:
+    state = LogStructuredState(store, folder)
+    state.open(0)
+    return state
+
+
 def _batches(store: FakeStateStore, folder: Path, count: int, lifetime: int = FOR_EVER) -> None:
     for number in range(count):
-        state = LogStructuredState(store, folder)
-        state.open(0)
-        state.commit({f"key-{number % 50}".encode(): StateEntry(bytes(40), lifetime)}, number)
+        changed = {f"key-{number % 50}".encode(): StateEntry(bytes(40), lifetime)}
+        opened(store, folder).commit(changed, number)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FakeStateStore:
+    """The state after three batches, with a local copy in `one`."""
+    found = FakeStateStore()
+    _batches(found, tmp_path / "one", 3)
+    return found
 
 
 def test_the_log_stays_about_as_large_as_the_state(tmp_path: Path) -> None:
@@ -126,10 +138,9 @@ def test_pages_stay_small_while_a_state_only_grows(tmp_path: Path) -> None:
     store, largest = FakeStateStore(), 0
 
     for number in range(600):
-        state = LogStructuredState(store, tmp_path)
-        state.open(0)
         added = range(3 * number, 3 * number + 3)
-        state.commit({f"key-{key}".encode(): StateEntry(bytes(40)) for key in added}, number)
+        entries = {f"key-{key}".encode(): StateEntry(bytes(40)) for key in added}
+        opened(store, tmp_path).commit(entries, number)
         largest = max([largest, *map(len, store.part("page").values())])
 
     assert largest < 4 * log_head.PAGE_BYTES
@@ -141,24 +152,17 @@ def test_what_has_expired_makes_the_state_smaller(tmp_path: Path) -> None:
     store, sizes = FakeStateStore(), {}
 
     for number in range(400):
-        state = LogStructuredState(store, tmp_path)
-        state.open(0)
-        expired = number == 399 and [state.get(f"id-{one}".encode()) for one in range(100)]
         changed = {b"snapshot": StateEntry(bytes(40))}
         if number < 100:
             changed[f"id-{number}".encode()] = StateEntry(bytes(200), 150 - number)
-        state.commit(changed, number)
-        sizes[number] = _bytes_of(store)
+        opened(store, tmp_path).commit(changed, number)
+        rows = store.states["shard"].entries.values()
+        sizes[number] = sum(len(value) for row in rows for value in row)
 
-    assert sizes[99] > 100 * 200
-    assert sizes[150] > 100 * 200
+    assert min(sizes[99], sizes[150]) > 100 * 200
     assert sizes[399] < 100 * 200 / 4
-    assert expired == [None] * 100
-
-
-def _bytes_of(store: FakeStateStore) -> int:
-    rows = store.states["shard"].entries.values()
-    return sum(len(value) for row in rows for value in row)
+    state = opened(store, tmp_path)
+    assert [state.get(f"id-{one}".encode()) for one in range(100)] == [None] * 100
 
 
 @pytest.mark.proves("G-04")
@@ -166,17 +170,11 @@ def test_a_leap_of_the_clock_counts_half_a_day_at_most_and_one_back_counts_nothi
     head, clocks = LogHead(), []
 
     for now in (5_000, 5_000, 6_000, 10**12, 10**12 + 7, 0, 8_000, 9_000):
-        head = head.at(now)
+        head = LogHead.decode(head.at(now).encode())
         clocks.append(head.clock)
 
     leapt = 1_000 + log_head.LONGEST_STEP_MS
     assert clocks == [0, 0, 1_000, leapt, leapt + 7, leapt + 7, leapt + 7, leapt + 1_007]
-
-
-def test_a_head_survives_its_bytes() -> None:
-    head = LogHead(seq=7, clock=10**12, digest=b"d" * 32, seen=9)
-
-    assert LogHead.decode(head.encode()) == head
 
 
 def test_a_replay_ends_where_the_batch_did_in_any_copy(tmp_path: Path) -> None:
@@ -186,8 +184,7 @@ def test_a_replay_ends_where_the_batch_did_in_any_copy(tmp_path: Path) -> None:
     changed = {f"key-{number}".encode(): StateEntry(bytes(9), number) for number in range(40)}
 
     for order in (changed, dict(reversed(changed.items()))):
-        state = LogStructuredState(store.copy(), tmp_path / f"copy-{len(stamps)}")
-        state.open(0)
+        state = opened(store.copy(), tmp_path / f"copy-{len(stamps)}")
         before = state.stamp()
         state.commit(order, now=77)
         stamps.add((before, state.stamp()))
@@ -196,66 +193,52 @@ def test_a_replay_ends_where_the_batch_did_in_any_copy(tmp_path: Path) -> None:
     assert (before[0], after[0]) == (30, 31)
 
 
-def test_a_copy_that_goes_on_where_it_was_asks_spark_for_no_log(tmp_path: Path) -> None:
-    store = FakeStateStore()
-    _batches(store, tmp_path, 3)
-    StoredState(store).drop(3)  # who asks for it will miss it
+def test_a_copy_that_goes_on_where_it_was_asks_spark_for_no_log(
+    store: FakeStateStore, tmp_path: Path
+) -> None:
+    StoredState(store).drop(3)  # to ask for it would be an error
 
-    state = LogStructuredState(store, tmp_path)
-    state.open(0)
-
-    assert state.get(b"key-2") == bytes(40)
+    assert opened(store, tmp_path / "one").get(b"key-2") == bytes(40)
 
 
 def test_what_a_batch_left_next_to_a_copy_is_not_applied_when_the_batch_was_taken_back(
-    tmp_path: Path,
+    store: FakeStateStore, tmp_path: Path
 ) -> None:
-    store = FakeStateStore()
-    _batches(store, tmp_path, 3)
     committed = store.copy()
     for value, told in ((b"taken back", store), (b"committed", committed)):
-        state = LogStructuredState(told, tmp_path / value.decode())
-        state.open(0)
-        state.commit({b"key-2": StateEntry(value)}, 4)
-    copies = [*(tmp_path / "taken back").rglob(lmdb_cache.APPENDED)]
-    assert copies
+        opened(told, tmp_path / value.decode()).commit({b"key-2": StateEntry(value)}, 4)
+    assert [*(tmp_path / "taken back").rglob(lmdb_cache.APPENDED)]
 
-    state = LogStructuredState(committed, tmp_path / "taken back")
-    state.open(0)
-
-    assert state.get(b"key-2") == b"committed"
+    assert opened(committed, tmp_path / "taken back").get(b"key-2") == b"committed"
 
 
 def test_a_copy_whose_folder_is_gone_goes_on(tmp_path: Path) -> None:
     store = FakeStateStore()
-    state = LogStructuredState(store, tmp_path / "one")
-    state.open(0)
+    state = opened(store, tmp_path / "one")
     shutil.rmtree(tmp_path / "one")
 
     state.commit({b"key": StateEntry(b"value")}, 1)
 
-    other = LogStructuredState(store, tmp_path / "another")
-    other.open(0)
-    assert other.get(b"key") == b"value"
+    assert opened(store, tmp_path / "another").get(b"key") == b"value"
 
 
-def test_an_altered_or_missing_log_entry_is_named_and_never_served(tmp_path: Path) -> None:
-    store = FakeStateStore()
-    _batches(store, tmp_path / "one", 3)
+def test_an_altered_or_missing_log_entry_is_named_and_never_served(
+    store: FakeStateStore, tmp_path: Path
+) -> None:
     stored = StoredState(store)
     previous, entry = cast(tuple[bytes, bytes], stored.entry(3))
     stored.append(3, previous, entry[:-1] + b"x")
 
     with pytest.raises(DamagedStateError, match="log entry 3 is not what was written"):
-        LogStructuredState(store, tmp_path / "another").open(0)
+        opened(store, tmp_path / "another")
     stored.drop(3)
     with pytest.raises(DamagedStateError, match="log entry 3 of 3 is missing"):
-        LogStructuredState(store, tmp_path / "another").open(0)
+        opened(store, tmp_path / "another")
 
 
-def test_a_rebuild_that_was_interrupted_is_not_trusted(tmp_path: Path) -> None:
-    store = FakeStateStore()
-    _batches(store, tmp_path / "one", 3)
+def test_a_rebuild_that_was_interrupted_is_not_trusted(
+    store: FakeStateStore, tmp_path: Path
+) -> None:
     copy = lmdb_cache.LmdbCache(tmp_path / "another", 0)
 
     def failing() -> Iterator[bytes]:
@@ -269,14 +252,11 @@ def test_a_rebuild_that_was_interrupted_is_not_trusted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("left", [b"", b"\xff" * 8192, b"no database"])
-def test_a_copy_that_is_no_database_any_more_is_created_again(tmp_path: Path, left: bytes) -> None:
-    store = FakeStateStore()
-    _batches(store, tmp_path / "one", 3)
+def test_a_copy_that_is_no_database_any_more_is_created_again(
+    store: FakeStateStore, tmp_path: Path, left: bytes
+) -> None:
     folder = tmp_path / "another" / lmdb_cache.boot_id() / "0"
     folder.mkdir(parents=True)
     (folder / "data.mdb").write_bytes(left)
 
-    state = LogStructuredState(store, tmp_path / "another")
-    state.open(0)
-
-    assert state.get(b"key-2") == bytes(40)
+    assert opened(store, tmp_path / "another").get(b"key-2") == bytes(40)

@@ -27,9 +27,10 @@ from verdict.wire.catalog import catalog_of
 from verdict.wire.commands import encode_command
 from verdict.wire.json import payload_from
 from verdict.wire.records import encode_event
+from verdict.wire.response import Response
 from verdict.wire.schemas.write import write_those_of_the_aggregates
 from verdict.wire.topics import Topics
-from verdict.write_side.decide.parse import MalformedCommand, parse_command
+from verdict.write_side.decide.parse import parse_command
 
 NoBlank = Annotated[str, StringConstraints(pattern=r"^[^ ]+$")]  # and a NUL, as patterns go
 
@@ -101,7 +102,7 @@ def test_no_text_of_a_command_has_a_nul(form: str, fields: dict[str, Any], path:
         catalog_of(APP)["note"], command_record(Record("note.commands", 0, 0, 1, b"n-1", value))
     )
 
-    assert isinstance(found, MalformedCommand)
+    assert isinstance(found, Response)
     assert found.details == {f"payload.{path}": "has the character NUL, which no text may have"}
 
 

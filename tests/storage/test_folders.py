@@ -85,11 +85,11 @@ def test_a_seed_counts_once_all_of_it_is_there_and_what_is_altered_is_found(fold
     assert not generation.seeded
     assert generation.seeds(FRESH) == []
 
-    generation.complete(APPLICATION, aggregates=1, remembered=0)
+    generation.complete(APPLICATION)
     assert generation.seeds(FRESH) == [(7, str(part))]
     assert generation.outdated(APPLICATION) == []
     part.write_bytes(b"others!")
-    with pytest.raises(DamagedSeedError, match="holds other bytes than were written"):
+    with pytest.raises(DamagedSeedError, match="is not what was written"):
         generation.seeds(FRESH)
     Generation(folder, 3).tidy(FRESH, Generation(folder, 3).others())
     assert not generation.seeded

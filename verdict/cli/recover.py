@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from enum import StrEnum
 from functools import partial
 from typing import Annotated
@@ -106,7 +106,7 @@ def recover_command(
     fix = partial(_mend, by=asked, restore=restore)
     recovered = recover_alone(settings, shards, wish=wish, fix=fix)
     if json:
-        show_json(recovered.facts())
+        show_json(asdict(recovered))
     note(f"recovered {recovered}; start the service again with `verdict up`")
 
 
@@ -162,7 +162,7 @@ def skip(
     places = [(at, at.offset + 1 if until is None else until) for at, until in others]
     recovered = recover_alone(settings, None, wish=replace(skip_request(by, reason), places=places))
     if json:
-        show_json(recovered.facts())
+        show_json(asdict(recovered))
     note(f"skipped, and recovered {recovered}; start the service again with `verdict up`")
 
 

@@ -94,6 +94,15 @@ class Response(BaseModel):
         return self
 
 
+# What a response says that knows neither the state nor the events.
+NOT_KNOWN: Fields = {
+    "command_digest": None, "command_type": None, "duplicate": False, "from_version": None,
+    "to_version": None, "event_ids": [], "reason": None, "message": None, "details": {},
+    "expected_version": None, "actual_version": None, "actual_state": None, "retriable": False,
+    "last_hash": None,
+}  # fmt: skip
+
+
 class Rejection(Response):
     """A rejected command with its bytes."""
 

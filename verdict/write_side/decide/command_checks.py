@@ -14,8 +14,8 @@ from verdict.wire.records import decode, encode, event_around
 from verdict.wire.response import Response
 from verdict.wire.stored_event import StoredEvent
 from verdict.write_side.decide.event_encoding import EncodedEvent, decided_at, encode_events
-from verdict.write_side.decide.parse import ReceivedCommand
-from verdict.write_side.decide.respond import CheckFailedError, accepted_response, rejected_response
+from verdict.write_side.decide.parse import CheckFailedError, ReceivedCommand
+from verdict.write_side.decide.respond import accepted_response, rejected_response
 from verdict.write_side.decide.snapshot import Snapshot, encode_snapshot
 
 
@@ -210,11 +210,7 @@ def _run_rules(
 
 
 def call_decide(decider: Aggregate[Any], state: Message | None, command: Command) -> list[Event]:
-    """Return the events that the rules answer a command with; raises what they raise.
-
-    Raises:
-        CheckFailedError: BUSINESS_RULE, with the rule's own words.
-    """
+    """Return the events that the rules answer a command with; raises what they raise."""
     try:
         events = decider.decide(state, command)
     except Refused as refused:

@@ -12,12 +12,7 @@ from verdict.write_side.decide.snapshot import NEVER_EXISTED, Snapshot
 def fold_event(
     rules: Aggregate[Any], snapshot: Snapshot[Any], stored: StoredEvent
 ) -> Snapshot[Any]:
-    """Return the aggregate after its next event.
-
-    Raises:
-        InvalidHistoryError: The event does not follow on the ones before it, or the rules fail at
-            it.
-    """
+    """Return the aggregate after its next event; InvalidHistoryError: it does not follow."""
     event, expected = stored.event, snapshot.version + 1
     if event.version != expected:
         raise InvalidHistoryError(
@@ -38,25 +33,16 @@ def fold_event(
     return Snapshot(event.version, state, sha256(stored.value).digest(), event.decided_at)
 
 
-def duplicate_version(version: int, one: bytes, other: bytes) -> str:
-    """Return what is wrong if two events have one version, by the hashes of their bytes."""
-    return (
-        f"version {version} is there twice with different bytes, of the hashes "
-        f"{one.hex()[:16]} and {other.hex()[:16]}"
-    )
-
-
 def fold(
     rules: Aggregate[Any],
     history: Iterable[StoredEvent],
     at_version: int | None = None,
     at: int | None = None,
 ) -> Snapshot[Any]:
-    """Return what one aggregate is after its events, or was.
+    """Return what one aggregate is after its events, or was at a version or time.
 
-    Raises:
-        InvalidHistoryError: A version is missing or has two events, the chain of hashes does not
-            hold, or the rules fail.
+    InvalidHistoryError: a version is missing or has two events, the chain of hashes does not hold,
+    or the rules fail.
     """
     snapshot, hashes = NEVER_EXISTED, list[bytes]()
     if at_version == 0:
@@ -66,7 +52,9 @@ def fold(
         if 0 < version <= snapshot.version:
             if (digest := sha256(stored.value).digest()) != hashes[version - 1]:
                 raise InvalidHistoryError(
-                    duplicate_version(version, hashes[version - 1], digest), version
+                    f"version {version} is there twice with different bytes, of the hashes "
+                    f"{hashes[version - 1].hex()[:16]} and {digest.hex()[:16]}",
+                    version,
                 )
             continue
         if at is not None and stored.event.decided_at > at:

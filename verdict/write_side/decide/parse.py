@@ -1,10 +1,9 @@
 """From bytes to a command: check 1, which needs no state.
 
-Its answer is always the same, so nothing of it is remembered.
+Its result is always the same, so nothing of it is remembered.
 """
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 from pydantic_core import to_json
@@ -22,13 +21,12 @@ from verdict.wire.command_record import CommandRecord, dead_letter
 from verdict.wire.commands import JSON_OPENING, decode_command
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.error_text import described
-from verdict.wire.response import Details
+from verdict.wire.response import NOT_KNOWN, Details, Response, Status
 from verdict.write_side.decide.digest import command_digest
 
 SHOWN_PROBLEMS = 10
 SHOWN_CHARS = 200
 
-Default = TypeVar("Default", str, None)
 Sent = dict[str, Any]  # an envelope or a payload, as JSON or Avro has it
 
 _envelope = CommandEnvelope.__pydantic_validator__.validate_python
@@ -45,33 +43,23 @@ class ReceivedCommand(NamedTuple):
     record: CommandRecord
 
 
-@dataclass(frozen=True, slots=True)
-class MalformedCommand:
-    """A record with the ids of a command, which no aggregate can accept."""
+class CheckFailedError(Exception):
+    """A check failed; the message is for the sender, with the numbers that decided."""
 
-    aggregate_type: str
-    command_id: str
-    aggregate_id: str
-    correlation_id: str
-    actor: str | None
-    command_type: str | None
-    reason: Reason
-    message: str
-    details: Details
-    record: CommandRecord
-
-
-class _MalformedError(Exception):
-    def __init__(self, reason: Reason, message: str, details: Details) -> None:
+    def __init__(self, reason: Reason, message: str, details: Details | None = None) -> None:
         super().__init__(message)
         self.reason = reason
-        self.details = details
+        self.message = message
+        self.details = details or {}
 
 
 def parse_command(
     context: AggregateContext, record: CommandRecord
-) -> ReceivedCommand | MalformedCommand | DeadLetter:
-    """Read a record as a command of an aggregate; pure, and it never raises."""
+) -> ReceivedCommand | Response | DeadLetter:
+    """Read a record as a command of an aggregate; pure, and it never raises.
+
+    An invalid command gets its rejection here, if it has the ids that a response needs.
+    """
     if record.cut:
         return dead_letter(record, f"value has {record.length} bytes, more than a command may have")
     if record.value is None:
@@ -105,8 +93,8 @@ def _received(
 
 def parse_slowly(
     context: AggregateContext, record: CommandRecord, value: bytes
-) -> ReceivedCommand | MalformedCommand | DeadLetter:
-    """Read JSON, Avro of an older schema, and malformed commands; the result has today's form."""
+) -> ReceivedCommand | Response | DeadLetter:
+    """Read JSON, Avro of an older schema, and invalid commands; the result has today's form."""
     try:
         sent = decode_command(context, value)
     except DecodeError as error:
@@ -114,16 +102,14 @@ def parse_slowly(
     is_json = value[:1] == JSON_OPENING
     try:
         return _well_formed(context, sent, record, is_json)
-    except _MalformedError as malformed:
-        return _with_ids(context, sent, record, malformed)
+    except CheckFailedError as failed:
+        return _invalid_response(context, sent, record, failed)
 
 
-def _with_ids(
-    context: AggregateContext,
-    sent: Sent,
-    record: CommandRecord,
-    malformed: "_MalformedError",
-) -> MalformedCommand | DeadLetter:
+def _invalid_response(
+    context: AggregateContext, sent: Sent, record: CommandRecord, failed: CheckFailedError
+) -> Response | DeadLetter:
+    """Return the rejection of an invalid command; it does not depend on the state."""
     try:
         command_id = command_id_rule.validate_python(sent.get("command_id"), strict=True)
         aggregate_id = aggregate_id_rule.validate_python(sent.get("aggregate_id"), strict=True)
@@ -132,19 +118,24 @@ def _with_ids(
         return dead_letter(record, f"it cannot be answered: a command needs {needed}")
     payload = sent.get("payload")
     name = payload.get("type") if isinstance(payload, dict) else None
-    name = name if isinstance(name, str) else None
-    return MalformedCommand(
-        aggregate_type=context.name,
-        command_id=command_id,
-        aggregate_id=aggregate_id,
-        correlation_id=_name_or(sent.get("correlation_id"), command_id),
-        actor=_name_or(sent.get("actor"), None),
-        command_type=name if name in context.aggregate.command_types else None,
-        reason=malformed.reason,
-        message=str(malformed),
-        details=malformed.details,
-        record=record,
-    )
+    is_known = isinstance(name, str) and name in context.aggregate.command_types
+    fields = NOT_KNOWN | {
+        "command_id": command_id,
+        "aggregate_type": context.name,
+        "aggregate_id": aggregate_id,
+        "command_type": name if is_known else None,
+        "status": Status.REJECTED,
+        "reason": failed.reason,
+        "message": failed.message,
+        "details": failed.details,
+        "retriable": failed.reason.retriable,
+        "correlation_id": _name_or(sent.get("correlation_id"), command_id),
+        "source": record.source,
+        "decided_at": record.timestamp,
+        "handler_version": context.aggregate.handler_version,
+        "actor": _name_or(sent.get("actor"), None),
+    }
+    return Response.trusted(fields)
 
 
 def _well_formed(
@@ -168,7 +159,7 @@ def _payload(context: AggregateContext, sent: Sent, is_json: bool) -> Command:
     known = context.aggregate.command_types
     if name not in known:
         message = f"{context.name} has no command {_short(name)!r}: it has {', '.join(known)}"
-        raise _MalformedError(Reason.UNKNOWN_TYPE, message, {"payload.type": _short(name)})
+        raise CheckFailedError(Reason.UNKNOWN_TYPE, message, {"payload.type": _short(name)})
     fields = {key: sent[key] for key in sent if key != "type"}
     try:
         found = _validated(known[name], fields, is_json)
@@ -204,11 +195,11 @@ def _beyond(sent: Any) -> str | None:
     return None
 
 
-def _invalid(field: str, problem: str) -> _MalformedError:
-    return _MalformedError(Reason.INVALID_COMMAND, f"{field}: {problem}", {field: problem})
+def _invalid(field: str, problem: str) -> CheckFailedError:
+    return CheckFailedError(Reason.INVALID_COMMAND, f"{field}: {problem}", {field: problem})
 
 
-def _invalid_fields(error: ValidationError, prefix: str = "") -> _MalformedError:
+def _invalid_fields(error: ValidationError, prefix: str = "") -> CheckFailedError:
     problems = error.errors(include_url=False, include_input=False, include_context=False)
     details: Details = {
         _short(prefix + ".".join(map(str, problem["loc"]))).rstrip("."): _short(
@@ -217,10 +208,10 @@ def _invalid_fields(error: ValidationError, prefix: str = "") -> _MalformedError
         for problem in problems[:SHOWN_PROBLEMS]
     }
     message = "; ".join(f"{field}: {problem}" for field, problem in details.items())
-    return _MalformedError(Reason.INVALID_COMMAND, message, details)
+    return CheckFailedError(Reason.INVALID_COMMAND, message, details)
 
 
-def _name_or(value: Any, default: Default) -> str | Default:
+def _name_or(value: Any, default: str | None) -> str | None:
     try:
         return name_rule.validate_python(value, strict=True)
     except ValidationError:

@@ -1,11 +1,10 @@
-"""The responses to commands."""
+"""The responses to valid commands."""
 
 from functools import cache
 from typing import Any, NamedTuple
 
 from verdict.model.aggregate import Aggregate
 from verdict.model.command import LifeCycle
-from verdict.model.reason import Reason
 from verdict.wire.avro.writer import (
     Writer,
     field_writer,
@@ -14,9 +13,8 @@ from verdict.wire.avro.writer import (
     write_long,
     write_text,
 )
-from verdict.wire.catalog import AggregateContext
 from verdict.wire.codec import prefix_of
-from verdict.wire.response import Details, Response, Status
+from verdict.wire.response import Status
 from verdict.wire.schemas.files import ENGINE
 from verdict.write_side.decide.event_encoding import (
     EVENT_ID,
@@ -25,7 +23,7 @@ from verdict.write_side.decide.event_encoding import (
     EncodedEvent,
     decided_at,
 )
-from verdict.write_side.decide.parse import MalformedCommand, ReceivedCommand
+from verdict.write_side.decide.parse import CheckFailedError, ReceivedCommand
 from verdict.write_side.decide.snapshot import Snapshot
 
 NOTHING, SOME, NO, YES = b"\0", b"\2", b"\0", b"\1"
@@ -37,16 +35,6 @@ NOTHING_ELSE = NOTHING + NOTHING + NO  # no actual version and state; not to be 
 NO_VERSIONS = NOTHING + NOTHING + NONE_OF_THEM  # from, to, and event ids
 NO_STATE = NOTHING + NOTHING + NOTHING  # expected and actual version, actual state
 STATES = {one: SOME + write_long(index) for index, one in enumerate(LifeCycle)}
-
-
-class CheckFailedError(Exception):
-    """A check failed; the message is for the sender, with the numbers that decided."""
-
-    def __init__(self, reason: Reason, message: str, details: Details | None = None) -> None:
-        super().__init__(message)
-        self.reason = reason
-        self.message = message
-        self.details = details or {}
 
 
 def accepted_response(
@@ -128,34 +116,3 @@ class _ResponseSchema(NamedTuple):
 def _response() -> _ResponseSchema:
     version = ENGINE.newest("response")
     return _ResponseSchema(prefix_of(version), field_writer(version.schema, "details"))
-
-
-def invalid_response(context: AggregateContext, command: MalformedCommand) -> Response:
-    """Return the response to an invalid command; it does not depend on the state."""
-    return Response.trusted(
-        {
-            "command_id": command.command_id,
-            "command_digest": None,
-            "aggregate_type": command.aggregate_type,
-            "aggregate_id": command.aggregate_id,
-            "command_type": command.command_type,
-            "status": Status.REJECTED,
-            "duplicate": False,
-            "from_version": None,
-            "to_version": None,
-            "event_ids": [],
-            "reason": command.reason,
-            "message": command.message,
-            "details": command.details,
-            "expected_version": None,
-            "actual_version": None,
-            "actual_state": None,
-            "retriable": command.reason.retriable,
-            "correlation_id": command.correlation_id,
-            "source": command.record.source,
-            "decided_at": command.record.timestamp,
-            "handler_version": context.aggregate.handler_version,
-            "last_hash": None,
-            "actor": command.actor,
-        }
-    )

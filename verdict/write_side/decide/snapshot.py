@@ -16,12 +16,6 @@ HEAD_BYTES = HEAD.size
 class OutdatedSnapshotError(ValueError):
     """A stored snapshot was written by rules with another state format."""
 
-    def __init__(self, aggregate_type: str, found: int, wanted: int) -> None:
-        super().__init__(
-            f"a stored {aggregate_type} snapshot has format {found}, the rules have {wanted}: "
-            "rebuild the state with `verdict recover`"
-        )
-
 
 class Snapshot(NamedTuple, Generic[State]):
     """An aggregate as of its last event.
@@ -62,14 +56,13 @@ def encode_snapshot(context: AggregateContext, snapshot: Snapshot[Any]) -> bytes
 
 
 def decode_snapshot(context: AggregateContext, kept: bytes) -> Snapshot[Any]:
-    """Return the snapshot in `kept`, which may be damaged (ValueError, LookupError, EOFError).
-
-    Raises:
-        OutdatedSnapshotError: It was written with another format of the state.
-    """
+    """Return the snapshot in `kept`, which may be damaged (ValueError, LookupError, EOFError)."""
     number, version, decided_at, kind, hash_length = HEAD.unpack_from(kept)
     if number != (wanted := context.aggregate.snapshot_format):
-        raise OutdatedSnapshotError(context.name, number, wanted)
+        raise OutdatedSnapshotError(
+            f"a stored {context.name} snapshot has format {number}, the rules have {wanted}: "
+            "rebuild the state with `verdict recover`"
+        )
     begin = HEAD_BYTES + hash_length
     state = None
     if kind == ACTIVE:

@@ -33,7 +33,7 @@ from verdict.streaming.queries.spark_query import SparkQuery
 from verdict.streaming.queries.trigger import ANSWERING_MS
 from verdict.write_side.decide.command_checks import Limits
 from verdict.write_side.decider_query.generation import Generation, generation_of
-from verdict.write_side.processor.latency import Latencies, arrivals_of
+from verdict.write_side.processor.latency import Latencies, waited_times
 from verdict.write_side.processor.processor import CommandProcessor
 from verdict.write_side.processor.spark_plan import decisions, planned_at, shard_keys
 from verdict.write_side.state.lmdb_cache import executor_folder
@@ -85,10 +85,7 @@ class DeciderQuery:
     def start(self) -> None:
         """Become the owner and begin to decide; after `stop`, go on as the owner.
 
-        Raises:
-            CheckpointMismatchError: The checkpoint does not continue where the progress record
-                ends.
-            FencedError: Another process became the owner since `stop`.
+        Raises CheckpointMismatchError, or FencedError if another process is the owner since `stop`.
         """
         if self._watch is None:
             self._claim()
@@ -114,26 +111,25 @@ class DeciderQuery:
     def _begin(self) -> None:
         """Start the query where its checkpoint ends; the publisher is there already."""
         assert self._generation is not None
+        assert self._publisher is not None
         self._outputs.clear()  # of a batch that was killed
-        checkpoint = self._generation.checkpoint
+        checkpoint, progress = self._generation.checkpoint, self._publisher.progress
         remove_torn_files(checkpoint)
         seeds = self._generation.seeds(checkpoint_position(checkpoint))
         self._is_seeded = bool(seeds)
-        decided = self._decided(self._commands(), seeds)
-        self._query.start(decided, checkpoint, self._settings.trigger_ms)
-
-    def _decided(self, commands: DataFrame, seeds: list[tuple[int, str]]) -> DataFrame:
-        assert self._publisher is not None
-        spark, shards = self._ground.spark, self._publisher.progress.shards
-        spark.conf.set("spark.sql.shuffle.partitions", str(shards))
-        self._shards = self._shards or shard_keys(spark, shards)
-        return decisions(
-            commands,
-            self._processor(),
+        ground, settings, spark = self._ground, self._settings, self._ground.spark
+        spark.conf.set("spark.sql.shuffle.partitions", str(progress.shards))
+        self._shards = self._shards or shard_keys(spark, progress.shards)
+        partitions = ground.counted(settings.topics.every_commands())
+        begin, rows = progress.offsets, settings.max_rows_per_batch
+        decided = decisions(
+            arriving(spark, ground.source, begin, partitions, rows, headers=True),
+            self._processor(checkpoint),
             self._shards,
-            self._settings.max_command_bytes,
+            settings.max_command_bytes,
             spark.createDataFrame(seeds, SEEDS_SCHEMA) if seeds else None,
         )
+        self._query.start(decided, checkpoint, settings.trigger_ms)
 
     def _claim(self) -> None:
         """Become the owner of the generation that the progress record names."""
@@ -167,45 +163,30 @@ class DeciderQuery:
         progress = read_progress(self._ground.kafka, query, wait=False).progress
         return generation_of(durable_dir(self._settings), progress)
 
-    def _commands(self) -> DataFrame:
-        assert self._publisher is not None
-        topics, begin = self._settings.topics, self._publisher.progress.offsets
-        partitions = self._ground.counted(topics.every_commands())
-        ground, rows = self._ground, self._settings.max_rows_per_batch
-        return arriving(ground.spark, ground.source, begin, partitions, rows, headers=True)
-
-    def _processor(self) -> CommandProcessor:
-        assert self._generation is not None
-        settings = self._settings
+    def _processor(self, checkpoint: Path) -> CommandProcessor:
+        settings, folder = self._settings, self._outputs.folder
         here = None if settings.spark_master else settings.data_dir.absolute() / "state"
-        state = partial(_state, folder=here)
-        planned = partial(planned_at, self._generation.checkpoint)
-        return CommandProcessor(
-            settings.topics, limits_of(settings), state, self._outputs.folder, planned
-        )
+        state, planned = partial(_state, folder=here), partial(planned_at, checkpoint)
+        return CommandProcessor(settings.topics, limits_of(settings), state, folder, planned)
 
     def _publish(self, frame: DataFrame, planned: SourceBatch) -> None:
         assert self._publisher is not None
-        self._require_unmoved_keys(planned)
-        table = frame.toArrow()  # the only evaluation: every one runs the operator
-        batch = replace(planned, moves=moves_of(table, self._shards))
-        if (
-            self._publisher.publish(batch, EncodedOutputs(partial(chunks_of, table)))
-            is PublishResult.PUBLISHED
-        ):
-            self._latencies.note(arrivals_of(table), wall_clock())
-        self._outputs.clear()
-
-    def _require_unmoved_keys(self, planned: SourceBatch) -> None:
         known = self._ground.counted(planned.end)
         for topic, offsets in planned.end.items():
-            if len(offsets) > known[topic]:
+            if len(offsets) > known[topic]:  # keys have moved
                 raise PartitionsAddedError(topic, known[topic], len(offsets))
+        table = frame.toArrow()  # the only evaluation: every one runs the operator
+        batch = replace(planned, moves=moves_of(table, self._shards))
+        result = self._publisher.publish(batch, EncodedOutputs(partial(chunks_of, table)))
+        if result is PublishResult.PUBLISHED:
+            now = wall_clock()
+            self._latencies.note(waited_times(table, now), now)
+        self._outputs.clear()
 
 
 def _state(handle: Any, folder: Path | None) -> LogStructuredState:
-    """Return the state of a shard on its executor, where its copies have a folder of their own."""
-    return LogStructuredState(handle, executor_folder() if folder is None else folder)
+    """Return the state of a shard; on a cluster its copy is in a folder of the executor."""
+    return LogStructuredState(handle, folder or executor_folder())
 
 
 def limits_of(settings: Settings) -> Limits:

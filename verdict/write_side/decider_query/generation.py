@@ -2,13 +2,13 @@
 
 Every recovery begins a new generation in a directory of its own. The former one stays as it was
 until the progress names the new one: that single record decides which directory is used. The seed
-has a list of its files with sizes and hashes: a file that is missing, cut off, altered or another's
-would let its aggregates begin again at version 0, without a word.
+has a list of its files with their hashes: without a file, or with another one, aggregates would
+begin again at version 0.
 """
 
 import hashlib
 import json
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from verdict.adapters.spark.errors import DamagedCheckpointError
@@ -50,31 +50,48 @@ class Generation:
         return exists(self._complete)
 
     def seeds(self, position: CheckpointPosition) -> list[tuple[int, str]]:
-        """Return (shard, file) of the seed that batch 0 has yet to take in.
-
-        Raises:
-            DamagedSeedError: Some of it is not as the recovery wrote it.
-        """
+        """Return (shard, file) of the seed that batch 0 has yet to take in, if it is whole."""
         if not self.seeded or _has_begun(position):
             return []
-        files = self._seed_files()
-        _check_manifest(self._complete, self.seed, files)
-        return [(int(file.parent.name.removeprefix(SHARD)), str(file)) for file in files]
+        found = self._digests()
+        self._check_seed(found)
+        shards = (int(name.partition("/")[0].removeprefix(SHARD)) for name in found)
+        return [(shard, str(self.seed / name)) for shard, name in zip(shards, found, strict=True)]
 
     def clear(self) -> None:
         """Remove what an interrupted recovery left."""
         remove(self.folder)
         self.folder.mkdir(parents=True, exist_ok=True)
 
-    def complete(self, application: Application, **counts: int) -> None:
-        """Mark the seed as whole, with its files, once it is safely on the disk."""
+    def complete(self, application: Application) -> None:
+        """Mark the seed as whole, with the hashes of its files, once it is safely on the disk."""
         self.note_formats(application)
         flush((*self.seed.rglob("*"), self.seed, self.folder))
-        write_whole(self._complete, _manifest(self.seed, self._seed_files(), **counts))
+        write_whole(self._complete, json.dumps(self._digests()))
         flush((self._all, self._all.parent))
 
-    def _seed_files(self) -> list[Path]:
-        return sorted(self.seed.glob(f"{SHARD}*/*.parquet"))
+    def _check_seed(self, found: Mapping[str, str]) -> None:
+        try:
+            written = json.loads(self._complete.read_text())
+        except (*ABSENT, ValueError) as error:
+            problems = [f"{self._complete.name} cannot be read ({type(error).__name__})"]
+        else:
+            problems = [
+                f"{name} is {'not what was written' if name in found else 'missing'}"
+                for name in sorted(written.keys() | found.keys())
+                if written.get(name) != found.get(name)
+            ]
+        if problems:
+            more = f" and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
+            raise DamagedSeedError(
+                f"the recovered state in {self.seed} is damaged: {'; '.join(problems[:SHOWN])}"
+                f"{more}: aggregates would begin at version 0 again; run `verdict recover` again"
+            )
+
+    def _digests(self) -> dict[str, str]:
+        """Return the SHA-256 of each file of the seed by its name, sorted."""
+        files = sorted(self.seed.glob(f"{SHARD}*/*.parquet"))
+        return {str(file.relative_to(self.seed)): _sha256(file) for file in files}
 
     def others(self) -> list[Path]:
         """Return the folders of all other generations."""
@@ -93,7 +110,7 @@ class Generation:
         self.folder.mkdir(parents=True, exist_ok=True)
         write_whole(self._formats, json.dumps(snapshot_formats(application)))
 
-    def outdated(self, application: Application, decided: Container[str] = ()) -> list[str]:
+    def outdated(self, application: Application) -> list[str]:
         """Return the aggregates whose stored snapshots today's rules cannot read."""
         if not exists(self._formats):
             return []
@@ -105,9 +122,7 @@ class Generation:
                 "rebuild the state from Kafka with `verdict recover`"
             ) from error
         now = snapshot_formats(application)
-        lacking = [name for name in now if name in decided and name not in stored]
-        changed = [name for name in now.keys() & stored if stored[name] != now[name]]
-        return sorted((*lacking, *changed))
+        return sorted(name for name in now.keys() & stored if stored[name] != now[name])
 
 
 def generation_of(data_dir: Path, progress: ProgressRecord | None) -> Generation:
@@ -133,47 +148,6 @@ def _has_begun(position: CheckpointPosition) -> bool:
     return last is not None and (last.batch_id > 0 or position.committed)
 
 
-def _manifest(folder: Path, files: Iterable[Path], **counts: int) -> str:
-    """Return what `files` in `folder` are, and how many of what they hold."""
-    facts = {str(file.relative_to(folder)): _facts(file) for file in sorted(files)}
-    return json.dumps({"files": facts, **counts}, indent=2)
-
-
-def _check_manifest(written: Path, folder: Path, files: Iterable[Path]) -> None:
-    """Return when `files` in `folder` are those that were written, byte for byte.
-
-    Raises:
-        DamagedSeedError: They are not; names what differs, and what to do.
-    """
-    found = list(_differences(written, folder, files))
-    if found:
-        more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-        raise DamagedSeedError(
-            f"the recovered state in {folder} is not as it was written: "
-            f"{'; '.join(found[:SHOWN])}{more}: aggregates would begin at version 0 again; run "
-            "`verdict recover` once more"
-        )
-
-
-def _differences(file: Path, folder: Path, files: Iterable[Path]) -> Iterator[str]:
-    try:
-        written = json.loads(file.read_text())["files"]
-    except (*ABSENT, ValueError, TypeError, KeyError) as error:
-        yield f"{file.name} does not say what it consists of ({type(error).__name__})"
-        return
-    there = {str(file.relative_to(folder)): file for file in files}
-    for name in sorted(written.keys() | there.keys()):
-        if name not in there:
-            yield f"{name} is missing"
-        elif name not in written:
-            yield f"{name} was not written by the recovery"
-        elif (size := there[name].stat().st_size) != written[name]["bytes"]:
-            yield f"{name} has {size} bytes, and {written[name]['bytes']} were written"
-        elif _facts(there[name]) != written[name]:
-            yield f"{name} holds other bytes than were written"
-
-
-def _facts(file: Path) -> dict[str, int | str]:
+def _sha256(file: Path) -> str:
     with file.open("rb") as content:
-        digest = hashlib.file_digest(content, "sha256").hexdigest()
-    return {"bytes": file.stat().st_size, "sha256": digest}
+        return hashlib.file_digest(content, "sha256").hexdigest()

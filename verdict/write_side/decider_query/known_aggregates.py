@@ -16,11 +16,7 @@ class MissingAggregateError(VerdictError):
 
 
 def require_known_aggregates(progress: ProgressRecord, topics: Topics) -> None:
-    """Return if the application has each aggregate of which commands are decided.
-
-    Raises:
-        MissingAggregateError: It has not; nothing was changed.
-    """
+    """Raise MissingAggregateError if the application lacks an aggregate that has decided."""
     gone = [topic for topic in removed_aggregates(progress, topics) if any(progress.offsets[topic])]
     if gone:
         names = " and no ".join(map(topics.aggregate_of, gone))

@@ -15,8 +15,7 @@ from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.command_checks import DecidedCommand, Limits, handle
-from verdict.write_side.decide.parse import MalformedCommand, ReceivedCommand, parse_command
-from verdict.write_side.decide.respond import invalid_response
+from verdict.write_side.decide.parse import ReceivedCommand, parse_command
 from verdict.write_side.decide.snapshot import NEVER_EXISTED, Snapshot, decode_snapshot
 from verdict.write_side.processor.outputs import OutputBatch
 from verdict.write_side.state.shard_state import (
@@ -107,17 +106,16 @@ class ShardBatch:
         outputs = self._outputs.of_verdict(decided, command)
         if decided.refused is Reason.HANDLER_ERROR:
             letter = dead_letter(command.record, f"HANDLER_ERROR {decided.response.message}")
-            outputs.append(self._outputs.of_failed(letter, command.record.attempt))
+            outputs.append(self._outputs.of_dead_letter(letter, command.record.attempt))
         return outputs
 
     def _unreadable(
-        self, record: CommandRecord, found: MalformedCommand | DeadLetter
+        self, record: CommandRecord, found: Response | DeadLetter
     ) -> list[OutputRecord]:
         if isinstance(found, DeadLetter):
             return [self._outputs.of_dead_letter(found)]
-        context = self._of(record.source.topic).context
-        key, answer = found.aggregate_id.encode(), encode(invalid_response(context, found))
-        return self._outputs.of_answer(found.aggregate_type, key, record, answer, found.reason)
+        key, of = found.aggregate_id.encode(), found.aggregate_type
+        return self._outputs.of_answer(of, key, record, encode(found), found.reason)
 
     def _of(self, topic: str) -> "_ShardContext":
         if (found := self._contexts.get(topic)) is None:

@@ -62,15 +62,11 @@ class OutputBatch:
             outputs.append(OutputRecord(self._topics.replies, name, answer, "", replayable))
         return outputs
 
-    def of_dead_letter(self, letter: DeadLetter) -> OutputRecord:
-        """Return the record that keeps what could not be read."""
-        headers = joined(dead_letter_headers(letter))
-        return OutputRecord(self._topics.dead_letters, letter.key, encode(letter), headers, True)
-
-    def of_failed(self, letter: DeadLetter, attempt: int) -> OutputRecord:
-        """Return the record that keeps a command which met a bug, and is to come back."""
-        headers = joined(dead_letter_headers(letter, attempt))
-        return OutputRecord(self._topics.dead_letters, letter.key, encode(letter), headers, False)
+    def of_dead_letter(self, letter: DeadLetter, attempt: int | None = None) -> OutputRecord:
+        """Return the record of a dead letter; `attempt` is that of a command which met a bug."""
+        headers, is_unreadable = joined(dead_letter_headers(letter, attempt)), attempt is None
+        topic, value = self._topics.dead_letters, encode(letter)
+        return OutputRecord(topic, letter.key, value, headers, is_unreadable)
 
     def _of(self, aggregate_type: str) -> "_Places":
         if (found := self._places.get(aggregate_type)) is None:

@@ -6,6 +6,7 @@ slices but one wait on the local disk.
 """
 
 import tempfile
+from array import array
 from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
 from pathlib import Path
@@ -28,7 +29,7 @@ from verdict.wire.command_record import INPUT_COLUMNS, CommandRecord
 from verdict.wire.topics import Topics
 from verdict.write_side.decide.command_checks import Limits
 from verdict.write_side.processor.batch import ShardBatch
-from verdict.write_side.processor.latency import LatencySampler
+from verdict.write_side.processor.latency import packed_sample
 from verdict.write_side.state.seed import pieces
 from verdict.write_side.state.shard_state import ShardStore
 
@@ -37,16 +38,11 @@ SLICE_BYTES = 16 * 2**20  # of values: in memory while rows arrive, and then in 
 OnDisk = dict[tuple[str, int, int], tuple[int, int]]  # place → where in the file, how many bytes
 
 
-def unknown() -> int:
-    """Return 0 for the time when the batch was planned: then nothing is ever forgotten."""
-    return 0
-
-
 class CommandProcessor(StatefulProcessor):
     """Decides the commands of a shard; Spark calls it once per shard and micro-batch.
 
     `folder` is on the local disk, for outputs that are too large for memory. `planned_at` says in a
-    worker when the batch was planned, as `ShardStore.commit` takes it.
+    worker when the batch was planned, as `ShardStore.commit` takes it; at 0 nothing is forgotten.
     """
 
     def __init__(
@@ -55,7 +51,7 @@ class CommandProcessor(StatefulProcessor):
         limits: Limits,
         state: Callable[[StatefulProcessorHandle], ShardStore],
         folder: Path | None = None,
-        planned_at: Callable[[], int] = unknown,
+        planned_at: Callable[[], int] = lambda: 0,
     ) -> None:
         self._topics = topics
         self._limits = limits
@@ -76,23 +72,23 @@ class CommandProcessor(StatefulProcessor):
         Spark hands a group over as several frames without any order between rows, so all are taken
         and sorted before the first decision.
         """
-        sampling = LatencySampler()
-        arrived = sampling.watch(record for frame in rows for record in _records(frame))
+        arrived = array("q")
+        records = (record for frame in rows for record in _records(frame, arrived))
         if self._folder is not None:
             self._folder.mkdir(parents=True, exist_ok=True)
         self._state.open(key[0])
         before = self._state.stamp()
         with collector_paused():  # until all that was made has died
-            yield from self._decided(key[0], arrived)
+            yield from self._decided(key[0], records)
         after = self._state.stamp()
         moved = packed_move(key[0], before, after) if before and after else None
-        facts = {"moved": [moved], "arrived": [sampling.packed()]}
+        facts = {"moved": [moved], "arrived": [packed_sample(arrived)]}
         yield pd.DataFrame({"outputs": [None], "file": [None], **facts})
 
-    def _decided(self, shard: int, arrived: Iterator[CommandRecord]) -> Iterator[pd.DataFrame]:
+    def _decided(self, shard: int, records: Iterator[CommandRecord]) -> Iterator[pd.DataFrame]:
         handover, now = Handover(self._folder), self._planned_at()
         here = None if self._folder is None or in_store(self._folder) else self._folder
-        for number, part in enumerate(in_slices(arrived, here)):
+        for number, part in enumerate(in_slices(records, here)):
             if number:
                 self._state.open(shard)
             batch = ShardBatch(self._topics, self._limits, self._state)
@@ -110,7 +106,9 @@ class CommandProcessor(StatefulProcessor):
                 self._state.commit(piece, 0)
 
 
-def _records(frame: pd.DataFrame) -> Iterator[CommandRecord]:
+def _records(frame: pd.DataFrame, arrived: "array[int]") -> Iterator[CommandRecord]:
+    """Yield the records of a frame, and note their times."""
+    arrived.extend(frame["timestamp"])
     columns = (frame[name].tolist() for name in INPUT_COLUMNS)
     for topic, partition, offset, *rest in zip(*columns, strict=True):
         yield CommandRecord(Source(topic, partition, offset), *rest)
@@ -119,34 +117,27 @@ def _records(frame: pd.DataFrame) -> Iterator[CommandRecord]:
 def in_slices(
     records: Iterable[CommandRecord], folder: Path | None, slice_bytes: int = SLICE_BYTES
 ) -> Iterator[list[CommandRecord]]:
-    """Yield the records in the order of (topic, partition, offset), a slice at a time."""
+    """Yield the records in the order of (topic, partition, offset), a slice at a time.
+
+    The values that are more than a slice wait in a file, which is made at the first write.
+    """
+    room, waiting, on_disk = slice_bytes, list[CommandRecord](), OnDisk()
     place = None if folder is None else str(folder)
-    with tempfile.SpooledTemporaryFile(max_size=1, dir=place) as file:  # made at the first write
-        on_disk: OnDisk = {}
-        waiting = sorted(_spilled(records, file, slice_bytes, on_disk), key=attrgetter("place"))
+    with tempfile.SpooledTemporaryFile(max_size=1, dir=place) as file:
+        for record in records:
+            size = len(record.value or b"")
+            if size <= room:
+                room -= size
+                waiting.append(record)
+            else:
+                on_disk[record.place] = file.tell(), size
+                file.write(record.value or b"")
+                waiting.append(record._replace(value=None))
+        waiting.sort(key=attrgetter("place"))
         if on_disk:
             yield from _parts(waiting, file, slice_bytes, on_disk)
         elif waiting:
             yield waiting
-
-
-def _spilled(
-    records: Iterable[CommandRecord], file: IO[bytes], room: int, on_disk: OnDisk
-) -> Iterator[CommandRecord]:
-    """Yield the records; once their values have filled the room, without them."""
-    end = 0
-    for record in records:
-        value = record.value
-        if value is None:
-            yield record
-        elif len(value) <= room:
-            room -= len(value)
-            yield record
-        else:
-            file.write(value)
-            on_disk[record.place] = end, len(value)
-            end += len(value)
-            yield record._replace(value=None)
 
 
 def _parts(
@@ -156,8 +147,8 @@ def _parts(
     size = 0
     for record in waiting:
         whole = record
-        if (found := on_disk.get(record.place)) is not None:
-            at, length = found
+        if record.place in on_disk:
+            at, length = on_disk[record.place]
             file.seek(at)
             whole = record._replace(value=file.read(length))
         part.append(whole)

@@ -15,7 +15,7 @@ from verdict.wire.topics import KEY_BYTES
 from verdict.write_side.processor.outputs import DECIDED_SCHEMA
 from verdict.write_side.processor.processor import CommandProcessor
 
-KEYS_A_SHARD = 16  # that are tried at a time
+KEYS_A_SHARD = 64  # are tried: without one for a shard is one in 10^27
 BATCH = "streaming.sql.batchId"  # Spark's own, among the local properties of a batch's jobs
 
 
@@ -29,18 +29,13 @@ def decisions(
     """Decide every command."""
     # a task for each of Kafka's partitions would cost a lonely command more than its decision
     tasks = max(len(shards), commands.sparkSession.sparkContext.defaultParallelism)
+    initial = None if seeds is None else seeds.groupBy("shard")
     return (
         bounded(commands, max_command_bytes)
         .coalesce(tasks)
         .withColumn("shard", shard_of("key", shards))
         .groupBy("shard")
-        .transformWithStateInPandas(
-            processor,
-            DECIDED_SCHEMA,
-            "append",
-            "none",
-            initialState=None if seeds is None else seeds.groupBy("shard"),
-        )
+        .transformWithStateInPandas(processor, DECIDED_SCHEMA, "append", "none", initial)
     )
 
 
@@ -50,15 +45,11 @@ def shard_keys(spark: SparkSession, shards: int) -> list[int]:
     Without this, two shards might share a state partition and another would idle.
     """
     placed: dict[int, int] = {}
-    tried = 0
-    while len(placed) < shards:
-        keys = range(tried, tried + KEYS_A_SHARD * shards)
-        values = ", ".join(f"({key})" for key in keys)
-        # constants, which Spark computes while it plans: no job runs
-        found = spark.sql(f"SELECT col1, pmod(hash(col1), {shards}) FROM VALUES {values}")
-        for key, shard in found.collect():
-            placed.setdefault(shard, key)
-        tried = keys.stop
+    values = ", ".join(f"({key})" for key in range(KEYS_A_SHARD * shards))
+    # constants, which Spark computes while it plans: no job runs
+    found = spark.sql(f"SELECT col1, pmod(hash(col1), {shards}) FROM VALUES {values}")
+    for key, shard in found.collect():
+        placed.setdefault(shard, key)
     return [placed[shard] for shard in range(shards)]
 
 
@@ -75,6 +66,7 @@ def bounded(records: DataFrame, limit: int | Column, *more: Column) -> DataFrame
     the workers' memory nor, twice, a dead letter.
     """
     whole, whole_key = F.length("value") <= limit, F.length("key") <= KEY_BYTES
+    has_headers = "headers" in records.columns
     return records.select(
         "topic",
         "partition",
@@ -86,10 +78,10 @@ def bounded(records: DataFrame, limit: int | Column, *more: Column) -> DataFrame
         F.when(whole, F.col("value")).otherwise(F.substring("value", 1, limit)).alias("value"),
         F.coalesce(F.length("value"), F.lit(0)).alias("length"),
         F.when(~whole, F.unhex(F.sha2("value", 256))).alias("sha256"),
-        (_attempt() if "headers" in records.columns else F.lit(0)).alias("attempt"),
+        (_attempt() if has_headers else F.lit(0)).alias("attempt"),
         F.coalesce(F.length("key"), F.lit(0)).alias("key_length"),
         F.when(~whole_key, F.unhex(F.sha2("key", 256))).alias("key_sha256"),
-        _reply_to("headers" in records.columns).alias("reply_to"),
+        (_reply_to() if has_headers else F.lit(None).cast("binary")).alias("reply_to"),
         *more,
     )
 
@@ -114,10 +106,8 @@ def _attempt() -> Column:
     return F.greatest(F.coalesce(found, F.lit(0)), F.lit(0))
 
 
-def _reply_to(given: bool) -> Column:
+def _reply_to() -> Column:
     """Read the name that gets a copy of the answer; one that is too long counts as none."""
-    if not given:
-        return F.lit(None).cast("binary")
     return F.substring(header(REPLY_TO), 1, REPLY_TO_BYTES + 1)
 
 

@@ -5,7 +5,6 @@ disk where memory is short, and a worker holds one batch of records and one stat
 decoded on the executors, once each.
 """
 
-import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
@@ -14,85 +13,125 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
+from pyspark import Accumulator
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from verdict.adapters.kafka import offsets
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.spark.gc import spare_imports
 from verdict.adapters.spark.query_settings import local_path
+from verdict.model.application import Application
+from verdict.settings.settings import Settings
+from verdict.streaming.event_log.skip_log import skipped_ranges
 from verdict.streaming.exactly_once.checkpoint import starting_offsets
 from verdict.streaming.queries.kafka_source import StreamContext, stored
 from verdict.wire.partitions import Spans
+from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.records import decode, encode
-from verdict.wire.skip_record import Quarantines, SkippedRanges, SkipRecord
-from verdict.wire.topics import Topics
-from verdict.write_side.decide.command_checks import Limits
+from verdict.wire.skip_record import SkipRecord, active_quarantines
+from verdict.write_side.decider_query.decider_query import HOUR_MS, limits_of
 from verdict.write_side.processor.batch import outcome_entry
 from verdict.write_side.processor.spark_plan import shard_keys, shard_of
-from verdict.write_side.recovery.histories import DECISION, EVENT, RESPONSE, Stored
-from verdict.write_side.recovery.outcomes import Memory, Unanswered
-from verdict.write_side.recovery.tasks import FOLDED_SCHEMA, ROWS, Taken, folded
+from verdict.write_side.recovery.histories import (
+    DECISION,
+    EVENT,
+    RESPONSE,
+    Memory,
+    Stored,
+    Unanswered,
+    fold_histories,
+)
 from verdict.write_side.state.log_head import LONGEST_STEP_MS
 from verdict.write_side.state.seed import SEED_SCHEMA
 from verdict.write_side.state.shard_state import FOR_EVER
 
-LOG = logging.getLogger("verdict.recovery")
-HOUR_MS = 60 * 60 * 1000
 ROW_GROUP_BYTES = 8 * 2**20  # that a reader of the seed holds in memory
 TASKS = 8  # at least, of a log that is not small: they show progress, and sort in little memory
 TASK_RECORDS = 10_000  # to fold fewer takes less time than to start a task
+ROWS = 1000  # of a batch between Spark and its workers: a record can have a megabyte
 SHOWN = 12  # faults in a message
 STORED_SCHEMA = (
     "aggregate_type string, rank int, topic string, partition int, offset bigint, key binary, "
     "value binary, timestamp bigint, skipped boolean"
 )
+FOLDED_SCHEMA = pa.schema(
+    [
+        ("of", pa.binary()),
+        ("key", pa.binary()),
+        ("entry", pa.binary()),
+        ("keep_ms", pa.int64()),
+        ("offset", pa.int64()),
+        ("fault", pa.string()),
+        ("decision", pa.binary()),
+    ]
+)
+
+
+class RecoveryCounts(NamedTuple):
+    """What the workers have read and folded; Spark adds the counts of a task when it ends."""
+
+    events: Accumulator[int]
+    aggregates: Accumulator[int]
+    responses: Accumulator[int]
+
+    @classmethod
+    def of(cls, spark: SparkSession) -> "RecoveryCounts":
+        """Return counts that are 0."""
+        return cls(*(spark.sparkContext.accumulator(0) for _ in cls._fields))
+
+    def __str__(self) -> str:
+        events, aggregates, responses = (count.value for count in self)
+        return f"{events:,} events of {aggregates:,} aggregates, {responses:,} responses read"
 
 
 class SeededState(NamedTuple):
-    """The content of a seed.
+    """The content of a seed: the numbers of aggregates, quarantined or not, and of outcomes.
 
-    Args:
-        aggregates: Their number, with quarantined ones.
-        remembered: The number of outcomes of commands.
-        decisions: QUARANTINED of aggregates that are damaged, LIFTED of those that are whole again.
-        faults: The number of reasons why the seed cannot be used, and the first of them.
+    `decisions` quarantine damaged aggregates, or lift the quarantine of those that are whole again.
+    `faults` is the number of reasons why the seed cannot be used, `shown` the first of them.
     """
 
     aggregates: int
     remembered: int
     decisions: list[SkipRecord]
-    faults: tuple[int, list[str]] = (0, [])
+    faults: int = 0
+    shown: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class HistoryFold:
-    """Reads topics between `bounds` and folds them; commands are decided up to `decided`."""
+    """Folds the topics of events and responses, between `bounds`, for the generation of `new`."""
 
     ground: StreamContext
-    topics: Topics
-    limits: Limits
-    taken: Taken
-    decided: offsets.Offsets
-    skipped: SkippedRanges
+    settings: Settings
+    new: ProgressRecord
+    decisions: Sequence[SkipRecord]
+    counts: RecoveryCounts
     bounds: Spans
 
+    @property
+    def events(self) -> Spans:
+        """The bounds of the topics of events."""
+        topics = self._topics(EVENT)
+        return {place: kept for place, kept in self.bounds.items() if place.topic in topics}
+
     def write(
-        self,
-        shards: int,
-        folder: Path,
-        quarantines: Quarantines,
-        archived: Path | None = None,
-        unanswered: Unanswered | None = None,
+        self, folder: Path, archived: Path | None, unanswered: Unanswered | None
     ) -> SeededState:
         """Write the seed of every shard as Parquet files into `folder`."""
-        with _small_batches(self.ground.spark):
-            records = self._records(quarantines, archived)
-            memory = self._memory(unanswered)
-            keys = shard_keys(self.ground.spark, shards)
+        spark, shards = self.ground.spark, self.new.shards
+        with _small_batches(spark):
+            fold = partial(_folded, self.settings.application, self._memory(unanswered))
             (
-                self._folded(records, memory, self._tasks(archived))
-                .withColumn("shard", shard_of("of", keys))
+                self._records(archived)
+                .repartition(self._tasks(archived), "key")
+                .sortWithinPartitions("key", "aggregate_type", "rank", "partition", "offset")
+                .mapInArrow(partial(fold, self.counts), from_arrow_schema(FOLDED_SCHEMA))
+                .withColumn("shard", shard_of("of", shard_keys(spark, shards)))
                 .repartition(shards, "shard")
                 .groupBy("shard", "key")
                 .agg(F.max_by(F.struct("entry", "keep_ms", "fault", "decision"), "offset"))
@@ -105,38 +144,29 @@ class HistoryFold:
             )
         return self._seeded(folder)
 
-    def _folded(self, records: DataFrame, memory: Memory, tasks: int) -> DataFrame:
-        return (
-            records.repartition(tasks, "key")
-            .sortWithinPartitions("key", "aggregate_type", "rank", "partition", "offset")
-            .mapInArrow(partial(folded, self.topics.application, memory, self.taken), FOLDED_SCHEMA)
-        )
-
-    def _records(self, quarantines: Quarantines, archived: Path | None) -> DataFrame:
+    def _records(self, archived: Path | None) -> DataFrame:
         """Return the columns of `Stored` for all records about aggregates."""
-        events = self._stored(EVENT, archived)
-        records = events.unionByName(self._stored(RESPONSE))
+        records = self._stored(EVENT, archived).unionByName(self._stored(RESPONSE))
         rows = [
             (kind, DECISION, *astuple(one.source), name.encode(), encode(one), 0, False)
-            for (kind, name), one in quarantines.items()
+            for (kind, name), one in active_quarantines(self.decisions).items()
         ]
         if not rows:
             return records
         return records.unionByName(self.ground.spark.createDataFrame(rows, STORED_SCHEMA))
 
     def _memory(self, unanswered: Unanswered | None) -> Memory:
-        responses = self._topic_of(RESPONSE)
+        limits, responses = limits_of(self.settings), self._topics(RESPONSE)
         hour = F.floor(F.col("timestamp") / HOUR_MS).alias("hour")
         hours = self._stored(RESPONSE).select(hour).distinct().collect()
-        keep_ms = outcome_entry(b"", self.limits).keep_ms
+        keep_ms = outcome_entry(b"", limits).keep_ms
+        dropped = (kept.start for place, kept in self.bounds.items() if place.topic in responses)
         return Memory(
-            limits=self.limits,
+            limits=limits,
             since=remembered_since((row.hour for row in hours), keep_ms),
-            decided=self.decided,
+            decided=self.new.offsets,
             unanswered=unanswered,
-            whole=not any(
-                kept.start for place, kept in self.bounds.items() if place.topic in responses
-            ),
+            whole=not any(dropped),
         )
 
     def _tasks(self, archived: Path | None) -> int:
@@ -144,18 +174,18 @@ class HistoryFold:
         most = max(TASKS, 2 * self.ground.spark.sparkContext.defaultParallelism)
         if archived is not None:  # the number of its records is not known
             return most
-        return min(
-            most, 1 + sum(kept.end - kept.start for kept in self.bounds.values()) // TASK_RECORDS
-        )
+        records = sum(kept.end - kept.start for kept in self.bounds.values())
+        return min(most, 1 + records // TASK_RECORDS)
 
-    def _topic_of(self, rank: int) -> dict[str, str]:
+    def _topics(self, rank: int) -> dict[str, str]:
         """Return the aggregate type of each topic of events, or of responses."""
-        topic = self.topics.events if rank == EVENT else self.topics.responses
-        return {topic(name): name for name in self.topics.application.aggregate_types}
+        topics = self.settings.topics
+        topic = topics.events if rank == EVENT else topics.responses
+        return {topic(name): name for name in topics.application.aggregate_types}
 
     def _stored(self, rank: int, archived: Path | None = None) -> DataFrame:
         """Return the columns of `Stored` for the committed records of all aggregate types."""
-        types = self._topic_of(rank)
+        types = self._topics(rank)
         ends = offsets.ends({p: kept for p, kept in self.bounds.items() if p.topic in types})
         records = stored(
             self.ground.spark,
@@ -175,7 +205,7 @@ class HistoryFold:
             names[F.col("topic")].alias("aggregate_type"),
             F.lit(rank).alias("rank"),
             *Stored._fields[2:-1],
-            F.expr(self.skipped.condition()).alias(Stored._fields[-1]),
+            F.expr(skipped_ranges(self.decisions).condition()).alias(Stored._fields[-1]),
         )
 
     def _seeded(self, folder: Path) -> SeededState:
@@ -190,12 +220,44 @@ class HistoryFold:
         ).collect()[0]
         shown = seed.where(~whole).limit(SHOWN).collect() if count.faults else ()
         rows = seed.where("decision IS NOT NULL").collect() if count.decisions else ()
-        return SeededState(
-            aggregates=count.aggregates,
-            remembered=count.remembered,
-            decisions=[decode(SkipRecord, bytes(row.decision)) for row in rows],
-            faults=(count.faults, [row.fault for row in shown]),
-        )
+        decisions = [decode(SkipRecord, bytes(row.decision)) for row in rows]
+        faults = [row.fault for row in shown]
+        return SeededState(count.aggregates, count.remembered, decisions, count.faults, faults)
+
+
+def _folded(
+    application: Application,
+    memory: Memory,
+    counts: RecoveryCounts,
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """Fold the records of one task on its executor; hold one batch of them at a time."""
+    spare_imports()
+    gathered: list[tuple[object, ...]] = []
+    for one in fold_histories(application, _records_in(batches, counts), memory):
+        of, key, entry, offset, fault, decision = one
+        value, keep_ms = entry or (None, None)
+        gathered.append((of, key, value, keep_ms, offset, fault, decision and encode(decision)))
+        if keep_ms == FOR_EVER:
+            counts.aggregates.add(1)
+        if len(gathered) == ROWS:
+            yield _batch(gathered)
+            gathered = []
+    yield _batch(gathered)
+
+
+def _records_in(batches: Iterable[pa.RecordBatch], counts: RecoveryCounts) -> Iterator[Stored]:
+    for batch in batches:
+        columns = [batch.column(name).to_pylist() for name in Stored._fields]
+        yield from map(Stored._make, zip(*columns, strict=True))
+        ranks = columns[Stored._fields.index("rank")]
+        counts.events.add(ranks.count(EVENT))
+        counts.responses.add(ranks.count(RESPONSE))
+
+
+def _batch(rows: list[tuple[object, ...]]) -> pa.RecordBatch:
+    columns = [*zip(*rows, strict=True)] if rows else [()] * len(FOLDED_SCHEMA)
+    return pa.RecordBatch.from_arrays(columns, schema=FOLDED_SCHEMA)
 
 
 @contextmanager
@@ -214,9 +276,6 @@ def bounds_of(kafka: KafkaConfig, topics: Sequence[str]) -> Spans:
     """Return the offsets that Kafka has of `topics`, once no transaction is open there.
 
     Call it as the owner: then no other process writes there.
-
-    Raises:
-        VerdictError: A topic does not exist.
     """
     with KafkaLog(kafka.settings, 2 * kafka.transaction_timeout_s) as log:
         places = log.places(topics)

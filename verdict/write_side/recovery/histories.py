@@ -3,33 +3,64 @@
 This module and `verdict.write_side.decide.fold` alone decide what is damaged.
 """
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from hashlib import sha256
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from verdict.adapters.kafka.offsets import offsets_at
+from verdict.adapters.kafka.offsets import Offsets, offsets_at
 from verdict.model.application import Application
 from verdict.model.command_envelope import aggregate_id_rule
-from verdict.model.recorded_event import RecordedEvent
+from verdict.model.reason import Reason
+from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.model.source import Source
 from verdict.streaming.event_log.record import event_in
 from verdict.wire.catalog import AggregateContext, catalog_of
 from verdict.wire.codec import DecodeError
 from verdict.wire.error_text import error_text
-from verdict.wire.records import decode
-from verdict.wire.response import Response
+from verdict.wire.partitions import OffsetRange, TopicPartition
+from verdict.wire.records import decode, encode
+from verdict.wire.response import NOT_KNOWN, Response, Status
 from verdict.wire.skip_record import DamagedAggregate, Kind, SkipRecord
 from verdict.wire.stored_event import InvalidHistoryError, StoredEvent
+from verdict.write_side.decide.command_checks import Limits
 from verdict.write_side.decide.fold import fold
 from verdict.write_side.decide.snapshot import Snapshot, encode_snapshot
-from verdict.write_side.recovery.outcomes import Memory, derived, is_remembered
+from verdict.write_side.processor.batch import outcome_entry
 from verdict.write_side.state.shard_state import StateEntry, outcome_key, snapshot_key
 
 DECISION, RESPONSE, EVENT = range(3)  # the order in which an aggregate's records are read
 ERROR_CHARS = 1000
+
+
+Unanswered = Mapping[TopicPartition, Sequence[OffsetRange]]
+
+
+class Memory(NamedTuple):
+    """What a recovery knows about all responses together.
+
+    Outcomes from before `since` are not remembered. Commands are decided up to `decided`. The
+    responses to `unanswered` commands are lost; None means that they were not searched. If Kafka
+    dropped no response, the log is `whole`, and each aggregate must have one.
+    """
+
+    limits: Limits
+    since: int
+    decided: Offsets
+    unanswered: Unanswered | None = None
+    whole: bool = True
+
+    def is_unanswered(self, source: Source) -> bool:
+        """Return whether the response to this command, which was decided, is lost."""
+        if self.unanswered is None:
+            return False
+        spans = self.unanswered.get(TopicPartition.of(source), ())
+        number = bisect_right(spans, source.offset, key=attrgetter("start"))
+        return number > 0 and source.offset < spans[number - 1].end
 
 
 class Stored(NamedTuple):
@@ -93,7 +124,8 @@ def fold_histories(
     for (aggregate_type, key), of_one in groupby(records, key=attrgetter("aggregate_type", "key")):
         name = _id_of(key)
         if name is None:
-            yield from _unusable(of_one)
+            problem = "no aggregate can have this key"
+            yield from (_fault(one, problem) for one in of_one if not one.skipped)
         else:
             yield from _History(catalog[aggregate_type], name, memory).fold(of_one)
 
@@ -115,6 +147,11 @@ class _History:
         self._unanswered = False  # whether the response to that event is lost
         self._last_version = 0  # of an event whose response is lost
         self._derived = list[Folded]()
+
+    @property
+    def _known(self) -> DamagedAggregate | None:
+        """The damage that the active quarantine names."""
+        return self._quarantine.aggregate if self._quarantine else None
 
     def fold(self, records: Iterable[Stored]) -> Iterator[Folded]:
         """Yield what the records give, sorted by rank."""
@@ -146,13 +183,13 @@ class _History:
         try:
             response = decode(Response, stored.value or b"")
         except DecodeError as error:
-            yield _fault(stored, f"{stored}: {error}")
+            yield _fault(stored, str(error))
             return
         source, end = response.source, offsets_at(self._memory.decided, response.source)
         if source.offset >= end:
             yield _fault(
                 stored,
-                f"{stored} is the response to {source}, and by the decider's progress record its "
+                f"it is the response to {source}, and by the decider's progress record its "
                 f"partition is decided up to {end}: either the progress record is an older copy "
                 "(append a tombstone, then recover: the responses show the position), or verdict "
                 "did not write this response",
@@ -160,9 +197,9 @@ class _History:
         identity = response.aggregate_type, response.aggregate_id
         if identity == self._identity:
             self._take_versions(response)
-        if is_remembered(response) and stored.timestamp >= self._memory.since:
+        if _is_remembered(response) and stored.timestamp >= self._memory.since:
             key = outcome_key(*identity, response.command_id)
-            entry = self._memory.entry(stored.value or b"")
+            entry = outcome_entry(stored.value or b"", self._memory.limits)
             yield Folded(stored.key or b"", key, entry, stored.offset)
 
     def _take_versions(self, response: Response) -> None:
@@ -211,7 +248,7 @@ class _History:
         is_young = (stored.timestamp or event.decided_at) >= self._memory.since
         if event.index + 1 == event.count and is_young and self._lacks_response(event):
             key = outcome_key(*self._identity, event.command_id)
-            entry = self._memory.entry(derived(found))
+            entry = outcome_entry(_derived_response(found), self._memory.limits)
             self._derived.append(Folded(stored.key or b"", key, entry, offset=-1))
         return found
 
@@ -246,19 +283,16 @@ class _History:
         if found == end.version and end.last_hash not in (None, snapshot.last_hash):
             raise InvalidHistoryError(f"version {found}, the last one, was altered", found)
         self._check_skipped(snapshot)
-        known = self._quarantine.aggregate if self._quarantine else None
-        if known is not None and found < known.last_version:  # events are still missing
+        if (known := self._known) and found < known.last_version:  # events are still missing
             raise InvalidHistoryError(known.error, known.version)
 
     def _check_skipped(self, snapshot: Snapshot[Any]) -> None:
         """Check that skipped events leave no gap at the end, where no later event shows it."""
         is_confirmed = self._end == FoldEnd(snapshot.version, snapshot.last_hash)
         for place, version in self._skipped:
-            if version is not None and version <= snapshot.version:
-                continue  # another record has that version
-            # readers took a version only after all earlier ones
-            is_far = version is not None and version > snapshot.version + len(self._skipped)
-            if not (is_confirmed and (version is None or is_far)):
+            # of a known version there may be another record; garbage was no event if all are there
+            is_spare = is_confirmed if version is None else version <= snapshot.version
+            if not is_spare:
                 raise InvalidHistoryError(f"the event at {place} is skipped", snapshot.version + 1)
 
     def _whole(self, snapshot: Snapshot[Any]) -> Folded:
@@ -271,16 +305,13 @@ class _History:
             ) from error
 
     def _damaged(self, problem: InvalidHistoryError) -> Folded:
-        known = self._quarantine.aggregate if self._quarantine else None
-        version = problem.version
+        known, version = self._known, problem.version
         assert version is not None, "an invalid history names the version"
-        versions = [self._last_version, known.last_version if known else 0]
-        versions.append(self._end.version if self._end else 0)
-        aggregate = DamagedAggregate(
-            *self._identity, version, max(versions), str(problem)[:ERROR_CHARS]
-        )
+        told = known.last_version if known else 0, self._end.version if self._end else 0
+        last, error = max(self._last_version, *told), str(problem)[:ERROR_CHARS]
+        aggregate = DamagedAggregate(*self._identity, version, last, error)
         decision = None
-        if known is None or aggregate.last_version > known.last_version:
+        if known is None or last > known.last_version:
             skipped = (place for place, of in self._skipped if of in (None, version))
             place = next(skipped, self._last.place)
             decision = SkipRecord(
@@ -295,12 +326,6 @@ class _History:
         return Folded(key, snapshot_key(*self._identity), entry, decision=decision)
 
 
-def _unusable(records: Iterable[Stored]) -> Iterator[Folded]:
-    for one in records:
-        if not one.skipped:
-            yield _fault(one, f"{one}: no aggregate can have this key")
-
-
 def _id_of(key: bytes | None) -> str | None:
     try:
         return aggregate_id_rule.validate_python((key or b"").decode(), strict=True)
@@ -308,5 +333,47 @@ def _id_of(key: bytes | None) -> str | None:
         return None
 
 
-def _fault(stored: Stored, what: str) -> Folded:
-    return Folded(stored.key or b"", f"{stored}".encode(), offset=stored.offset, fault=what)
+def _fault(stored: Stored, problem: str) -> Folded:
+    key, fault = str(stored).encode(), f"{stored}: {problem}"
+    return Folded(stored.key or b"", key, offset=stored.offset, fault=fault)
+
+
+def _is_remembered(response: Response) -> bool:
+    """Return whether this response is the outcome of its command id from now on.
+
+    A duplicate repeats another response. A reused id belongs to another command. An invalid
+    command has no digest. A retriable command may be sent again.
+    """
+    return not (
+        response.duplicate
+        or response.retriable
+        or response.command_digest is None
+        or response.reason == Reason.COMMAND_ID_REUSED
+    )
+
+
+def _derived_response(last: StoredEvent) -> bytes:
+    """Return the response to a command whose own is lost, from the last event of the command.
+
+    The event does not have the command's type and the version that the sender expected.
+    """
+    event, value = last
+    identity = event.aggregate_type, event.aggregate_id
+    first = event.version - event.count + 1
+    fields = NOT_KNOWN | {
+        "command_id": event.command_id,
+        "command_digest": event.command_digest,
+        "aggregate_type": event.aggregate_type,
+        "aggregate_id": event.aggregate_id,
+        "status": Status.ACCEPTED,
+        "from_version": first - 1,
+        "to_version": event.version,
+        "event_ids": [event_id(*identity, version) for version in range(first, event.version + 1)],
+        "correlation_id": event.correlation_id,
+        "source": event.source,
+        "decided_at": event.decided_at,
+        "handler_version": event.handler_version,
+        "last_hash": sha256(value).digest(),
+        "actor": event.actor,
+    }
+    return encode(Response.trusted(fields))

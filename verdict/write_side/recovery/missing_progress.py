@@ -6,13 +6,14 @@ to `dead-letters`: only dead letters with our headers count, about commands that
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from verdict.adapters.kafka.offsets import Offsets, starts
 from verdict.adapters.kafka.reader import KafkaLog
@@ -32,10 +33,10 @@ from verdict.wire.response import Response
 from verdict.wire.topics import Topics
 from verdict.write_side.decider_query.generation import newest_generation
 from verdict.write_side.processor.spark_plan import header
-from verdict.write_side.recovery.outcomes import Unanswered
+from verdict.write_side.recovery.histories import Unanswered
 
 ANSWER = "topic", "value", "type"
-ANSWERED = "topic string, partition int, offset bigint"
+ANSWERED = pa.schema([("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64())])
 
 
 def progress_from_responses(
@@ -44,9 +45,6 @@ def progress_from_responses(
     """Return a progress record in place of the lost one, as far as a recovery needs it.
 
     Its number of shards is that of the settings: a recovery can choose any.
-
-    Raises:
-        VerdictError: Nothing was ever published, so there is nothing to recover.
     """
     if not holds_records(ground.kafka, query.outputs):
         raise VerdictError(
@@ -83,7 +81,9 @@ def unanswered(ground: StreamContext, topics: Topics, decided: Offsets) -> Unans
 
 def gaps(found: DataFrame, ends: Mapping[TopicPartition, int]) -> Unanswered:
     """Return the offsets before `ends` that are not among those found, by partition."""
-    limits = found.sparkSession.createDataFrame([(*at, end) for at, end in ends.items()], ANSWERED)
+    limits = found.sparkSession.createDataFrame(
+        [(*at, end) for at, end in ends.items()], found.schema
+    )
     order = Window.partitionBy("topic", "partition").orderBy("offset")
     every = found.union(limits).withColumn("before", F.lag("offset", 1, -1).over(order))
     lacking: dict[TopicPartition, list[OffsetRange]] = {place: [] for place in ends}
@@ -100,7 +100,7 @@ def _answers(ground: StreamContext, topics: Topics, kept: Spans) -> DataFrame:
         ground.spark, ground.source, subscribe=",".join(answers), includeHeaders="true"
     )
     columns = records.select("topic", "value", header("ce_type").alias("type"))
-    return columns.mapInArrow(partial(sources, topics, kept), ANSWERED)
+    return columns.mapInArrow(partial(sources, topics, kept), from_arrow_schema(ANSWERED))
 
 
 def sources(
@@ -109,21 +109,15 @@ def sources(
     """Yield the commands that have a response or dead letter; this runs on the executors."""
     for batch in batches:
         answers = zip(*(batch.column(name).to_pylist() for name in ANSWER), strict=True)
-        read = (_source(topics, *answer) for answer in answers)
         found = [
-            source
-            for source in read
+            astuple(source)
+            for source in (_source(topics, *answer) for answer in answers)
             if source is not None
             and (span := kept.get(TopicPartition.of(source))) is not None
             and source.offset < span.end
         ]
-        yield pa.RecordBatch.from_pydict(
-            {
-                "topic": pa.array([source.topic for source in found], pa.string()),
-                "partition": pa.array([source.partition for source in found], pa.int32()),
-                "offset": pa.array([source.offset for source in found], pa.int64()),
-            }
-        )
+        columns = [*zip(*found, strict=True)] if found else [()] * len(ANSWERED)
+        yield pa.RecordBatch.from_arrays(columns, schema=ANSWERED)
 
 
 def _source(topics: Topics, topic: str, value: bytes | None, kind: bytes | None) -> Source | None:

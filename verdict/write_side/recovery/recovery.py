@@ -16,9 +16,9 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from enum import StrEnum, auto
 
 from verdict.adapters.sql.time_text import wall_clock
@@ -39,7 +39,7 @@ from verdict.streaming.exactly_once.checkpoint import FRESH
 from verdict.streaming.exactly_once.failpoints import ProgressCallback, ignore_step
 from verdict.streaming.exactly_once.fencing import genesis, new_owner, write_progress
 from verdict.streaming.exactly_once.log_identity import log_identity
-from verdict.streaming.exactly_once.query import Query, decider_query
+from verdict.streaming.exactly_once.query import decider_query
 from verdict.streaming.exactly_once.read_progress import readable_progress
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.streaming.queries.kafka_source import StreamContext
@@ -49,15 +49,19 @@ from verdict.wire.records import encode
 from verdict.wire.skip_record import Kind, SkipRecord
 from verdict.write_side.decider_query.generation import Generation, generation_of
 from verdict.write_side.decider_query.known_aggregates import (
-    decided_aggregates,
     forget_aggregates,
     removed_aggregates,
     require_known_aggregates,
 )
 from verdict.write_side.processor.spark_plan import shard_keys
+from verdict.write_side.recovery.folding import (
+    HistoryFold,
+    RecoveryCounts,
+    SeededState,
+    bounds_of,
+)
 from verdict.write_side.recovery.missing_progress import answered_offsets, progress_from_responses
-from verdict.write_side.recovery.seeding import SeedWriter
-from verdict.write_side.recovery.tasks import RecoveryCounts
+from verdict.write_side.recovery.seeding import write_seed
 from verdict.write_side.state.seed import stamp_of
 
 LOG = logging.getLogger("verdict.recovery")
@@ -86,23 +90,15 @@ class RecoveredState:
     aggregates: int
     remembered: int
     seconds: float
-    quarantined: int = 0
-    lifted: int = 0
-
-    def facts(self) -> dict[str, int | float]:
-        """Return all fields, for programs."""
-        return asdict(self)
+    quarantined: int
+    lifted: int
 
     def __str__(self) -> str:
-        quarantines = ""
-        if self.quarantined or self.lifted:
-            quarantines = (
-                f"{self.quarantined:,} quarantined and {self.lifted:,} quarantines lifted, "
-            )
         return (
             f"generation {self.generation} with {self.shards} shards: {self.events:,} events of "
-            f"{self.aggregates:,} aggregates, {self.remembered:,} remembered command ids, "
-            f"{quarantines}in {self.seconds:.1f} s"
+            f"{self.aggregates:,} aggregates ({self.quarantined:,} quarantined, {self.lifted:,} "
+            f"quarantines lifted), {self.remembered:,} remembered command ids, in "
+            f"{self.seconds:.1f} s"
         )
 
 
@@ -116,36 +112,36 @@ def recover(
 ) -> RecoveredState:
     """Rebuild the decider's state; the next start continues at the end of the progress record.
 
-    Raises:
-        MissingAggregateError: The application lacks an aggregate that has decided; nothing was
-            changed.
-        DifferentLogError: The progress record is of another cluster, or of deleted topics.
-        DamagedHistoriesError: Histories of aggregates are damaged; nothing was changed.
-        UnusableRecordsError: There are records that verdict did not write; nothing was changed.
-        NotPublishedError: Another process became the owner meanwhile; nothing was changed.
-        UnreachableError, VerdictError: Kafka does not answer, refuses, or has nothing to recover.
+    It raises DamagedHistoriesError, UnusableRecordsError or another VerdictError before anything is
+    changed.
     """
     began = time.monotonic()
     wish = replace(wish, at=wish.at or wall_clock())
     if ground.progress is not None:  # before a running decider is fenced
         require_known_aggregates(ground.progress, settings.topics)
-    query = decider_query(settings.topics, settings.shards)
-    transactions = Transactions(ground.kafka, query.transactional_id)
-    try:
-        progress, transactions = _claimed(ground, settings, query, transactions)
+    with closing(_Recovery(ground, settings, wish)) as recovery:
+        progress = recovery.claim()
         on_step(RecoveryStep.FENCED)
-        plan, decisions = _skips(ground, settings, progress, wish)
-        new = genesis(query, progress, query.of_inputs(plan.offsets), shards or progress.shards)
-        new = log_identity(new, query, ground.kafka)
-        recovered, made = _seeded(ground, settings, new, (decisions, wish), (tell, on_step))
-        new = replace(new, shard_states=_seeded_states(ground, settings, new))
-        # in one transaction with the progress record: until then the former state counts
-        records = _records(ground, settings, plan, made)
-        transactions = write_progress(transactions, query, ground.kafka, new, extra_records=records)
+        new = recovery.plan(progress, shards or progress.shards)
+        counts = RecoveryCounts.of(ground.spark)
+        with _reporting(tell, counts):
+            seeded = recovery.write_seed(new, counts)
+        on_step(RecoveryStep.FOLDED)
+        states = recovery.complete(new)
+        on_step(RecoveryStep.SEEDED)
+        recovery.commit(replace(new, shard_states=states), seeded.decisions)
         on_step(RecoveryStep.COMMITTED)
-    finally:
-        transactions.close()
-    return replace(recovered, seconds=time.monotonic() - began)
+    kinds = Counter(one.kind for one in seeded.decisions)
+    return RecoveredState(
+        generation=new.generation,
+        shards=new.shards,
+        events=counts.events.value,
+        aggregates=seeded.aggregates,
+        remembered=seeded.remembered,
+        seconds=time.monotonic() - began,
+        quarantined=kinds[Kind.QUARANTINED],
+        lifted=kinds[Kind.LIFTED],
+    )
 
 
 def recover_outdated(ground: StreamContext, settings: Settings, tell: ProgressCallback) -> None:
@@ -157,11 +153,9 @@ def recover_outdated(ground: StreamContext, settings: Settings, tell: ProgressCa
 
 def _why_outdated(ground: StreamContext, settings: Settings) -> str | None:
     progress, topics = ground.progress, settings.topics
-    known = set[str]() if progress is None else decided_aggregates(progress, topics)
-    if outdated := generation_of(durable_dir(settings), progress).outdated(
-        settings.application, known
-    ):
-        return f"the rules store {', '.join(outdated)} in another format, or it is not stored"
+    generation = generation_of(durable_dir(settings), progress)
+    if outdated := generation.outdated(settings.application):
+        return f"the rules store {', '.join(outdated)} in another format"
     if progress is None:
         return None
     if lacking := forget_aggregates(progress, topics, ground.kafka):
@@ -171,109 +165,112 @@ def _why_outdated(ground: StreamContext, settings: Settings) -> str | None:
     return None
 
 
-def _claimed(
-    ground: StreamContext, settings: Settings, query: Query, transactions: Transactions
-) -> tuple[ProgressRecord, Transactions]:
-    """Return the progress to continue from, once a running decider can read that it must stop."""
-    progress = readable_progress(ground.kafka, query, wait=True)
-    if progress is None:
-        lost = progress_from_responses(ground, query, settings.topics, durable_dir(settings))
-        return lost, transactions
-    require_known_aggregates(progress, settings.topics)  # it may be newer than that of the start
-    progress = log_identity(progress, query, ground.kafka)
-    claim = replace(progress, owner=f"`verdict recover` {new_owner()}")
-    transactions = write_progress(transactions, query, ground.kafka, claim)
-    if unknown := [topic for topic in query.inputs if topic not in progress.offsets]:
-        answered = answered_offsets(ground, settings.topics, unknown)
-        progress = replace(progress, offsets=progress.offsets | answered)
-    return progress, transactions
+class _Recovery:
+    """The steps of a recovery, in their order."""
 
+    def __init__(self, ground: StreamContext, settings: Settings, wish: SkipRequest) -> None:
+        self._ground = ground
+        self._settings = settings
+        self._topics = settings.topics
+        self._wish = wish
+        self._query = decider_query(settings.topics, settings.shards)
+        self._transactions = Transactions(ground.kafka, self._query.transactional_id)
+        self._plan = SkipPlan()
+        self._decisions: list[SkipRecord] = []  # of operators, with those of this run
 
-def _skips(
-    ground: StreamContext, settings: Settings, progress: ProgressRecord, wish: SkipRequest
-) -> tuple[SkipPlan, list[SkipRecord]]:
-    """Return the skips of this run, and all decisions so far with those of this run."""
-    topics, kafka = settings.topics, ground.kafka
-    names = topics.application.aggregate_types
-    folded = [*map(topics.events, names), *map(topics.responses, names)]
-    # a recovery does not need these: policies skip records of others, the audit rejected commands
-    others = [*topics.inbound, topics.retry, *map(topics.rejected, names)]
-    log = read_log(kafka, topics.every_commands(), [*folded, *others])
-    before = read_skips(kafka.settings, topics)
-    plan = plan_skips(progress.offsets, log, wish, before)
-    require_records(kafka, log, wish.places)
-    for one in plan.jumped:
-        LOG.warning("skipping %s", one)
-    return plan, [*before, *plan.decisions]
+    def close(self) -> None:
+        self._transactions.close()
 
+    def claim(self) -> ProgressRecord:
+        """Return the progress to continue from; a running decider can read that it must stop."""
+        ground, query, topics = self._ground, self._query, self._topics
+        progress = readable_progress(ground.kafka, query, wait=True)
+        if progress is None:
+            return progress_from_responses(ground, query, topics, durable_dir(self._settings))
+        require_known_aggregates(progress, topics)  # it may be newer than that of the start
+        progress = log_identity(progress, query, ground.kafka)
+        self._write(replace(progress, owner=f"`verdict recover` {new_owner()}"))
+        if unknown := [topic for topic in query.inputs if topic not in progress.offsets]:
+            answered = answered_offsets(ground, topics, unknown)
+            progress = replace(progress, offsets=progress.offsets | answered)
+        return progress
 
-def _records(
-    ground: StreamContext, settings: Settings, plan: SkipPlan, made: list[SkipRecord]
-) -> Iterator[OutputRecord]:
-    """Yield the dead letters of skipped commands, and the decisions."""
-    topics = settings.topics
-    for one in dead_letters_of(ground.kafka, plan, settings.max_command_bytes):
-        value, headers = encode(one.letter), joined(one.headers)
-        yield OutputRecord(topics.dead_letters, one.letter.key, value, headers)
-    for decision in (*plan.decisions, *made):
-        yield OutputRecord(topics.skips, str(decision.source).encode(), encode(decision))
+    def plan(self, progress: ProgressRecord, shards: int) -> ProgressRecord:
+        """Return the first progress record of the next generation, after what is skipped."""
+        topics, kafka, query = self._topics, self._ground.kafka, self._query
+        names = topics.application.aggregate_types
+        folded = [*map(topics.events, names), *map(topics.responses, names)]
+        # a recovery does not need these: policies skip others' records, the audit rejected commands
+        others = [*topics.inbound, topics.retry, *map(topics.rejected, names)]
+        log = read_log(kafka, topics.every_commands(), [*folded, *others])
+        before = read_skips(kafka.settings, topics)
+        self._plan = plan_skips(progress.offsets, log, self._wish, before)
+        self._decisions = [*before, *self._plan.decisions]
+        require_records(kafka, log, self._wish.places)
+        for one in self._plan.jumped:
+            LOG.warning("skipping %s", one)
+        new = genesis(query, progress, query.of_inputs(self._plan.offsets), shards)
+        return log_identity(new, query, kafka)
 
+    def write_seed(self, new: ProgressRecord, counts: RecoveryCounts) -> SeededState:
+        """Write the state with which the generation of `new` begins."""
+        topics, names = self._topics, self._topics.application.aggregate_types
+        self._generation(new).clear()
+        folded = [*map(topics.events, names), *map(topics.responses, names)]
+        fold = HistoryFold(
+            ground=self._ground,
+            settings=self._settings,
+            new=new,
+            decisions=self._decisions,
+            counts=counts,
+            bounds=bounds_of(self._ground.kafka, folded),
+        )
+        return write_seed(fold, self._wish)
 
-def _seeded(
-    ground: StreamContext,
-    settings: Settings,
-    new: ProgressRecord,
-    asked: tuple[list[SkipRecord], SkipRequest],
-    observers: tuple[ProgressCallback, OnRecoveryStep],
-) -> tuple[RecoveredState, list[SkipRecord]]:
-    """Write the state with which the generation of `new` begins; return the decisions in it too."""
-    tell, on_step = observers
-    generation = Generation(durable_dir(settings), new.generation)
-    generation.clear()
-    counts = RecoveryCounts(ground.spark.sparkContext)
-    writer = SeedWriter(ground, settings, new, counts)
-    with _reporting(tell, counts):
-        seeded = writer.write(*asked)
-    on_step(RecoveryStep.FOLDED)
-    generation.complete(
-        settings.application, aggregates=seeded.aggregates, remembered=seeded.remembered
-    )
-    on_step(RecoveryStep.SEEDED)
-    kinds = Counter(one.kind for one in seeded.decisions)
-    recovered = RecoveredState(
-        generation=new.generation,
-        shards=new.shards,
-        events=counts.taken.events.value,
-        aggregates=seeded.aggregates,
-        remembered=seeded.remembered,
-        seconds=0.0,
-        quarantined=kinds[Kind.QUARANTINED],
-        lifted=kinds[Kind.LIFTED],
-    )
-    return recovered, seeded.decisions
+    def complete(self, new: ProgressRecord) -> list[ShardState]:
+        """Mark the seed as whole; return the state of each shard once it has taken in its seed."""
+        generation, spark = self._generation(new), self._ground.spark
+        generation.complete(self._settings.application)
+        seeds = generation.seeds(FRESH)
+        keys = shard_keys(spark, new.shards)
+        files = [[file for key, file in seeds if key == one] for one in keys]
+        stamps = spark.sparkContext.parallelize(files, len(files)).map(stamp_of)
+        return [ShardState(*stamp) for stamp in stamps.collect()]
 
+    def commit(self, new: ProgressRecord, made: list[SkipRecord]) -> None:
+        """Begin the generation, in one transaction with dead letters and decisions.
 
-def _seeded_states(
-    ground: StreamContext, settings: Settings, new: ProgressRecord
-) -> list[ShardState]:
-    """Return the state of each shard once it has taken in its seed, which the workers read back."""
-    seeds = Generation(durable_dir(settings), new.generation).seeds(FRESH)
-    keys = shard_keys(ground.spark, new.shards)
-    files = [[file for key, file in seeds if key == one] for one in keys]
-    stamps = ground.spark.sparkContext.parallelize(files, len(files)).map(stamp_of)
-    return [ShardState(*stamp) for stamp in stamps.collect()]
+        Until then the former state counts.
+        """
+        self._write(new, self._records(made))
+
+    def _write(self, progress: ProgressRecord, records: Iterable[OutputRecord] = ()) -> None:
+        self._transactions = write_progress(
+            self._transactions, self._query, self._ground.kafka, progress, extra_records=records
+        )
+
+    def _records(self, made: list[SkipRecord]) -> Iterator[OutputRecord]:
+        """Yield the dead letters of skipped commands, and the decisions."""
+        limit = self._settings.max_command_bytes
+        for one in dead_letters_of(self._ground.kafka, self._plan, limit):
+            value, headers = encode(one.letter), joined(one.headers)
+            yield OutputRecord(self._topics.dead_letters, one.letter.key, value, headers)
+        for decision in (*self._plan.decisions, *made):
+            key = str(decision.source).encode()
+            yield OutputRecord(self._topics.skips, key, encode(decision))
+
+    def _generation(self, new: ProgressRecord) -> Generation:
+        return Generation(durable_dir(self._settings), new.generation)
 
 
 @contextmanager
 def _reporting(tell: ProgressCallback, counts: RecoveryCounts) -> Iterator[None]:
-    """Report the progress of the recovery, and the time it has taken, again and again."""
+    """Report the progress of the recovery again and again."""
     done, began = threading.Event(), time.monotonic()
 
     def report() -> None:
-        while True:
+        while not done.wait(REPORT_S):
             tell(f"recovering: {counts}, {time.monotonic() - began:.0f} s")
-            if done.wait(REPORT_S):
-                return
 
     reporter = threading.Thread(target=report, daemon=True)
     reporter.start()

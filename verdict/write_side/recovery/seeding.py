@@ -19,16 +19,12 @@ from verdict.streaming.event_log.archive import Archive
 from verdict.streaming.event_log.parquet import write_parquet
 from verdict.streaming.event_log.skip_log import skipped_ranges
 from verdict.streaming.event_log.skips import SkipRequest
-from verdict.streaming.queries.kafka_source import StreamContext
 from verdict.wire.partitions import OffsetRange, Spans
-from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.skip_record import Kind, SkipRecord, active_quarantines
-from verdict.write_side.decider_query.decider_query import limits_of
 from verdict.write_side.decider_query.generation import Generation
-from verdict.write_side.recovery.folding import HistoryFold, SeededState, bounds_of
+from verdict.write_side.recovery.folding import HistoryFold, SeededState
+from verdict.write_side.recovery.histories import Unanswered
 from verdict.write_side.recovery.missing_progress import unanswered
-from verdict.write_side.recovery.outcomes import Unanswered
-from verdict.write_side.recovery.tasks import RecoveryCounts
 
 LOG = logging.getLogger("verdict.recovery")
 NAMED = 12  # aggregates in a message
@@ -66,111 +62,84 @@ class DamagedHistoriesError(VerdictError):
         )
 
 
-class SeedWriter:
-    """Writes the state with which a generation begins, from what Kafka has at its creation."""
+def write_seed(fold: HistoryFold, wish: SkipRequest) -> SeededState:
+    """Write the state with which a generation begins, from what Kafka has at its creation.
 
-    def __init__(
-        self, ground: StreamContext, settings: Settings, new: ProgressRecord, counts: RecoveryCounts
-    ) -> None:
-        topics, names = settings.topics, settings.application.aggregate_types
-        events = [*map(topics.events, names)]
-        self._bounds = bounds_of(ground.kafka, [*events, *map(topics.responses, names)])
-        self._events = {place: one for place, one in self._bounds.items() if place.topic in events}
-        self._ground = ground
-        self._settings = settings
-        self._new = new
-        self._counts = counts
-        self._generation = Generation(durable_dir(settings), new.generation)
-        self._without_archive = ""
+    DamagedHistoriesError: histories are damaged, and no operator asked to continue without them.
+    """
+    events = fold.events
+    dropped = {place: OffsetRange(0, kept.start) for place, kept in events.items()}
+    if any(kept.start for place, kept in fold.bounds.items() if place not in events):
+        _require_archived(fold.settings, dropped)
+    seeded, without_archive = _fold(fold, dropped)
+    is_damaged = any(one.kind is Kind.QUARANTINED for one in seeded.decisions)
+    if is_damaged or active_quarantines(fold.decisions):
+        LOG.warning("histories are damaged: folding again, with all that the archive has")
+        for count in fold.counts:
+            count.value = 0
+        whole = {place: OffsetRange(0, kept.end) for place, kept in events.items()}
+        lacking = unanswered(fold.ground, fold.settings.topics, fold.new.offsets)
+        seeded, without_archive = _fold(fold, whole, lacking)
+    made = [_completed(one, fold.decisions, wish) for one in seeded.decisions]
+    if missing := [one for one in made if not one.operator]:
+        raise DamagedHistoriesError(missing, without_archive)
+    for one in made[:NAMED]:
+        LOG.warning("%s %s", one.kind.lower(), one.aggregate)
+    return seeded._replace(decisions=made)
 
-    def write(self, decisions: Sequence[SkipRecord], wish: SkipRequest) -> SeededState:
-        """Write the seed.
 
-        Raises:
-            UnusableRecordsError: Records belong to no history; names the first ones.
-            DamagedHistoriesError: Histories are damaged, and no operator asked to continue.
-            VerdictError: It cannot be found out which histories are damaged.
-        """
-        dropped = {place: OffsetRange(0, kept.start) for place, kept in self._events.items()}
-        if any(kept.start for place, kept in self._bounds.items() if place not in self._events):
-            _require_archived(self._settings, dropped)
-        seeded = self._folded(decisions, dropped)
-        quarantines = active_quarantines(decisions)
-        if quarantines or any(one.kind is Kind.QUARANTINED for one in seeded.decisions):
-            LOG.warning("histories are damaged: folding again, with all that the archive has")
-            self._counts.reset()
-            whole = {place: OffsetRange(0, kept.end) for place, kept in self._events.items()}
-            lacking = unanswered(self._ground, self._settings.topics, self._new.offsets)
-            seeded = self._folded(decisions, whole, lacking)
-        made = [self._completed(one, decisions, wish) for one in seeded.decisions]
-        if missing := [one for one in made if not one.operator]:
-            raise DamagedHistoriesError(missing, self._without_archive)
-        for one in made[:NAMED]:
-            LOG.warning("%s %s", one.kind.lower(), one.aggregate)
-        return seeded._replace(decisions=made)
-
-    def _completed(
-        self, made: SkipRecord, decisions: Sequence[SkipRecord], wish: SkipRequest
-    ) -> SkipRecord:
-        """Return the decision with the operator who made it, if there is one.
-
-        A skip of an event quarantines its aggregate. A quarantine is lifted without an operator.
-        """
-        assert made.aggregate is not None
-        if made.kind is Kind.LIFTED:
-            return replace(
-                made, operator=wish.operator or "verdict", reason=BY_ITSELF, decided_at=wish.at
-            )
-        known = active_quarantines(decisions).get(made.aggregate.key)
-        skips = (one for one in decisions if skipped_ranges([one]).holds(*astuple(made.source)))
-        if wish.quarantine:
-            return replace(made, operator=wish.operator, reason=wish.reason, decided_at=wish.at)
-        if by := known or next(skips, None):
-            return replace(made, operator=by.operator, reason=by.reason, decided_at=by.decided_at)
-        return made
-
-    def _folded(
-        self, decisions: Sequence[SkipRecord], archived: Spans, lacking: Unanswered | None = None
-    ) -> SeededState:
-        file = self._generation.folder / "archived.parquet"
-        fold = HistoryFold(
-            ground=self._ground,
-            topics=self._settings.topics,
-            limits=limits_of(self._settings),
-            taken=self._counts.taken,
-            decided=self._new.offsets,
-            skipped=skipped_ranges(decisions),
-            bounds=self._bounds,
-        )
-        shards, folder = self._new.shards, self._generation.seed
-        quarantines = active_quarantines(decisions)
+def _fold(
+    fold: HistoryFold, archived: Spans, lacking: Unanswered | None = None
+) -> tuple[SeededState, str]:
+    """Fold, with the archived events in `archived`; return why there is no archive, too."""
+    generation = Generation(durable_dir(fold.settings), fold.new.generation)
+    file, without_archive = generation.folder / "archived.parquet", ""
+    try:
         try:
-            has_archive = self._write_archived(archived, file)
-            seeded = fold.write(shards, folder, quarantines, file if has_archive else None, lacking)
-        finally:
-            file.unlink(missing_ok=True)
-        if seeded.faults[0]:
-            raise UnusableRecordsError(*seeded.faults)
-        return seeded
-
-    def _write_archived(self, spans: Spans, file: Path) -> bool:
-        """Write the archived events in `spans` into `file`; return False if there are none."""
-        if not any(span.end > span.start for span in spans.values()):
-            return False
-        try:
-            with open_reader(self._settings) as reader:
-                archive = Archive(reader)
-                rows = (
-                    row
-                    for place, span in spans.items()
-                    for row in archive.rows(*place, span.start, span.end)
-                )
-                write_parquet((row.record() for row in rows), file)
+            has_archive = _write_archived(fold.settings, archived, file)
         except UnreachableError as error:
             LOG.warning("there is no archive: %s", error)
-            self._without_archive = str(error)
-            return False
-        return True
+            has_archive, without_archive = False, str(error)
+        seeded = fold.write(generation.seed, file if has_archive else None, lacking)
+    finally:
+        file.unlink(missing_ok=True)
+    if seeded.faults:
+        raise UnusableRecordsError(seeded.faults, seeded.shown)
+    return seeded, without_archive
+
+
+def _write_archived(settings: Settings, spans: Spans, file: Path) -> bool:
+    """Write the archived events in `spans` into `file`; return False if there are none."""
+    if not any(span.end > span.start for span in spans.values()):
+        return False
+    with open_reader(settings) as reader:
+        archive = Archive(reader)
+        rows = (
+            row
+            for place, span in spans.items()
+            for row in archive.rows(*place, span.start, span.end)
+        )
+        write_parquet((row.record() for row in rows), file)
+    return True
+
+
+def _completed(made: SkipRecord, decisions: Sequence[SkipRecord], wish: SkipRequest) -> SkipRecord:
+    """Return the decision with the operator who made it, if there is one.
+
+    A skip of an event quarantines its aggregate. A quarantine is lifted without an operator.
+    """
+    assert made.aggregate is not None
+    if made.kind is Kind.LIFTED:
+        return replace(
+            made, operator=wish.operator or "verdict", reason=BY_ITSELF, decided_at=wish.at
+        )
+    known = active_quarantines(decisions).get(made.aggregate.key)
+    skips = (one for one in decisions if skipped_ranges([one]).holds(*astuple(made.source)))
+    if wish.quarantine:
+        return replace(made, operator=wish.operator, reason=wish.reason, decided_at=wish.at)
+    if by := known or next(skips, None):
+        return replace(made, operator=by.operator, reason=by.reason, decided_at=by.decided_at)
+    return made
 
 
 def _require_archived(settings: Settings, dropped: Spans) -> None:

@@ -32,7 +32,6 @@ REBUILDER = b"rebuilder"
 STAMP_LAYOUT = Struct(">q32s")
 MAP_BYTES = 1 << 38  # address space, not disk: the file grows with what it holds
 READ_AHEAD = 64  # entries: to look at each one's key takes longer than to read it
-LOAD_BYTES = 256 * 1024  # of a rebuild's transaction, which holds 4 KiB for every entry it places
 
 
 class LmdbCache:
@@ -49,14 +48,13 @@ class LmdbCache:
         self._reading: lmdb.Transaction | None = None
 
     def begin(self) -> Stamp | None:
-        """Start to read; return the stamp of what is read from now on, None for an empty copy."""
+        """Start to read; return the stamp of what is read until `end`, None for an empty copy."""
         self.end()
         self._reading = self._env.begin(db=self._entries)
         stamp = self._reading.get(STAMP, db=self._about)
         return None if stamp is None else STAMP_LAYOUT.unpack(stamp)
 
     def end(self) -> None:
-        """Stop reading."""
         if self._reading is not None:
             self._reading.abort()
             self._reading = None
@@ -92,7 +90,7 @@ class LmdbCache:
         return True
 
     def save_last_entry(self, entry: bytes) -> None:
-        """Keep the log entry that this batch appends, instead of the former one."""
+        """Keep the log entry that this batch appends."""
         part = self._appended.with_name(f"{APPENDED}.{os.getpid()}")
         with suppress(OSError):  # the folder may be lost at any time
             part.write_bytes(entry)
@@ -117,12 +115,11 @@ class LmdbCache:
             writing.delete(STAMP, db=self._about)
             writing.put(REBUILDER, ticket, db=self._about)
             writing.drop(self._entries, delete=False)
-        for part in _in_parts(blobs):
+        for blob in blobs:  # one by one: a transaction holds 4 KiB for each entry that it writes
             with self._env.begin(write=True) as writing:
                 if writing.get(REBUILDER, db=self._about) != ticket:
                     return
-                for blob in part:
-                    self._apply(writing, blob)
+                self._apply(writing, blob)
         with self._env.begin(write=True) as writing:
             if writing.get(REBUILDER, db=self._about) == ticket:
                 writing.put(STAMP, STAMP_LAYOUT.pack(*stamp), db=self._about)
@@ -134,18 +131,6 @@ class LmdbCache:
         for key, entry in found:
             if entry is None:  # listed behind what is kept
                 writing.delete(key, db=self._entries)
-
-
-def _in_parts(blobs: Iterable[bytes]) -> Iterator[list[bytes]]:
-    part: list[bytes] = []
-    size = 0  # counted along: a long log has very many small entries
-    for blob in blobs:
-        part.append(blob)
-        size += len(blob)
-        if size >= LOAD_BYTES:
-            yield part
-            part, size = [], 0
-    yield part
 
 
 @cache  # LMDB allows one open environment per file and process

@@ -1,8 +1,8 @@
 """The head of a shard's log, and which page is folded next: arithmetic without any storage."""
 
-from dataclasses import dataclass, replace
 from hashlib import sha256
 from struct import Struct
+from typing import NamedTuple
 
 from verdict.streaming.exactly_once.state_moves import NO_DIGEST
 from verdict.write_side.state.entries import HASH_BYTES
@@ -18,53 +18,33 @@ DROPS_PER_BATCH = 64  # a long log is cut little by little, never in one batch
 LONGEST_STEP_MS = 12 * 60 * 60 * 1000
 
 
-@dataclass(frozen=True, slots=True)
-class LogHead:
+class LogHead(NamedTuple):
     """The head of a shard's log, kept in Spark's state and replaced once per batch.
 
     Pages divide the space of key hashes evenly: at `level` there are 2**level of them. A round
     folds one after the other; in a splitting round each is written as 2**splits pages of the
-    level that is so much higher. `cursor` is the page that is folded next.
-
-    Args:
-        seq: Of the newest log entry.
-        oldest: Of the oldest log entry that is kept.
-        needed: Entries below it are in the pages and may be dropped.
-        round_seq: The newest entry when the round began.
-        level: How often the pages have been split.
-        splits: How often this round splits every page, mostly 0.
-        cursor: The page, at `level`, that is folded next.
-        folded: Bytes that this round has folded.
-        credit: Bytes that may be folded before more are written.
-        clock: Milliseconds that have passed, by which entries expire; only differences count.
-        digest: Over all log entries in their order: it tells one history from another.
-        seen: When the batch before was planned, in epoch milliseconds; 0 before the first.
+    level that is so much higher.
     """
 
-    seq: int = 0
-    oldest: int = 1
-    needed: int = 1
-    round_seq: int = 0
-    level: int = 0
-    splits: int = 0
-    cursor: int = 0
-    folded: int = 0
-    credit: int = 0
-    clock: int = 0
-    digest: bytes = NO_DIGEST
-    seen: int = 0
+    seq: int = 0  # of the newest log entry
+    oldest: int = 1  # log entry that is kept
+    needed: int = 1  # entries below it are in the pages and may be dropped
+    round_seq: int = 0  # the newest entry when the round began
+    level: int = 0  # how often the pages have been split
+    splits: int = 0  # how often this round splits every page, mostly 0
+    cursor: int = 0  # the page, at `level`, that is folded next
+    folded: int = 0  # bytes that this round has folded
+    credit: int = 0  # bytes that may be folded before more are written
+    clock: int = 0  # milliseconds that have passed, by which entries expire
+    digest: bytes = NO_DIGEST  # over all log entries in their order
+    seen: int = 0  # when the batch before was planned, in epoch milliseconds; 0 before the first
 
     @classmethod
     def decode(cls, stored: bytes) -> "LogHead":
-        """Return the head in `stored`."""
         return cls(*LAYOUT.unpack(stored))
 
     def encode(self) -> bytes:
-        """Return the head as it is stored."""
-        return LAYOUT.pack(
-            self.seq, self.oldest, self.needed, self.round_seq, self.level, self.splits,
-            self.cursor, self.folded, self.credit, self.clock, self.digest, self.seen,
-        )  # fmt: skip
+        return LAYOUT.pack(*self)
 
     def at(self, now: int) -> "LogHead":
         """Return the head with its clock moved on to a batch that was planned at `now`.
@@ -75,25 +55,24 @@ class LogHead:
         if now == 0:
             return self
         passed = now - self.seen if self.seen else 0
-        return replace(self, clock=self.clock + min(max(passed, 0), LONGEST_STEP_MS), seen=now)
+        return self._replace(clock=self.clock + min(max(passed, 0), LONGEST_STEP_MS), seen=now)
 
     def appended(self, entry: bytes) -> "LogHead":
         """Return the head after `entry` was appended to the log."""
-        return replace(self, seq=self.seq + 1, digest=chained(self.digest, entry))
+        return self._replace(seq=self.seq + 1, digest=chained(self.digest, entry))
 
     def folded_one(self, size: int) -> "LogHead":
         """Return the head after the page at `cursor` was folded to `size` bytes.
 
         The last page of a round ends it: what was logged before the round began is in the pages.
         """
-        after = replace(
-            self, cursor=self.cursor + 1, folded=self.folded + size, credit=self.credit - size
+        after = self._replace(
+            cursor=self.cursor + 1, folded=self.folded + size, credit=self.credit - size
         )
         if after.cursor < 1 << self.level:
             return after
         level = self.level + self.splits
-        return replace(
-            after,
+        return after._replace(
             needed=self.round_seq + 1,
             round_seq=self.seq,
             level=level,
@@ -106,8 +85,8 @@ class LogHead:
     def page_range(self) -> tuple[bytes, bytes | None]:
         """Return the first key hash of the page at `cursor`, and of the next page (None: last)."""
         following = self.cursor + 1
-        last = following == 1 << self.level
-        return self._first_hash(self.cursor), None if last else self._first_hash(following)
+        end = None if following == 1 << self.level else _hash_at(following, self.level)
+        return _hash_at(self.cursor, self.level), end
 
     def number(self) -> int:
         """Return the number of the page at `cursor`."""
@@ -125,9 +104,6 @@ class LogHead:
         unsplit = range(self.cursor if self.splits else 0, 1 << self.level)
         upper = [page_number(self.level + self.splits, page) for page in split]
         return upper + [page_number(self.level, page) for page in unsplit]
-
-    def _first_hash(self, page: int) -> bytes:
-        return _hash_at(page, self.level)
 
 
 def page_number(level: int, page: int) -> int:

@@ -9,7 +9,6 @@ as large as the state. The shape is that of a log-structured store with incremen
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +35,6 @@ HEAD = ("head", 0)
 
 class DamagedStateError(RuntimeError):
     """What Spark's state store returned is not what was written to it."""
-
-    def __init__(self, shard: int, detail: str) -> None:
-        super().__init__(
-            f"state of shard {shard} is damaged: {detail}; rebuild it with `verdict recover`"
-        )
 
 
 class LogStructuredState:
@@ -83,7 +77,10 @@ class LogStructuredState:
         appended = self._head.appended(entry)
         self._stored.append(appended.seq, self._head.digest, entry)
         self._copy.save_last_entry(entry)
-        self._head = self._dropped(appended)
+        end = min(appended.needed, appended.oldest + DROPS_PER_BATCH)
+        for seq in range(appended.oldest, end):
+            self._stored.drop(seq)
+        self._head = appended._replace(oldest=max(appended.oldest, end))
         self._stored.set_head(self._head)
         self._copy.end()
 
@@ -120,11 +117,9 @@ class LogStructuredState:
     def _everything(self) -> Iterator[bytes]:
         """Yield all pages, then all log entries, one at a time."""
         for number in self._head.written_pages():
-            page = self._stored.page(number)
-            if page is not None:
+            if (page := self._stored.page(number)) is not None:
                 yield page
-        for _, entry in self._logged(self._head.oldest):
-            yield entry
+        yield from (entry for _, entry in self._logged(self._head.oldest))
 
     def _logged(self, first: int) -> Iterator[tuple[bytes, bytes]]:
         """Yield (digest before it, entry) from `first` to the head, and check that they chain."""
@@ -132,25 +127,26 @@ class LogStructuredState:
         for seq in range(first, self._head.seq + 1):
             found = self._stored.entry(seq)
             if found is None:
-                raise DamagedStateError(
-                    self._shard, f"log entry {seq} of {self._head.seq} is missing"
-                )
+                raise self._damaged(f"log entry {seq} of {self._head.seq} is missing")
             previous, entry = found
             if digest not in (None, previous):
-                raise DamagedStateError(self._shard, f"log entry {seq - 1} is not what was written")
+                raise self._damaged(f"log entry {seq - 1} is not what was written")
             digest = chained(previous, entry)
             yield previous, entry
         if digest not in (None, self._head.digest):
-            raise DamagedStateError(
-                self._shard, f"log entry {self._head.seq} is not what was written"
-            )
+            raise self._damaged(f"log entry {self._head.seq} is not what was written")
+
+    def _damaged(self, detail: str) -> DamagedStateError:
+        return DamagedStateError(
+            f"state of shard {self._shard} is damaged: {detail}; rebuild it with `verdict recover`"
+        )
 
     def _fold(self, changed: Mapping[KeyHash, StoredEntry]) -> list[KeyHash]:
         """Fold pages as far as the credit goes, at most one round; return what has expired."""
         size = sum(map(len, changed.values())) + CREDIT_PER_BATCH
         head = self._head
         # the entry of this batch is folded into the pages, so a round that ends now covers it
-        head = replace(head, seq=head.seq + 1, credit=head.credit + size)
+        head = head._replace(seq=head.seq + 1, credit=head.credit + size)
         keys, gone = list(changed), list[KeyHash]()
         while head.credit > 0:
             page = self._page(head, changed, keys)
@@ -161,7 +157,7 @@ class LogStructuredState:
             head = head.folded_one(self._write_page(head, page))
             if head.cursor == 0:  # the round has ended
                 break
-        self._head = replace(head, seq=head.seq - 1)
+        self._head = head._replace(seq=head.seq - 1)
         return gone
 
     def _page(
@@ -185,12 +181,6 @@ class LogStructuredState:
             self._stored.drop_page(head.number())
         return written
 
-    def _dropped(self, head: LogHead) -> LogHead:
-        end = min(head.needed, head.oldest + DROPS_PER_BATCH)
-        for seq in range(head.oldest, end):
-            self._stored.drop(seq)
-        return replace(head, oldest=max(head.oldest, end))
-
 
 class StoredState:
     """Head, log and pages of one shard, as they were committed and as this batch changes them."""
@@ -199,13 +189,11 @@ class StoredState:
         self._parts = handle.getMapState("shard", KEY, VALUE)
 
     def head(self) -> LogHead:
-        """Return the head; that of an empty state is new."""
-        found = self._content(HEAD)
-        return LogHead() if found is None else LogHead.decode(found)
+        found = self._parts.getValue(HEAD)
+        return LogHead() if found is None else LogHead.decode(bytes(found[1]))
 
     def set_head(self, head: LogHead) -> None:
-        """Replace the head."""
-        self._put(HEAD, head.encode())
+        self._parts.updateValue(HEAD, (b"", head.encode()))
 
     def entry(self, seq: int) -> tuple[bytes, bytes] | None:
         """Return the digest before a log entry, and the entry."""
@@ -213,28 +201,17 @@ class StoredState:
         return None if found is None else (bytes(found[0]), bytes(found[1]))
 
     def append(self, seq: int, previous: bytes, entry: bytes) -> None:
-        """Write a log entry behind the digest of those before it."""
-        self._put(("log", seq), entry, previous)
+        self._parts.updateValue(("log", seq), (previous, entry))
 
     def drop(self, seq: int) -> None:
-        """Remove a log entry."""
         self._parts.removeKey(("log", seq))
 
     def page(self, number: int) -> bytes | None:
-        """Return a page."""
-        return self._content(("page", number))
-
-    def set_page(self, number: int, packed: bytes) -> None:
-        """Write or replace a page."""
-        self._put(("page", number), packed)
-
-    def drop_page(self, number: int) -> None:
-        """Remove a page."""
-        self._parts.removeKey(("page", number))
-
-    def _content(self, key: tuple[str, int]) -> bytes | None:
-        found = self._parts.getValue(key)
+        found = self._parts.getValue(("page", number))
         return None if found is None else bytes(found[1])
 
-    def _put(self, key: tuple[str, int], content: bytes, previous: bytes = b"") -> None:
-        self._parts.updateValue(key, (previous, content))
+    def set_page(self, number: int, packed: bytes) -> None:
+        self._parts.updateValue(("page", number), (b"", packed))
+
+    def drop_page(self, number: int) -> None:
+        self._parts.removeKey(("page", number))

@@ -31,12 +31,19 @@ def pieces(file: str) -> Iterator[dict[bytes, StateEntry]]:
     """
     piece: dict[bytes, StateEntry] = {}
     size = 0
-    for key, entry in _entries(file):
-        piece[key] = entry
-        size += len(key) + len(entry.value)
-        if size >= PIECE_BYTES or len(piece) >= PIECE_ENTRIES:
-            yield piece
-            piece, size = {}, 0
+    # buffered in advance, Arrow would hold all that was read until the file is closed
+    with (
+        located(file).open("rb") as content,
+        pq.ParquetFile(content, pre_buffer=False) as parquet,
+    ):
+        for batch in parquet.iter_batches(ROWS, columns=["key", "entry", "keep_ms"]):
+            columns = (column.to_pylist() for column in batch.columns)
+            for key, value, keep_ms in zip(*columns, strict=True):
+                piece[key] = StateEntry(value, keep_ms)
+                size += len(key) + len(value)
+                if size >= PIECE_BYTES or len(piece) >= PIECE_ENTRIES:
+                    yield piece
+                    piece, size = {}, 0
     if piece:
         yield piece
 
@@ -52,16 +59,3 @@ def stamp_of(files: Iterable[str]) -> Stamp:
             entries = sorted((key_hash(key), kept(*entry)) for key, entry in piece.items())
             head = head.appended(pack(entries))
     return head.seq, head.digest
-
-
-def _entries(file: str) -> Iterator[tuple[bytes, StateEntry]]:
-    # buffered in advance, Arrow would hold all that was read until the file is closed
-    with (
-        located(file).open("rb") as content,
-        pq.ParquetFile(content, pre_buffer=False) as parquet,
-    ):
-        batches = parquet.iter_batches(ROWS, columns=["key", "entry", "keep_ms"])
-        for batch in batches:
-            columns = (column.to_pylist() for column in batch.columns)
-            for key, value, keep_ms in zip(*columns, strict=True):
-                yield key, StateEntry(value, keep_ms)

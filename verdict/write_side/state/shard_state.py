@@ -26,16 +26,10 @@ class ShardStore(Protocol):
         """Return (number of commits, digest of all they wrote); None: it does not count."""
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the value as of the last committed batch, None if there is none.
-
-        An entry may still be found after its time, but the same in every copy of the state.
-        """
+        """Return the value as of the last committed batch, perhaps longer than it is kept."""
 
     def commit(self, changed: Mapping[bytes, StateEntry], now: int) -> None:
-        """Replace the entries that this batch changed; called once, at the end of the batch.
-
-        A fresh state is seeded by several commits in one batch, each after an `open`.
-        """
+        """Replace the entries that this batch changed; a seed needs several, each after `open`."""
 
 
 class DictState:
@@ -45,19 +39,16 @@ class DictState:
         self.entries: dict[bytes, StateEntry] = {}
 
     def open(self, shard: int) -> None:
-        """Nothing to prepare."""
+        pass
 
     def stamp(self) -> Stamp | None:
-        """Return None."""
         return None
 
     def get(self, key: bytes) -> bytes | None:
-        """Return a value."""
         found = self.entries.get(key)
         return None if found is None else found.value
 
     def commit(self, changed: Mapping[bytes, StateEntry], now: int) -> None:
-        """Keep what changed."""
         self.entries.update(changed)
 
 
@@ -66,14 +57,7 @@ def snapshot_key(aggregate_type: str, aggregate_id: str) -> bytes:
     return SEPARATOR.join((b"s", aggregate_type.encode(), aggregate_id.encode()))
 
 
-def named(key: bytes) -> tuple[str, str]:
-    """Return the aggregate type and id of a snapshot's key."""
-    _, aggregate_type, aggregate_id = key.split(SEPARATOR, 2)
-    return aggregate_type.decode(), aggregate_id.decode()
-
-
 def outcome_key(aggregate_type: str, aggregate_id: str, command_id: str) -> bytes:
     """Return the key of the remembered outcome of one command id of one aggregate."""
-    return SEPARATOR.join(
-        (b"o", aggregate_type.encode(), aggregate_id.encode(), command_id.encode())
-    )
+    names = aggregate_type.encode(), aggregate_id.encode(), command_id.encode()
+    return SEPARATOR.join((b"o", *names))
