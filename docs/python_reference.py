@@ -14,6 +14,8 @@ from types import ModuleType
 
 from pydantic_settings import BaseSettings
 
+from verdict.lazy_imports import homes_of
+
 MODULES = (
     "verdict",
     "verdict.model",
@@ -79,8 +81,7 @@ def _written(module: ModuleType, node: ast.AST) -> str:
 
 def _assigned(name: str, value: object, module: ModuleType) -> list[str]:
     """Return the lines in which the source gives a public name its value."""
-    homes: dict[str, str] = getattr(module, "HOMES", {})
-    home = next((one for one, names in homes.items() if name in names.split()), module.__name__)
+    home = homes_of(module.__name__).get(name, module.__name__)
     source, tree = _source(import_module(home))
     for node in tree.body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:

@@ -64,22 +64,14 @@ def test_a_missing_java_is_said_before_anything_is_installed(checkout: Path) -> 
 
 
 @pytest.mark.parametrize(("version", "major"), [("1.8.0_292", 8), ("11.0.2", 11), ("16-ea", 16)])
-def test_a_java_that_is_too_old_is_named(checkout: Path, version: str, major: int) -> None:
+def test_every_java_that_was_tried_is_named(checkout: Path, version: str, major: int) -> None:
     install_java(checkout, version)
-
-    answer = set_up(checkout)
-
-    assert answer.returncode == 6
-    assert f"{checkout}/bin/java (from PATH) is Java {major}" in answer.stderr
-
-
-def test_every_java_that_was_tried_is_named(checkout: Path) -> None:
-    install_java(checkout, "11.0.2")
 
     answer = set_up(checkout, JAVA_HOME=str(checkout / "elsewhere"))
 
+    assert answer.returncode == 6
     assert f"{checkout}/elsewhere/bin/java (from JAVA_HOME) does not run" in answer.stderr
-    assert f"{checkout}/bin/java (from PATH) is Java 11" in answer.stderr
+    assert f"{checkout}/bin/java (from PATH) is Java {major}" in answer.stderr
 
 
 def test_an_unfit_python_is_named(checkout: Path) -> None:

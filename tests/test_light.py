@@ -43,22 +43,19 @@ def run(script: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
-@pytest.mark.process
-def test_the_public_face_needs_nothing_of_a_service() -> None:
-    script = """
+SCRIPTS = {
+    "the public face needs nothing of a service": (
+        """
 from verdict import cli, client, errors, model, readers, settings
 import verdict
 for face in (verdict, cli, client, errors, model, readers, settings):
     for name in face.__all__: getattr(face, name)
-"""
-
-    assert run(script).stderr == ""
-
-
-@pytest.mark.process
-def test_a_client_encodes_what_it_sends() -> None:
-    """Down to the bytes; whether a broker takes them is librdkafka's affair."""
-    script = """
+""",
+        "",
+    ),
+    # down to the bytes; whether a broker takes them is librdkafka's affair
+    "a client encodes what it sends": (
+        """
 from verdict import Client
 from verdict.model import CommandEnvelope
 from verdict.wire.catalog import catalog_of
@@ -67,40 +64,58 @@ from commands.order import CancelOrder
 from compose.application import app
 envelope = CommandEnvelope(command_id="c", aggregate_id="a", expected_version=1, payload={})
 print(encode_command(catalog_of(app)["order"], envelope, CancelOrder())[:1])
-"""
-    ran = run(script)
-
-    assert (ran.stdout, ran.stderr) == ("b'\\x00'\n", "")
-
-
-@pytest.mark.process
-def test_declaring_a_projection_loads_no_database_no_kafka_and_no_spark() -> None:
-    script = """
+""",
+        "b'\\x00'\n",
+    ),
+    "declaring a projection loads no database, no Kafka and no Spark": (
+        """
 import compose.application
 from verdict.projections import Groups, Latest, Rows
 print(len(compose.application.app.projections), compose.application.app.projections[0].settings)
-heavy = {"sqlalchemy", "confluent_kafka", "pyspark"}
-print(sorted(heavy & {*sys.modules}))
-"""
-    ran = run(script)
-
-    assert (ran.stdout, ran.stderr) == ("5 ('us_exchanges',)\n[]\n", "")
-
-
-@pytest.mark.process
-def test_listing_views_loads_no_dialect() -> None:
-    """Two of SQLAlchemy's take a tenth of a verb; a table that names one loads it."""
-    script = """
+print(sorted({"sqlalchemy", "confluent_kafka", "pyspark"} & {*sys.modules}))
+""",
+        "5 ('us_exchanges',)\n[]\n",
+    ),
+    # two of SQLAlchemy's dialects take a tenth of a verb; a table that names one loads it
+    "listing views loads no dialect": (
+        """
 from compose.application import app
 from verdict import load_settings
 from verdict.adapters.sql.readers.reader import Access
 from verdict.read_side.schema.system_views import views_for
 print("misrouted_key" in views_for(load_settings(app), Access.AUDITOR))
 print([name for name in sys.modules if name.startswith("sqlalchemy.dialects.")])
-"""
+""",
+        "True\n[]\n",
+    ),
+    "an application in memory starts neither Kafka nor Spark": (
+        """
+from compose.application import app
+from commands.order import CancelOrder
+from verdict.testing import InMemory
+with InMemory(app) as memory:
+    memory.send("o-1", CancelOrder(), 0)
+print(sorted({"pyspark", "pandas", "confluent_kafka"} & set(sys.modules)))
+""",
+        "[]\n",
+    ),
+    "verbs that read and send need nothing of a service": (
+        f"""
+from verdict.cli.verbs import VERBS, application_verbs, loaded
+verbs = {{verb.name: verb for verb in (*VERBS, *application_verbs())}}
+for name in {LIGHT_VERBS!r}: loaded(verbs[name])
+""",
+        "",
+    ),
+}
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("script", "printed"), SCRIPTS.values(), ids=SCRIPTS)
+def test_without_the_packages_of_a_service(script: str, printed: str) -> None:
     ran = run(script)
 
-    assert (ran.stdout, ran.stderr) == ("True\n[]\n", "")
+    assert (ran.stdout, ran.stderr) == (printed, "")
 
 
 @pytest.mark.process
@@ -133,49 +148,19 @@ print("sqlalchemy" in sys.modules)
 
 
 @pytest.mark.process
-def test_an_application_in_memory_starts_neither_kafka_nor_spark() -> None:
-    """Nor waits until their packages are loaded: that is what takes a start its time."""
-    script = """
-from compose.application import app
-from commands.order import CancelOrder
-from verdict.testing import InMemory
-with InMemory(app) as memory:
-    memory.send("o-1", CancelOrder(), 0)
-print(sorted({"pyspark", "pandas", "confluent_kafka"} & set(sys.modules)))
-"""
-    ran = run(script)
-
-    assert (ran.stdout, ran.stderr) == ("[]\n", "")
-
-
-@pytest.mark.process
-def test_verbs_that_ask_and_send_need_nothing_of_a_service() -> None:
-    loading = f"""
-from verdict.cli.verbs import VERBS, application_verbs, loaded
-verbs = {{verb.name: verb for verb in (*VERBS, *application_verbs())}}
-for name in {LIGHT_VERBS!r}: loaded(verbs[name])
-"""
-    assert run(loading).stderr == ""
-
-
-@pytest.mark.process
-def test_a_verb_that_needs_a_service_says_what_to_install() -> None:
-    ran = run("from verdict.cli.main import main; sys.argv = ['verdict', 'up']; main()")
+@pytest.mark.parametrize(
+    ("verb", "says"),
+    [
+        ("up", r"verdict: `verdict up` needs (pyspark|pyarrow), which is not installed: "
+               r"pip install 'verdict-cqrs\[service\]'\n"),
+        ("serve", r"verdict: .* which is not installed: pip install 'verdict-cqrs\[page\]'\n"),
+    ],
+)  # fmt: skip
+def test_a_verb_that_needs_a_service_says_what_to_install(verb: str, says: str) -> None:
+    ran = run(f"from verdict.cli.main import main; sys.argv = ['verdict', {verb!r}]; main()")
 
     assert ran.returncode == 6
-    assert re.fullmatch(  # the first of them that is asked for
-        r"verdict: `verdict up` needs (pyspark|pyarrow), which is not installed: "
-        r"pip install 'verdict-cqrs\[service\]'\n",
-        ran.stderr,
-    )
-
-
-@pytest.mark.process
-def test_a_page_says_what_to_install() -> None:
-    ran = run("from verdict.cli.main import main; sys.argv = ['verdict', 'serve']; main()")
-
-    assert ran.returncode == 6
-    assert "which is not installed: pip install 'verdict-cqrs[page]'\n" in ran.stderr
+    assert re.fullmatch(says, ran.stderr)
 
 
 @pytest.mark.parametrize(

@@ -35,25 +35,5 @@ __all__ = [
     "subscribe",
 ]  # fmt: skip
 
-HOMES = {
-    "verdict.adapters.sql.readers.reader": "open_reader",
-    "verdict.client.async_client": "AsyncClient",
-    "verdict.client.client": "Client",
-    "verdict.model.aggregate": "Aggregate",
-    "verdict.model.application": "Application",
-    "verdict.model.command": "CREATING EXISTING REOPENING Command LifeCycle Refused",
-    "verdict.model.command_envelope": "Expectation",
-    "verdict.model.integration": "Inbound Notification",
-    "verdict.model.message": "Cents Event Instant Message Name Positive Text",
-    "verdict.model.personal": "Personal",
-    "verdict.model.policy": "Dispatch Policy",
-    "verdict.model.reason": "Reason",
-    "verdict.model.recorded_event": "RecordedEvent",
-    "verdict.settings.load": "load_settings",
-    "verdict.settings.settings": "Settings",
-    "verdict.streaming.event_log.subscription": "subscribe",
-    "verdict.wire.response": "Response",
-}
-
-if not TYPE_CHECKING:  # which reads the imports above
-    __getattr__, __dir__ = load_lazily(__name__, HOMES)
+if not TYPE_CHECKING:  # it reads the imports above
+    __getattr__, __dir__ = load_lazily(__name__)

@@ -37,23 +37,6 @@ __all__ = [
     "UnreadableResponseError", "UnreadableResponsesError", "VerdictError",
 ]  # fmt: skip
 
-HOMES = {
-    "verdict.adapters.sql.readers.selected": "NotAllowedError RoleMissingError",
-    "verdict.client.errors": "CommandTooLargeError ForkedClientError KafkaUnavailableError"
-    " NotDeliveredError OutcomeUnknownError SendFailedError"
-    " UnreadableResponseError UnreadableResponsesError",
-    "verdict.model.aggregate": "InvalidApplicationError",
-    "verdict.model.application": "UnknownAggregateError",
-    "verdict.model.integration": "NoCommandError",
-    "verdict.read_side.catalog": "UnknownProjectionError",
-    "verdict.read_side.read_your_writes": "ProjectionUnavailableError",
-    "verdict.settings.application_loader": "ApplicationNotFoundError",
-    "verdict.settings.load": "InvalidSettingsError",
-    "verdict.streaming.event_log.archive": "HashMismatchError",
-    "verdict.streaming.event_log.event_log": "EventsMissingError",
-    "verdict.wire.response": "CommandRejectedError",
-}
-
 # how those who write to a disk that is full, or as good as full, say so
 FULL_DISK = r"No space left on device|File too large|Disk quota exceeded"
 
@@ -94,5 +77,5 @@ class RestartRequestedError(Exception):
     """No failure: an operator decided something that takes effect with a restart, at once."""
 
 
-if not TYPE_CHECKING:  # which reads the imports above
-    __getattr__, __dir__ = load_lazily(__name__, HOMES)
+if not TYPE_CHECKING:  # it reads the imports above
+    __getattr__, __dir__ = load_lazily(__name__)

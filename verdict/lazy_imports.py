@@ -3,27 +3,35 @@
 So a client waits for no database, and nothing here for Spark.
 """
 
+import ast
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 
 
-def load_lazily(
-    module: str, homes: Mapping[str, str]
-) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return the `__getattr__` and `__dir__` of a public module.
+def homes_of(module: str) -> dict[str, str]:
+    """Return the names that a module imports for type checkers only, each with its module."""
+    tree = ast.parse(Path(sys.modules[module].__file__ or "").read_text())
+    return {
+        one.name: found.module or ""
+        for block in tree.body
+        if isinstance(block, ast.If)
+        for found in block.body
+        if isinstance(found, ast.ImportFrom)
+        for one in found.names
+    }
 
-    Args:
-        module: Its name.
-        homes: Module -> the names in it, separated by blanks.
-    """
-    home_of = {name: home for home, names in homes.items() for name in names.split()}
+
+def load_lazily(module: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Return the `__getattr__` and `__dir__` of a public module: they know `homes_of` it."""
+    homes = homes_of(module)
 
     def load(name: str) -> object:
-        if name not in home_of:
+        if name not in homes:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        found: object = getattr(import_module(home_of[name]), name)
+        found: object = getattr(import_module(homes[name]), name)
         setattr(sys.modules[module], name, found)  # the next use finds it at once
         return found
 
-    return load, lambda: sorted({*vars(sys.modules[module]), *home_of})
+    return load, lambda: sorted({*vars(sys.modules[module]), *homes})

@@ -37,16 +37,5 @@ __all__ = [
     "minimum", "open_outbox", "projection", "row_table", "there", "total", "version_view",
 ]  # fmt: skip
 
-HOMES = {
-    "verdict.adapters.sql.column_types": "InstantType",
-    "verdict.reactions.outbox": "DeliveryCounts DeliveryDeferredError DeliveryRefusedError"
-    " Outbox OutboxMessage open_outbox",
-    "verdict.read_side.as_of.materialiser": "as_of",
-    "verdict.read_side.projections.documented_view": "described",
-    "verdict.read_side.projections.row_projection": "RowProjection version_view",
-    "verdict.read_side.projections.row_source": "EventSource",
-    "verdict.read_side.projections.stored_rows": "row_table",
-}
-
-if not TYPE_CHECKING:  # which reads the imports above
-    __getattr__, __dir__ = load_lazily(__name__, HOMES)
+if not TYPE_CHECKING:  # it reads the imports above
+    __getattr__, __dir__ = load_lazily(__name__)

@@ -25,14 +25,5 @@ __all__ = [
     "wait_until_idle",
 ]  # fmt: skip
 
-HOMES = {
-    "verdict.adapters.sql.readers.reader": "Access Reader",
-    "verdict.operations.status.collect": "get_status wait_until_idle",
-    "verdict.operations.status.status": "StatusReport",
-    "verdict.read_side.read_your_writes": "ReadToken wait_for_projection",
-    "verdict.streaming.event_log.subscription": "SubscribedEvent Subscription",
-    "verdict.wire.partitions": "TopicPartition",
-}
-
-if not TYPE_CHECKING:  # which reads the imports above
-    __getattr__, __dir__ = load_lazily(__name__, HOMES)
+if not TYPE_CHECKING:  # it reads the imports above
+    __getattr__, __dir__ = load_lazily(__name__)

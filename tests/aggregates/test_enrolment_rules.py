@@ -52,8 +52,8 @@ def test_deactivating_and_activating_change_the_status_and_nothing_else() -> Non
 
 @pytest.mark.proves("T-01")
 def test_the_same_status_again_changes_nothing() -> None:
-    an_active_one.when(ActivateParticipant()).then_nothing_happens()
-    an_inactive_one.when(DeactivateParticipant()).then_nothing_happens()
+    an_active_one.when(ActivateParticipant()).then()
+    an_inactive_one.when(DeactivateParticipant()).then()
 
 
 def test_every_login_is_recorded_whatever_the_status_and_the_logins_before() -> None:
@@ -74,7 +74,7 @@ def test_moving_changes_the_program_and_nothing_else() -> None:
 
 
 def test_moving_to_the_same_program_changes_nothing() -> None:
-    an_active_one.when(MoveParticipant(program="chess")).then_nothing_happens()
+    an_active_one.when(MoveParticipant(program="chess")).then()
     moved = an_active_one.given(ParticipantMoved(program="go"))
-    moved.when(MoveParticipant(program="go")).then_nothing_happens()
+    moved.when(MoveParticipant(program="go")).then()
     moved.when(MoveParticipant(program="chess")).then(ParticipantMoved(program="chess"))

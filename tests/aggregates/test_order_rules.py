@@ -52,8 +52,8 @@ def test_modifying_one_value_keeps_the_other(changed: dict[str, int]) -> None:
     ],
 )
 def test_modifying_to_the_same_values_changes_nothing(same: ModifyOrder) -> None:
-    an_open_order.when(same).then_nothing_happens()
-    an_order_filled_with_4.when(same).then_nothing_happens()
+    an_open_order.when(same).then()
+    an_order_filled_with_4.when(same).then()
 
 
 def test_an_order_is_never_modified_to_less_than_is_filled() -> None:

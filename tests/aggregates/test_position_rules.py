@@ -77,12 +77,12 @@ def test_transferring_replaces_the_client_and_nothing_else() -> None:
     ],
 )
 def test_a_command_for_the_same_value_changes_nothing(same: Command) -> None:
-    an_open_position.when(same).then_nothing_happens()
+    an_open_position.when(same).then()
 
 
 def test_sameness_is_measured_against_the_latest_value_not_the_first() -> None:
     adjusted = an_open_position.given(PositionAdjusted(amount=7))
-    adjusted.when(AdjustPosition(amount=7)).then_nothing_happens()
+    adjusted.when(AdjustPosition(amount=7)).then()
     adjusted.when(AdjustPosition(amount=100)).then(PositionAdjusted(amount=100))
 
 

@@ -16,7 +16,7 @@ from verdict.adapters.kafka import reader
 from verdict.cli.application import IN_A_CHECKOUT
 from verdict.cli.main import app
 from verdict.cli.verbs import VERBS, loaded
-from verdict.model.verb import Verb
+from verdict.model.application import Verb
 
 VERDICT = (sys.executable, "-c", "from verdict.cli.main import main; main()")
 ROOT = Path(__file__).parents[2]

@@ -142,7 +142,7 @@ def test_what_does_not_fit_is_refused_by_its_place(
 def test_the_digest_of_a_command_is_that_of_its_canonical_json(name: str) -> None:
     fields = as_json(name)
     if name in ("instant", "message"):  # times are the numbers that the fields hold
-        fields = to_jsonable_python(command_of(name), bytes_mode="base64")
+        fields = to_jsonable_python(command_of(name).model_dump(), bytes_mode="base64")
         fields = json.loads(json.dumps(fields).replace("_w==", "/w=="))
     said = json.dumps(
         {**fields, "type": command_name(name)},
@@ -205,15 +205,6 @@ def test_a_view_of_states_shows_the_same_however_often_it_is_brought_forward(
         assert [*map(plain, last[2:7])] == [*as_json(name).values()][2:]
         assert last[7:] == (name, 0, 1, "seen", 2, 3)
     read_side.close()
-
-
-def test_only_a_table_that_showed_bytes_and_times_otherwise_is_built_again() -> None:
-    def settings(name: str) -> str:
-        return aggregate_state(APP.aggregate(f"of_{name}")).settings
-
-    assert "listed Text(), mapped Text(), payload readable JSON" in settings("int")
-    for name in ("bytes", "instant", "message"):
-        assert "listed readable JSON, mapped readable JSON" in settings(name)
 
 
 @pytest.mark.both_databases

@@ -18,7 +18,7 @@ from verdict.model.application import Application
 from verdict.model.recorded_event import RecordedEvent
 from verdict.wire.schemas import files as catalogue
 from verdict.wire.schemas.derive import RecordSchema
-from verdict.wire.schemas.files import SchemaEntry
+from verdict.wire.schemas.files import SchemaVersion
 
 SUBJECT, NEWER_ID = "position_event", 9_000
 
@@ -43,12 +43,12 @@ def newer_schema() -> Iterator[Application]:
     members: tuple[Any, ...] = (*types.values(),)
     namespaced = RecordSchema("verdict.position", {"payload": members})
     schema: Any = namespaced.record(RecordedEvent)
-    known = catalogue.entries_in
+    known = catalogue.versions_in
 
-    def entries_in(place: Any) -> Iterator[SchemaEntry]:
+    def versions_in(place: Any) -> Iterator[SchemaVersion]:
         yield from known(place)
         if place == catalogue.of_the_aggregates(app):
-            yield SchemaEntry(NEWER_ID, SUBJECT, 2, file)
+            yield SchemaVersion(NEWER_ID, SUBJECT, 2, file)
 
     released = replace(position, events=reduce(or_, members))
     others = (one for one in app.aggregates if one is not position)
@@ -58,5 +58,5 @@ def newer_schema() -> Iterator[Application]:
     ):
         file = Path(folder, f"{SUBJECT}.v2.avsc")
         file.write_text(json.dumps(schema))
-        patch.setattr(catalogue, "entries_in", entries_in)
+        patch.setattr(catalogue, "versions_in", versions_in)
         yield replace(app, aggregates=(released, *others))

@@ -40,26 +40,19 @@ def test_a_rule_is_asked_as_a_service_asks_it() -> None:
     again = given(APPLICATION).when(PLACE, 0, command_id="c-1").then(PLACED).given()
 
     again.when(FILL, 1).then(FILLED, OrderCompleted()).when(DeleteOrder(), 3).then(OrderDeleted())
-    again.when(FILL, 0).then_refused(
+    refused = again.when(FILL, 0, command_id="c-2").then_refused(
         Reason.VERSION_CONFLICT, "expected version 0, order 'order-1' is ACTIVE at version 1"
     )
+    refused.when(FILL, 1, command_id="c-2").then_answered_again()
     again.when(PLACE).then_refused("ALREADY_EXISTS")
     again.when(PLACE, 7, command_id="c-1").then_answered_again()
     again.when(FILL, command_id="c-1").then_refused("COMMAND_ID_REUSED")
     again.when(FILL, aggregate_id="another").then_refused("NOT_FOUND")
     again.when(FILL, deadline=START).then_refused("EXPIRED", late_ms=1000)
-    again.when(ModifyOrder(quantity=10)).then_nothing_happens()
+    again.when(ModifyOrder(quantity=10)).then()
     given(APPLICATION, PLACED, OrderDeleted()).when(FILL, Expectation.EXISTS).then_refused(
         "DELETED"
     )
-
-
-def test_a_refusal_is_remembered_too() -> None:
-    refused = (
-        given(APPLICATION, PLACED).when(FILL, 0, command_id="c-1").then_refused("VERSION_CONFLICT")
-    )
-
-    refused.when(FILL, 1, command_id="c-1").then_answered_again()
 
 
 def test_the_events_of_several_aggregates_may_take_turns() -> None:
@@ -96,13 +89,18 @@ def test_an_expectation_of_a_rule_that_does_not_hold_says_what_came_instead() ->
 
 def test_every_expectation_that_does_not_hold_fails() -> None:
     order = given(APPLICATION, PLACED)
+    known = order.when(FILL, command_id="c-1").then(FILLED, OrderCompleted())
     for wrong, says in (
         (lambda: order.when(FILL).then(FILLED), r"\+ OrderCompleted\(\)"),
-        (lambda: order.when(FILL).then_nothing_happens(), r"- accepted, and nothing happens"),
+        (lambda: order.when(FILL).then(), r"- accepted, and nothing happens"),
         (lambda: order.when(FILL).then_refused("OVERFILL"), r"- refused OVERFILL"),
         (lambda: order.when(PLACE).then_refused("NOT_FOUND"), r"\+ refused ALREADY_EXISTS"),
         (lambda: order.when(FILL, 3).then_refused("VERSION_CONFLICT", "no"), r"-   no"),
         (lambda: order.when(FILL, 3).then_refused("VERSION_CONFLICT", x=1), r"-   x=1"),
+        (
+            lambda: known.when(FILL, command_id="c-1").then(),
+            r"\+ the original outcome again: ACCEPTED",
+        ),
         (lambda: order.when(FILL).then_answered_again(), r"- the original outcome again"),
         (lambda: order.then_state(quantity=9), r"quantity=10.* not one with \{'quantity': 9\}"),
         (lambda: order.then_deleted(), "it is not deleted"),
@@ -110,13 +108,6 @@ def test_every_expectation_that_does_not_hold_fails() -> None:
     ):
         with pytest.raises(AssertionError, match=says):
             wrong()  # type: ignore[no-untyped-call]
-
-
-def test_a_command_that_is_known_is_not_taken_for_one_that_changes_nothing() -> None:
-    known = given(APPLICATION, PLACED).when(FILL, command_id="c-1").then(FILLED, OrderCompleted())
-
-    with pytest.raises(AssertionError, match=r"\+ the original outcome again: ACCEPTED"):
-        known.when(FILL, command_id="c-1").then_nothing_happens()
 
 
 def test_a_field_that_the_schema_does_not_know_yet_is_not_lost_without_a_word() -> None:
@@ -168,11 +159,8 @@ def test_rows_that_are_not_shown_are_said() -> None:
             {"client": "ada", "positions": 2}
         )
 
-    assert (
-        str(failed.value).splitlines()[0] == "us_holder shows something else (- expected, + came)"
-    )
+    assert str(failed.value).startswith("us_holder shows something else (- expected, + came)\n")
     assert "  - {'client': 'ada', 'positions': 2}\n" in str(failed.value)
-    assert "  + {'client': 'ada', 'positions': 1}\n" in str(failed.value)
     with pytest.raises(AssertionError, match=r"\+ \{'client': 'ada', 'positions': 1, 'since'"):
         given(APPLICATION, OPENED).shown_by(us_holder).then()
     with pytest.raises(ValueError, match="the same columns"):
@@ -202,20 +190,20 @@ def test_a_policy_asks_for_commands() -> None:
     asked.then(Dispatch("4629185211", award))
     given(
         APPLICATION, happened("5582023", prime.model_copy(update={"customer_type": "NONPRIME"}))
-    ).answered_by(award_points).then_nothing()
+    ).answered_by(award_points).then()
     with pytest.raises(AssertionError, match=re.escape(f"+ {Dispatch('4629185211', award)!r}")):
-        asked.then_nothing()
+        asked.then()
 
 
 def test_a_policy_asks_for_what_its_annotation_tells_of() -> None:
     def react(event: RecordedEvent) -> Iterable[Dispatch[DeleteOrder]]:
         return [Dispatch("order-2", FillOrder(quantity=1, price_cents=1))]  # type: ignore[arg-type]
 
-    with pytest.raises(AssertionError, match=r"- commands of DeleteOrder alone\n.*\+ Dispatch\("):
+    with pytest.raises(AssertionError, match="another dispatches FillOrder: add it"):
         given(APPLICATION, PLACED).answered_by(Policy("another", ("order",), react))
 
 
 def test_a_notification_tells_of_it() -> None:
-    given(APPLICATION, PLACED).told_by(shipment).then_nothing()
+    given(APPLICATION, PLACED).told_by(shipment).then()
     [told] = given(APPLICATION, happened("7", SALE)).told_by(shipment).came
     assert told["InvoiceNumber"] == "7"

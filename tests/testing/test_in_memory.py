@@ -14,7 +14,6 @@ from commands.position import OpenPosition
 from compose.application import app as application
 from projections.us_exchanges import US_EXCHANGES
 from schemas.order import OrderCancelled, OrderPlaced
-from tests.application import APPLICATION
 from tests.comparison import Published, assert_as_the_model_says
 from tests.model import Expected, fold
 from tests.reactions.tills import recorded, shipped, totals
@@ -58,22 +57,12 @@ def test_a_command_is_answered_and_shown(world: World) -> None:
     assert dict(event.headers)["ce_type"] == b"verdict.order.OrderPlaced"
 
 
-def test_views_show_what_happened_since_they_were_asked_last(world: World) -> None:
-    counted = "SELECT client, positions FROM us_holder"
-    for number in range(1, 4):
-        world.app.send(f"p-{number}", OPEN, 0)
-        assert world.app.sql(counted) == [{"client": "ada", "positions": number}]
-    assert len(world.app.sql("SELECT * FROM us_holder_change")) == 1
-
-
 def test_the_settings_of_an_application_may_be_others() -> None:
     with InMemory(application, {"us_exchanges": ["LON"]}) as app:
         app.send("p-1", OPEN, 0)
         assert app.sql("SELECT client FROM us_holder") == []
         app.send("p-2", OPEN.model_copy(update={"exchange": "LON"}), 0)
         assert app.sql("SELECT client FROM us_holder") == [{"client": "ada"}]
-        assert APPLICATION is application
-    assert APPLICATION is application
 
 
 def test_readers_see_views_and_no_tables(world: World) -> None:

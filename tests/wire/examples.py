@@ -5,47 +5,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from commands.enrolment import (
-    ActivateParticipant,
-    DeactivateParticipant,
-    EnrolParticipant,
-    MoveParticipant,
-    RecordLogin,
-)
-from commands.invoice import RecordInvoice
-from commands.loyalty import AwardPoints
-from commands.order import CancelOrder, DeleteOrder, FillOrder, ModifyOrder, PlaceOrder
-from commands.position import (
-    AdjustPosition,
-    ClosePosition,
-    OpenPosition,
-    RelistPosition,
-    TransferPosition,
-)
-from schemas.enrolment import (
-    LoginRecorded,
-    ParticipantActivated,
-    ParticipantDeactivated,
-    ParticipantEnrolled,
-    ParticipantMoved,
-)
-from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
-from schemas.loyalty import PointsAwarded
-from schemas.order import (
-    OrderCancelled,
-    OrderCompleted,
-    OrderDeleted,
-    OrderFilled,
-    OrderModified,
-    OrderPlaced,
-)
-from schemas.position import (
-    PositionAdjusted,
-    PositionClosed,
-    PositionOpened,
-    PositionRelisted,
-    PositionTransferred,
-)
+from commands import enrolment, invoice, loyalty, order, position
+from schemas import enrolment as enrolled
+from schemas import invoice as invoiced
+from schemas import loyalty as earned
+from schemas import order as ordered
+from schemas import position as positioned
+from schemas.invoice import DeliveryAddress, InvoiceLineItem
 from tests.application import decode_command, decode_event, encode_command, encode_event
 from verdict.model.command import Command, LifeCycle
 from verdict.model.command_envelope import CommandEnvelope, Expectation
@@ -94,6 +60,9 @@ INVOICE: dict[str, Any] = {
         ),
     ],
 }
+PLACE: dict[str, Any] = {
+    "client": "ada", "ticker": "AAPL", "side": "BUY", "quantity": 10, "limit_price_cents": 150_00,
+}  # fmt: skip
 AWARD: dict[str, Any] = {
     "invoice_number": "5582023",
     "total_cents": 11_687_00,
@@ -101,53 +70,57 @@ AWARD: dict[str, Any] = {
 }
 COMMANDS: dict[str, tuple[Command, ...]] = {
     "enrolment": (
-        EnrolParticipant(program="chess"),
-        ActivateParticipant(),
-        DeactivateParticipant(),
-        RecordLogin(at=NOON),
-        MoveParticipant(program="go"),
+        enrolment.EnrolParticipant(program="chess"),
+        enrolment.ActivateParticipant(),
+        enrolment.DeactivateParticipant(),
+        enrolment.RecordLogin(at=NOON),
+        enrolment.MoveParticipant(program="go"),
     ),
-    "invoice": (RecordInvoice(**INVOICE),),
-    "loyalty": (AwardPoints(**AWARD),),
+    "invoice": (invoice.RecordInvoice(**INVOICE),),
+    "loyalty": (loyalty.AwardPoints(**AWARD),),
     "order": (
-        PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00),
-        ModifyOrder(quantity=5),
-        FillOrder(quantity=5, price_cents=149_99),
-        CancelOrder(cause="zu spät"),
-        DeleteOrder(),
+        order.PlaceOrder(
+            client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00
+        ),
+        order.ModifyOrder(quantity=5),
+        order.FillOrder(quantity=5, price_cents=149_99),
+        order.CancelOrder(cause="zu spät"),
+        order.DeleteOrder(),
     ),
     "position": (
-        OpenPosition(client="client1", ticker="AAPL", exchange="NASDAQ", amount=100),
-        AdjustPosition(amount=1),
-        RelistPosition(exchange="LON"),
-        TransferPosition(client="client2"),
-        ClosePosition(),
+        position.OpenPosition(client="client1", ticker="AAPL", exchange="NASDAQ", amount=100),
+        position.AdjustPosition(amount=1),
+        position.RelistPosition(exchange="LON"),
+        position.TransferPosition(client="client2"),
+        position.ClosePosition(),
     ),
 }
 EVENTS: dict[str, tuple[Event, ...]] = {
     "enrolment": (
-        ParticipantEnrolled(program="chess"),
-        ParticipantActivated(),
-        ParticipantDeactivated(),
-        LoginRecorded(at=NOON),
-        ParticipantMoved(program="go"),
+        enrolled.ParticipantEnrolled(program="chess"),
+        enrolled.ParticipantActivated(),
+        enrolled.ParticipantDeactivated(),
+        enrolled.LoginRecorded(at=NOON),
+        enrolled.ParticipantMoved(program="go"),
     ),
-    "invoice": (InvoiceRecorded(**INVOICE),),
-    "loyalty": (PointsAwarded(**AWARD, total_points_hundredths=1_000_00),),
+    "invoice": (invoiced.InvoiceRecorded(**INVOICE),),
+    "loyalty": (earned.PointsAwarded(**AWARD, total_points_hundredths=1_000_00),),
     "order": (
-        OrderPlaced(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00),
-        OrderModified(quantity=5, limit_price_cents=150_00),
-        OrderFilled(quantity=5, price_cents=149_99),
-        OrderCompleted(),
-        OrderCancelled(cause=None),
-        OrderDeleted(),
+        ordered.OrderPlaced(
+            client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00
+        ),
+        ordered.OrderModified(quantity=5, limit_price_cents=150_00),
+        ordered.OrderFilled(quantity=5, price_cents=149_99),
+        ordered.OrderCompleted(),
+        ordered.OrderCancelled(cause=None),
+        ordered.OrderDeleted(),
     ),
     "position": (
-        PositionOpened(client="client1", ticker="AAPL", exchange="NASDAQ", amount=100),
-        PositionAdjusted(amount=1),
-        PositionRelisted(exchange="LON"),
-        PositionTransferred(client="client2"),
-        PositionClosed(),
+        positioned.PositionOpened(client="client1", ticker="AAPL", exchange="NASDAQ", amount=100),
+        positioned.PositionAdjusted(amount=1),
+        positioned.PositionRelisted(exchange="LON"),
+        positioned.PositionTransferred(client="client2"),
+        positioned.PositionClosed(),
     ),
 }
 ENVELOPE = CommandEnvelope(

@@ -9,7 +9,7 @@ from fastavro.utils import generate_one
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verdict.wire.schemas.checks import gone_from, known_fields, lost_in
+from verdict.wire.schemas.checks import gone_from, lost_in
 
 Schema = dict[str, Any]
 OPENED: Schema = {
@@ -111,24 +111,3 @@ def test_what_is_said_to_be_readable_avro_s_own_reader_reads(
 
     if not lost_in(before, after):
         schemaless_reader(written, parse_schema(before), parse_schema(after))
-
-
-def test_what_a_schema_does_not_have_is_left_out_of_what_is_compared() -> None:
-    line = {"type": "record", "name": "Line", "fields": [{"name": "sku", "type": "string"}]}
-    inner: Schema = {
-        "type": "record", "name": "Opened", "namespace": "shop",
-        "fields": [
-            {"name": "street", "type": "string"},
-            {"name": "lines", "type": ["null", {"type": "array", "items": line}]},
-            {"name": "counts", "type": {"type": "map", "values": "long"}},
-        ],
-    }  # fmt: skip
-    told = {"type": "Opened", "street": "x", "lines": [{"sku": "1"}], "counts": {"street": 1}}
-    later = {**told, "lines": [{"sku": "1", "gift": False}], "lang": "en"}
-
-    assert known_fields(event(inner, CLOSED), "Opened", later) == told
-    assert known_fields(event(inner), "Opened", {**told, "lines": None}) == {
-        **told,
-        "lines": None,
-    }
-    assert known_fields(event(inner), "Lost", later) == later

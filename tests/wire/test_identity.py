@@ -14,7 +14,6 @@ from tests.wire.arbitrary import AGGREGATES, INSTANTS, commands
 from verdict.model.application import UnknownAggregateError
 from verdict.model.command import Command
 from verdict.model.message import Message, epoch_millis, iso_time
-from verdict.model.reason import Reason
 from verdict.model.recorded_event import event_id
 from verdict.model.source import Source
 from verdict.wire.topics import Topics
@@ -23,12 +22,6 @@ from verdict.write_side.decide.digest import command_digest
 
 def test_the_id_of_an_event_is_fixed_for_ever() -> None:
     assert event_id("order", "order-1", 1) == "22a73100-bdeb-58f6-bcc0-b2d3f55181c5"
-
-
-def test_the_id_of_an_event_is_its_identity_and_nothing_else() -> None:
-    identities = [("order", "a1", 1), ("order", "a", 11), ("order", "a1", 2), ("position", "a1", 1)]
-
-    assert len({event_id(*one) for one in identities}) == len(identities)
 
 
 @pytest.mark.parametrize(
@@ -71,11 +64,6 @@ def test_two_commands_have_one_digest_only_if_they_are_equal(pair: tuple[Command
 def test_a_time_survives_its_iso_form(millis: int) -> None:
     assert epoch_millis(iso_time(millis)) == millis
     assert len(iso_time(millis)) == len("2026-11-21T12:00:00.000Z")
-
-
-def test_a_command_may_be_sent_again_after_a_bug_and_after_a_quarantine() -> None:
-    retriable = [Reason.QUARANTINED, Reason.HANDLER_ERROR]
-    assert [reason for reason in Reason if reason.retriable] == retriable
 
 
 def test_a_source_sorts_in_the_order_of_decisions() -> None:

@@ -12,9 +12,5 @@ if TYPE_CHECKING:
 
 __all__ = ["settings_of"]
 
-HOMES = {
-    "verdict.cli.options": "settings_of",
-}
-
-if not TYPE_CHECKING:  # which reads the imports above
-    __getattr__, __dir__ = load_lazily(__name__, HOMES)
+if not TYPE_CHECKING:  # it reads the imports above
+    __getattr__, __dir__ = load_lazily(__name__)

@@ -15,7 +15,7 @@ from verdict.cli.application import app_option
 from verdict.cli.shutdown import silence_py4j
 from verdict.cli.verbs import VERBS, application_verbs, join_lines, loaded
 from verdict.errors import VerdictError
-from verdict.model.verb import Verb
+from verdict.model.application import Verb
 from verdict.wire.control_characters import escape_lines
 
 # what the user of a machine can change; any other error of the operating system is a bug

@@ -10,7 +10,7 @@ import typer
 from verdict.adapters.spark.gc import collector_paused
 from verdict.cli.application import add_connection, load_if_named
 from verdict.errors import EnvironmentIncompleteError
-from verdict.model.verb import Verb
+from verdict.model.application import Verb
 
 RUN = "Run"
 ASK = "Commands and what became of them"

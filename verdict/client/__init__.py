@@ -12,12 +12,5 @@ if TYPE_CHECKING:
 
 __all__ = ["DeadLetterRecord", "Pending", "Status", "Topics"]
 
-HOMES = {
-    "verdict.client.pending": "Pending",
-    "verdict.wire.dead_letter_record": "DeadLetterRecord",
-    "verdict.wire.response": "Status",
-    "verdict.wire.topics": "Topics",
-}
-
-if not TYPE_CHECKING:  # which reads the imports above
-    __getattr__, __dir__ = load_lazily(__name__, HOMES)
+if not TYPE_CHECKING:  # it reads the imports above
+    __getattr__, __dir__ = load_lazily(__name__)

@@ -115,12 +115,9 @@ def _see_that(aggregate: str, what: str, found: Any, wanted: type[Message]) -> N
             f"the {what} {name} of aggregate {aggregate!r} is no {wanted.__name__}: make it a "
             f"subclass of verdict.{wanted.__name__}"
         )
-    if problems := [*unsupported(found, of_state=what == "state")]:
-        raise InvalidApplicationError(
-            f"the {what} {found.__name__} of aggregate {aggregate!r} cannot be kept: "
-            f"{'; '.join(problems)}; {ADVICE}"
-        )
-    if problems := [*misnamed(found, what)]:
+    if problems := [*unsupported(found)]:
+        problems[-1] += f"; {ADVICE}"
+    if problems := problems or [*misnamed(found, what)]:
         raise InvalidApplicationError(
             f"the {what} {found.__name__} of aggregate {aggregate!r} cannot be kept: "
             f"{'; '.join(problems)}"

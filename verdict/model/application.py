@@ -2,7 +2,7 @@
 
 import dataclasses
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -10,11 +10,29 @@ from typing import Any
 from pydantic import BaseModel
 
 from verdict.model.aggregate import Aggregate, InvalidApplicationError
-from verdict.model.integration import Inbound, LakeTable, Notification, StateRecord, StateTopic
+from verdict.model.integration import Inbound, LakeTable, Notification, StateTopic
 from verdict.model.message import Message
 from verdict.model.policy import Policy
 from verdict.model.projection import AnyDeclaration, Declaration
-from verdict.model.verb import Verb
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A verb as `verdict --help` lists it.
+
+    Args:
+        name: The word on the command line.
+        summary: One line.
+        panel: The group in the list.
+        module: A module with a `typer.Typer` named `app`; the call of the verb imports it.
+        alone: Whether it needs no running service, so it takes no address of one.
+    """
+
+    name: str
+    summary: str
+    panel: str
+    module: str
+    alone: bool = False
 
 
 class UnknownAggregateError(LookupError):
@@ -64,18 +82,9 @@ class Application:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "module", _calling_module())
-        self._require_unique_names("aggregate", [one.name for one in self.aggregates])
-        # a dead letter names the policy or notification that failed
-        self._require_unique_names(
-            "policy or notification", [name for name, _ in self._followed_by]
-        )
-        topics = [*(one.topic for one in self.inbound), *(one.topic for one in self.state_topics)]
-        self._require_unique_names("topic", topics)
-        self._require_unique_names("state", [one.state.__name__ for one in self.state_topics])
+        self._require_unique_names()
         self._require_unique_classes()
-        self._require_settings((one.name, one.settings) for one in self.policies)
-        self._require_unique_names("projection", [one.name for one in self.projections])
-        self._require_settings((one.name, one.settings) for one in self.projections)
+        self._require_settings()
         self._require_known_sources()
         self._require_own_topics()
 
@@ -90,10 +99,9 @@ class Application:
         Raises:
             UnknownAggregateError: It does not declare one.
         """
-        try:
-            return self._by_name[name]
-        except KeyError:
-            raise UnknownAggregateError(name, self.aggregate_types) from None
+        if name not in self._by_name:
+            raise UnknownAggregateError(name, self.aggregate_types)
+        return self._by_name[name]
 
     def aggregate_of(self, kind: type[Message]) -> str:
         """Return the name of the aggregate that has this class among its commands or events.
@@ -101,30 +109,18 @@ class Application:
         Raises:
             LookupError: None has.
         """
-        try:
-            return self._by_class[kind]
-        except KeyError:
+        if kind not in self._by_class:
             raise LookupError(
                 f"{kind.__name__} belongs to no aggregate of {self.name}: add it to the commands "
                 "or events of one, or use the application that has it"
-            ) from None
-
-    @cached_property
-    def state_types(self) -> Mapping[str, type[StateRecord]]:
-        """The classes of states of other systems, by name."""
-        return {one.state.__name__: one.state for one in self.state_topics}
+            )
+        return self._by_class[kind]
 
     @cached_property
     def handler_versions(self) -> str:
         """The versions of all rules: `order=1 position=1`."""
         every = ((name, self.aggregate(name).handler_version) for name in self.aggregate_types)
         return " ".join(f"{name}={version}" for name, version in every)
-
-    @property
-    def _followed_by(self) -> list[tuple[str, tuple[str, ...]]]:
-        policies = [(one.name, one.follows) for one in self.policies]
-        told = [(one.name, one.follows) for one in self.notifications]
-        return policies + told
 
     @cached_property
     def _by_name(self) -> Mapping[str, Aggregate[Any]]:
@@ -134,11 +130,20 @@ class Application:
     def _by_class(self) -> Mapping[type[Message], str]:
         return {kind: one.name for one in self.aggregates for kind in _classes_of(one)}
 
-    def _require_unique_names(self, what: str, names: list[str]) -> None:
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise InvalidApplicationError(
-                f"{self.name} has two of the {what} {twice[0]!r}: rename one of them"
-            )
+    def _require_unique_names(self) -> None:
+        named = {
+            "aggregate": [one.name for one in self.aggregates],
+            # a dead letter names the policy or notification that failed
+            "policy or notification": [one.name for one in (*self.policies, *self.notifications)],
+            "topic": [one.topic for one in (*self.inbound, *self.state_topics)],
+            "state": [one.state.__name__ for one in self.state_topics],
+            "projection": [one.name for one in self.projections],
+        }
+        for what, names in named.items():
+            if twice := sorted({name for name in names if names.count(name) > 1}):
+                raise InvalidApplicationError(
+                    f"{self.name} has two of the {what} {twice[0]!r}: rename one of them"
+                )
 
     def _require_unique_classes(self) -> None:
         owners: dict[type[Message], str] = {}
@@ -150,30 +155,30 @@ class Application:
                         "each a class of its own"
                     )
 
-    def _require_settings(self, wanted: Iterable[tuple[str, Sequence[str]]]) -> None:
+    def _require_settings(self) -> None:
         known = {} if self.settings is None else self.settings.model_fields
-        for name, settings in wanted:
-            if missing := sorted(set(settings) - set(known)):
+        for one in (*self.policies, *self.projections):
+            if missing := sorted(set(one.settings) - set(known)):
                 raise InvalidApplicationError(
-                    f"{name!r} depends on the setting {missing[0]!r}, which the settings of "
+                    f"{one.name!r} depends on the setting {missing[0]!r}, which the settings of "
                     f"{self.name} do not have: add it there"
                 )
 
     def _require_known_sources(self) -> None:
-        others: list[tuple[str, tuple[str, ...]]] = [
-            (one.name, (one.aggregate_type,)) for one in self.inbound
-        ]
         declared = [one for one in self.projections if isinstance(one, Declaration)]
-        others += [(one.name, one.types) for one in declared]
         for one in declared:
             if isinstance(one.of, StateTopic) and one.of not in self.state_topics:
                 raise InvalidApplicationError(
                     f"{one.name!r} follows the topic {one.of.topic!r}, which is not among the "
                     f"states of {self.name}: add it there"
                 )
-        if self.lake is not None:
-            others.append((self.lake.name, (self.lake.aggregate_type,)))
-        for name, follows in [*self._followed_by, *others]:
+        of_one = (*self.inbound, *([self.lake] if self.lake else []))
+        followed = [
+            *((one.name, one.follows) for one in (*self.policies, *self.notifications)),
+            *((one.name, (one.aggregate_type,)) for one in of_one),
+            *((one.name, one.types) for one in declared),
+        ]
+        for name, follows in followed:
             if unknown := sorted(set(follows) - set(self.aggregate_types)):
                 raise InvalidApplicationError(
                     f"{name!r} speaks of the aggregate {unknown[0]!r}, which {self.name} does "

@@ -79,11 +79,7 @@ class CommandInfo(TypedDict, total=False):
 def envelope_of(
     aggregate_id: str, expected_version: Expected, issued_at: int, about: CommandInfo
 ) -> CommandEnvelope:
-    """Return the envelope of a command, without its payload.
-
-    Raises:
-        ValidationError: A field does not fit.
-    """
+    """Return the envelope of a command, without its payload; raises `ValidationError`."""
     command_id = about.get("command_id")
     fields = {
         **about,

@@ -122,12 +122,12 @@ class Groups(Generic[Row]):
                     f"field {name!r} of {self.row.__name__} is of the type {fields[name].type}: "
                     f"a column that shows its total or extreme needs {' or '.join(types)}"
                 )
-        summed = {one.field for one in self.columns.values() if isinstance(one, Total | AnyOf)}
-        if optional := sorted(name for name in summed if fields[name].optional):
-            raise InvalidApplicationError(
-                f"field {optional[0]!r} of {self.row.__name__} is summed up, so it cannot be None: "
-                "drop `| None`, and write 0 instead"
-            )
+        for one in self.columns.values():
+            if isinstance(one, Total | AnyOf) and fields[one.field].optional:
+                raise InvalidApplicationError(
+                    f"field {one.field!r} of {self.row.__name__} is summed up, so it cannot be "
+                    "None: drop `| None`, and write 0 instead"
+                )
 
     @property
     def key(self) -> str:

@@ -97,34 +97,20 @@ def _commands_in(annotation: Any) -> Iterator[type[Command]]:
         yield from _commands_in(inside)
 
 
-@dataclass(frozen=True, slots=True)
-class Addressed:
-    """A command with all that its record on a commands topic needs."""
-
-    aggregate_type: str
-    envelope: CommandEnvelope
-    payload: Command
-
-
-def commands_of(
-    policy: Policy, event: RecordedEvent, aggregate_of: Callable[[type[Command]], str]
-) -> Iterator[Addressed]:
+def commands_of(policy: Policy, event: RecordedEvent) -> Iterator[tuple[CommandEnvelope, Command]]:
     """Yield the commands that `policy` dispatches for `event`, each time with the same ids."""
     for index, asked in enumerate(policy.react(event)):
-        yield Addressed(
-            aggregate_of(type(asked.command)),
-            CommandEnvelope(
-                command_id=command_id(policy.name, event.event_id, index),
-                aggregate_id=asked.aggregate_id,
-                expected_version=parse_expectation(asked.expected_version),
-                correlation_id=event.correlation_id,
-                causation_id=event.event_id,
-                actor=f"{ACTOR}{policy.name}",
-                traceparent=event.traceparent,
-                payload={},
-            ),
-            asked.command,
+        envelope = CommandEnvelope(
+            command_id=command_id(policy.name, event.event_id, index),
+            aggregate_id=asked.aggregate_id,
+            expected_version=parse_expectation(asked.expected_version),
+            correlation_id=event.correlation_id,
+            causation_id=event.event_id,
+            actor=f"{ACTOR}{policy.name}",
+            traceparent=event.traceparent,
+            payload={},
         )
+        yield envelope, asked.command
 
 
 def command_id(policy: str, event_id: str, index: int) -> str:

@@ -10,12 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["listed", "load_application"]
 
-HOMES = {
-    "verdict.settings.application_loader": "load_application",
-    "verdict.settings.parsers": "listed",
-}
-
 IVY_SETTINGS = "VERDICT_IVY_SETTINGS"  # a variable that is read where there are no settings yet
 
-if not TYPE_CHECKING:  # which reads the imports above
-    __getattr__, __dir__ = load_lazily(__name__, HOMES)
+if not TYPE_CHECKING:  # it reads the imports above
+    __getattr__, __dir__ = load_lazily(__name__)

@@ -22,7 +22,7 @@ from verdict.model.application import Application
 from verdict.model.message import Fields
 from verdict.settings import IVY_SETTINGS
 from verdict.settings.settings import TOML, Settings
-from verdict.wire.backoff import InvalidBackoffError, is_valid
+from verdict.wire.backoff import InvalidBackoffError, back_off
 
 PREFIX = Settings.model_config["env_prefix"]
 ENVIRONMENT = "environment"
@@ -101,7 +101,7 @@ def settings_alone(application: Application | None, /, **given: Any) -> Settings
 
 
 def _of(application: Application | None, settings: Settings) -> Settings:
-    is_valid({} if application is None else application.backoffs, settings.retry_backoff)
+    back_off({} if application is None else application.backoffs, settings.retry_backoff)
     settings._application = application
     return settings
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from sqlalchemy import Engine
 
@@ -33,7 +33,6 @@ ATTEMPTS, BACKOFF = 3, "exponential:1s,2,1h"  # as the settings have it
 MOST_DUE = 1000
 
 Clock = Callable[[], int]
-Reader = Callable[[LogRecord], Iterable[OutputRecord]]
 
 
 class EndlessCascadeError(RuntimeError):
@@ -64,9 +63,8 @@ class Cascade:
         self._limits = limits
         self._command_limit = max_command_bytes
         self._state = DictState()
-        commands = self._topics.every_commands()
-        self._readers: dict[str, Reader] = dict.fromkeys(reactions.inputs, self._react)
-        self._readers |= dict.fromkeys(commands, self._decide)
+        self._readers = dict.fromkeys(reactions.inputs, self._react)
+        self._readers |= dict.fromkeys(self._topics.every_commands(), self._decide)
 
     def of(self, first: LogRecord, given: frozenset[str] = frozenset()) -> list[OutputRecord]:
         """Handle a record of the log, and all that follows from it.
@@ -101,7 +99,7 @@ class Cascade:
     def _react(self, record: LogRecord) -> Iterator[OutputRecord]:
         sent = record.topic in self._topics.inbound
         taken = _taken(record, self._command_limit if sent else OUTPUT_BYTES)
-        name = _header(record, RETRY_POLICY)
+        name = record.header(RETRY_POLICY)
         named = None if name is None else name.decode(errors="backslashreplace")
         return self._reactions.of(taken, named)
 
@@ -110,27 +108,19 @@ def _taken(record: LogRecord, limit: int) -> CommandRecord:
     taken = truncate_command(
         record.source, record.timestamp, record.key, record.value, limit, _attempt(record)
     )
-    return taken._replace(reply_to=_header(record, REPLY_TO))
+    return taken._replace(reply_to=record.header(REPLY_TO))
 
 
 def _attempt(record: LogRecord) -> int:
     """Return how often a record was tried again, 0 where its header makes no sense to Spark."""
-    text = (_header(record, RETRY_ATTEMPT) or b"").strip(BLANK)
-    count = int(found[1]) if (found := COUNT.fullmatch(text)) else 0
-    return count if count <= MOST_ATTEMPTS else 0
-
-
-def _header(record: LogRecord, name: str) -> bytes | None:
-    """Return the last header of that name."""
-    return next((value for found, value in reversed(record.headers) if found == name), None)
+    found = COUNT.fullmatch((record.header(RETRY_ATTEMPT) or b"").strip(BLANK))
+    return count if found and (count := int(found[1])) <= MOST_ATTEMPTS else 0
 
 
 class DeadLetterMemory:
     """The dead letters of a deployment; `clock` gives epoch milliseconds."""
 
-    def __init__(
-        self, database: Engine, topics: Topics, log: MemoryLog, clock: Callable[[], int]
-    ) -> None:
+    def __init__(self, database: Engine, topics: Topics, log: MemoryLog, clock: Clock) -> None:
         self._database = database
         self._clock = clock
         self._log = log
@@ -146,7 +136,19 @@ class DeadLetterMemory:
 
     def take_in(self) -> None:
         """Write the new dead letters to the table."""
-        rows = [row_of(_letter(record), self._rules) for record in self._log.since(self._taken)]
+        rows = [
+            row_of(
+                DeadLetterRecord(
+                    source=one.source,
+                    timestamp=one.timestamp,
+                    key=one.key,
+                    value=one.value,
+                    headers=one.headers,
+                ),
+                self._rules,
+            )
+            for one in self._log.since(self._taken)
+        ]
         if rows:
             with self._database.begin() as connection:
                 append(connection, table, rows)
@@ -158,13 +160,3 @@ class DeadLetterMemory:
             retries = claim(connection, self._clock(), MOST_DUE)
             remove(connection, retries)
         return retries
-
-
-def _letter(record: LogRecord) -> DeadLetterRecord:
-    return DeadLetterRecord(
-        source=record.source,
-        timestamp=record.timestamp,
-        key=record.key,
-        value=record.value,
-        headers=record.headers,
-    )

@@ -33,7 +33,7 @@ def recorded(
 ) -> StoredEvent:
     """Return the next event of an aggregate as the decider writes it."""
     context = catalog.of(type(payload))
-    aggregate_type = context.name
+    aggregate_type, given = context.name, f"given-{len(history)}"
     last = latest(history).get((aggregate_type, aggregate_id))
     version = 1 if last is None else last.event.version + 1
     event = RecordedEvent(
@@ -43,10 +43,10 @@ def recorded(
         version=version,
         index=0,
         count=1,
-        command_id=f"given-{len(history)}",
+        command_id=given,
         command_digest=sha256(str(len(history)).encode()).digest(),
-        correlation_id=f"given-{len(history)}",
-        causation_id=f"given-{len(history)}",
+        correlation_id=given,
+        causation_id=given,
         actor=None,
         traceparent=None,
         decided_at=at,

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Unpack
 
@@ -76,7 +77,6 @@ class InMemory:
             limits or Limits(),
             max_command_bytes,
         )
-        self._opened: tuple[ReadSide, DeadLetterMemory] | None = None
 
     def send(
         self,
@@ -167,10 +167,9 @@ class InMemory:
             VerdictError: It is no SQL, or names what does not exist.
         """
         self._retry()
-        read_side, letters = self._read_side()
-        read_side.follow(self._log)
-        letters.take_in()
-        return read_side.select(statement, parameters)
+        self._read_side.follow(self._log)
+        self._dead_letters.take_in()
+        return self._read_side.select(statement, parameters)
 
     def close(self) -> None:
         """Remove the file of the projections."""
@@ -182,26 +181,25 @@ class InMemory:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _read_side(self) -> tuple[ReadSide, DeadLetterMemory]:
-        """Return the tables, which the first use creates."""
-        if self._opened is None:
-            folder = self._parts.enter_context(tempfile.TemporaryDirectory(prefix="verdict-"))
-            read_models = projections(self.topics.application, self._settings)
-            side = ReadSide(Path(folder), self.topics, read_models, self._clock)
-            self._parts.callback(side.close)
-            self._opened = (
-                side,
-                DeadLetterMemory(side.database, self.topics, self._log, self._clock),
-            )
-        return self._opened
+    @cached_property
+    def _read_side(self) -> ReadSide:
+        """The tables, which the first use creates."""
+        folder = self._parts.enter_context(tempfile.TemporaryDirectory(prefix="verdict-"))
+        every = projections(self.topics.application, self._settings)
+        found = ReadSide(Path(folder), self.topics, every, self._clock)
+        self._parts.callback(found.close)
+        return found
+
+    @cached_property
+    def _dead_letters(self) -> DeadLetterMemory:
+        return DeadLetterMemory(self._read_side.database, self.topics, self._log, self._clock)
 
     def _retry(self) -> None:
         """Send the dead letters that are due again."""
-        if self._opened is None and not self._log.records(self.topics.dead_letters):
+        if not self._log.records(self.topics.dead_letters):
             return
-        _, letters = self._read_side()
-        letters.take_in()
-        for retry in letters.due():
+        self._dead_letters.take_in()
+        for retry in self._dead_letters.due():
             record = self._log.append(
                 retry.topic, retry.key, retry.value, self._clock(), retry.headers
             )

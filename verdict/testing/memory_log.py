@@ -25,6 +25,10 @@ class LogRecord(NamedTuple):
         """Its position."""
         return Source(self.topic, self.partition, self.offset)
 
+    def header(self, name: str) -> bytes | None:
+        """Return the value of the last header of this name, if there is one."""
+        return next((value for found, value in reversed(self.headers) if found == name), None)
+
 
 class TopicNotFoundError(LookupError):
     """The deployment has no such topic."""
@@ -64,11 +68,7 @@ class MemoryLog:
         return record
 
     def put(self, record: LogRecord) -> None:
-        """Append a record at its own offset; offsets may be left out, as in Kafka.
-
-        Raises:
-            ValueError: Its partition has come further already.
-        """
+        """Append a record at its own offset, which is not before the end of its partition."""
         end = self.ends([record.topic])[TopicPartition.of(record)]
         if record.offset < end:
             raise ValueError(f"{record.source} is before {end}, the end of its partition")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import event
+from sqlalchemy.event import listen
 
 from verdict.adapters.sql.readers.reader import TIMEOUT_S
 from verdict.adapters.sql.readers.selected import Parameters
@@ -46,7 +46,7 @@ class ReadSide:
         clock: Callable[[], int],
     ) -> None:
         self.database = open_database(url_of(folder / FILE))
-        event.listen(self.database, "connect", _unsynced)
+        listen(self.database, "connect", _unsynced)
         self.database.dispose()  # the connections that were made before
         create_read_side(self.database, projections)
         self.appliers = [
@@ -134,10 +134,9 @@ class ShownRows:
     def _see(self, side: ReadSide) -> None:
         topics = Topics(self.application)
         log = MemoryLog(topics)
-        for one in self.history:
-            event = one.event
+        for event, value in self.history:
             topic, key = topics.events(event.aggregate_type), event.aggregate_id.encode()
-            log.append(topic, key, one.value, event.decided_at)
+            log.append(topic, key, value, event.decided_at)
         for applied in side.follow(log):
             for gap in applied.gaps:
                 raise AssertionError(f"{self.read_model.name} fails: {gap.fault}") from gap.fault

@@ -35,17 +35,12 @@ class CommandOutcome(Generic[After]):
         return self.verdict.response
 
     def then(self, *events: Event) -> After:
-        """Expect that the command is accepted and causes exactly these events, in this order."""
+        """Expect that the command is accepted and causes these events, in this order; or none."""
         __tracebackhide__ = True  # pytest shows the line of the test instead
         came = [stored.event.payload for stored in self.verdict.events]
         if self._is_refused or self.response.duplicate or came != [*events]:
             raise self._failure([*map(repr, events)] or [NOTHING], self._said())
         return self.after
-
-    def then_nothing_happens(self) -> After:
-        """Expect that the command is accepted and causes no event."""
-        __tracebackhide__ = True
-        return self.then()
 
     def then_refused(
         self, reason: Reason | str, message: str | None = None, **details: int | str
@@ -107,11 +102,6 @@ class GivenReactions(Generic[Follows]):
                 [*map(repr, self.came)],
             )
 
-    def then_nothing(self) -> None:
-        """Expect that nothing follows."""
-        __tracebackhide__ = True
-        self.then()
-
 
 def _refusal(reason: str, message: str | None, details: Details) -> list[str]:
     said = [] if message is None else [f"  {message}"]
@@ -130,13 +120,10 @@ def difference(
     came: Sequence[str],
 ) -> AssertionError:
     """Return the error of a test whose expectation does not hold."""
-    difference = [line.rstrip("\n") for line in ndiff([*expected], [*came])]
-    lines = [
-        f"{what} (- expected, + came)",
-        *_part("given", given),
-        *_part("when", asked),
-        *_part("then", difference or ["(nothing)"]),
-    ]
+    then = [line.rstrip("\n") for line in ndiff([*expected], [*came])]
+    lines = [f"{what} (- expected, + came)"]
+    for name, part in (("given", given), ("when", asked), ("then", then)):
+        lines += [name, *(f"  {line}" for line in [*part] or ["(nothing)"])]
     return AssertionError("\n".join(lines))
 
 
@@ -147,7 +134,3 @@ def lines_of(history: Iterable[StoredEvent]) -> list[str]:
         f"{one.event.payload!r}"
         for one in history
     ]
-
-
-def _part(name: str, lines: Iterable[str]) -> list[str]:
-    return [name, *(f"  {line}" for line in [*lines] or ["(nothing)"])]

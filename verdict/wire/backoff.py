@@ -11,7 +11,11 @@ LONGEST_S = 366 * 24 * 3600.0
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)(ms|[smhd])", re.ASCII)
 FACTOR = re.compile(r"\d{1,6}(?:\.\d{1,6})?", re.ASCII)
-FORMS = "'fixed:1s,10s,1m', 'exponential:1s,2,1h' (first, factor, longest)"
+UNKNOWN = (
+    "the back-off {!r} is unknown: it must be like 'fixed:1s,10s,1m', 'exponential:1s,2,1h' "
+    "(first, factor, longest), with the units ms, s, m, h and d, or a name among the `backoffs` "
+    "of the application"
+)
 
 BackOff = Callable[[DeadLetterRecord], float]
 Declared = Mapping[str, BackOff]
@@ -22,36 +26,22 @@ class InvalidBackoffError(ValueError):
 
 
 def back_off(declared: Declared, spec: str) -> BackOff:
-    """Return the function from a dead letter to its wait in seconds.
-
-    Raises:
-        InvalidBackoffError: `spec` is no back-off.
-    """
-    kind, colon, arguments = spec.partition(":")
+    """Return the function from a dead letter to its seconds; raises `InvalidBackoffError`."""
+    kind, _, arguments = spec.partition(":")
     parts = [part.strip() for part in arguments.split(",")]
-    if not colon:
-        return _declared(declared, spec)
+    if spec in declared:
+        return declared[spec]
     if kind == "fixed":
         return _fixed([_seconds(part, spec) for part in parts])
     if kind == "exponential" and len(parts) == 3 and FACTOR.fullmatch(parts[1]):
         first, longest = _seconds(parts[0], spec), _seconds(parts[2], spec)
         if float(parts[1]) >= 1:
             return _exponential(first, float(parts[1]), longest)
-    raise _unknown(spec)
-
-
-def is_valid(declared: Declared, spec: str) -> str:
-    """Return `spec`; raise as `back_off` if it is invalid."""
-    back_off(declared, spec)
-    return spec
+    raise InvalidBackoffError(UNKNOWN.format(spec[:200]))
 
 
 def wait_ms(wait: BackOff, letter: DeadLetterRecord) -> int:
-    """Return how many milliseconds `letter` waits, rounded up.
-
-    Raises:
-        InvalidBackoffError: The function failed, or gave no number of seconds from 0 to 366 days.
-    """
+    """Return how many milliseconds `letter` waits, rounded up; raises `InvalidBackoffError`."""
     try:
         seconds = float(wait(letter))
     except Exception as error:  # of the application
@@ -80,26 +70,12 @@ def _exponential(first: float, factor: float, longest: float) -> BackOff:
     return wait
 
 
-def _declared(declared: Declared, name: str) -> BackOff:
-    found = declared.get(name)
-    if found is None:
-        raise _unknown(name)
-    return found
-
-
 def _seconds(text: str, spec: str) -> float:
     if not (found := DURATION.fullmatch(text)):
-        raise _unknown(spec)
+        raise InvalidBackoffError(UNKNOWN.format(spec[:200]))
     seconds = float(found[1]) * UNITS[found[2]]
     if seconds > LONGEST_S:
         raise InvalidBackoffError(
             f"the back-off {spec!r} waits for more than 366 days: wait for less"
         )
     return seconds
-
-
-def _unknown(spec: str) -> InvalidBackoffError:
-    return InvalidBackoffError(
-        f"the back-off {spec[:200]!r} is unknown: it must be like {FORMS}, with the units ms, s, "
-        f"m, h and d, or a name among the `backoffs` of the application"
-    )

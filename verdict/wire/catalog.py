@@ -81,7 +81,7 @@ class AggregateContext:
     @cached_property
     def read_state(self) -> Reader:
         """Reads the fields of its state."""
-        return avro_reader(self.state_schema, names=False)
+        return avro_reader(self.state_schema)
 
     @cached_property
     def validated_state(self) -> Callable[[Any], Any]:

@@ -35,20 +35,16 @@ class Codec:
     def encode(self, record: object) -> bytes:
         """Return the framed bytes of an object with the attributes of the schema.
 
-        Raises:
-            ValueError, TypeError, LookupError, AttributeError: It does not fit the schema.
+        An object that does not fit it raises a ValueError, TypeError, LookupError or
+        AttributeError.
         """
         return self._prefix + self._write(record)
 
     def decode(self, value: bytes, *, newer: bool = False) -> Fields:
         """Return the fields of a framed record; a union of records becomes (name, fields).
 
-        Args:
-            value: The bytes.
-            newer: Whether a schema of a newer verdict is read as far as it is known here.
-
-        Raises:
-            DecodeError: Another kind of record, an unknown schema, or damaged bytes.
+        If `newer`, a schema of a newer verdict is read as far as it is known here. Bytes of another
+        record, of an unknown schema, or damaged ones raise `DecodeError`.
         """
         written, read = self._newest, self._read
         ahead = newer and self._is_ahead(value)
@@ -69,18 +65,15 @@ class Codec:
 
     def _is_ahead(self, value: bytes) -> bool:
         """Return whether the schema id is a newer one of the engine."""
-        if (
-            value[:1] != MAGIC
-            or not self._newest.id < (schema_id := schema_id_of(value)) < FIRST_FREE_ID
-        ):
-            return False
-        return schema_id not in self._schemas.subjects
+        schema_id = schema_id_of(value)
+        is_of_the_engine = self._newest.id < schema_id < FIRST_FREE_ID
+        return value[:1] == MAGIC and is_of_the_engine and schema_id not in self._schemas.subjects
 
     def _reader_of(self, written: SchemaVersion) -> Reader:
         """Return what reads bytes of an older schema as the newest."""
-        if (found := self._older.get(written.id)) is None:
-            found = self._older[written.id] = _older_reader(written, self._newest)
-        return found
+        if written.id not in self._older:
+            self._older[written.id] = _older_reader(written, self._newest)
+        return self._older[written.id]
 
     def _written_with(self, value: bytes) -> SchemaVersion:
         if len(value) < HEADER_BYTES or value[:1] != MAGIC:

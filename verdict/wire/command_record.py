@@ -19,19 +19,11 @@ ERROR_CHARS = 1000
 
 
 class CommandRecord(NamedTuple):
-    """One record of a commands topic.
+    """One record of a commands topic; `timestamp` is Kafka's, in epoch milliseconds.
 
-    Args:
-        source: Its place.
-        timestamp: Kafka's, in epoch milliseconds.
-        key: As it was up to `KEY_BYTES`, of a longer one its beginning; None for none.
-        value: Whole up to the command limit, else its beginning; None for none.
-        length: Of the whole value, in bytes.
-        sha256: Of the whole value when that was cut, else None.
-        attempt: How many times a retry has brought it back so far.
-        key_length: Of the whole key, in bytes.
-        key_sha256: Of the whole key when that was cut, else None.
-        reply_to: Says for whom the answer is to be copied, see `verdict.wire.headers`.
+    Of a key over `KEY_BYTES`, and of a value over the command limit, only the beginning is here:
+    then `key_sha256` or `sha256` is the hash of the whole. `length` and `key_length` are those of
+    the whole. `attempt` counts the retries that have brought it back. `reply_to` is the header.
     """
 
     source: Source
@@ -47,10 +39,7 @@ class CommandRecord(NamedTuple):
 
     @property
     def place(self) -> tuple[str, int, int]:
-        """Topic, partition and offset: commands are decided in this order.
-
-        The order of `Source` as a tuple, which Python compares much faster in a large batch.
-        """
+        """The source as a tuple, which sorts much faster: commands are decided in this order."""
         return self.source.topic, self.source.partition, self.source.offset
 
     @property
@@ -83,10 +72,7 @@ def truncate_command(
 
 
 def dead_letter(record: CommandRecord, error: str) -> DeadLetter:
-    """Return the letter that keeps `record`, with `error` as the reason.
-
-    Whatever the record is, the letter fits its topic: of a value it keeps `LARGEST_BYTES` at most.
-    """
+    """Return the dead letter of a record; it fits its topic, whatever the record is."""
     value: bytes | None = record.value
     return DeadLetter(
         source=record.source,

@@ -1,8 +1,9 @@
 """The value of a dead letter of verdict."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from verdict.model.message import Hash, Instant
+from verdict.model.message import Base64, Hash, Instant
 from verdict.model.source import Source
 
 
@@ -17,8 +18,8 @@ class DeadLetter:
 
     source: Source
     error: str
-    key: bytes | None
-    bytes: bytes | None
+    key: Annotated[bytes | None, Base64()]
+    bytes: Annotated[bytes | None, Base64()]
     length: int
     sha256: Hash
     received_at: Instant

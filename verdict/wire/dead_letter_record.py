@@ -1,23 +1,8 @@
-"""Letters: what a service could not handle, and the headers by which it is tried again.
+"""Records on `dead-letters`: what a service could not handle, to be tried again.
 
-Any service may put a record of its own on `dead-letters`, whatever its bytes, with these headers,
-each a text in UTF-8. All of them may be absent; of one that is there twice, the last counts.
-
-- `retry_attempt`: how many retries were made so far, a whole number; none.
-- `retry_attempts`: how many there may be at most, then the letter is parked; the setting
-  `retry_attempts`.
-- `retry_topic`: the topic to go back to; `retry`.
-- `retry_backoff`: how long to wait, from when the letter is taken in: `fixed:1s,10s,1m` (the
-  last step repeats), `exponential:1s,2,1h` (the first wait, the factor, the longest wait), or the
-  name of one of the application's `backoffs`, functions from a `DeadLetterRecord` to seconds;
-  unset: the setting `retry_backoff`.
-- `retry_id`: set on the way out; a retry that is sent twice, after a crash, carries the same one
-  both times. It follows from the letter's place on `dead-letters`, so the next pass has another.
-- `retry_policy`: of verdict's own letters, which policy or notification failed.
-
-A retry carries `retry_attempt`, one more, `retry_attempts`, `retry_topic` and `retry_id`, whether
-or not the letter did; key, value and all other headers are passed on as they are. A service that
-fails again puts the record back on `dead-letters` with the headers that it came with.
+Any service may put a record there, with the headers that `docs/reference/topics.md` lists, each a
+text in UTF-8. Of a header that comes twice the last counts. Key, value and other headers are passed
+on as they are.
 """
 
 from dataclasses import dataclass

@@ -53,20 +53,12 @@ def rejected_with(response: bytes, command: bytes) -> bytes:
 
 
 def decode(kind: type[Record], value: bytes) -> Record:
-    """Return the record of `kind` in `value`, of any version of its schema.
-
-    Raises:
-        DecodeError: The bytes are something else, or damaged.
-    """
+    """Return the record in `value`, of any version of its schema; raises `DecodeError`."""
     return _made(kind, engine_codec(SUBJECTS[kind]).decode(value))
 
 
 def response_fields(value: bytes) -> Fields:
-    """Return the fields of a response as Avro has them, for callers that need no object.
-
-    Raises:
-        DecodeError: The bytes are something else, or damaged.
-    """
+    """Return the fields of a response as Avro has them: faster; raises `DecodeError`."""
     found = engine_codec(SUBJECTS[Response]).decode(value)
     for name, members in NAMED:
         text = found[name]
@@ -78,10 +70,7 @@ def response_fields(value: bytes) -> Fields:
 def decode_response(value: bytes) -> Response:
     """Return the response in `value`; of a newer verdict the part that is known here.
 
-    A client may be older than the service: the schema of responses only grows at its end.
-
-    Raises:
-        DecodeError: The bytes are something else, or damaged.
+    The schema of responses only grows at its end. Other bytes raise `DecodeError`.
     """
     return _made(Response, engine_codec(SUBJECTS[Response]).decode(value, newer=True))
 
@@ -92,12 +81,7 @@ def encode_event(context: AggregateContext, event: RecordedEvent) -> bytes:
 
 
 def decode_event(context: AggregateContext, value: bytes) -> RecordedEvent:
-    """Return the event in `value`.
-
-    Raises:
-        DecodeError: The bytes are no event of the aggregate, or damaged.
-        ValidationError: Today's class of the event does not allow its fields.
-    """
+    """Return the event in `value`; raises `DecodeError` or `ValidationError`."""
     if (sound := context.read_event(value)) is not None:
         return sound
     # of an older schema, or wrong: then the codec raises
@@ -135,11 +119,7 @@ def _made(kind: type[Record], found: Fields) -> Record:
 
 
 def _name_kind(found: Fields) -> None:
-    """Give a decision its kind and its aggregate as their classes.
-
-    Raises:
-        DecodeError: A newer verdict wrote it.
-    """
+    """Give a decision its kind and its aggregate as their classes; raises `DecodeError`."""
     if found["kind"] not in Kind.__members__:
         known = ", ".join(Kind)
         raise DecodeError(f"kind of this skip record is {found['kind']!r}: known are {known}")

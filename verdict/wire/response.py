@@ -1,20 +1,19 @@
 """The outcome of a command: the response, and the rejection that auditors read."""
 
-from base64 import b64encode
 from enum import StrEnum
 from typing import Annotated, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from verdict.model.command import LifeCycle
 from verdict.model.command_envelope import Expectation
 from verdict.model.message import (
+    Base64,
     Fields,
     Hash,
     OpenEnum,
     TimestampMillis,
     epoch_millis,
-    iso_time,
     made_of,
 )
 from verdict.model.reason import Reason
@@ -30,14 +29,9 @@ class Status(StrEnum):
     __hash__ = str.__hash__  # an enum's own is slower, and each response needs it
 
 
-def _base64(value: bytes) -> str:
-    return b64encode(value).decode()
-
-
 Details = dict[str, int | str]
-Time = Annotated[  # any number: what is in Kafka must stay readable
-    int, BeforeValidator(epoch_millis), TimestampMillis(), PlainSerializer(iso_time, str, "json")
-]
+# any number: what is in Kafka must stay readable
+Time = Annotated[int, BeforeValidator(epoch_millis), TimestampMillis()]
 
 
 class Response(BaseModel):
@@ -106,7 +100,7 @@ NOT_KNOWN: Fields = {
 class Rejection(Response):
     """A rejected command with its bytes."""
 
-    command_bytes: Annotated[bytes, PlainSerializer(_base64, str, "json")]
+    command_bytes: Annotated[bytes, Base64()]
 
 
 class CommandRejectedError(Exception):

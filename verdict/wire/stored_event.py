@@ -15,9 +15,7 @@ class StoredEvent(NamedTuple):
 class InvalidHistoryError(Exception):
     """A history is damaged: events do not follow on each other, or the rules cannot fold one.
 
-    Args:
-        problem: What is wrong.
-        version: The first version that is damaged; None if the record does not tell.
+    `version` is the first damaged one; None if the record does not tell.
     """
 
     def __init__(self, problem: str, version: int | None = None) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import timedelta
 
 from verdict.model.application import Application
 
@@ -14,11 +13,23 @@ LARGEST_BYTES = 3 * 2**19
 COMMAND_BYTES = 64 * 1024  # the largest command, by default
 KEY_BYTES = 4 * 256  # the longest aggregate id in UTF-8
 COMMAND_TOPIC_BYTES = 1_000_000  # Kafka's default, which commands topics keep
-COMMAND_RETENTION = timedelta(days=30)
-REPLY_RETENTION = timedelta(hours=1)
 PARTITIONS = 4
+HOUR_MS, DAYS_30_MS = "3600000", "2592000000"
 # a sender's time that does not fit microseconds would end Spark's reader at each start
 OWN_TIME = {"message.timestamp.type": "LogAppendTime"}
+LARGE = {"max.message.bytes": str(OUTPUT_BYTES)}
+INPUT = {"cleanup.policy": "delete", "retention.ms": DAYS_30_MS, **OWN_TIME}
+OUTPUT = {
+    "cleanup.policy": "delete",
+    "retention.ms": FOREVER,
+    "retention.bytes": FOREVER,
+    **LARGE,
+    **OWN_TIME,
+}
+REPLIES = {"cleanup.policy": "delete", "retention.ms": HOUR_MS, "segment.ms": HOUR_MS, **LARGE}
+PROGRESS = {"cleanup.policy": "compact", "segment.ms": HOUR_MS, **LARGE}
+# a reader that is later than this misses a deletion
+STATES = {"cleanup.policy": "compact", "delete.retention.ms": DAYS_30_MS, **OWN_TIME}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +46,8 @@ class Topic:
 class Topics:
     """The topics of one deployment.
 
-    Args:
-        application: The application.
-        deployment: Names the progress topic and every transactional id.
-        prefix: The beginning of every topic name.
-        partitions: The number of partitions of topics that need more than one.
+    Each name begins with `prefix`; `deployment` is part of each transactional id. Topics that need
+    more than one partition have `partitions`.
     """
 
     application: Application
@@ -134,63 +142,18 @@ class Topics:
     def all(self) -> Iterator[Topic]:
         """Yield the topics that must exist, with their required settings."""
         for aggregate_type in self.application.aggregate_types:
-            yield Topic(self.commands(aggregate_type), self.partitions, _commands())
-            yield Topic(self.events(aggregate_type), self.partitions, _output())
-            yield Topic(self.responses(aggregate_type), self.partitions, _output())
-            yield Topic(self.rejected(aggregate_type), self.partitions, _output())
-        yield Topic(self.dead_letters, self.partitions, _output())
-        yield Topic(self.retry, self.partitions, _output())
-        yield Topic(self.replies, self.partitions, _replies())
+            yield Topic(self.commands(aggregate_type), self.partitions, INPUT)
+            for output in (self.events, self.responses, self.rejected):
+                yield Topic(output(aggregate_type), self.partitions, OUTPUT)
+        yield Topic(self.dead_letters, self.partitions, OUTPUT)
+        yield Topic(self.retry, self.partitions, OUTPUT)
+        yield Topic(self.replies, self.partitions, REPLIES)
         for name in self.states:
-            yield Topic(name, self.partitions, _states(), ours=False)
+            yield Topic(name, self.partitions, STATES, ours=False)
         for name in self.inbound:
-            yield Topic(name, self.partitions, _commands(), ours=False)
+            yield Topic(name, self.partitions, INPUT, ours=False)
         for name in dict.fromkeys(one.topic for one in self.application.notifications):
-            yield Topic(self.named(name), self.partitions, _output())
-        yield Topic(self.progress, 1, _progress_records())
-        yield Topic(self.skips, 1, _output())
-        yield Topic(self.owners, 1, _progress_records())
-
-
-def _commands() -> dict[str, str]:
-    return {
-        "cleanup.policy": "delete",
-        "retention.ms": str(COMMAND_RETENTION // timedelta(milliseconds=1)),
-        **OWN_TIME,
-    }
-
-
-def _output() -> dict[str, str]:
-    return {
-        "cleanup.policy": "delete",
-        "retention.ms": FOREVER,
-        "retention.bytes": FOREVER,
-        "max.message.bytes": str(OUTPUT_BYTES),
-        **OWN_TIME,
-    }
-
-
-def _replies() -> dict[str, str]:
-    return {
-        "cleanup.policy": "delete",
-        "retention.ms": str(REPLY_RETENTION // timedelta(milliseconds=1)),
-        "segment.ms": str(REPLY_RETENTION // timedelta(milliseconds=1)),
-        "max.message.bytes": str(OUTPUT_BYTES),
-    }
-
-
-def _states() -> dict[str, str]:
-    return {
-        "cleanup.policy": "compact",
-        # a reader that is later than this misses a deletion
-        "delete.retention.ms": str(COMMAND_RETENTION // timedelta(milliseconds=1)),
-        **OWN_TIME,
-    }
-
-
-def _progress_records() -> dict[str, str]:
-    return {
-        "cleanup.policy": "compact",
-        "max.message.bytes": str(OUTPUT_BYTES),
-        "segment.ms": str(timedelta(hours=1) // timedelta(milliseconds=1)),
-    }
+            yield Topic(self.named(name), self.partitions, OUTPUT)
+        yield Topic(self.progress, 1, PROGRESS)
+        yield Topic(self.skips, 1, OUTPUT)
+        yield Topic(self.owners, 1, PROGRESS)

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any, NamedTuple, cast
 
 from verdict.model.message import iso_time
+from verdict.model.nul import spell_out_nul_in
 from verdict.model.source import Source
 from verdict.operations.audit.finding import Check, Finding
 from verdict.read_side.apply.batch import Delivery
@@ -15,7 +16,7 @@ from verdict.read_side.projections.builtin.rows import archived_event
 from verdict.streaming.event_log.record import PositionedEvent, RawRecord, event_in
 from verdict.wire.catalog import AggregateContext
 from verdict.wire.codec import schema_id_of
-from verdict.wire.schemas.checks import known_fields
+from verdict.wire.json import payload_from
 from verdict.wire.stored_event import StoredEvent
 
 Row = Mapping[str, Any]  # of `event_archive`, with all columns
@@ -92,26 +93,20 @@ def _altered(context: AggregateContext, row: Row, placed: PositionedEvent) -> It
         found, wanted = _plain(column, row[column]), _plain(column, value)
         if column == "value" or found == wanted:
             continue
-        if column == "payload" and _is_same_payload(context, content, found, wanted):
+        if column == "payload" and _is_same_payload(context, content, found):
             continue
         yield column
 
 
-def _is_same_payload(
-    context: AggregateContext, content: StoredEvent, found: object, wanted: object
-) -> bool:
-    """Tell whether payloads differ only in defaults for fields that their record lacks."""
-    subject, name = f"{context.name}_event", type(content.event.payload).__name__
-    written = context.schemas.versions_of(subject)[schema_id_of(content.value)]
-    now = context.schemas.newest(subject)
-    if written == now:
+def _is_same_payload(context: AggregateContext, content: StoredEvent, found: object) -> bool:
+    """Tell whether a payload lacks only defaults of fields that its record lacks too."""
+    if schema_id_of(content.value) == context.schemas.newest(f"{context.name}_event").id:
         return False
-    for one in (written, now):
-        found, wanted = (
-            known_fields(one.schema, name, found),
-            known_fields(one.schema, name, wanted),
-        )
-    return found == wanted
+    wanted = spell_out_nul_in(content.event.payload)
+    try:
+        return payload_from(type(wanted), json.dumps(found)) == wanted
+    except ValueError:
+        return False
 
 
 def _plain(column: str, value: object) -> object:

@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
+from verdict.model.command import Command
+from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.integration import Inbound, NoCommandError, Notification
-from verdict.model.policy import Addressed, Policy, commands_of
+from verdict.model.policy import Policy, commands_of
 from verdict.model.recorded_event import RecordedEvent
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.streaming.exactly_once.query import Query, query_of
-from verdict.wire.catalog import Catalog, catalog_of
+from verdict.wire.catalog import AggregateContext, Catalog, catalog_of
 from verdict.wire.cloud_events import dead_letter_headers, event_headers
 from verdict.wire.codec import HEADER_BYTES
 from verdict.wire.command_record import CommandRecord, dead_letter
@@ -141,12 +143,11 @@ class Reactions:
                 f"no {what}: it has {record.length} bytes, more than a command may have"
             )
         envelope, payload = inbound.command_of(record.value, record.source)
-        yield self._command(Addressed(what, envelope, payload))
+        yield self._command(self._catalog[what], envelope, payload)
 
     def _asked(self, event: RecordedEvent, policy: Policy) -> Iterator[OutputRecord]:
-        yield from map(
-            self._command, commands_of(policy, event, self.topics.application.aggregate_of)
-        )
+        for envelope, payload in commands_of(policy, event):
+            yield self._command(self._catalog.of(type(payload)), envelope, payload)
 
     def _told(self, event: RecordedEvent, notification: Notification) -> Iterator[OutputRecord]:
         if (told := notification.tell(event)) is not None:
@@ -157,14 +158,11 @@ class Reactions:
                 topic, event.aggregate_id.encode(), exact_json(told), joined(headers), True
             )
 
-    def _command(self, asked: Addressed) -> OutputRecord:
-        return OutputRecord(
-            self.topics.commands(asked.aggregate_type),
-            asked.envelope.aggregate_id.encode(),
-            encode_command(self._catalog[asked.aggregate_type], asked.envelope, asked.payload),
-            "",
-            True,
-        )
+    def _command(
+        self, context: AggregateContext, envelope: CommandEnvelope, payload: Command
+    ) -> OutputRecord:
+        topic, key = self.topics.commands(context.name), envelope.aggregate_id.encode()
+        return OutputRecord(topic, key, encode_command(context, envelope, payload), "", True)
 
     def _fitting(self, output: OutputRecord) -> OutputRecord:
         """Return an output if its topic takes it: else the batch would be refused at each start."""

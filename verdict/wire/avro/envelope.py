@@ -89,10 +89,8 @@ def _optional(text: str | None) -> bytes:
 def read_envelope(b: bytes, i: int) -> tuple[SlicedEnvelope, int]:
     """Return the envelope at `i` in the newest Avro, and where its payload begins.
 
-    It accepts only what `CommandEnvelope` accepts, in the bytes that our writers write.
-
-    Raises:
-        UnsoundEnvelopeError, ValueError, LookupError: Otherwise; `CommandEnvelope` says why.
+    It raises an error for what `CommandEnvelope` refuses, and for bytes that our writers do not
+    write.
     """
     end = _text(b, i, ID)
     command = b[i:end]

@@ -15,10 +15,7 @@ class AvroSource:
     """The lines of one function.
 
     A subclass has a method `_<type>(schema, name, indent)` for each type of Avro that it handles.
-
-    Args:
-        known: Names in the lines, and their values.
-        deals: The verb for the message about a type without a method.
+    `known` has the values of names in the lines; `deals` is a verb for a message.
     """
 
     def __init__(self, known: Names, deals: str) -> None:
@@ -51,8 +48,10 @@ class AvroSource:
         """Add the lines that read a value of `schema` into the variable `name`, or write it."""
         kind = "union" if isinstance(schema, list) else kind_of(schema)
         lines = getattr(self, f"_{kind}", None) if isinstance(kind, str) else None
-        if lines is None or schema in self._open:
+        if lines is None:
             raise TypeError(f"cannot {self._deals} Avro's {schema!r}")
+        if schema in self._open:
+            raise TypeError(f"record {fullname(schema)} holds itself, so it nests without an end")
         self._open.append(schema)
         lines(schema, name, indent)
         self._open.pop()

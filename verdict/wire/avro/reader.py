@@ -18,44 +18,47 @@ CLOSING = "    if i > len(b): cut(i - len(b))\n    return value, i"
 MOST_BITS = 63  # that the bytes before the last one may hold
 
 
-def avro_reader(schema: Any, names: bool = True) -> Reader:
+def avro_reader(schema: Any) -> Reader:
     """Return the function that reads values of `schema`; a record becomes a dict.
 
-    The bytes bound its memory and time if `require_bounded` accepts the schema.
+    The bytes bound its memory and time.
 
     Raises:
-        TypeError: None of our classes leads to a type in the schema.
+        TypeError: None of our classes leads to a type in the schema, or a few bytes could stand for
+            any number of values.
     """
-    source = _Source(names)
+    source = _Source()
     source.value(schema, "value", "    ")
-    return source.compiled("read", "def read(b, i):", CLOSING)
+    return source.reader()
 
 
 def last_field_reader(schema: Any) -> Reader:
     """Return the function that reads the last field of a record as `avro_reader` does."""
-    source = _Source(names=True)
+    source = _Source()
     for field in schema["fields"]:
         source.omit()
         source.value(field["type"], "value", "    ")
-    return source.compiled("read", "def read(b, i):", CLOSING)
+    return source.reader()
 
 
 def row_reader(schema: Any, made: Mapping[str, Callable[..., Any]]) -> Reader:
     """Return the function that reads a record as the tuple of its fields."""
-    source = _Source(names=True)
+    source = _Source()
     values = [source.field(field, made.get(field["name"])) for field in schema["fields"]]
     source.say(f"value = ({', '.join(values)},)", "    ")
-    return source.compiled("read", "def read(b, i):", CLOSING)
+    return source.reader()
 
 
 class _Source(AvroSource):
     """The lines read bytes `b` from `i` on into a variable, and move `i` behind the value."""
 
-    def __init__(self, names: bool) -> None:
+    def __init__(self) -> None:
         functions = (long_of, even, no_member, cut)
         known = {"BOOLEANS": BOOLEANS, "LONGS": LONGS}
         super().__init__(known | {one.__name__: one for one in functions}, "read")
-        self._names = names
+
+    def reader(self) -> Reader:
+        return self.compiled("read", "def read(b, i):", CLOSING)
 
     def value(self, schema: Any, name: str, indent: str) -> None:
         self.emit(self.definition(schema), name, indent)
@@ -96,11 +99,23 @@ class _Source(AvroSource):
         self.say(f"{name} = {symbols}[{name}]", indent)
 
     def _array(self, schema: Any, name: str, indent: str) -> None:
+        if not self._takes_bytes(schema["items"]):
+            raise TypeError(
+                "the items of an array take no bytes, so a short value can hold any number of "
+                "them: give them a field, or count them"
+            )
         item = self.new_name()
         self.say(f"{name} = []", indent)
         inside = self._blocks(indent)
         self.value(schema["items"], item, inside)
         self.say(f"{name}.append({item})", inside)
+
+    def _takes_bytes(self, schema: Any) -> bool:
+        """Return whether each value of `schema` takes a byte or more."""
+        found = self.definition(schema)
+        if kind_of(found) == "record":
+            return any(self._takes_bytes(field["type"]) for field in found["fields"])
+        return bool(found != "null")
 
     def _map(self, schema: Any, name: str, indent: str) -> None:
         key, item = self.new_name(), self.new_name()
@@ -120,7 +135,7 @@ class _Source(AvroSource):
     def _union(self, members: list[Any], name: str, indent: str) -> None:
         defined = [self.definition(one) for one in members]
         records = sum(kind_of(one) == "record" for one in defined)
-        named = self._names and (records > 1 or len(defined) == 1)
+        named = records > 1 or len(defined) == 1
         self._long(None, name, indent)
         for index, one in enumerate(defined):
             self.say(f"{'elif' if index else 'if'} {name} == {index}:", indent)

@@ -26,11 +26,8 @@ SMALL = LAST[::2]  # most lengths and versions, by their values
 def write_long(value: object) -> bytes:
     """Write an integer, zigzag and in groups of seven bits.
 
-    Its type is `object`: compiled code would turn a bool into an int.
-
-    Raises:
-        TypeError: The value is no integer; a bool is none either.
-        ValueError: It takes more than 64 bits.
+    Its type is `object`: compiled code would turn a bool into an int, which is a TypeError. More
+    than 64 bits are a ValueError.
     """
     if type(value) is not int:
         raise TypeError(f"an integer is needed, not {value!r}")
@@ -76,10 +73,7 @@ def avro_writer(schema: Any) -> Writer:
     """Return the function that writes values of `schema`, without any coercion.
 
     It writes a record from the attributes of an object. The name of the object's class chooses a
-    member of a union of records.
-
-    Raises:
-        TypeError: None of our classes leads to a type in the schema.
+    member of a union of records. A type that none of our classes leads to is a TypeError.
     """
     source = _new_source()
     written = source.joined(schema, "value", "    ")

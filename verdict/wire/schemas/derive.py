@@ -34,9 +34,8 @@ class RecordSchema:
     The words of a field become an enumeration of the field's name, with the name of the record in
     front if another field of this name has other words.
 
-    Args:
-        namespace: The namespace of all named types, for example `verdict.order`.
-        unions: Field of the outermost record → its possible classes (the payload).
+    All named types get the namespace, such as `verdict.order`. `unions` has the possible classes of
+    a field of the outermost record: the payload.
     """
 
     def __init__(self, namespace: str, unions: Mapping[str, tuple[type, ...]]) -> None:
@@ -48,9 +47,7 @@ class RecordSchema:
     def record(self, cls: type, name: str | None = None) -> Schema:
         """Return the schema of a dataclass, a named tuple or a pydantic model.
 
-        Raises:
-            TypeError: Avro has no type for a field.
-            DuplicateNameError: Two types have one name.
+        A field that Avro has no type for is a TypeError, a name of two types `DuplicateNameError`.
         """
         name = name or cls.__name__
         fullname = f"{self._namespace}.{name}"

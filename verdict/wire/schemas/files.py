@@ -5,40 +5,57 @@ Ids below `FIRST_FREE_ID` belong to the engine and the first application.
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any, NamedTuple
+from typing import Any
 
 from verdict.errors import ABSENT, VerdictError
 from verdict.model.application import Application
 from verdict.model.message import JsonObject
-from verdict.wire.schemas.checks import require_bounded
+from verdict.wire.avro.reader import avro_reader
 
 FIRST_FREE_ID = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SchemaVersion:
-    """One version of a subject's schema."""
+    """A version of a subject's schema, as `ids.json` lists it; the first use reads its file."""
 
     id: int
     subject: str
     version: int
-    schema: JsonObject
+    file: Traversable = field(compare=False)
+
+    @cached_property
+    def schema(self) -> JsonObject:
+        """The schema; raises `DamagedSchemaFileError` or `UnboundedSchemaError`."""
+        schema: JsonObject = _content(self.file)
+        require_bounded(f"{self.subject} v{self.version}", schema)
+        return schema
 
 
 class SchemaIdClashError(VerdictError):
     """Two schemas have one id."""
 
-    def __init__(
-        self, first: "SchemaVersion | SchemaEntry", second: "SchemaVersion | SchemaEntry"
-    ) -> None:
+    def __init__(self, first: SchemaVersion, second: SchemaVersion) -> None:
         super().__init__(
             f"schema id {first.id} is {first.subject} v{first.version} and "
             f"{second.subject} v{second.version}: give the newer one a free id"
         )
+
+
+class UnboundedSchemaError(VerdictError):
+    """A few bytes of this schema could take any amount of memory, or end the process."""
+
+
+def require_bounded(name: str, schema: Any) -> None:
+    """Raise `UnboundedSchemaError` unless the bytes of a record bound the memory that it takes."""
+    try:
+        avro_reader(schema)
+    except TypeError as error:
+        raise UnboundedSchemaError(f"schema of {name}: {error}") from None
 
 
 class DamagedSchemaFileError(VerdictError):
@@ -55,11 +72,7 @@ def of_the_engine() -> Traversable:
 
 
 def of_the_aggregates(application: Application) -> Traversable:
-    """Return the folder of an application's schema files.
-
-    Raises:
-        VerdictError: Its package is not there.
-    """
+    """Return the folder of an application's schema files; raises `VerdictError`."""
     package = application.schemas
     try:
         return files(package) / "avro"
@@ -70,36 +83,11 @@ def of_the_aggregates(application: Application) -> Traversable:
         ) from error
 
 
-class SchemaEntry(NamedTuple):
-    """A schema version in `ids.json`, whose file is not read yet."""
-
-    id: int
-    subject: str
-    version: int
-    file: Traversable
-
-    def read(self) -> SchemaVersion:
-        """Return the version with its schema.
-
-        Raises:
-            DamagedSchemaFileError: The file is missing, or no JSON.
-            UnboundedSchemaError: A few hostile bytes could end this process.
-        """
-        schema = _content(self.file)
-        require_bounded(f"{self.subject} v{self.version}", schema)
-        return SchemaVersion(self.id, self.subject, self.version, schema)
-
-
 def versions_in(place: Traversable) -> Iterator[SchemaVersion]:
-    """Yield the schema versions that `ids.json` in `place` lists; raises as `SchemaEntry.read`."""
-    return (entry.read() for entry in entries_in(place))
-
-
-def entries_in(place: Traversable) -> Iterator[SchemaEntry]:
-    """Yield the entries of `ids.json` in `place`; raises `DamagedSchemaFileError`."""
+    """Yield what `ids.json` in `place` lists; raises `DamagedSchemaFileError`."""
     index = place / "ids.json"
     for entry in _content(index) if index.is_file() else []:
-        yield SchemaEntry(entry["id"], entry["subject"], entry["version"], place / entry["file"])
+        yield SchemaVersion(entry["id"], entry["subject"], entry["version"], place / entry["file"])
 
 
 def _content(file: Traversable) -> Any:
@@ -113,40 +101,28 @@ def _content(file: Traversable) -> Any:
 
 
 class SchemaFiles:
-    """The schema versions of the engine and of an application, if there is one.
-
-    A file is read at its first use.
-    """
+    """The schema versions of the engine and of an application, if there is one."""
 
     def __init__(self, application: Application | None) -> None:
         self._application = application
-        self._versions: dict[str, dict[int, SchemaVersion]] = {}
 
     @cached_property
     def by_id(self) -> dict[int, SchemaVersion]:
-        """Every schema version by id.
-
-        Raises:
-            SchemaIdClashError: An id is used twice.
-            DamagedSchemaFileError, UnboundedSchemaError: As `SchemaEntry.read`.
-        """
-        return _sound([*self._engine, *self._aggregates])
+        """Every schema version by id; raises `SchemaIdClashError` or `DamagedSchemaFileError`."""
+        return _by_id([*self._engine, *self._aggregates])
 
     @cached_property
     def subjects(self) -> dict[int, str]:
         """Id → subject; of two that share an id, the first one."""
         every = [*self._engine, *self._aggregates]
-        return {entry.id: entry.subject for entry in reversed(every)}
+        return {one.id: one.subject for one in reversed(every)}
 
     def versions_of(self, subject: str) -> dict[int, SchemaVersion]:
-        """Return the schema versions of one subject by id, whatever is wrong with others.
-
-        Raises:
-            SchemaIdClashError, DamagedSchemaFileError, UnboundedSchemaError: As for `by_id`.
-        """
-        if (found := self._versions.get(subject)) is None:
-            found = self._versions[subject] = self._read(subject)
-        return found
+        """Return those of one subject as `by_id` does, whatever is wrong with others."""
+        # damage to an application's files must not stop the engine's records
+        if subject in {one.subject for one in self._engine}:
+            return _by_id(self._engine, subject)
+        return _by_id([*self._engine, *self._aggregates], subject)
 
     def newest(self, subject: str) -> SchemaVersion:
         """Return the newest schema of a subject; raises `SchemaNotFoundError`."""
@@ -154,31 +130,25 @@ class SchemaFiles:
             raise SchemaNotFoundError(f"no schema for {subject!r}: run `verdict schemas write`")
         return max(found, key=lambda version: version.version)
 
-    def _read(self, subject: str) -> dict[int, SchemaVersion]:
-        # damage to an application's files must not stop the engine's records
-        if subject in {entry.subject for entry in self._engine}:
-            return _sound(self._engine, subject)
-        return _sound([*self._engine, *self._aggregates], subject)
+    @cached_property
+    def _engine(self) -> list[SchemaVersion]:
+        return [*versions_in(of_the_engine())]
 
     @cached_property
-    def _engine(self) -> list[SchemaEntry]:
-        return [*entries_in(of_the_engine())]
-
-    @cached_property
-    def _aggregates(self) -> list[SchemaEntry]:
+    def _aggregates(self) -> list[SchemaVersion]:
         if self._application is None:
             return []
-        return [*entries_in(of_the_aggregates(self._application))]
+        return [*versions_in(of_the_aggregates(self._application))]
 
 
 ENGINE = SchemaFiles(None)
 
 
-def _sound(entries: Iterable[SchemaEntry], subject: str | None = None) -> dict[int, SchemaVersion]:
-    """Read the entries of one subject, or all; raise if one of their ids is used twice."""
-    known: dict[int, SchemaEntry] = {}
-    for entry in entries:
-        other = known.setdefault(entry.id, entry)
-        if other is not entry and subject in (None, entry.subject, other.subject):
-            raise SchemaIdClashError(other, entry)
-    return {one.id: one.read() for one in known.values() if subject in (None, one.subject)}
+def _by_id(versions: Iterable[SchemaVersion], subject: str = "") -> dict[int, SchemaVersion]:
+    """Return the versions of one subject, or all, by id; raise if an id is used twice."""
+    known: dict[int, SchemaVersion] = {}
+    for one in versions:
+        other = known.setdefault(one.id, one)
+        if other is not one and subject in ("", one.subject, other.subject):
+            raise SchemaIdClashError(other, one)
+    return {one.id: one for one in known.values() if subject in ("", one.subject)}

@@ -8,17 +8,16 @@ import json
 from collections.abc import Collection, Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypedDict
 
 from verdict.errors import VerdictError
-from verdict.model.aggregate import Aggregate
 from verdict.model.application import Application
 from verdict.model.command_envelope import CommandEnvelope
+from verdict.model.message import JsonObject
 from verdict.model.recorded_event import RecordedEvent
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.response import Rejection, Response
-from verdict.wire.schemas.checks import gone_from, lost_in, require_bounded
+from verdict.wire.schemas.checks import gone_from, lost_in
 from verdict.wire.schemas.derive import RecordSchema, Schema
 from verdict.wire.schemas.files import (
     FIRST_FREE_ID,
@@ -26,6 +25,7 @@ from verdict.wire.schemas.files import (
     SchemaVersion,
     of_the_aggregates,
     of_the_engine,
+    require_bounded,
     versions_in,
 )
 from verdict.wire.skip_record import SkipRecord
@@ -41,16 +41,6 @@ EVENT = "_event"
 IDS = 2**31 - FIRST_FREE_ID  # every registry takes positive integers of 32 bits
 
 
-class ListedSchema(TypedDict):
-    """A schema version in `ids.json`."""
-
-    id: int
-    subject: str
-    version: int
-    file: str
-    sha256: str
-
-
 def wanted_of_the_engine() -> Iterator[tuple[str, Schema]]:
     """Yield (subject, schema) of the records of the engine."""
     for subject, record in SHARED.items():
@@ -60,7 +50,11 @@ def wanted_of_the_engine() -> Iterator[tuple[str, Schema]]:
 def wanted_of_the_aggregates(application: Application) -> Iterator[tuple[str, Schema]]:
     """Yield (subject, schema) of the commands and events of an application."""
     for name in application.aggregate_types:
-        yield from _of_aggregate(application.aggregate(name), f"{application.namespace}.{name}")
+        aggregate, namespace = application.aggregate(name), f"{application.namespace}.{name}"
+        commands = {"payload": tuple(aggregate.command_types.values())}
+        yield f"{name}_command", RecordSchema(namespace, commands).record(CommandEnvelope)
+        events = {"payload": tuple(aggregate.event_types.values())}
+        yield f"{name}{EVENT}", RecordSchema(namespace, events).record(RecordedEvent)
 
 
 def missing(application: Application) -> list[tuple[str, Schema]]:
@@ -112,13 +106,7 @@ def _unless_unpublished(subject: str, version: int) -> str:
 
 
 def require_written_schemas(application: Application) -> None:
-    """Raise unless the files have the schema of each class: new fields would get lost.
-
-    Raises:
-        VerdictError: Classes have changed since the files were written.
-        IncompatibleSchemaError: A schema cannot read what an older one wrote.
-        SchemaIdClashError: Two schemas have one id.
-    """
+    """Raise unless the files have the schema of each class: new fields would get lost."""
     schemas = SchemaFiles(application)
     for subject in sorted({one.subject for one in schemas.by_id.values()}):
         *older, newest = sorted(schemas.versions_of(subject).values(), key=lambda one: one.version)
@@ -131,14 +119,10 @@ def require_written_schemas(application: Application) -> None:
 
 
 def append(place: Path, subject: str, schema: Schema, next_id: int | None = None) -> str:
-    """Add the next version of `subject` to the files in `place`; return the file's name.
-
-    Raises:
-        UnboundedSchemaError: A few hostile bytes could end the process that reads them.
-    """
+    """Add the next version of `subject` to the files in `place`; return the file's name."""
     require_bounded(subject, schema)
     index = place / "ids.json"
-    entries: list[ListedSchema] = json.loads(index.read_text()) if index.is_file() else []
+    entries: list[JsonObject] = json.loads(index.read_text()) if index.is_file() else []
     version = 1 + max((e["version"] for e in entries if e["subject"] == subject), default=0)
     name = f"{subject}.v{version}.avsc"
     text = json.dumps(schema, indent=2) + "\n"
@@ -157,12 +141,8 @@ def write_those_of_the_aggregates(
 ) -> Iterator[Path]:
     """Write a new version of each schema of the application that differs; yield the files.
 
-    Nothing is written after an error.
-
-    Raises:
-        UnknownSubjectError: The application has no such subject.
-        SchemaIdClashError: Two schemas have one id already.
-        IncompatibleSchemaError: A schema would not read what an older one wrote.
+    Nothing is written after an `UnknownSubjectError`, `SchemaIdClashError` or
+    `IncompatibleSchemaError`.
     """
     wanted = dict(wanted_of_the_aggregates(application))
     if unknown := sorted({*unpublished} - wanted.keys()):
@@ -188,7 +168,7 @@ def write_those_of_the_aggregates(
 def _remove(place: Path, version: SchemaVersion) -> None:
     """Remove a version that wrote no record."""
     index = place / "ids.json"
-    entries: list[ListedSchema] = json.loads(index.read_text())
+    entries: list[JsonObject] = json.loads(index.read_text())
     [gone] = (entry for entry in entries if entry["id"] == version.id)
     entries.remove(gone)
     index.write_text(json.dumps(entries, indent=2) + "\n")
@@ -201,13 +181,6 @@ def main() -> None:
     for subject, schema in _changed(wanted_of_the_engine(), versions_in(of_the_engine())):
         next_id = 1 + max((one.id for one in versions_in(of_the_engine())), default=0)
         print(f"wrote {place / append(place, subject, schema, next_id)}")
-
-
-def _of_aggregate(aggregate: Aggregate[Any], namespace: str) -> Iterator[tuple[str, Schema]]:
-    commands = {"payload": tuple(aggregate.command_types.values())}
-    yield f"{aggregate.name}_command", RecordSchema(namespace, commands).record(CommandEnvelope)
-    events = {"payload": tuple(aggregate.event_types.values())}
-    yield f"{aggregate.name}{EVENT}", RecordSchema(namespace, events).record(RecordedEvent)
 
 
 def _changed(

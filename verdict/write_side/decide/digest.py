@@ -25,7 +25,7 @@ TEXTS: dict[type, Callable[[Any], str]] = {  # as `CANONICAL` writes them
     type(None): lambda value: "null",
 }
 ALWAYS = object()  # equal to nothing: this field is written whatever it holds
-OWN_WORDS = {"serialization", "serialization_exclude"}  # a class says how it is shown
+FOR_JSON = {"when_used": "json"}  # not for digests
 NO_FIELD: list[tuple[str, str, object]] = [("", "", None)]
 
 
@@ -76,6 +76,11 @@ def _plain(kind: type[Message]) -> list[tuple[str, str, object]]:
 
 
 def _says_how(schema: Any) -> bool:
+    """Return whether a class says itself how `_canonical` writes a field."""
     if isinstance(schema, dict):
-        return not OWN_WORDS.isdisjoint(schema) or any(map(_says_how, schema.values()))
+        if "serialization_exclude" in schema:
+            return True
+        if schema.get("serialization", FOR_JSON).get("when_used") != "json":
+            return True
+        return any(map(_says_how, schema.values()))
     return isinstance(schema, list | tuple) and any(map(_says_how, schema))

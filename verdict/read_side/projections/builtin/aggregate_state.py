@@ -109,7 +109,7 @@ def aggregate_state(aggregate: Aggregate[Any], version: int = 1) -> RowProjectio
         table=states,
         evolve=StateEvolve(aggregate, fields),
         views={name: shown, **version_view(name, kind, states)},
-        settings=COLUMNS + ", ".join(f"{field.column} {field.form}" for field in fields),
+        settings=COLUMNS + ", ".join(f"{field.column} {field.type!r}" for field in fields),
     )
 
 

@@ -13,7 +13,7 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.wire.catalog import AggregateContext
 from verdict.wire.codec import DecodeError, engine_codec
 from verdict.wire.commands import decode_command
-from verdict.wire.json import readable
+from verdict.wire.json import payload_json
 from verdict.wire.records import response_fields
 
 if TYPE_CHECKING:  # a delivery has such rows
@@ -106,7 +106,7 @@ def archived_event(delivery: "Delivery") -> ArchivedEvent:
         event.version,
         event.event_id,
         type(event.payload).__name__,
-        _json(readable(spell_out_nul_in(event.payload))),
+        payload_json(spell_out_nul_in(event.payload)),
         _json(_metadata(event)),
         value,
         sha256(value).hexdigest(),

@@ -3,26 +3,24 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_origin, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.fields import FieldInfo
-from pydantic_core import to_json
 from sqlalchemy import Text
 from sqlalchemy.types import TypeEngine
 
 from verdict.adapters.sql.column_types import InstantType
 from verdict.adapters.sql.readers.sqlite_reader import PERSONAL
 from verdict.model.field_types import unwrapped
-from verdict.model.message import Message, TimestampMillis
+from verdict.model.message import Base64, Message, TimestampMillis
 from verdict.model.personal import personal_paths
 from verdict.read_side.projections.stored_rows import SCALARS
 from verdict.read_side.tables.identifiers import SYSTEM_COLUMNS
-from verdict.wire.json import as_it_is, show_of
 
 ENGINES = {"aggregate_id", "version", "present", "group_key", "life_cycle", "decided_at"}
 SHOWN = {"id", "global_position"}
-BYTES = ConfigDict(val_json_bytes=Message.model_config["val_json_bytes"])
+BYTES = ConfigDict(val_json_bytes="base64")
 
 Convert = Callable[[Any], Any]
 
@@ -43,11 +41,6 @@ class StateField:
     def is_as_it_is(self) -> bool:
         """Whether the column holds what the field does; else it is the text of a JSON value."""
         return self.kept is _same
-
-    @property
-    def form(self) -> str:
-        """How the column holds values: a table with another form has to be built again."""
-        return "readable JSON" if isinstance(self.kept, partial) else repr(self.type)
 
     @property
     def is_personal(self) -> bool:
@@ -91,23 +84,18 @@ def _held(annotation: Any) -> tuple[TypeEngine[Any], Convert, Convert]:
         plain = str
     if plain in SCALARS:
         return SCALARS[plain](), _same, _same
-    show, is_message = show_of(annotation), isinstance(annotation, type)
-    kept = _as_json if show is as_it_is else partial(_as_readable_json, show)
-    read = TypeAdapter(annotation, config=None if is_message else BYTES).validate_json
-    return Text(), kept, partial(_from_json, read)
+    config = None if isinstance(annotation, type) else BYTES  # a message has its own
+    adapter = TypeAdapter[Any](Annotated[annotation, Base64()], config=config)
+    return Text(), partial(_to_json, adapter), partial(_from_json, adapter)
 
 
 def _same(value: Any) -> Any:
     return value
 
 
-def _as_json(value: Any) -> str | None:
-    return None if value is None else to_json(value).decode()
+def _to_json(adapter: TypeAdapter[Any], value: Any) -> str | None:
+    return None if value is None else adapter.dump_json(value, warnings=False).decode()
 
 
-def _as_readable_json(show: Convert, value: Any) -> str | None:
-    return _as_json(show(value))
-
-
-def _from_json(read: Convert, text: str | None) -> Any:
-    return None if text is None else read(text)
+def _from_json(adapter: TypeAdapter[Any], text: str | None) -> Any:
+    return None if text is None else adapter.validate_json(text)
