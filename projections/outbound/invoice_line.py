@@ -1,8 +1,4 @@
-"""One row per line item of an invoice, for the lake, without anything that is personal.
-
-What is personal is said in `schemas/invoice.py`, on the field: a value that is marked there gets
-into no row, whatever column would show it.
-"""
+"""One row per line item of an invoice, for the lake, without the fields marked as personal."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -48,12 +44,7 @@ COLUMNS = (
 
 
 def invoice_lines(event: RecordedEvent, place: Source) -> Iterator[dict[str, Any]]:
-    """Yield the rows of an event, by column; none of an event that is no invoice.
-
-    Args:
-        event: Of the aggregate type `invoice`.
-        place: Where it is in Kafka.
-    """
+    """Yield the rows of an event, whose place in Kafka is `place`; none if it is no invoice."""
     invoice = event.payload
     if not isinstance(invoice, InvoiceRecorded):
         return

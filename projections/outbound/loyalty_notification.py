@@ -1,4 +1,4 @@
-"""A customer is told what an invoice earned, and the total with it."""
+"""`loyalty`: what an invoice earned a customer, and the total with it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who delivers is told the whole invoice of every home delivery, and of nothing else."""
+"""`shipment`: the whole invoice of each home delivery."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
 import pytest
 
-from verdict.read_side.as_of.moment import AsOf, ResolvedPosition, parse_as_of
+from verdict.read_side.as_of.resolving import AsOf, ResolvedPosition, parse_as_of
 from verdict.wire.partitions import TopicPartition
 
 NOON = 1_795_262_400_000

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -16,15 +15,13 @@ from tests.kit.databases import ReadSide
 from tests.kit.log import EventLog, opened
 from verdict.adapters.sql.readers.reader import Reader
 from verdict.errors import VerdictError
-from verdict.read_side.as_of.content import (
-    CompletionRecord,
-    ExportContent,
+from verdict.read_side.as_of.destination import (
+    Export,
     ExportRecord,
-    completion_record,
+    FileDestination,
 )
-from verdict.read_side.as_of.destination import FileDestination
-from verdict.read_side.as_of.filling import scratch_folder
-from verdict.read_side.as_of.moment import AsOf, ResolvedPosition
+from verdict.read_side.as_of.materialiser import scratch_folder
+from verdict.read_side.as_of.resolving import AsOf, ResolvedPosition
 from verdict.read_side.catalog import FIRST, declared, declared_projections
 from verdict.wire.partitions import TopicPartition
 
@@ -32,11 +29,11 @@ CLIENTS = ("zoe", "Zoe", "ada", "é", "\U0001f600", "ﬀ")
 RESOLVED = ResolvedPosition(AsOf(), {TopicPartition("position.events", 0): 6})
 
 
-class Torn(ExportContent):
+class Torn(Export):
     """Rows that end with a bug behind the first."""
 
-    def rows(self) -> Iterator[ExportRecord]:
-        yield next(super().rows())
+    def records(self) -> Iterator[ExportRecord]:
+        yield next(self.rows())
         raise ZeroDivisionError
 
 
@@ -53,8 +50,8 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
 
 
 @pytest.fixture
-def holders(reader: Reader) -> CompletionRecord:
-    return completion_record(ExportContent(reader, "us_holder", ("client",)), RESOLVED)
+def holders(reader: Reader) -> Export:
+    return Export(reader, "us_holder", ("client",), RESOLVED)
 
 
 @pytest.mark.parametrize("name", declared(APPLICATION))
@@ -66,7 +63,7 @@ def test_every_read_model_has_a_key_of_columns_of_its_view(name: str, reader: Re
 
 
 def test_rows_come_by_key_then_the_completion_record_with_their_number_and_checksum(
-    holders: CompletionRecord,
+    holders: Export,
 ) -> None:
     *rows, completion = holders.records()
 
@@ -85,13 +82,13 @@ def test_rows_come_by_key_then_the_completion_record_with_their_number_and_check
 
 
 def test_a_key_of_several_columns_is_a_json_array(reader: Reader) -> None:
-    rows = [*ExportContent(reader, "us_holder", ("client", "positions")).rows()]
+    rows = [*Export(reader, "us_holder", ("client", "positions"), RESOLVED).rows()]
 
     assert rows[0].key == '["Zoe", 1]'
 
 
 def test_a_file_has_all_lines_and_no_file_is_left_next_to_it(
-    holders: CompletionRecord, tmp_path: Path
+    holders: Export, tmp_path: Path
 ) -> None:
     file = tmp_path / "out" / "holders.ndjson"
     file.parent.mkdir()
@@ -106,18 +103,13 @@ def test_a_file_has_all_lines_and_no_file_is_left_next_to_it(
 
 
 @pytest.mark.proves("A-03")
-def test_a_write_that_fails_midway_leaves_what_was_there(
-    holders: CompletionRecord, tmp_path: Path
-) -> None:
+def test_a_write_that_fails_midway_leaves_what_was_there(holders: Export, tmp_path: Path) -> None:
     file = tmp_path / "out" / "holders.ndjson"
     file.parent.mkdir()
     file.write_text("of before")
-    content = holders.content
 
     with pytest.raises(ZeroDivisionError):
-        FileDestination(file).write(
-            replace(holders, content=Torn(content.reader, content.view, content.key))
-        )
+        FileDestination(file).write(Torn(holders.reader, holders.view, holders.key, RESOLVED))
 
     assert file.read_text() == "of before"
     assert [*file.parent.iterdir()] == [file]

@@ -22,15 +22,8 @@ from verdict.errors import UnreachableError, VerdictError
 from verdict.model.message import iso_time
 from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.batch import ProjectionBatch
-from verdict.read_side.as_of.filling import IncompleteExportError
 from verdict.read_side.as_of.materialiser import Materialiser
-from verdict.read_side.as_of.moment import AsOf
-from verdict.read_side.as_of.resolving import (
-    CompactedError,
-    FutureTimeError,
-    NoPositionsError,
-    UndecidedCommandsError,
-)
+from verdict.read_side.as_of.resolving import AsOf
 from verdict.read_side.projections.kind_tables import compile_projection
 from verdict.read_side.tables import interventions, source_topics
 from verdict.read_side.tables.interventions import Intervention, Kind
@@ -158,9 +151,7 @@ def test_the_same_moment_gives_the_same_bytes_whatever_happens_since(
 def test_a_time_is_refused_until_it_has_passed_and_all_that_was_asked_by_then_is_decided(
     world: World, tmp_path: Path
 ) -> None:
-    with pytest.raises(
-        FutureTimeError, match=r"2126-01-01T00:00:00\.000Z is in the future, it is 2"
-    ):
+    with pytest.raises(VerdictError, match=r"2126-01-01T00:00:00\.000Z is in the future, it is 2"):
         world.told("us_holder", "2126-01-01T00:00:00Z", tmp_path)
     commands = world.topics.commands("position")
     world.put(commands, "p-1", {})
@@ -171,7 +162,7 @@ def test_a_time_is_refused_until_it_has_passed_and_all_that_was_asked_by_then_is
 
     earlier = world.told("us_holder", iso_time(asked - 1), tmp_path)
     with pytest.raises(
-        UndecidedCommandsError, match=rf"{commands}:0 has commands .* up to offset 1, .* to 0"
+        VerdictError, match=rf"{commands}:0 has commands .* up to offset 1, .* to 0"
     ):
         world.told("us_holder", iso_time(asked), tmp_path)
     assert world.told("program_tally", iso_time(asked), tmp_path)[0] == []
@@ -213,7 +204,7 @@ def test_outcomes_count_by_when_kafka_had_them_and_have_no_global_position(
     assert [row[0] for row in rows] == [ACCEPTED.command_id]
     assert (place["topic"], place["next_offset"]) == (answers, 1)
     assert len(world.told("outcome", "now", tmp_path)[0]) == 2
-    with pytest.raises(NoPositionsError, match=r"outcome follows .*order\.responses.* events only"):
+    with pytest.raises(VerdictError, match=r"outcome follows .*order\.responses.* events only"):
         world.told("outcome", 0, tmp_path)
 
 
@@ -238,9 +229,7 @@ def test_states_count_by_when_kafka_had_them_as_long_as_none_is_overtaken(
 
     assert told == [[], [("ada", 1)], [("bob", 1)], []]
     assert world.told("us_holder_from_state", "now", tmp_path)[0] == [("cleo", 1)]
-    with pytest.raises(
-        CompactedError, match=r"share-holders:0 had by then 1 hold nothing any more"
-    ):
+    with pytest.raises(VerdictError, match=r"share-holders:0 had by then 1 hold nothing any more"):
         world.told("us_holder_from_state", iso_time(wall_clock() - 1), tmp_path)
 
 
@@ -252,9 +241,7 @@ def test_a_state_that_cannot_be_read_is_named_until_the_next_one_of_its_key(
     world.put(topic, "p-1", ada)
     world.put(topic, "p-1", {"id": "p-1"})
 
-    with pytest.raises(
-        IncompleteExportError, match=r"state of 'p-1': not readable: (.|\n)* written again"
-    ):
+    with pytest.raises(VerdictError, match=r"state of 'p-1': not readable: (.|\n)* written again"):
         world.told("us_holder_from_state", "now", tmp_path)
 
     world.put(topic, "p-1", ada | {"client": "bob"})
@@ -286,7 +273,7 @@ def test_events_that_are_neither_archived_nor_in_kafka_or_do_not_exist_are_named
     world.write()
 
     with pytest.raises(
-        IncompleteExportError, match=r"1 aggregates .*: version 2 of position 'p-1' is missing"
+        VerdictError, match=r"1 aggregates .*: version 2 of position 'p-1' is missing"
     ):
         world.told("us_holder", "now", tmp_path)
     world.drop(before=1)
@@ -365,13 +352,11 @@ def test_a_skipped_event_and_an_accepted_blocked_aggregate_are_marked(
     world.happen("p-3", opened("cleo"), PositionClosed(), PositionAdjusted(amount=2))
     world.write()
     named = r"2 aggregates are blocked: us_holder/position/p-2, us_holder/position/p-3; .*no row"
-    with pytest.raises(IncompleteExportError, match=named):
+    with pytest.raises(VerdictError, match=named):
         world.told("us_holder", "now", tmp_path)
 
     decide(world, kind, "p-2")
-    with pytest.raises(
-        IncompleteExportError, match="1 aggregates are blocked: us_holder/position/p-3"
-    ):
+    with pytest.raises(VerdictError, match="1 aggregates are blocked: us_holder/position/p-3"):
         world.told("us_holder", "now", tmp_path)
     decide(world, kind, "p-3")
 

@@ -18,7 +18,7 @@ from verdict.model.message import Event
 from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.batch import Delivery
 from verdict.read_side.as_of.materialiser import Materialiser
-from verdict.read_side.as_of.moment import parse_as_of
+from verdict.read_side.as_of.resolving import parse_as_of
 from verdict.read_side.live.decoding import RecordDecoder
 from verdict.settings.load import load_settings
 from verdict.streaming.exactly_once.query import DECIDER

@@ -13,7 +13,7 @@ from verdict.cli.verify import exit_code_of, summary, unavailable_checks
 from verdict.errors import UnreachableError, VerdictError
 from verdict.operations.audit.finding import Check, CheckResult
 from verdict.operations.audit.projections import NO_FUNCTION_OF_THE_LOG, ProjectionAudit
-from verdict.read_side.as_of.filling import AsOfRecords
+from verdict.read_side.as_of.materialiser import AsOfRecords
 from verdict.read_side.catalog import declared
 from verdict.read_side.projections.builtin.outcome import outcome
 from verdict.read_side.schema.database import create_read_side, open_database

@@ -1,4 +1,4 @@
-"""What readers see besides tables: views that somebody replaced, feeds that somebody rewrote."""
+"""The audit names changed tables, and feeds that somebody rewrote."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,20 +17,14 @@ from tests.kit.log import opened
 from verdict.operations.audit.finding import Check, CheckResult, Finding
 from verdict.operations.audit.projections import (
     NO_FUNCTION_OF_THE_LOG,
-    AnnouncedChanges,
     ProjectionAudit,
-    altered,
     faults,
 )
-from verdict.read_side.as_of.filling import AsOfRecords
+from verdict.read_side.as_of.materialiser import AsOfRecords
 from verdict.read_side.projections.kind_tables import compile_projection
-from verdict.read_side.schema.database import snapshot
-from verdict.read_side.schema.system_views import views_of
 from verdict.settings.load import load_settings
 from verdict.streaming.event_log.event_log import EventLog
 from verdict.wire.topics import Topics
-
-MALLORY = "CREATE VIEW us_holder AS SELECT 'mallory' AS client, 7 AS positions, 0 AS since"
 
 
 @pytest.fixture
@@ -69,48 +63,7 @@ def test_what_was_made_as_it_must_be_has_no_findings_and_what_no_log_tells_is_na
 
     assert findings == []
     assert looked.at["changes of us_holder"] == 4
-    assert looked.at["views"] > 10
     assert looked.not_checked == [*NO_FUNCTION_OF_THE_LOG]
-
-
-def test_a_view_of_what_was_built_otherwise_is_as_that_was(
-    read_side: ReadSide, tmp_path: Path
-) -> None:
-    """Who follows the advice to drop it would take it from its readers."""
-    with read_side.engine.begin() as connection:
-        connection.execute(text("UPDATE projection_version_v1 SET settings = 'of before'"))
-        connection.execute(text("DROP VIEW us_holder"))
-
-    findings, looked = found_in(read_side, tmp_path)
-
-    assert findings == []
-    assert [one for one in looked.unavailable if "us_holder v1 was built with 'of before'" in one]
-
-
-@pytest.mark.both_databases
-@pytest.mark.proves("C-16")
-def test_a_view_that_was_replaced_or_dropped_is_named(read_side: ReadSide) -> None:
-    """Tables were compared, and readers read views: mallory was in one, and all was well."""
-    with read_side.engine.begin() as connection:
-        if read_side.is_postgresql:
-            connection.execute(text("SET LOCAL search_path TO public, projections"))
-        connection.execute(text("DROP VIEW us_holder"))
-        connection.execute(text(MALLORY))
-        connection.execute(text("DROP VIEW dead_letter"))
-
-    looked = CheckResult()
-    with snapshot(read_side.engine) as connection:
-        said = [
-            one.what
-            for one in altered(connection, views_of([compile_projection(us_holder)]), looked)
-        ]
-
-    assert [one.split(":")[0] for one in said] == [
-        "the view dead_letter is missing",
-        "the view us_holder does not show what this version of verdict lets it show",
-    ]
-    assert "mallory" in said[1]
-    assert looked.at["views"] == len(views_of([compile_projection(us_holder)]))
 
 
 @pytest.mark.both_databases
@@ -166,7 +119,7 @@ def test_a_feed_that_does_not_give_the_table_is_named(
 
 
 def test_a_kind_that_there_is_not_is_named() -> None:
-    assert [*faults([AnnouncedChanges(1, "ada", "stayed")], 1, set())] == [
+    assert [*faults([(1, "ada", "stayed")], 1, set())] == [
         "change 1: 'stayed' is neither entered nor left"
     ]
 

@@ -13,7 +13,7 @@ from verdict.cli.scaffold.files import require_valid_name
 from verdict.cli.tail import parse_from
 from verdict.model.message import epoch_millis
 from verdict.operations.repair.stopping_records import range_of
-from verdict.read_side.as_of.moment import parse_as_of
+from verdict.read_side.as_of.resolving import parse_as_of
 from verdict.settings.database_address import file_of
 from verdict.settings.parsers import topic_or_prefix
 from verdict.wire.backoff import is_valid

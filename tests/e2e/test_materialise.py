@@ -17,7 +17,7 @@ from verdict.adapters.sql.readers.reader import Reader
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.model.message import iso_time
 from verdict.read_side.as_of.materialiser import Materialiser
-from verdict.read_side.as_of.moment import parse_as_of
+from verdict.read_side.as_of.resolving import parse_as_of
 from verdict.read_side.catalog import declared_projections, projections
 from verdict.read_side.schema.system_views import readable
 from verdict.settings.load import load_settings

@@ -48,10 +48,6 @@ class EventLog:
         self._now = START
         self._taken = dict(self.ends)
 
-    def use(self, application: Application) -> None:
-        """Let events be those of this application from now on."""
-        self._catalog = catalog_of(application)
-
     def add(self, aggregate_id: str, *payloads: Event) -> None:
         """Let these events happen to an aggregate."""
         for payload in payloads:

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.outbound.weekly_mail.week import Week, WeekNotOverError, last_week, parse_week
+from projections.outbound.weekly_mail.week import Week, last_week, parse_week
+from verdict.errors import VerdictError
 
 DAYS = st.dates(date(1, 1, 8), date(9999, 12, 20))
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -56,7 +57,7 @@ def test_a_week_is_over_at_its_cut_off_and_not_a_millisecond_before() -> None:
 
     week.require_over(week.cut_off)
     with pytest.raises(
-        WeekNotOverError,
+        VerdictError,
         match=r"2026-W47 is not over: its cut-off is 2026-11-23T00:00:00\.000Z, and it is ",
     ) as refusal:
         week.require_over(week.cut_off - 1)

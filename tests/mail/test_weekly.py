@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from compose.settings import BusinessSettings
-from projections.outbound.weekly_mail.week import Week, WeekNotOverError
+from projections.outbound.weekly_mail.week import Week
 from projections.outbound.weekly_mail.worker import Report, run
 from schemas.position import PositionClosed, PositionTransferred
 from tests.application import APPLICATION
@@ -19,7 +19,7 @@ from tests.mail.post_office import PostOffice
 from verdict import load_settings
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.cli.main import app
-from verdict.errors import InvalidSettingsError
+from verdict.errors import InvalidSettingsError, VerdictError
 from verdict.model import iso_time
 
 WEEK, NEXT = Week(2026, 40), Week(2026, 41)
@@ -117,7 +117,7 @@ def test_a_week_that_is_not_over_is_refused_before_anything_is_created(
 ) -> None:
     week = Week(2026, 47)
 
-    with pytest.raises(WeekNotOverError):
+    with pytest.raises(VerdictError):
         run(settings, week, clock=lambda: week.cut_off - 1)
     refused = verdict_mail("--week", "9998-W01")
 

@@ -1,12 +1,11 @@
 """What a client has, over orders and positions: examples, and histories against an oracle."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from random import Random
 from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from sqlalchemy import create_engine
 
 from projections.client_overview import client_overview
@@ -29,13 +28,24 @@ from schemas.position import (
 from tests.application import APPLICATION
 from tests.kit.databases import ReadSide, Rows
 from tests.kit.log import SECOND, START, EventLog, opened
-from tests.read_side.accidents import Followed, Step, follow, in_order, steps
+from tests.read_side.accidents import (
+    Followed,
+    Rules,
+    Shown,
+    Step,
+    follow,
+    in_order,
+    of_orders,
+    of_positions,
+    placed,
+    steps,
+)
 from tests.read_side.second_version import compared
 from tests.tiers import examples
-from verdict.model.message import LARGEST, Event, iso_time
+from verdict.model.message import LARGEST, iso_time
 from verdict.model.recorded_event import RecordedEvent
 from verdict.read_side.apply.batch import Delivery
-from verdict.read_side.as_of.filling import AsOfRecords, fold
+from verdict.read_side.as_of.materialiser import AsOfRecords, fold
 from verdict.read_side.projections.documented_view import query_of
 from verdict.read_side.projections.kind_tables import compile_projection
 from verdict.streaming.event_log.record import RawRecord
@@ -47,44 +57,18 @@ OVERVIEW = "SELECT * FROM client_overview ORDER BY client"
 HELD = "SELECT aggregate_type, aggregate_id, version_needed FROM projection_blocked ORDER BY 1, 2"
 
 
-def placed(client: str, quantity: int = 10, price: int = 100) -> OrderPlaced:
-    return OrderPlaced(
-        client=client, ticker="FB", side="BUY", quantity=quantity, limit_price_cents=price
-    )
-
-
 def at(second: int) -> str:
     """Return when the event of that number happened, from 1 on."""
     return iso_time(START + second * SECOND)
 
 
-class Overview:
-    """Batches onto the projection, and what is shown after them."""
-
-    def __init__(self, read_side: ReadSide) -> None:
-        self.read_side = read_side
-        self.log = EventLog(2, *TYPES)
-        self.applier = read_side.applier("client_overview")
-
-    def after(self, name: str, *events: Event) -> Rows:
-        """Return all clients after one batch with these events, each a second after the other."""
-        self.log.add(name, *events)
-        self.applier.apply(self.log.batch())
-        assert not self.applier.is_stopped
-        return self.shown()
-
-    def shown(self) -> Rows:
-        """Return all clients."""
-        return self.read_side.select(OVERVIEW)
-
-
 @pytest.fixture
-def overview(read_side: ReadSide) -> Overview:
-    return Overview(read_side)
+def overview(read_side: ReadSide) -> Shown:
+    return Shown(read_side, EventLog(2, *TYPES), "client_overview", OVERVIEW)
 
 
 @pytest.mark.proves("V-01")
-def test_orders_and_positions_of_a_client_are_in_one_row(overview: Overview) -> None:
+def test_orders_and_positions_of_a_client_are_in_one_row(overview: Shown) -> None:
     assert overview.after("a", placed("ada")) == [("ada", 1, 1000, 0, 0, at(1))]
     assert overview.after("b", opened("ada", "LON")) == [("ada", 1, 1000, 1, 0, at(2))]
     assert overview.after("c", opened("ada", "IEX")) == [("ada", 1, 1000, 2, 1, at(3))]
@@ -92,7 +76,7 @@ def test_orders_and_positions_of_a_client_are_in_one_row(overview: Overview) -> 
 
 
 @pytest.mark.proves("V-01")
-def test_an_order_and_a_position_of_one_id_are_two(overview: Overview) -> None:
+def test_an_order_and_a_position_of_one_id_are_two(overview: Shown) -> None:
     overview.after("x", placed("ada"))
 
     assert overview.after("x", opened("bob")) == [
@@ -110,7 +94,7 @@ def test_an_order_and_a_position_of_one_id_are_two(overview: Overview) -> None:
 
 @pytest.mark.proves("V-01")
 def test_a_transfer_touches_both_clients_and_what_comes_then_only_the_new_one(
-    overview: Overview,
+    overview: Shown,
 ) -> None:
     overview.after("a", opened("ada"), PositionTransferred(client="bob"))
 
@@ -125,7 +109,7 @@ def test_a_transfer_touches_both_clients_and_what_comes_then_only_the_new_one(
 
 
 @pytest.mark.proves("V-01")
-def test_an_order_beyond_what_can_be_counted_counts_as_far_as_that(overview: Overview) -> None:
+def test_an_order_beyond_what_can_be_counted_counts_as_far_as_that(overview: Shown) -> None:
     overview.after("a", placed("ada"))
 
     counted = 1000 + 10**15
@@ -134,12 +118,13 @@ def test_an_order_beyond_what_can_be_counted_counts_as_far_as_that(overview: Ove
 
 
 @pytest.mark.proves("V-01")
-def test_of_two_types_with_one_id_only_the_one_with_the_gap_waits(overview: Overview) -> None:
+def test_of_two_types_with_one_id_only_the_one_with_the_gap_waits(overview: Shown) -> None:
     overview.after("x", placed("ada"), opened("ada"))
     missing = overview.log.add_unseen("x", PositionTransferred(client="bob"))  # 3
-    overview.after("x", PositionClosed(), OrderDeleted())  # 4, 5
 
-    assert overview.shown() == [("ada", 0, 0, 1, 1, at(5))]
+    assert overview.after("x", PositionClosed(), OrderDeleted()) == [  # 4, 5
+        ("ada", 0, 0, 1, 1, at(5))
+    ]
     assert overview.read_side.select(HELD) == [("position", "x", 2)]
 
     overview.log.repeat(missing)
@@ -152,7 +137,7 @@ def oracle(events: Iterable[RecordedEvent]) -> Rows:
     """Return the overview of every client, from the events alone."""
     things: dict[tuple[str, str], dict[str, Any]] = {}
     touched: dict[str, int] = {}
-    for event in {event.event_id: event for event in events}.values():
+    for event in events:
         key = event.aggregate_type, event.aggregate_id
         fields = event.payload.model_dump()
         before = things.get(key, {})
@@ -180,69 +165,17 @@ def _has(client: str, things: Mapping[tuple[str, str], dict[str, Any]]) -> tuple
     return len(orders), worth, len(held), int(any(h["exchange"] in US_EXCHANGES for h in held))
 
 
-NEW, OPEN, ENDED, GONE = "new", "open", "ended", "gone"
-MAY: dict[type[Event], tuple[tuple[str, ...], str]] = {  # from these, and what it is then
-    OrderPlaced: ((NEW,), OPEN),
-    OrderCompleted: ((OPEN,), ENDED),
-    OrderCancelled: ((OPEN,), ENDED),
-    OrderDeleted: ((OPEN, ENDED), GONE),
-    PositionOpened: ((NEW,), OPEN),
-    PositionClosed: ((OPEN,), NEW),
-}
-
-
-class Rules:
-    """Which event may follow, as the rules of orders and positions have it."""
-
-    def __init__(self) -> None:
-        self._now: dict[tuple[bool, str], str] = {}
-
-    def allow(self, name: str, payload: Event) -> bool:
-        """Tell whether the event may happen, and note that it did."""
-        key = type(payload).__name__.startswith("Order"), name
-        begins, then = MAY.get(type(payload), ((OPEN,), OPEN))
-        allowed = self._now.get(key, NEW) in begins
-        if allowed:
-            self._now[key] = then
-        return allowed
-
-
-clients = st.sampled_from(["ada", "bob", "cleo"])
-exchanges = st.sampled_from(["NASDAQ", "IEX", "LON"])
-numbers, quantities = st.integers(1, 9), st.integers(1000, 1009)
-happenings: st.SearchStrategy[Event] = st.one_of(
-    st.builds(placed, clients, quantities, numbers),
-    st.builds(OrderModified, quantity=quantities, limit_price_cents=numbers),
-    st.builds(OrderFilled, quantity=numbers, price_cents=numbers),
-    st.sampled_from([OrderCompleted(), OrderCancelled(), OrderDeleted(), PositionClosed()]),
-    st.builds(opened, clients, exchanges),
-    st.builds(PositionAdjusted, amount=numbers),
-    st.builds(PositionRelisted, exchange=exchanges),
-    st.builds(PositionTransferred, client=clients),
-)
-
-
-class Clients(Followed):
-    """Few orders and positions, with the same ids, of few clients."""
-
-    def __init__(self, read_side: ReadSide) -> None:
-        super().__init__(read_side, "client_overview", *TYPES)
-        self.allowed = Rules().allow  # type: ignore[method-assign,assignment]
-
-    def check(self, events: Sequence[RecordedEvent]) -> None:
-        assert self.read_side.select(OVERVIEW) == oracle(events)
-
-
 @pytest.mark.slow
 @pytest.mark.both_databases
 @pytest.mark.proves("V-01")
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(sequence=steps(happenings, ["a", "b", "c"], types=len(TYPES)))
+@given(sequence=steps(of_orders | of_positions, ["a", "b", "c"], types=len(TYPES)))
 def test_whatever_happens_it_is_what_the_events_say(
     read_side: ReadSide, sequence: list[Step]
 ) -> None:
     """With repeated, late and missing events, crashes and restarts; and built again, the same."""
-    follow(Clients(read_side), sequence)
+    run = Followed(read_side, "client_overview", *TYPES, query=OVERVIEW, oracle=oracle)
+    follow(run, sequence)
 
 
 class Said:

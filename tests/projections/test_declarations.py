@@ -87,13 +87,6 @@ def test_the_name_the_comment_and_the_key_follow_from_the_function() -> None:
     assert us_holder_from_state.id_column == "position_id"
 
 
-def test_a_call_returns_the_kind_with_other_settings() -> None:
-    held = Position("ada", "LON", 0)
-
-    assert us_holder().by(held) is None
-    assert us_holder(["LON"]).by(held) == "ada"
-
-
 def test_settings_are_stored_as_the_same_text_whatever_their_spelling() -> None:
     def declared(
         exchanges: Collection[str] = ("b", "a"), steps: Sequence[int] = (2, 1), title: str = "ü"

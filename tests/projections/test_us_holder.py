@@ -1,6 +1,8 @@
+from dataclasses import dataclass
+
 import pytest
 
-from projections.us_holder import Position, evolve, us_holder
+from projections.us_holder import Position, us_holder
 from schemas.position import (
     PositionAdjusted,
     PositionClosed,
@@ -8,42 +10,19 @@ from schemas.position import (
     PositionRelisted,
     PositionTransferred,
 )
-from tests.kit.databases import ReadSide
-from tests.kit.log import AN_EVENT, SECOND, START, EventLog, opened
+from tests.kit.databases import ReadSide, Rows
+from tests.kit.log import SECOND, START, EventLog, opened
+from tests.read_side.accidents import Shown
 from verdict.model.message import Event, iso_time
-from verdict.read_side.projections.kind_tables import compile_projection
-
-OPEN = Position("ada", "LON", opened_at=7)
 
 
-@pytest.mark.parametrize(
-    ("before", "event", "after"),
-    [
-        (None, opened("ada", "LON"), Position("ada", "LON", opened_at=AN_EVENT.decided_at)),
-        (OPEN, PositionAdjusted(amount=9), OPEN),
-        (OPEN, PositionRelisted(exchange="NYSE"), Position("ada", "NYSE", opened_at=7)),
-        (OPEN, PositionTransferred(client="bob"), Position("bob", "LON", opened_at=7)),
-        (OPEN, PositionClosed(), None),
-    ],
-)
-def test_what_each_event_makes_of_a_position(
-    before: Position | None, event: Event, after: Position | None
-) -> None:
-    assert evolve(before, AN_EVENT._replace(payload=event)) == after
+def test_what_counts_as_a_us_exchange_is_a_setting() -> None:
+    by_default, chosen = us_holder().by, us_holder(["LON"]).by
 
-
-@pytest.mark.parametrize(
-    "exchange", ["NASDAQ", "NYSE", "NYSE American", "NYSE Arca", "Cboe BZX", "IEX"]
-)
-def test_us_exchanges_by_default(exchange: str) -> None:
-    assert compile_projection(us_holder).group(Position("ada", exchange, 0)) == "ada"
-
-
-def test_what_counts_as_a_us_exchange_is_configuration() -> None:
-    projection = compile_projection(us_holder, us_exchanges=["LON"])
-
-    assert projection.group(Position("ada", "LON", 0)) == "ada"
-    assert projection.group(Position("ada", "NASDAQ", 0)) is None
+    for exchange in ("NASDAQ", "NYSE", "NYSE American", "NYSE Arca", "Cboe BZX", "IEX"):
+        held = Position("ada", exchange, 0)
+        assert (by_default(held), chosen(held)) == ("ada", None)
+    assert chosen(Position("ada", "LON", 0)) == "ada"
 
 
 @pytest.mark.proves("H-01")
@@ -70,25 +49,22 @@ def test_the_golden_positions(read_side: ReadSide, log: EventLog) -> None:
     ]
 
 
+@dataclass
 class Story:
     """Batches onto `us_holder`, and what changed by each."""
 
-    def __init__(self, read_side: ReadSide, log: EventLog) -> None:
-        self._read_side = read_side
-        self._log = log
-        self._applier = read_side.applier("us_holder")
+    shown: Shown
 
-    def happens(self, position_id: str, *events: Event) -> list[tuple[object, ...]]:
+    def happens(self, position_id: str, *events: Event) -> Rows:
         """Return the feed's new rows after one batch with these events."""
-        seen = len(self._read_side.changes())
-        self._log.add(position_id, *events)
-        self._applier.apply(self._log.batch())
-        return self._read_side.changes()[seen:]
+        seen = len(self.shown.read_side.changes())
+        self.shown.after(position_id, *events)
+        return self.shown.read_side.changes()[seen:]
 
 
 @pytest.fixture
 def story(read_side: ReadSide, log: EventLog) -> Story:
-    return Story(read_side, log)
+    return Story(Shown(read_side, log, "us_holder", "SELECT * FROM us_holder"))
 
 
 OPENED, CLOSED = [opened("ada")], PositionClosed()
@@ -122,15 +98,6 @@ def test_what_each_event_changes(
 
     assert story.happens("p-1", event) == changes
     assert read_side.holders() == holders
-
-
-@pytest.mark.proves("H-03")
-def test_closing_one_of_two_positions_keeps_the_client(story: Story, read_side: ReadSide) -> None:
-    story.happens("p-1", opened("ada"))
-    story.happens("p-2", opened("ada"))
-
-    assert story.happens("p-1", PositionClosed()) == []
-    assert read_side.holders() == {"ada": 1}
 
 
 @pytest.mark.proves("H-08")

@@ -20,7 +20,7 @@ from tests.tiers import examples
 from verdict.errors import VerdictError
 from verdict.operations.repair.blocked_aggregates import BlockedAggregates
 from verdict.operations.repair.operator import NothingWaitsError, OperatorIdentity
-from verdict.read_side.apply.batch import ProjectionBatch, UnreadableRecord
+from verdict.read_side.apply.batch import UnreadableRecord
 from verdict.read_side.catalog import declared
 from verdict.read_side.projections.kind_tables import compile_projection
 from verdict.read_side.read_your_writes import (
@@ -72,25 +72,6 @@ def test_the_golden_positions(shown: Shown) -> None:
     ) == [("client1", 2), ("client2", 1)]
 
 
-@pytest.mark.proves("H-02")
-def test_a_tombstone_closes_what_was_there_last_also_over_a_restart(shown: Shown) -> None:
-    shown.after(("1", ("ada", "NYSE")), ("2", ("ada", "NYSE")), ("3", ("bob", "IEX")))
-    assert shown.after(("1", None)) == [("ada", 1), ("bob", 1)]
-
-    shown.applier = shown.read_side.applier(NAME)
-    assert shown.after(("2", None)) == [("bob", 1)]
-
-
-@pytest.mark.proves("H-03")
-def test_tombstones_that_close_nothing_change_nothing(shown: Shown) -> None:
-    shown.after(("1", ("ada", "NYSE")), ("2", ("ada", "NYSE")), ("2", None))
-    before = rows_of(shown.read_side)
-
-    assert shown.after(("2", None), ("unknown", None), ("unknown", None)) == [("ada", 1)]
-    assert rows_of(shown.read_side) == before
-    assert not shown.applier.is_stopped
-
-
 def rows_of(read_side: ReadSide) -> dict[str, Rows]:
     """Return the projection's tables as they are."""
     return {name: rows for name, rows in read_side.dump().items() if name.startswith(NAME)}
@@ -128,42 +109,6 @@ def test_a_state_at_fault_holds_its_key_alone_with_the_place_and_the_error(
         f"projection {NAME} v1 blocks {TOPIC} 1 at version {offset + 1}",
         f"projection {NAME} v1 blocks {TOPIC} 3 at version {third[2]}",
     ]
-
-
-@pytest.mark.proves("H-02")
-@pytest.mark.parametrize(
-    ("following", "holders"),
-    [(("bob", "IEX"), [("bob", 1)]), (("bob", "LON"), []), (None, [])],
-)
-@pytest.mark.parametrize("before", [("ada", "NYSE"), None])
-@pytest.mark.parametrize("at_once", [True, False])
-def test_the_next_record_of_the_key_takes_its_place(
-    shown: Shown, before: State, following: State, holders: Rows, at_once: bool
-) -> None:
-    shown.after(("1", before))
-    if not at_once:
-        shown.after(("1", BAD))
-        assert held(shown.read_side) == {"1": 2}
-
-    records = [("1", BAD), ("1", following)]
-    assert shown.after(*records[not at_once :]) == holders
-    assert held(shown.read_side) == {}
-
-
-@pytest.mark.proves("H-02")
-def test_it_stays_held_with_the_error_over_restarts_and_when_it_is_read_again(
-    shown: Shown,
-) -> None:
-    shown.after(("1", ("ada", "NYSE")), ("1", BAD))
-    before = shown.read_side.dump()
-
-    shown.applier = shown.read_side.applier(NAME)
-    shown.applier.apply(ProjectionBatch([], {}))
-    shown.applier.apply(shown.log.everything())
-
-    assert shown.read_side.dump() == before
-    assert shown.after(("1", None)) == []
-    assert held(shown.read_side) == {}
 
 
 def test_what_the_code_cannot_apply_is_held_too(new_database: NewDatabase) -> None:

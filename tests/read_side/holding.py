@@ -85,15 +85,6 @@ class Holding(Followed):
         self._operators = self.read_side.open()
         self.operator = self._operator(APPLICATION)
 
-    def update(self, application: Application) -> None:
-        """Let another version of the application run from now on."""
-        self.log.use(application)
-        self.archive, self.holder = (
-            self.read_side.applier(name, application=application)
-            for name in ("event_archive", "us_holder")
-        )
-        self.operator = self._operator(application)
-
     def _operator(self, application: Application) -> BlockedAggregates:
         return BlockedAggregates(application, self._operators, {"us_holder": self.us_holder})
 

@@ -14,7 +14,7 @@ from verdict.read_side.apply.overrides import amended
 from verdict.read_side.catalog import declared
 from verdict.read_side.projections.projection import Projection, Rebuildable
 from verdict.read_side.rebuild.comparison import TableContent, content
-from verdict.read_side.schema import creation, filling
+from verdict.read_side.schema import creation, layout
 from verdict.read_side.tables import interventions
 
 BESIDE = 2
@@ -86,9 +86,9 @@ def _build(connection: Connection, built: Rebuildable, deliveries: Iterable[Deli
     creation.create(connection, [built])
     table = built.tables[0]
     rows = [one.values for one in built.builder(deliveries) if one.values is not None]
-    filling.drop_indexes(connection, table)
+    layout.drop_indexes(connection, table)
     append(connection, table, BulkRows(built.builder.columns, rows))
-    filling.create_indexes(connection, table)
+    layout.create_indexes(connection, table)
     built.complete(connection)
 
 

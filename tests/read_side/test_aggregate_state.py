@@ -23,7 +23,7 @@ from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.kit.databases import ReadSide, Rows
 from tests.kit.log import AN_EVENT, EventLog, opened
-from tests.read_side.accidents import Followed, Step, follow, steps
+from tests.read_side.accidents import Followed, Step, follow, of_orders, steps
 from tests.tiers import examples
 from verdict.adapters.sql.readers.reader import Reader
 from verdict.model.aggregate import Aggregate
@@ -86,8 +86,9 @@ states_of_all_kinds = st.builds(
 
 @given(states_of_all_kinds)
 def test_a_row_gives_back_the_state_that_it_was_made_of(state: Everything) -> None:
-    for field in state_fields(Everything):
-        assert field.state(field.kept(getattr(state, field.name))) == getattr(state, field.name)
+    evolve = StateEvolve(everything, state_fields(Everything))
+
+    assert evolve.state(evolve(None, AN_EVENT._replace(payload=Became(state=state)))) == state
 
 
 def test_columns_are_what_fields_are_and_names_that_are_taken_give_way() -> None:
@@ -132,7 +133,7 @@ def test_what_was_deleted_comes_back_without_what_it_was() -> None:
 def oracle(events: Sequence[RecordedEvent]) -> Rows:
     """Return id, version, life cycle, quantity, price, filled, status, time: by hand."""
     orders: dict[str, list[Any]] = {}
-    for event in {event.event_id: event for event in events}.values():
+    for event in events:
         row = orders.setdefault(event.aggregate_id, [event.aggregate_id, 0, "ACTIVE", *[None] * 5])
         row[1], row[7] = event.version, iso_time(event.decided_at)
         match event.payload:
@@ -151,51 +152,18 @@ def oracle(events: Sequence[RecordedEvent]) -> Rows:
     return sorted(map(tuple, orders.values()))
 
 
-class States(Followed):
-    """Orders as the rules let them live: placed first, and nothing after they are deleted."""
-
-    def __init__(self, read_side: ReadSide) -> None:
-        super().__init__(read_side, "order_state", "order")
-        self._alive: dict[str, bool] = {}
-
-    def allowed(self, aggregate_id: str, payload: Event) -> bool:
-        if isinstance(payload, OrderPlaced) == (aggregate_id in self._alive):
-            return False
-        if not self._alive.get(aggregate_id, True):
-            return False
-        self._alive[aggregate_id] = not isinstance(payload, OrderDeleted)
-        return True
-
-    def check(self, events: Sequence[RecordedEvent]) -> None:
-        found = self.read_side.select(
-            "SELECT id, version, life_cycle, quantity, limit_price_cents, filled, status, "
-            "decided_at FROM order_state ORDER BY id"
-        )
-        assert found == oracle(events)
-
-
-def placed(quantity: int = 10) -> OrderPlaced:
-    return OrderPlaced(
-        client="ada", ticker="AAPL", side="BUY", quantity=quantity, limit_price_cents=5
-    )
-
-
-happenings = st.one_of(
-    st.builds(placed, st.integers(1, 9)),
-    st.builds(OrderModified, quantity=st.integers(1, 9), limit_price_cents=st.integers(1, 9)),
-    st.builds(OrderFilled, quantity=st.integers(1, 9), price_cents=st.just(1)),
-    st.sampled_from([OrderCompleted(), OrderCancelled(), OrderDeleted()]),
-)
+SHOWN = """SELECT id, version, life_cycle, quantity, limit_price_cents, filled, status, decided_at
+FROM order_state ORDER BY id"""
 
 
 @pytest.mark.slow
 @pytest.mark.both_databases
 @settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(sequence=steps(happenings, ["a", "b", "c"]))
+@given(sequence=steps(of_orders, ["a", "b", "c"]))
 def test_whatever_happens_states_are_what_the_events_say(
     read_side: ReadSide, sequence: list[Step]
 ) -> None:
-    follow(States(read_side), sequence)
+    follow(Followed(read_side, "order_state", "order", query=SHOWN, oracle=oracle), sequence)
 
 
 def test_the_last_event_is_shown_with_its_position_once_the_archive_has_it(

@@ -1,7 +1,6 @@
 """What a batch costs does not grow with its events, and what a reader sees never flickers."""
 
 import threading
-from dataclasses import replace
 
 import pytest
 from sqlalchemy import event as sql_event
@@ -11,7 +10,6 @@ from schemas.order import OrderDeleted, OrderPlaced
 from schemas.position import PositionAdjusted, PositionTransferred
 from tests.kit.databases import ReadSide
 from tests.kit.log import EventLog, opened
-from tests.read_side.responses import ACCEPTED, batch_of
 from tests.tiers import examples
 from verdict.adapters.sql.bulk import MANY
 from verdict.model.message import Event
@@ -78,25 +76,6 @@ def test_us_holder_takes_as_many_statements_for_many_events_as_for_few(
         (12 + MANY + SQLITE_VARIABLES + 1,)
     ]
     assert len(read_side.changes()) == 18 + MANY + SQLITE_VARIABLES + 1
-
-
-def test_outcome_takes_as_many_statements_for_many_responses_as_for_few(
-    read_side: ReadSide, statements: Statements
-) -> None:
-    applier = read_side.applier("outcome")
-    responses = [
-        ACCEPTED.model_copy(update={"source": replace(ACCEPTED.source, offset=number)})
-        for number in range(5000)
-    ]
-    applier.apply(batch_of(responses[:1]))
-
-    few = statements.of(applier, batch_of(responses[1:3], start=1))
-    more = statements.of(applier, batch_of(responses[3 : 3 + MANY], start=3))
-    most = statements.of(applier, batch_of(responses[3 + MANY :], start=3 + MANY))
-
-    assert few <= 8
-    assert more == most <= few + FOR_COPYING
-    assert read_side.select("SELECT count(*) FROM outcome") == [(5000,)]
 
 
 ORDERED = OrderPlaced(

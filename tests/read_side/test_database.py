@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event, inspect, literal, select, text
+from sqlalchemy import Engine, event, inspect, select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from projections.program_tally import program_tally
@@ -31,10 +31,8 @@ from verdict.read_side.schema.database import (
     live_versions,
     open_database,
 )
-from verdict.read_side.schema.layout import replace_view
-from verdict.read_side.schema.reader_role import grant_readers
 from verdict.read_side.schema.system_views import readable
-from verdict.settings.database_address import ROLES, SUPPORT, parse
+from verdict.settings.database_address import SUPPORT, parse
 
 pytestmark = pytest.mark.both_databases
 TABLES_SCHEMA = {"sqlite": None, "postgresql": TABLES}
@@ -85,28 +83,6 @@ def test_several_may_create_the_read_side_at_the_same_time(new_database: NewData
 
     with ThreadPoolExecutor(4) as processes:
         list(processes.map(create, range(4)))
-
-
-def test_a_view_can_be_swapped_in_one_transaction(engine: Engine) -> None:
-    create_read_side(engine, projections(APPLICATION))
-    other = select(literal("ada").label("client"), literal(1).label("more"))
-    views = readable(projections(APPLICATION))
-
-    def columns() -> list[str]:
-        url = engine.url.render_as_string(hide_password=False)
-        with Reader(url, views) as reader:
-            return [*reader.select("SELECT * FROM us_holder").columns]
-
-    before = columns()
-    with engine.connect() as connection, connection.begin() as transaction:
-        replace_view(connection, "us_holder", other)
-        transaction.rollback()
-    assert columns() == before
-    with engine.begin() as connection:
-        replace_view(connection, "us_holder", other)
-        grant_readers(connection, ROLES, views)
-
-    assert columns() == ["client", "more"]
 
 
 def us(*exchanges: str) -> dict[str, object]:

@@ -1,22 +1,18 @@
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
 
 import psycopg
 import pytest
-from sqlalchemy import event as sql_event
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
-from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
+from schemas.position import PositionAdjusted, PositionClosed
 from tests.kit.databases import ReadSide
 from tests.kit.log import TOPIC, EventLog, opened
 from tests.postgresql import Server
 from verdict.read_side.apply.applier import Applier, database_failed
 from verdict.read_side.apply.batch import UnreadableRecord
-from verdict.read_side.projections.projection import Applied
 from verdict.read_side.schema import database
 from verdict.read_side.tables.position import ConcurrentProjectionError
-from verdict.wire.partitions import TopicPartition
 
 pytestmark = pytest.mark.both_databases
 
@@ -36,36 +32,6 @@ def test_a_batch_that_comes_again_changes_nothing(read_side: ReadSide, log: Even
     assert read_side.dump() == before
 
 
-@pytest.mark.proves("A-05")
-def test_an_event_that_was_written_twice_is_applied_once(
-    read_side: ReadSide, log: EventLog
-) -> None:
-    applier = read_side.applier("us_holder")
-    log.add("p-1", opened("ada"), PositionTransferred(client="bob"))
-    for event in log.events(log.ends):
-        log.repeat(event)
-
-    applied = applier.apply(log.batch())
-
-    assert (applied.applied, applied.skipped) == (2, 2)
-    assert read_side.holders() == {"bob": 1}
-
-
-@pytest.mark.proves("H-03")
-def test_old_events_of_a_closed_position_are_still_known(
-    read_side: ReadSide, log: EventLog
-) -> None:
-    applier = read_side.applier("us_holder")
-    log.add("p-1", opened("ada"), PositionClosed())
-    applier.apply(log.batch())
-    log.repeat(log.events(log.ends)[0])
-
-    applied = applier.apply(log.batch())
-
-    assert (applied.applied, applied.skipped) == (0, 1)
-    assert read_side.holders() == {}
-
-
 @pytest.mark.proves("A-06")
 def test_the_position_moves_with_the_rows(read_side: ReadSide, log: EventLog) -> None:
     log.add("p-1", opened("ada"))
@@ -79,23 +45,6 @@ def test_the_position_moves_with_the_rows(read_side: ReadSide, log: EventLog) ->
         "WHERE projection = 'us_holder' AND next_offset > 0"
     )
     assert positions == [(1, TOPIC, place.partition, 2)]
-
-
-def test_of_two_runners_the_second_loses(read_side: ReadSide, log: EventLog) -> None:
-    first, second = read_side.applier("us_holder"), read_side.applier("us_holder")
-    log.add("p-1", opened("ada"))
-    batch = log.batch()
-    first.apply(batch)
-    before = read_side.dump()
-
-    with pytest.raises(
-        ConcurrentProjectionError,
-        match=r"us_holder v1: position\.events:\d was at offset 0 and is at 1; nothing",
-    ):
-        second.apply(batch)
-
-    assert read_side.dump() == before
-    assert not second.is_stopped
 
 
 def test_a_position_that_was_set_back_is_distinguished_from_another_runner(
@@ -197,35 +146,6 @@ def test_one_of_two_runners_at_the_same_time_goes_on(read_side: ReadSide, log: E
     assert read_side.changes() == [("ada", "entered", "p-9")]
 
 
-def test_a_runner_waits_for_the_one_that_commits_and_then_loses(
-    postgresql: Server, log: EventLog
-) -> None:
-    """On SQLite no transaction begins before."""
-    log.add("p-1", opened("ada"))
-    batch = log.batch()
-    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
-    with postgresql.database() as url, ThreadPoolExecutor() as threads:
-        read_side = ReadSide(url)
-        other = read_side.open()
-        first, second = read_side.applier("us_holder"), read_side.applier("us_holder", other)
-        running: list[Future[Applied]] = []
-
-        def begin_the_other(connection: object) -> None:
-            running.append(threads.submit(second.apply, batch))
-            with psycopg.connect(url, autocommit=True) as watching:
-                while not running[0].done() and watching.execute(waiting).fetchone() == (0,):
-                    pass
-
-        sql_event.listen(read_side.engine, "commit", begin_the_other, once=True)
-        first.apply(batch)
-        with pytest.raises(ConcurrentProjectionError):
-            running[0].result()
-
-        assert read_side.holders() == {"ada": 1}
-        other.dispose()
-        read_side.close()
-
-
 @pytest.mark.proves("F-14")
 def test_a_lock_of_somebody_else_s_is_an_error_of_the_database_after_a_while(
     postgresql: Server, log: EventLog, monkeypatch: pytest.MonkeyPatch
@@ -245,31 +165,3 @@ def test_a_lock_of_somebody_else_s_is_an_error_of_the_database_after_a_while(
         applier.apply(log.everything())
         assert read_side.holders() == {"ada": 1}
         read_side.close()
-
-
-def test_a_batch_that_begins_behind_the_position_is_refused(
-    read_side: ReadSide, log: EventLog
-) -> None:
-    applier = read_side.applier("us_holder")
-    log.add("p-1", opened("ada"), PositionAdjusted(amount=2))
-    place = log.place_of("p-1")
-
-    applier.apply(log.between({place: 1}, {place: 2}))
-
-    assert applier.is_stopped
-    ((error,),) = read_side.select("SELECT error FROM projection_stopped")
-    assert error.startswith(
-        f"projection us_holder v1 needs position.events:{place.partition} from offset 0 and was "
-        "given it from 1: Kafka no longer has what is between, or it was not read; what is archived"
-    )
-    assert read_side.select("SELECT * FROM projection_position") == []
-
-
-def test_records_of_other_topics_are_none_of_its_business(
-    read_side: ReadSide, log: EventLog
-) -> None:
-    applier = read_side.applier("outcome")
-    log.add("p-1", opened("ada"))
-
-    assert applier.apply(log.batch()).applied == 0
-    assert TopicPartition(TOPIC, 0) not in applier.positions

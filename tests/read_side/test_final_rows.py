@@ -116,3 +116,23 @@ def test_a_state_that_cannot_be_read_leaves_the_row_of_its_key_and_a_gap_with_th
     )
     assert gaps[2].fault is not None
     assert gaps[2].fault.delivery[:3] == (topic, 2, 12)
+
+
+def test_an_aggregate_with_a_gap_is_built_up_to_it_and_the_gap_is_reported() -> None:
+    log = EventLog(1)
+    log.add("a", position("ada"))
+    log.add_unseen("a", PositionAdjusted(amount=2))
+    log.add("a", PositionAdjusted(amount=3))
+    log.add_unseen("b", position("bob"))
+    log.add("b", PositionAdjusted(amount=3))
+    found = [
+        RawRecord(*d[:3], name.encode(), d.value)
+        for d, name in zip(log.deliveries, "aab", strict=True)
+    ]
+
+    [rows] = task_of(compile_projection(us_holder))(found)
+
+    assert [row[:2] for row in rows.values] == [("a", 1)]
+    assert [(gap.aggregate_id, gap.version_needed, gap.version_seen) for gap in rows.gaps] == [
+        ("a", 2, 3), ("b", 1, 2),
+    ]  # fmt: skip

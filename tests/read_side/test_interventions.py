@@ -18,20 +18,15 @@ from tests.kit.databases import NOW
 from tests.kit.log import opened
 from tests.postgresql import Server
 from tests.read_side.holding import BAD, BY, Holding
-from tests.read_side.newer_schema import NEWER_ID, Noted, newer_schema
 from tests.read_side.second_version import compared
 from tests.tiers import examples
 from verdict.errors import VerdictError
 from verdict.model.message import Event, iso_time
-from verdict.model.recorded_event import RecordedEvent
 from verdict.operations.repair.operator import NothingWaitsError, OperatorIdentity
 from verdict.read_side.apply import missing_events as releasing
-from verdict.read_side.apply.batch import ProjectionBatch
 from verdict.read_side.apply.missing_events import ARCHIVE
-from verdict.read_side.live.decoding import RecordDecoder
 from verdict.read_side.schema import creation
 from verdict.settings.database_address import ROLES
-from verdict.wire.topics import Topics
 
 P1, P7 = "us_holder/position/p-1", "us_holder/position/p-7"
 THREE = (
@@ -81,18 +76,6 @@ def test_three_wait_in_order_behind_one_that_is_edited_or_evicted_and_the_others
     lot.happen("p-7", PositionTransferred(client="dora"))  # the service goes on behind it
     assert (lot.waiting(), lot.taken("p-7")) == ({}, [*taken, 6])
     assert set(lot.read_side.holders()) == {"dora"}
-    assert is_rebuilt_alike(lot)
-
-
-def test_the_last_word_on_an_event_is_shown_and_rebuilt(lot: Holding) -> None:
-    lot.hold("p-7")
-    lot.operator.edit(P7, to("eve"), BY)
-    lot.operator.edit(P7, to("frank"), OperatorIdentity("bob", "once more"))
-
-    lot.operator.retry(P7, BY)
-
-    assert lot.read_side.holders() == {"frank": 1}
-    assert lot.read_side.changes()[1:] == [("ada", "left", "p-7"), ("frank", "entered", "p-7")]
     assert is_rebuilt_alike(lot)
 
 
@@ -290,22 +273,6 @@ def test_an_accepted_aggregate_stays_blocked_and_others_go_on(
 
 
 @pytest.mark.proves("A-05")
-def test_a_gap_behind_a_gap_is_another_decision(lot: Holding) -> None:
-    lot.happen("p-1", opened("ada"))
-    for client in ("bob", "cleo"):
-        lot.log.add_unseen("p-1", PositionTransferred(client="nobody"))
-        lot.happen("p-1", PositionTransferred(client=client))
-
-    said = lot.operator.skip(P1, BY)
-
-    assert said == f"{P1} is passed over; now version 4 is missing"
-    assert (lot.waiting(), lot.taken("p-1")) == ({P1: 1}, [1, 3])
-    lot.operator.skip(P1, BY)
-    assert (lot.waiting(), lot.read_side.holders()) == ({}, {"cleo": 1})
-    assert is_rebuilt_alike(lot)
-
-
-@pytest.mark.proves("A-05")
 @pytest.mark.parametrize("most", [2, 1000])
 def test_all_that_waits_in_an_aggregate_is_passed_over_if_asked(
     lot: Holding, monkeypatch: pytest.MonkeyPatch, most: int
@@ -344,33 +311,6 @@ def test_an_archived_row_that_was_altered_is_not_shown_for_the_event(
     assert error == next(iter(lot.operator.listed()))["error"]
     assert "mallory" in error
     assert ("event_archive was altered" in why) is not is_hashed_anew
-
-
-def test_what_the_operator_had_applied_is_not_applied_again_by_an_idle_service(
-    lot: Holding,
-) -> None:
-    lot.hold("p-7", *THREE)
-    lot.operator.skip(P7, BY)
-    before = lot.read_side.dump()
-
-    lot.holder.apply(ProjectionBatch([], {}))
-    lot.holder.apply(lot.log.everything())
-
-    assert lot.read_side.dump() == before
-
-
-def test_an_aggregate_that_is_parked_once_more_is_reported_once_more(
-    lot: Holding, caplog: pytest.LogCaptureFixture
-) -> None:
-    lot.hold("p-7")
-    lot.operator.skip(P7, BY)
-    caplog.clear()
-
-    lot.happen("p-7", BAD)
-
-    assert [record.message.partition(": ")[0] for record in caplog.records] == [
-        "projection us_holder v1 blocks position p-7 at version 3"
-    ]
 
 
 def test_what_a_killed_operator_verb_leaves_is_applied_by_the_service(
@@ -528,39 +468,3 @@ def _intervene(lot: Holding, oracle: Oracle, verb: str, name: str) -> None:
     else:
         with pytest.raises(VerdictError, match="still cannot be applied"):
             lot.operator.retry(address, BY)
-
-
-@pytest.mark.proves("B-09")
-def test_held_events_of_an_older_schema_are_read_as_live_ones_are(lot: Holding) -> None:
-    """A field that they lack has its default, also in what replaces one."""
-    lot.hold("p-7", PositionTransferred(client="bob"))
-    older = [delivery.value for delivery in lot.log.deliveries]
-    with newer_schema() as later:
-        lot.update(later)
-        lot.happen("p-7", Noted(client="cleo", note="at last"))
-        newer = lot.log.deliveries[-1].value
-        lot.operator.edit(P7, b'{"client": "eve"}', BY)
-        shown = lot.operator.shown(P7)
-        lot.operator.retry(P7, BY)
-
-        payloads = [event.payload for event in lot.seen[-3:]]
-        read = RecordDecoder(Topics(later)).delivery
-        live = [read(one.topic, 0, 0, b"p-7", one.value) for one in lot.log.deliveries]
-
-    assert [value[1:5] for value in (*older, newer) if value] == [schema_id(8)] * 3 + [
-        schema_id(NEWER_ID)
-    ]
-    mallory = {"type": "PositionTransferred", "client": "mallory", "note": None}
-    assert (shown["payload"], shown["replacement"]) == (mallory, mallory | {"client": "eve"})
-    assert payloads == [
-        Noted(client="eve"),
-        Noted(client="bob"),
-        Noted(client="cleo", note="at last"),
-    ]
-    decoded = [one.record.payload for one in live[2:] if isinstance(one.record, RecordedEvent)]
-    assert payloads[1:] == decoded
-    assert lot.read_side.holders() == {"cleo": 1}
-
-
-def schema_id(number: int) -> bytes:
-    return number.to_bytes(4, "big")

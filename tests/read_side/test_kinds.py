@@ -190,7 +190,8 @@ class Positions:
         )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.proves("H-09")
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
     ("declared", "shown", "oracle"),
     [

@@ -6,19 +6,7 @@ from contextlib import closing
 
 import psycopg
 import pytest
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Connection,
-    Engine,
-    Text,
-    insert,
-    inspect,
-    literal,
-    make_url,
-    select,
-    text,
-)
+from sqlalchemy import Connection, Engine, insert, inspect, literal, make_url, select, text
 from sqlalchemy.exc import DBAPIError
 
 from tests.application import APPLICATION
@@ -29,7 +17,7 @@ from verdict.errors import VerdictError
 from verdict.read_side.catalog import projections
 from verdict.read_side.schema import creation, migrations
 from verdict.read_side.schema.database import create_read_side, open_database
-from verdict.read_side.schema.migrations import MIGRATIONS, Migration, add_column, bring_forward
+from verdict.read_side.schema.migrations import MIGRATIONS, Migration, bring_forward
 from verdict.read_side.schema.system_views import SYSTEM_VIEWS
 from verdict.read_side.tables import dead_letters
 from verdict.settings.database_address import is_sqlite
@@ -84,9 +72,7 @@ def test_a_migration_runs_once_and_its_column_is_there_for_old_rows(side: ReadSi
 
     def step(connection: Connection) -> None:
         ran.append(1)
-        add_column(connection, "dead_letter_v1", Column("cause", Text, server_default="unknown"))
-        add_column(connection, "dead_letter_v1", Column("seen", BigInteger))
-        add_column(connection, "not_made_yet_v1", Column("seen", BigInteger))
+        connection.execute(text("ALTER TABLE dead_letter_v1 ADD COLUMN cause TEXT DEFAULT 'none'"))
 
     known = [*MIGRATIONS, Migration("letters say their cause", step)]
     for _ in range(2):
@@ -95,14 +81,14 @@ def test_a_migration_runs_once_and_its_column_is_there_for_old_rows(side: ReadSi
 
     assert ran == [1]
     with side.engine.connect() as connection:
-        found = connection.execute(text("SELECT status, cause, seen FROM dead_letter_v1")).all()
-    assert found == [("PARKED", "unknown", None)]
+        found = connection.execute(text("SELECT status, cause FROM dead_letter_v1")).all()
+    assert found == [("PARKED", "none")]
 
 
 @pytest.mark.proves("D-02")
 def test_a_migration_that_fails_leaves_the_database_as_it_was(side: ReadSide) -> None:
     def step(connection: Connection) -> None:
-        add_column(connection, "dead_letter_v1", Column("cause", Text))
+        connection.execute(text("ALTER TABLE dead_letter_v1 ADD COLUMN cause TEXT"))
         connection.execute(text("SELECT nothing FROM nowhere"))
 
     before = forms(side.engine)

@@ -52,16 +52,6 @@ def test_every_response_is_a_row(
         assert list(found.columns) == COLUMNS.split()
 
 
-def test_a_response_that_was_written_twice_is_one_row(read_side: ReadSide) -> None:
-    applied = read_side.applier("outcome").apply(batch_of([ACCEPTED, REJECTED, ACCEPTED]))
-
-    assert (applied.applied, applied.skipped) == (2, 1)
-    assert read_side.select('SELECT command_id FROM outcome ORDER BY "offset"') == [
-        ("c-1",),
-        ("c-2",),
-    ]
-
-
 @pytest.mark.both_databases
 def test_how_often_a_rule_refused_whom_is_one_query(read_side: ReadSide) -> None:
     """A code among the details of another reason is no rule's."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from commands.order import DeleteOrder, FillOrder, PlaceOrder
+from commands.order import DeleteOrder, FillOrder
 from compose.application import app
 from schemas.order import OrderPlaced
 from tests.application import decode_event
@@ -282,12 +282,3 @@ def test_what_cannot_be_expected_is_refused_at_the_declaration(
 ) -> None:
     with pytest.raises(InvalidApplicationError, match=said):
         Policy("greedy", ("order",), react, expected_rejections=expected)
-
-
-def test_in_memory_the_same_rejections_can_be_asked_for() -> None:
-    with InMemory(shop()) as memory:
-        memory.send("o-1", PlaceOrder(**dict(PLACE)), 0)
-
-        rejected = memory.sql("SELECT policy, rule_code FROM policy_rejection WHERE NOT expected")
-
-    assert {"policy": "greedy", "rule_code": "OVERFILL"} in rejected

@@ -1,14 +1,13 @@
 """What came behind a gap is applied as soon as the missing event has come, from the archive."""
 
 import logging
-import re
 from collections.abc import Iterator
 
 import pytest
 from sqlalchemy import event as sql_event
 
 from projections.us_holder import us_holder
-from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
+from schemas.position import PositionAdjusted, PositionTransferred
 from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.kit.databases import NOW, ReadSide, Rows
@@ -96,48 +95,9 @@ def test_an_aggregate_whose_event_never_comes_is_held_and_reported_once_while_ot
     assert followed.held() == [("p-1", 2, 6, iso_time(NOW))]
     assert followed.read_side.holders() == {"ada": 1, "bob": 3}
     assert caplog.messages == [
-        "projection us_holder v1 blocks position p-1: it needs version 2 and has seen 3; "
-        "the others continue"
+        "projection us_holder v1 blocks position p-1 at version 2: it is missing, and version 3 "
+        "has come; the others continue"
     ]
-
-
-@pytest.mark.proves("A-05")
-def test_a_hold_ends_when_all_that_was_missing_has_come(followed: Gaps) -> None:
-    """Without the archive: Kafka delivers all of it again."""
-    holder, log = followed.holder, followed.log
-    log.add("p-1", opened("ada"))
-    missing = log.add_unseen("p-1", PositionTransferred(client="bob"))
-    log.add("p-1", PositionAdjusted(amount=2), PositionAdjusted(amount=3))
-    holder.apply(log.batch())
-    later = log.events(log.ends)[1:]
-
-    log.repeat(missing)
-    log.repeat(later[0])
-    holder.apply(log.batch())
-    assert followed.held() == [("p-1", 4, 4, iso_time(NOW))]
-    assert followed.read_side.holders() == {"bob": 1}
-
-    log.repeat(later[1])
-    holder.apply(log.batch())
-    assert followed.held() == []
-
-
-def test_events_of_one_batch_are_applied_in_the_order_of_their_versions(
-    followed: Gaps, caplog: pytest.LogCaptureFixture
-) -> None:
-    log = followed.log
-    log.add("p-1", opened("ada"))
-    late = log.add_unseen("p-1", PositionTransferred(client="bob"))
-    log.add("p-1", PositionAdjusted(amount=2), PositionTransferred(client="cleo"))
-    for event in (log.events(log.ends)[-1], late, late):
-        log.repeat(event)
-
-    applied = followed.holder.apply(log.batch())
-
-    assert (applied.applied, applied.skipped) == (4, 2)
-    assert followed.held() == []
-    assert caplog.messages == []
-    assert followed.read_side.changes() == [("cleo", "entered", "p-1")]
 
 
 def test_a_batch_without_a_record_of_it_releases_too(followed: Gaps) -> None:
@@ -197,20 +157,6 @@ def test_a_long_wait_is_made_up_for_in_several_batches(
     assert [name for name, *_ in followed.held()] == ["p-00", "p-01", "p-02", "p-2"]
 
 
-def test_events_that_come_again_meanwhile_are_applied_once(followed: Gaps) -> None:
-    missing = followed.gap("p-1", PositionAdjusted(amount=2), PositionClosed())
-    for event in [missing, *followed.log.events(followed.log.ends), missing]:
-        followed.log.repeat(event)
-
-    batch = followed.log.batch()
-    followed.archive.apply(batch)
-    applied = followed.holder.apply(batch)
-
-    assert (applied.applied, applied.skipped) == (3, 5)
-    assert followed.held() == []
-    assert followed.read_side.changes()[1:] == [("ada", "left", "p-1")]
-
-
 def test_a_waiter_is_stopped_by_a_hold_and_not_after_the_release(followed: Gaps) -> None:
     missing = followed.gap("p-1", PositionAdjusted(amount=2))
     with followed.read_side.reader() as reader:
@@ -224,22 +170,6 @@ def test_a_waiter_is_stopped_by_a_hold_and_not_after_the_release(followed: Gaps)
         assert wait_for_projection(
             APPLICATION, reader, "us_holder", ReadToken("position", "p-1", 3), timeout_s=0
         )
-
-
-def test_a_restart_goes_on_waiting(followed: Gaps, caplog: pytest.LogCaptureFixture) -> None:
-    missing = followed.gap("p-1", PositionAdjusted(amount=2))
-    again = Gaps(followed.read_side, followed.log)
-    caplog.clear()
-    followed.log.add("p-1", PositionAdjusted(amount=3))
-    again.batch()
-    assert followed.held() == [("p-1", 2, 4, iso_time(NOW))]
-    assert caplog.messages == []
-
-    followed.log.repeat(missing)
-    again.batch()
-
-    assert followed.held() == []
-    assert followed.version("p-1") == 4
 
 
 def test_a_second_version_that_is_built_is_released_too(followed: Gaps) -> None:
@@ -295,7 +225,7 @@ def test_missing_events_are_looked_up_on_request(followed: Gaps) -> None:
     if followed.read_side.is_postgresql:
         return
     asked = str(
-        releasing._released(compile_projection(us_holder)).compile(
+        releasing.released(compile_projection(us_holder)).compile(
             compile_kwargs={"literal_binds": True}
         )
     )
@@ -322,22 +252,6 @@ class TestWhatCannotBeApplied:
         read_side = with_holder(new_database(), broken)
         yield read_side
         read_side.close()
-
-    def test_one_that_the_projection_fails_on_waits(self, followed: Gaps) -> None:
-        missing = followed.gap("p-1", PositionAdjusted(amount=13))
-        followed.log.repeat(missing)
-        followed.batch()
-
-        assert not followed.holder.is_stopped
-        waits = "SELECT aggregate_id, version_needed, version_seen, error FROM projection_blocked"
-        [(name, needed, seen, error)] = followed.read_side.select(waits)
-        assert (name, needed, seen) == ("p-1", 3, 3)
-        assert error.startswith("record position.events:")
-        of_the_event_behind_the_gap = (
-            r":1: PositionAdjusted, version 3 of position 'p-1': ZeroDivisionError: a\\0bug "
-            r"\(tests/read_side/holding\.py, line \d+\)$"
-        )
-        assert re.search(of_the_event_behind_the_gap, error)
 
     @pytest.mark.proves("A-05")
     def test_one_whose_archived_row_was_altered_holds_its_aggregate_until_it_is_passed_over(

@@ -1,5 +1,3 @@
-import re
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -74,16 +72,3 @@ def test_each_aggregate_is_shown_with_all_of_its_partitions(
         ("order", name, len(found)) for name, found in sorted(partitions.items()) if len(found) > 1
     ]
     assert read_side.select(SCATTERED) == expected
-
-
-def test_they_are_counted_in_an_index_that_has_all_of_it(read_side: ReadSide) -> None:
-    with read_side.engine.connect() as connection:
-        if connection.dialect.name == "postgresql":
-            connection.exec_driver_sql("SET LOCAL enable_seqscan TO off")  # it likes small tables
-            plan = [*connection.exec_driver_sql(f"EXPLAIN {SCATTERED}").scalars()]
-        else:
-            steps = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {SCATTERED}")
-            plan = [row[3] for row in steps]
-
-    assert [step for step in plan if re.search("(COVERING INDEX|on) outcome_v1_aggregate", step)]
-    assert not [step for step in plan if re.search(r"SCAN outcome_v1$|Seq Scan", step)]

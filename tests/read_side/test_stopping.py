@@ -1,10 +1,8 @@
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from random import Random
 
 import pytest
-from sqlalchemy.exc import OperationalError
 
 from projections.us_holder import us_holder
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
@@ -69,22 +67,6 @@ def test_an_aggregate_that_cannot_be_applied_waits_with_the_error_and_the_others
     assert [r.message.split(": ")[0] for r in caplog.records if r.levelname == "ERROR"] == [
         "projection us_holder v1 blocks position p-1 at version 2"
     ]
-
-
-@pytest.mark.proves("B-09")
-def test_an_aggregate_that_waits_is_left_alone_until_the_next_start(
-    buggy: ReadSide, log: EventLog
-) -> None:
-    applier = buggy.applier("us_holder")
-    log.add("p-1", opened("bob"), PositionAdjusted(amount=13))
-    batch = log.batch()
-    buggy.applier("event_archive").apply(batch)
-    applier.apply(batch)
-    before = buggy.dump()
-
-    assert applier.apply(log.batch()).applied == 0
-    assert buggy.applier("us_holder").apply(log.batch()).applied == 0
-    assert buggy.dump() == before
 
 
 @pytest.mark.proves("B-09")
@@ -218,20 +200,6 @@ def test_what_the_database_cannot_keep_holds_its_aggregate_and_the_others_go_on(
 def of_others(count: int) -> list[RecordedEvent]:
     log = EventLog(1)
     return [log.add_unseen(f"o-{number}", opened(f"c-{number}")) for number in range(count)]
-
-
-def test_a_table_that_is_gone_is_no_fault_of_an_aggregate(
-    read_side: ReadSide, log: EventLog
-) -> None:
-    applier = read_side.applier("us_holder")
-    with read_side.engine.begin() as connection:
-        connection.exec_driver_sql("ALTER TABLE us_holder_row_v1 RENAME TO gone")
-    log.add("p-0", opened("ada"))
-
-    with suppress(OperationalError):  # as SQLite calls it
-        applier.apply(log.batch())
-
-    assert read_side.select(HELD) == []
 
 
 @pytest.mark.proves("B-09")

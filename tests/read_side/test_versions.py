@@ -249,9 +249,10 @@ def test_a_projection_whose_rows_gain_a_column_is_stopped_and_readers_keep_what_
     after.applier("us_holder").apply(log.everything())
 
     assert re.fullmatch(
-        "projection client_of_position v1 has other columns in this code than "
-        "client_of_position_row_v1, which lacks exchange: build the next version, `verdict "
-        "projection rebuild client_of_position`, and put it in place, `.*--accept-differences`",
+        r"projection client_of_position v1 has other columns in this code than "
+        r"client_of_position_row_v1 \(missing there: exchange; unknown here: none\): build the "
+        "next version, `verdict projection rebuild client_of_position`, and put it in place, "
+        "`.*--accept-differences`",
         str(stopped.failure),
     )
     assert after.select("SELECT error FROM projection_stopped") == [(str(stopped.failure),)]

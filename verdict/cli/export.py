@@ -8,7 +8,7 @@ from verdict.cli.options import settings_of
 from verdict.cli.render import note, show_progress
 from verdict.model.message import A_TIME
 from verdict.read_side.as_of.materialiser import Materialiser
-from verdict.read_side.as_of.moment import AsOf, parse_as_of
+from verdict.read_side.as_of.resolving import AsOf, parse_as_of
 
 app = typer.Typer(add_completion=False)
 
@@ -50,7 +50,7 @@ def export(
     settings = settings_of()
     with show_progress(f"{projection} as of {as_of}"):
         done, new = Materialiser(settings, projection).run(asked, to)
-    about = f"{done.count} rows of {projection} as of {asked.asked}, checksum {done.checksum}"
+    about = f"{done['count']} rows of {projection} as of {asked.asked}, checksum {done['checksum']}"
     place = "stdout" if to == "-" else to
     note(f"{about}: {'written to' if new else 'nothing written, all of it is on'} {place}")
 

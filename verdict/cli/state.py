@@ -65,7 +65,7 @@ def state(
             _show_all(settings, aggregate, json)
         else:
             from verdict.read_side.as_of.materialiser import Materialiser  # it loads much
-            from verdict.read_side.as_of.moment import parse_as_of
+            from verdict.read_side.as_of.resolving import parse_as_of
 
             Materialiser(settings, f"{aggregate}_state").run(parse_as_of(at), "-")
         return

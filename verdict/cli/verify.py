@@ -35,7 +35,7 @@ def verify(aggregate: AggregateTypeOrAll = None, id: IdOrAll = None, json: Json 
     It checks what was decided before it started; the service may run meanwhile: versions without a
     gap, the chain of hashes and the last hash, one outcome per command, the archive against Kafka,
     the decider's state against the events (where a copy of it is on this machine), and each
-    projection against the log, with its views and feeds. Exit code 0 when all of it agrees; 1 when
+    projection against the log, with its feed. Exit code 0 when all of it agrees; 1 when
     something does not, when something could not be checked, as its records are lost, or when there
     is no such aggregate. With --json it prints an object per finding, and at the end one with what
     was checked, what could not be (`unavailable`), and what was left out (`not_checked`): skips of

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import cast
 
 from verdict.adapters.sql.readers.reader import open_reader
 from verdict.errors import UnreachableError, VerdictError
@@ -18,14 +17,14 @@ from verdict.model.projection import (
 )
 from verdict.read_side.projections.builtin.aggregate_state import state_views
 from verdict.read_side.projections.builtin.event_archive import event_archive
-from verdict.read_side.projections.builtin.outcome import outcome
-from verdict.read_side.projections.builtin.policy_rejection import policy_rejection
+from verdict.read_side.projections.builtin.outcome import outcome, policy_rejection
 from verdict.read_side.projections.kind_tables import compile_projection
 from verdict.read_side.projections.projection import Projection
-from verdict.read_side.tables.identifiers import check_identifiers
+from verdict.read_side.tables.columns import SYSTEM_COLUMNS
 from verdict.settings.settings import Settings
 
 FIRST = 1
+LONGEST_BYTES = 63
 LIVE_SETTINGS = """\
 SELECT settings FROM projection_version JOIN projection_live USING (projection, version)
 WHERE projection = ?"""
@@ -43,19 +42,13 @@ class UnknownProjectionError(VerdictError):
 
 
 def of_every_application(application: Application) -> tuple[TableProjection, ...]:
-    """Return the projections of the engine."""
+    archive = partial(event_archive, application)
+    rejections = partial(policy_rejection, application)
+    sorted_by = ("decided_at", "aggregate_type", "aggregate_id", "command_id")
     return (
-        TableProjection(
-            name="event_archive",
-            key=("global_position",),
-            factory=partial(event_archive, application),
-        ),
+        TableProjection(name="event_archive", key=("global_position",), factory=archive),
         TableProjection(name="outcome", key=("topic", "partition", "offset"), factory=outcome),
-        TableProjection(
-            name="policy_rejection",
-            key=("decided_at", "aggregate_type", "aggregate_id", "command_id"),
-            factory=partial(policy_rejection, application),
-        ),
+        TableProjection(name="policy_rejection", key=sorted_by, factory=rejections),
     )
 
 
@@ -76,10 +69,8 @@ def declared(
     application: Application, chosen: Mapping[str, object] | None = None
 ) -> Mapping[str, AtVersion]:
     """Return the projections by name, as functions of their version."""
-    return {
-        name: at_version(one, chosen or {})
-        for name, one in declared_projections(application).items()
-    }
+    known = declared_projections(application)
+    return {name: at_version(one, chosen or {}) for name, one in known.items()}
 
 
 def projections(
@@ -99,7 +90,6 @@ def first_versions(application: Application) -> Sequence[Projection]:
 
 
 def projection_by_name(settings: Settings, name: str) -> AtVersion:
-    """Return one projection as a function of its version."""
     known = declared(settings.application, settings.chosen)
     if name not in known:
         raise UnknownProjectionError(name, known)
@@ -108,8 +98,7 @@ def projection_by_name(settings: Settings, name: str) -> AtVersion:
 
 def row_per_aggregate(application: Application) -> Mapping[str, tuple[str, ...]]:
     """Return by projection the aggregate types for which it keeps a row per aggregate."""
-    every = declared(application).items()
-    return {name: getattr(at(FIRST), "aggregate_types", ()) for name, at in every}
+    return {one.name: one.aggregate_types for one in first_versions(application)}
 
 
 def live_settings(settings: Settings, name: str) -> Settings:
@@ -133,7 +122,6 @@ def with_live_settings(settings: Settings, name: str, built: str) -> Settings:
 
 
 def at_version(read_model: AnyDeclaration, chosen: Mapping[str, object]) -> AtVersion:
-    """Return a declared projection as a function of its version."""
     given = {name: chosen[name] for name in read_model.settings if name in chosen}
 
     def made(version: int) -> Projection:
@@ -150,7 +138,7 @@ def at_version(read_model: AnyDeclaration, chosen: Mapping[str, object]) -> AtVe
 def _with_tables(
     read_model: TableProjection, version: int, given: Mapping[str, object]
 ) -> Projection:
-    projection = read_model.factory(version=version, **given)
+    projection: Projection = read_model.factory(version=version, **given)
     if read_model.name not in projection.views:
         raise InvalidApplicationError(
             f"projection {read_model.name!r} has no view of that name, by which all else finds "
@@ -159,4 +147,24 @@ def _with_tables(
         )
     if read_model.settings:
         projection = replace(projection, settings=settings_text(read_model.factory, given))
-    return cast(Projection, projection)
+    return projection
+
+
+def check_identifiers(projection: Projection) -> None:
+    """Return if PostgreSQL can hold each name of a projection; else no database of it is made."""
+    tables = projection.table.metadata.tables.values()
+    names = [("view", view) for view in projection.views]
+    for table in tables:
+        if taken := SYSTEM_COLUMNS.intersection(table.columns.keys()):
+            raise InvalidApplicationError(
+                f"projection {projection.name!r} has the column {min(taken)!r} in {table.name}: "
+                "each table in PostgreSQL has a system column of that name, so take another one"
+            )
+        names += [("table", table.name), *(("column", str(one.name)) for one in table.columns)]
+        names += [("index", str(index.name)) for index in table.indexes if index.name]
+    for what, name in names:
+        if (length := len(name.encode())) > LONGEST_BYTES:
+            raise InvalidApplicationError(
+                f"projection {projection.name!r} has the {what} {name!r} of {length} bytes, and a "
+                f"name in PostgreSQL has at most {LONGEST_BYTES}: take a shorter one"
+            )

@@ -1,7 +1,7 @@
 """Read your own write: waits until a projection shows what a command did.
 
 A response has the version of its aggregate after the command, and a projection keeps the version of
-each aggregate, removed ones included. So a reader knows whether a row is new enough.
+each aggregate, removed ones included.
 """
 
 import time
@@ -14,6 +14,14 @@ from verdict.read_side.catalog import UnknownProjectionError, row_per_aggregate
 from verdict.wire.response import Response
 
 PAUSE_S = 0.02
+OF_AGGREGATE = "aggregate_type = :type AND aggregate_id = :id"
+STOPPED = """\
+SELECT error FROM projection_stopped JOIN projection_live USING (projection, version)
+WHERE projection = :name"""
+BLOCKED = f"""\
+SELECT version_needed, error FROM projection_blocked b JOIN projection_live l
+ON l.projection = b.projection AND l.version = b.projection_version
+WHERE b.projection = :name AND {OF_AGGREGATE}"""
 
 
 class ReadToken(NamedTuple):
@@ -98,28 +106,20 @@ def wait_for_projection(
 
 
 def _version(reader: Reader, projection: str, token: ReadToken) -> int:
-    found = reader.select(
-        f"SELECT version FROM {projection}_version "
-        "WHERE aggregate_type = :type AND aggregate_id = :id",
-        {"type": token.aggregate_type, "id": token.aggregate_id},
-    ).rows
+    of_one = f"SELECT version FROM {projection}_version WHERE {OF_AGGREGATE}"
+    found = reader.select(of_one, _names(token)).rows
     return max((int(version) for (version,) in found), default=0)
 
 
+def _names(token: ReadToken) -> dict[str, str]:
+    return {"type": token.aggregate_type, "id": token.aggregate_id}
+
+
 def _require_reachable(reader: Reader, projection: str, token: ReadToken) -> None:
-    stopped = reader.select(
-        "SELECT error FROM projection_stopped p JOIN projection_live l "
-        "ON l.projection = p.projection AND l.version = p.version WHERE p.projection = :name",
-        {"name": projection},
-    ).rows
+    stopped = reader.select(STOPPED, {"name": projection}).rows
     for (error,) in stopped:
         raise ProjectionUnavailableError(f"projection {projection} is stopped: {error}")
-    held = reader.select(
-        "SELECT h.version_needed, h.error FROM projection_blocked h JOIN projection_live l "
-        "ON l.projection = h.projection AND l.version = h.projection_version "
-        "WHERE h.projection = :name AND h.aggregate_type = :type AND h.aggregate_id = :id",
-        {"name": projection, "type": token.aggregate_type, "id": token.aggregate_id},
-    ).rows
+    held = reader.select(BLOCKED, {"name": projection, **_names(token)}).rows
     for needed, error in held:
         why = f"which cannot be applied: {error}" if error else "which never came"
         raise ProjectionUnavailableError(

@@ -14,11 +14,7 @@ LAST_TEMPORARY = 499
 
 
 class SmtpTransport:
-    """Connects when there is a mail to deliver; also a context manager.
-
-    Args:
-        server: Where mails are delivered.
-    """
+    """Connects when there is a mail to deliver; also a context manager."""
 
     def __init__(self, server: SmtpServer) -> None:
         self._server = server

@@ -10,15 +10,9 @@ WANTED = f"write {'|'.join(PORTS)}://host:port"
 
 @dataclass(frozen=True, slots=True)
 class SmtpServer:
-    """A mail server.
+    """A mail server: `smtp` without TLS, `smtp+starttls`, or `smtps` with TLS from the start.
 
-    Args:
-        security: `smtp` without TLS, `smtp+starttls`, or `smtps` with TLS from the start.
-        host: Name or address.
-        port: TCP port.
-        user: To log in; None: without a login.
-        password: Of the user.
-        ca_file: PEM of the trusted authorities; None: those of this machine.
+    Without `user` there is no login; without `ca_file` the authorities of this machine are trusted.
     """
 
     security: str
@@ -35,9 +29,7 @@ class SmtpServer:
 def parse_server(url: str) -> SmtpServer:
     """Read a URL such as `smtp+starttls://mail.example.com:587`; the port is optional.
 
-    Raises:
-        ValueError: It is not one, or contains a user, which has a setting of its own. The message
-            does not quote the URL, as it may contain a password.
+    The message of a ValueError does not quote the URL, as it may contain a password.
     """
     try:
         parts = urlsplit(url)

@@ -20,44 +20,24 @@ class Week:
 
     @property
     def cut_off(self) -> int:
-        """Monday 00:00 UTC after the week, in epoch milliseconds: what is later does not count.
-
-        Raises:
-            ValueError: The year has no such week.
-            OverflowError: It ends after the last time that a calendar has.
-        """
+        """Monday 00:00 UTC after the week, in epoch milliseconds: what is later does not count."""
         monday = datetime.fromisocalendar(self.year, self.number, 1).replace(tzinfo=UTC)
         return (monday + timedelta(days=7) - EPOCH) // timedelta(milliseconds=1)
 
     def require_over(self, now: int) -> None:
-        """Return if the cut-off has passed at `now` (epoch milliseconds).
-
-        Raises:
-            WeekNotOverError: It has not.
-        """
+        """Return if the cut-off has passed at `now` (epoch milliseconds)."""
         if now < self.cut_off:
-            raise WeekNotOverError(self, now)
+            raise VerdictError(
+                f"{self} is not over: its cut-off is {iso_time(self.cut_off)}, and it is "
+                f"{iso_time(now)} now; run this again after the cut-off"
+            )
 
     def __str__(self) -> str:
         return f"{self.year:04}-W{self.number:02}"
 
 
-class WeekNotOverError(VerdictError):
-    """The holders at the end of a week are unknown before that end."""
-
-    def __init__(self, week: Week, now: int) -> None:
-        super().__init__(
-            f"{week} is not over: its cut-off is {iso_time(week.cut_off)}, and it is "
-            f"{iso_time(now)} now; run this again after the cut-off"
-        )
-
-
 def parse_week(text: str) -> Week:
-    """Read a week such as `2026-W47`.
-
-    Raises:
-        ValueError: It is not one, or its year has no such week.
-    """
+    """Read a week such as `2026-W47`; a ValueError says that there is none."""
     found = WEEK.fullmatch(text)
     if found is None:
         raise ValueError(f"{text!r} is not an ISO week such as 2026-W47")

@@ -26,10 +26,6 @@ NAME = "weekly_mail"
 PROJECTION = "us_holder"
 
 
-class InvalidAddressError(ValueError):
-    """A text is not one mail address."""
-
-
 @dataclass(frozen=True, slots=True)
 class Report:
     """What a run did, and how many mails of the week are still due."""
@@ -60,20 +56,10 @@ def run(
     failed_again: bool = False,
     clock: Callable[[], int] = wall_clock,
 ) -> Report:
-    """Record the mails of a week unless they are; with a mail server, send those that are due.
+    """Record the mails of a week once; with a mail server, send those that are due.
 
-    Args:
-        settings: Those of the deployment, which runs or not.
-        week: A week that is over.
-        worker: Names this process in the view `outbox`.
-        failed_again: Whether mails that were refused are due again.
-        clock: Epoch milliseconds.
-
-    Raises:
-        WeekNotOverError: The week is not over.
-        InvalidSettingsError: There is a mail server, but not what sending needs.
-        VerdictError: The holders cannot be determined, or the server refuses the sender.
-        UnreachableError: Kafka, the database or the mail server does not answer.
+    `worker` names this process in the view `outbox`. With `failed_again` refused mails are due
+    again.
     """
     week.require_over(clock())
     delivery = load_delivery(settings)  # first: mails that cannot be sent should not be recorded
@@ -94,11 +80,7 @@ def send(
 
 
 def load_delivery(settings: MailSettings) -> Delivery | None:
-    """Return what sending needs; None if there is no mail server, and mails are recorded only.
-
-    Raises:
-        InvalidSettingsError: There is one, and what else is needed is missing or wrong.
-    """
+    """Return what sending needs; None if there is no mail server, and mails are recorded only."""
     server, template = settings.smtp_server, settings.mail_address_template
     if server is None:
         return None
@@ -109,22 +91,18 @@ def load_delivery(settings: MailSettings) -> Delivery | None:
         )
     try:
         return Delivery(server, parse_address(settings.mail_from), template)
-    except InvalidAddressError as error:
+    except ValueError as error:
         raise InvalidSettingsError(f"setting 'mail_from': {error}") from error
 
 
 def parse_address(text: str) -> Address:
-    """Read a mail address.
-
-    Raises:
-        InvalidAddressError: It is not one, or more than one.
-    """
+    """Read one mail address."""
     try:
         address = Address(addr_spec=text)
     except (ValueError, LookupError, MessageError) as error:
-        raise InvalidAddressError(f"{text!r} is not a mail address ({error})") from error
+        raise ValueError(f"{text!r} is not a mail address ({error})") from error
     if address.addr_spec != text:
-        raise InvalidAddressError(f"{text!r} is not one mail address ({address.addr_spec!r} is)")
+        raise ValueError(f"{text!r} is not one mail address ({address.addr_spec!r} is)")
     return address
 
 
@@ -146,6 +124,6 @@ def _deliver(
 ) -> None:
     try:
         receiver = parse_address(delivery.template.replace(CLIENT, message.key))
-    except InvalidAddressError as error:
+    except ValueError as error:
         raise DeliveryRefusedError(str(error)) from error
     transport.deliver(write(message, week, delivery.sender, receiver, clock()))

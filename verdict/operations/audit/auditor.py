@@ -13,7 +13,7 @@ from verdict.operations.audit.finding import Check, CheckResult, Finding
 from verdict.operations.audit.log import Cut, LogAudit, cut
 from verdict.operations.audit.projections import ProjectionAudit
 from verdict.operations.audit.state import StateAudit, copies_in
-from verdict.read_side.as_of.filling import AsOfRecords, scratch_folder
+from verdict.read_side.as_of.materialiser import AsOfRecords, scratch_folder
 from verdict.read_side.schema.database import opened
 from verdict.read_side.tables.same_topics import require_same_read_side
 from verdict.settings.discovery import DeploymentNotFoundError, database_url, kafka_options

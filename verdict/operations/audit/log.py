@@ -14,7 +14,7 @@ from verdict.operations.audit.archived import Row, differences, event_of, side_b
 from verdict.operations.audit.finding import Check, CheckResult, Finding
 from verdict.operations.audit.histories import Histories
 from verdict.operations.audit.outcomes import OutcomeAudit, SeenOutcome
-from verdict.read_side.as_of.resolving import DecidedUpTo
+from verdict.read_side.as_of.resolving import await_settled, decided_offsets
 from verdict.streaming.event_log.archive import Archive
 from verdict.streaming.event_log.event_log import record_of_key
 from verdict.streaming.event_log.record import RawRecord, raw_record
@@ -46,15 +46,14 @@ class Cut(NamedTuple):
 
 def cut(kafka: KafkaConfig, log: KafkaLog, topics: Topics) -> Cut:
     """Return what counts from now on; all commands, if the decider has no progress."""
-    decided = DecidedUpTo(kafka, topics)
-    before = decided.progress_offsets()
+    before = decided_offsets(kafka, topics)
     kinds = (topics.events, topics.responses, topics.rejected)
     outputs = [of(name) for of in kinds for name in topics.application.aggregate_types]
-    decided.await_settled([*outputs, topics.dead_letters])
+    await_settled(kafka, [*outputs, topics.dead_letters])
     commands = topics.every_commands()
     kept = log.bounds(log.places([*outputs, topics.dead_letters, *commands]))
     there_are = {topic: found for topic, found in ends(kept).items() if topic in commands}
-    return Cut({**there_are, **before}, {**there_are, **decided.progress_offsets()}, kept)
+    return Cut({**there_are, **before}, {**there_are, **decided_offsets(kafka, topics)}, kept)
 
 
 @dataclass(frozen=True, slots=True)

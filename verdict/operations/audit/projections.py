@@ -1,10 +1,10 @@
-"""Each projection against a fold of the log at the same position; its views and its feed."""
+"""Each projection against a fold of the log at the same position, and its change feed."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Engine, Table, and_, select, true
 from sqlalchemy.exc import DBAPIError
@@ -16,15 +16,12 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.operations.audit.finding import Check, CheckResult, Finding
 from verdict.read_side.apply.applier import database_failed
 from verdict.read_side.apply.batch import Delivery, StateChange
-from verdict.read_side.as_of.filling import AsOfRecords, fold
+from verdict.read_side.as_of.materialiser import AsOfRecords, fold
 from verdict.read_side.catalog import FIRST, declared, projection_by_name, with_live_settings
 from verdict.read_side.projections.builtin.rows import OutcomeRow, RejectedCommand
-from verdict.read_side.projections.documented_view import View
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.rebuild.comparison import content, row_of, shown
 from verdict.read_side.schema.database import opened, snapshot
-from verdict.read_side.schema.layout import shown_by, would_show
-from verdict.read_side.schema.system_views import SYSTEM_VIEWS
 from verdict.read_side.tables import position, versions
 from verdict.read_side.tables.versions import SettingsChangedError
 from verdict.settings.database_address import url_of
@@ -34,6 +31,7 @@ from verdict.streaming.event_log.event_log import EventsMissingError
 
 Identity = tuple[str, str]
 Row = Mapping[str, Any]
+Change = tuple[int, str, str]  # of a feed: its number, the group, and `entered` or `left`
 ENTERED, LEFT = "entered", "left"
 LACKING = ("no such column", "no such table")  # SQLite reports them as failures of the database
 NO_FUNCTION_OF_THE_LOG = (
@@ -43,16 +41,8 @@ NO_FUNCTION_OF_THE_LOG = (
 )
 
 
-class AnnouncedChanges(NamedTuple):
-    """A change of a feed: its number, the group, and what happened to it."""
-
-    seq: int
-    group: str
-    kind: str
-
-
-def faults(changes: Iterable[AnnouncedChanges], last: int, shown: Set[str]) -> Iterator[str]:
-    """Yield what is wrong with a feed, whatever its batches were; pure.
+def faults(changes: Iterable[Change], last: int, shown: Set[str]) -> Iterator[str]:
+    """Yield what is wrong with a feed, however its batches were cut; pure.
 
     Numbers have no gap, a group enters and leaves in turn, and a replay gives who is in the table.
     """
@@ -72,23 +62,6 @@ def faults(changes: Iterable[AnnouncedChanges], last: int, shown: Set[str]) -> I
     for group in sorted(present ^ shown):
         said = "is in, and not in the table" if group in present else "is not in, but in the table"
         yield f"by all changes {group!r} {said}"
-
-
-def altered(
-    connection: Connection, views: Mapping[str, View], looked: CheckResult
-) -> Iterator[Finding]:
-    """Yield the views that are missing, or show something else than this version makes of them."""
-    for name, view in views.items():
-        looked.at["views"] += 1
-        found = shown_by(connection, name)
-        if found is None:
-            yield _finding(f"the view {name} is missing: the next start of `verdict up` makes it")
-        elif found != would_show(connection, name, view):
-            yield _finding(
-                f"the view {name} does not show what this version of verdict lets it show: "
-                "somebody has replaced it, or another version made it; drop it, and the next start "
-                f"of `verdict up` creates it again; it is {' '.join(found.split())}"
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,21 +96,16 @@ class ProjectionAudit:
                 if (projection := self._live(connection, name)) is not None:
                     yield from self._of_live(connection, name, projection)
         self.looked.not_checked += NO_FUNCTION_OF_THE_LOG
-        with snapshot(self.engine) as connection:
-            yield from self._views(connection, SYSTEM_VIEWS)
 
     def _of_live(
         self, connection: Connection, name: str, projection: Projection
     ) -> Iterator[Finding]:
         try:
             versions.check_settings(connection, projection)
-            yield from self._views(connection, projection.views)
             yield from self._of_one(connection, name, projection)
-        except SettingsChangedError as otherwise:  # and so are its views
-            self.looked.unavailable.append(f"{name}: {otherwise}")
         except EventsMissingError as gone:
             self._note_missing(connection, projection, gone)
-        except HashMismatchError as unknown:
+        except (SettingsChangedError, HashMismatchError) as unknown:
             self.looked.unavailable.append(f"{name}: {unknown}")
         except DBAPIError as error:
             if database_failed(error) and not one_line_error(error.orig).startswith(LACKING):
@@ -162,15 +130,6 @@ class ProjectionAudit:
             )
         else:
             self.looked.unavailable.append(f"{projection.name}: {gone}")
-
-    def _views(self, connection: Connection, views: Mapping[str, View]) -> Iterator[Finding]:
-        if self.only is not None:
-            return
-        try:
-            yield from altered(connection, views, self.looked)
-        except DBAPIError as error:  # a copy of the database, say, that may only be read
-            said = f"what views show: {one_line_error(error.orig)}"
-            self.looked.not_checked += [said] if said not in self.looked.not_checked else []
 
     def _of_one(
         self, connection: Connection, name: str, projection: Projection
@@ -225,11 +184,12 @@ class ProjectionAudit:
         if feed is None:
             return
         changes = select(feed.table.c.seq, feed.table.c[feed.key], feed.table.c.kind)
-        rows = connection.execute(changes.order_by(feed.table.c.seq)).all()
+        read = connection.execute(changes.order_by(feed.table.c.seq))
+        rows = [(seq, group, kind) for seq, group, kind in read]
         shown = {*connection.execute(select(feed.groups.c[feed.key])).scalars()}
         last = sequence.last_number(connection, feed.table.name)
         self.looked.at[f"changes of {projection.name}"] += len(rows)
-        for what in faults(map(AnnouncedChanges._make, rows), last, shown):
+        for what in faults(rows, last, shown):
             yield _finding(f"{feed.table.name}: {what}")
 
     @contextmanager

@@ -14,7 +14,7 @@ from verdict.adapters.sql.sqlite_file import DatabaseFileChangedError, is_damage
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.read_side.apply.batch import Delivery, ProjectionBatch
 from verdict.read_side.apply.one_by_one import Apply, apply_one_by_one, refuses_values
-from verdict.read_side.apply.overrides import MissingEvents, Overridden, Overrides, nothing_missing
+from verdict.read_side.apply.overrides import MissingEvents, Overridden, Overrides
 from verdict.read_side.projections.projection import (
     Applied,
     CannotApplyError,
@@ -36,7 +36,7 @@ CONTESTED_S = 60.0  # by then a server has given up a connection that was lost
 
 
 class Transactions(Protocol):
-    """Where an applier writes: an `Engine`, or a part of a transaction of somebody else."""
+    """Where an applier writes: an `Engine`, or a part of its caller's transaction."""
 
     def begin(self) -> AbstractContextManager[Connection]: ...
     def connect(self) -> AbstractContextManager[Connection]: ...
@@ -67,14 +67,8 @@ class Applier:
       topic whose newest state is unreadable stays blocked, until a newer state comes.
     - A projection whose tables were filled under other settings or columns is stopped at once.
 
-    Args:
-        engine: Where the tables are; `creation.create` has made them.
-        projection: Whose batches are applied.
-        topics: Of the deployment.
-        clock: Epoch milliseconds, for when an aggregate was blocked or the projection stopped.
-        live: Whether readers see this version; another one appends nothing to feeds and to
-            `projection_stopped`.
-        missing: Fetches events that blocked aggregates wait for, once a batch while there are any.
+    Without `live` readers do not see this version: it appends nothing to feeds and to
+    `projection_stopped`. `missing` fetches events that blocked aggregates wait for.
     """
 
     def __init__(
@@ -84,7 +78,7 @@ class Applier:
         topics: Topics,
         clock: Callable[[], int] = wall_clock,
         live: bool = True,
-        missing: MissingEvents = nothing_missing,
+        missing: MissingEvents = lambda *_: (),
     ) -> None:
         self.projection = projection if live else without_feed(projection)
         self.topics = projection.topics(topics)
@@ -108,7 +102,7 @@ class Applier:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the projection failed under this applier, which applies no more."""
+        """Whether the projection failed under this applier."""
         return self.failure is not None
 
     @property
@@ -123,11 +117,10 @@ class Applier:
         batch; if they are many, not all of them: see `released`.
 
         Raises:
-            ConcurrentProjectionError: Somebody else moved the position.
+            ConcurrentProjectionError: Another process moved the position.
             SupersededError: Readers see another version by now.
-            DatabaseFileChangedError: The database's file was removed or replaced.
-            OperationalError, InterfaceError, InternalError: The database failed; the next applier
-                finds out whether the batch was committed.
+            DatabaseFileChangedError, OperationalError, InterfaceError, InternalError: The database
+                failed; the next applier finds out whether the batch was committed.
         """
         self.released = False
         if self.is_stopped:
@@ -143,10 +136,10 @@ class Applier:
             return Applied()
 
     def follow(self, batch: ProjectionBatch) -> Applied:
-        """Apply `batch` as `apply` does, but continue from a position that somebody else moved.
+        """Apply `batch` as `apply` does, but continue from a position that moved.
 
         It may have been our own commit, whose answer was lost. If it happens again soon, another
-        process runs the projection: it is stopped here, and the others continue.
+        process runs the projection, which is stopped here.
         """
         try:
             return self.apply(batch)
@@ -172,12 +165,8 @@ class Applier:
         return self._commit(batch, partial(apply_one_by_one, self.projection))
 
     def _commit(self, batch: ProjectionBatch, apply: Apply) -> Applied:
-        spans = batch.spans(self.topics)
-        ends = {
-            place: span.end
-            for place, span in spans.items()
-            if span.end > self.positions.get(place, 0)
-        }
+        spans, known = batch.spans(self.topics), self.positions
+        ends = {place: span.end for place, span in spans.items() if span.end > known.get(place, 0)}
         if not (ends or self._was_stopped or self._overrides.may_continue):
             return Applied()
         with self._engine.begin() as connection:
@@ -221,21 +210,16 @@ class Applier:
     def _new(
         self, batch: ProjectionBatch, spans: Mapping[TopicPartition, OffsetRange]
     ) -> Iterable[Delivery]:
-        deliveries = batch.deliveries(self.topics)
-        if all(span.start >= self.positions.get(place, 0) for place, span in spans.items()):
+        deliveries, known = batch.deliveries(self.topics), self.positions
+        if all(span.start >= known.get(place, 0) for place, span in spans.items()):
             return deliveries
-        return (
-            delivery
-            for delivery in deliveries
-            if delivery.offset >= self.positions.get(TopicPartition(*delivery[:2]), 0)
-        )
+        return (one for one in deliveries if one.offset >= known.get(TopicPartition.of(one), 0))
 
     def _stop(self, error: Exception) -> None:
         self.failure = error
         if not self._live:
             return  # readers do not see this version; its caller reports the failure
-        name, version = self.projection.name, self.projection.version
-        what = f"projection {name} v{version} stopped: {error}"
+        what = f"projection {self.projection.name} v{self.projection.version} stopped: {error}"
         if isinstance(error, CannotApplyError):
             topic, partition, offset = error.place
             what += f"; `verdict skip {topic}:{partition}:{offset} --reason …` skips it"

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from verdict.model.integration import StateRecord
 from verdict.model.message import Event
@@ -17,7 +17,7 @@ from verdict.wire.partitions import OffsetRange, TopicPartition
 class UnreadableRecord:
     """A record that could not be decoded, and why.
 
-    `event` is (aggregate type, id, version) where that is known: it is for archived events.
+    `event` is (aggregate type, id, version) of an archived event.
     """
 
     error: str
@@ -40,11 +40,9 @@ Record = RecordedEvent | OutcomeRow | RejectedCommand | StateChange
 
 
 class Delivery(NamedTuple):
-    """A decoded record and its position.
+    """A decoded record and its position; an event also has the bytes of its value.
 
-    An event also has the bytes of its value, or its archive row `row` with them. A response or
-    rejection comes as the record, or as the `row` that a worker made of it for the view; a
-    rejection that `policy_rejection` does not keep has neither.
+    A rejection that `policy_rejection` does not keep has no record.
     """
 
     topic: str
@@ -52,16 +50,10 @@ class Delivery(NamedTuple):
     offset: int
     record: Record | UnreadableRecord | None
     value: bytes | None = None
-    row: tuple[Any, ...] | None = None
 
 
 class ProjectionBatch:
-    """Records of any number of topics, each partition's in the order of its offsets.
-
-    Args:
-        deliveries: All records within `spans`, in any order.
-        spans: The offsets that the batch covers, gaps included.
-    """
+    """The records within `spans` of any topics, each partition's in the order of its offsets."""
 
     def __init__(
         self, deliveries: Iterable[Delivery], spans: Mapping[TopicPartition, OffsetRange]
@@ -74,7 +66,6 @@ class ProjectionBatch:
             found.sort(key=itemgetter(1, 2))
 
     def spans(self, topics: Iterable[str]) -> dict[TopicPartition, OffsetRange]:
-        """Return what the batch covers of `topics`."""
         wanted = set(topics)
         return {place: span for place, span in self._spans.items() if place.topic in wanted}
 

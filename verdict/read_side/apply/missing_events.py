@@ -1,7 +1,6 @@
 """Events that blocked aggregates wait for, from the archive, which never blocks an aggregate.
 
-A projection gets only events before its position. So its rows are those of the events before its
-position, in whatever order these are on their topics.
+A projection gets only events before its position, so its rows follow from these alone.
 """
 
 from collections.abc import Sequence
@@ -23,13 +22,14 @@ MOST = 1_000  # in one batch; the others come with the next one
 
 ARCHIVE = archive_table(MetaData())  # it has one version, as it cannot be rebuilt
 ARCHIVED = ARCHIVE.alias("archived")
+HELD = blocked.table
 
 
 def missing_events(
     application: Application, connection: Connection, projection: Projection
 ) -> Sequence[Delivery]:
     """Return archived events that the projection's blocked aggregates wait for."""
-    return _fetched(application, connection, _released(projection))
+    return _fetched(application, connection, released(projection))
 
 
 def events_of(
@@ -39,72 +39,61 @@ def events_of(
     key: blocked.AggregateKey,
 ) -> Sequence[Delivery]:
     """Return archived events of one blocked aggregate, from the needed one on, at most `MOST`."""
-    columns = blocked.table.c
-    this_one = and_(columns.aggregate_type == key[0], columns.aggregate_id == key[1])
-    return _fetched(application, connection, _asked(projection, this_one))
+    this_one = and_(HELD.c.aggregate_type == key[0], HELD.c.aggregate_id == key[1])
+    return _fetched(application, connection, _waiting(projection, this_one))
 
 
 def _fetched(
-    application: Application, connection: Connection, asked: Select[*tuple[Any, ...]]
+    application: Application, connection: Connection, wanted: Select[*tuple[Any, ...]]
 ) -> Sequence[Delivery]:
     return [
         Delivery(row.topic, row.partition, row.offset, archived_record(application, row), row.value)
-        for row in connection.execute(asked)
+        for row in connection.execute(wanted)
     ]
 
 
-def _asked(projection: Projection, whose: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
-    held, archived = blocked.table, ARCHIVED
+def _waiting(projection: Projection, whose: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
+    """Return the statement for archived events of blocked aggregates, from the needed ones on."""
+    held, archived, at = HELD.c, ARCHIVED, position.table.alias("archived_at")
+    columns = ("version", "topic", "partition", "offset", "value", "hash")
     return (
-        select(
-            held.c.aggregate_type,
-            held.c.aggregate_id,
-            archived.c.version,
-            archived.c.topic,
-            archived.c.partition,
-            archived.c.offset,
-            archived.c.value,
-            archived.c.hash,
-        )
-        .join(archived, _of(archived) & (archived.c.version >= held.c.version_needed))
-        .join(at := position.table.alias("archived_at"), _passed(archived, at))
+        select(held.aggregate_type, held.aggregate_id, *(archived.c[name] for name in columns))
+        .join_from(HELD, archived, _of(archived) & (archived.c.version >= held.version_needed))
+        .join(at, _passed(archived, at))
         .where(
-            held.c.projection == projection.name,
-            held.c.projection_version == projection.version,
+            held.projection == projection.name,
+            held.projection_version == projection.version,
             whose,
         )
-        .order_by(held.c.aggregate_type, held.c.aggregate_id, archived.c.version)
+        .order_by(held.aggregate_type, held.aggregate_id, archived.c.version)
         .limit(MOST)
     )
 
 
-def _released(projection: Projection) -> Select[*tuple[Any, ...]]:
+def released(projection: Projection) -> Select[*tuple[Any, ...]]:
     """Return the statement for the aggregates whose missing event has come.
 
     The others are left out: events after gaps that are never filled would take all the room.
     """
-    held, needed = blocked.table, ARCHIVE.alias("needed")
-    at = position.table.alias("needed_at")
-    waits = held.c.error.is_(None)  # else the event is there and cannot be applied
-    near = ARCHIVED.c.version < held.c.version_needed + MOST
-    of_needed = _of(needed) & (needed.c.version == held.c.version_needed)
-    return _asked(projection, waits & near).join(needed, of_needed).join(at, _passed(needed, at))
+    held, needed, at = HELD.c, ARCHIVE.alias("needed"), position.table.alias("needed_at")
+    waits = held.error.is_(None)  # else the event is there and cannot be applied
+    near = ARCHIVED.c.version < held.version_needed + MOST
+    of_needed = _of(needed) & (needed.c.version == held.version_needed)
+    return _waiting(projection, waits & near).join(needed, of_needed).join(at, _passed(needed, at))
 
 
 def _of(event: FromClause) -> ColumnElement[bool]:
     """Return whether an event is one of the blocked aggregate."""
-    held = blocked.table.c
-    return (event.c.aggregate_type == held.aggregate_type) & (
-        event.c.aggregate_id == held.aggregate_id
+    return (event.c.aggregate_type == HELD.c.aggregate_type) & (
+        event.c.aggregate_id == HELD.c.aggregate_id
     )
 
 
 def _passed(event: FromClause, at: FromClause) -> ColumnElement[bool]:
     """Return whether an event is before the projection's position `at`."""
-    held = blocked.table
     return and_(
-        at.c.projection == held.c.projection,
-        at.c.version == held.c.projection_version,
+        at.c.projection == HELD.c.projection,
+        at.c.version == HELD.c.projection_version,
         at.c.topic == event.c.topic,
         at.c.partition == event.c.partition,
         at.c.next_offset > event.c.offset,

@@ -1,8 +1,6 @@
 """A batch that the database refuses: its events are applied one by one, each in a savepoint."""
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter
-from typing import NamedTuple
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, StatementError
@@ -16,12 +14,7 @@ BY_DRIVER = (OverflowError, UnicodeError)  # raised before the database has seen
 LIMIT_EXCEEDED = "54"  # class of SQLSTATE: PostgreSQL works, and will never take this row
 
 Apply = Callable[[Connection, Sequence[Delivery]], Applied]
-
-
-class _Event(NamedTuple):
-    version: int
-    record: RecordedEvent
-    delivery: Delivery
+_Event = tuple[RecordedEvent, Delivery]
 
 
 def refuses_values(error: BaseException | None) -> bool:
@@ -44,41 +37,42 @@ def apply_one_by_one(
     results: list[Applied] = []
     refused = 0
     for events in _by_aggregate(deliveries).values():
-        for event in sorted(events, key=attrgetter("version")):
+        for event, delivery in events:
             try:
                 with connection.begin_nested():
-                    results.append(projection.apply(connection, [event.delivery]))
+                    results.append(projection.apply(connection, [delivery]))
             except Exception as error:
                 refused += 1
                 if not refuses_values(error) or refused > MOST_REFUSED:
                     raise
-                last = max(one.version for one in events)
-                results.append(Applied(gaps=[_refused(event, error, last)]))
+                gap = _refused(event, delivery, error, seen=events[-1][0].version)
+                results.append(Applied(gaps=[gap]))
                 break
     return _together(results)
 
 
 def _by_aggregate(deliveries: Sequence[Delivery]) -> Mapping[tuple[str, str], list[_Event]]:
+    """Return the events of each aggregate by version."""
     found: dict[tuple[str, str], list[_Event]] = {}
     for delivery in deliveries:
-        record = delivery.record
-        assert isinstance(record, RecordedEvent), "only projections of events wait for events"
-        key = record.aggregate_type, record.aggregate_id
-        found.setdefault(key, []).append(_Event(record.version, record, delivery))
+        event = delivery.record
+        assert isinstance(event, RecordedEvent), "only projections of events wait for events"
+        found.setdefault((event.aggregate_type, event.aggregate_id), []).append((event, delivery))
+    for events in found.values():
+        events.sort(key=lambda one: one[0].version)
     return found
 
 
-def _refused(event: _Event, error: Exception, seen: int) -> Gap:
-    record = event.record
+def _refused(event: RecordedEvent, delivery: Delivery, error: Exception, seen: int) -> Gap:
     cause = getattr(error, "orig", None) or error
     fault = CannotApplyError(
-        event.delivery,
-        f"{type(record.payload).__name__}, version {record.version} of {record.aggregate_type} "
-        f"{record.aggregate_id!r}: the database cannot store the result: "
+        delivery,
+        f"{type(event.payload).__name__}, version {event.version} of {event.aggregate_type} "
+        f"{event.aggregate_id!r}: the database cannot store the result: "
         f"{type(cause).__name__}: {' '.join(str(cause).split())}",
     )
     fault.__cause__ = error
-    return Gap(record.aggregate_type, record.aggregate_id, record.version, seen, fault)
+    return Gap(event.aggregate_type, event.aggregate_id, event.version, seen, fault)
 
 
 def _together(results: Sequence[Applied]) -> Applied:

@@ -24,13 +24,6 @@ The first one of an aggregate is the one it needs; all are before the projection
 """
 
 
-def nothing_missing(
-    application: Application, connection: Connection, projection: Projection
-) -> Sequence[Delivery]:
-    """Fetch nothing."""
-    return ()
-
-
 class Overridden(NamedTuple):
     """The result of a batch, what was blocked before it, and whether missing events came."""
 
@@ -46,13 +39,8 @@ class Overrides:
     Operators decide about events that the live version blocks. So the live version needs their
     decisions only while it blocks an aggregate; another one may meet such an event in any batch.
 
-    Args:
-        projection: Whose batches are applied.
-        live: Whether readers see this version.
-        missing: Fetches events that blocked aggregates wait for.
-        held: The blocked aggregates.
-        tries_again: Whether events that could not be applied are tried again, as the code may have
-            been fixed.
+    `tries_again` tells whether events that could not be applied are tried again, as the code may
+    have been fixed.
     """
 
     projection: Projection
@@ -86,10 +74,7 @@ class Overrides:
 
 
 def take_charge(connection: Connection, projection: Projection) -> None:
-    """Keep others from changing the projection, up to the end of the transaction.
-
-    Its position does not move, so its applier continues afterwards as if nothing had happened.
-    """
+    """Keep others from changing the projection up to the commit; its position does not move."""
     position.exclude_others(connection, projection)
     versions.check_live(connection, projection)
 
@@ -124,8 +109,7 @@ def _amended(deliveries: Iterable[Delivery], in_force: Amendments) -> Iterator[D
             yield from _skipped_before(delivery, event, in_force)
             key = event.aggregate_type, event.aggregate_id, event.version
             if key in in_force:
-                yield delivery._replace(record=_replaced(event, in_force[key]))
-                continue
+                delivery = delivery._replace(record=_replaced(event, in_force[key]))
         yield delivery
 
 
@@ -134,7 +118,7 @@ def _skipped_before(
 ) -> Iterator[Delivery]:
     """Yield placeholders for the skipped versions right before an event, which may never come.
 
-    If one did come, its placeholder is a second event of that version, which is ignored.
+    If one comes too, it is a second event of that version, which is ignored.
     """
     aggregate, first = (event.aggregate_type, event.aggregate_id), event.version
     while in_force.get((*aggregate, first - 1), "") is None:
@@ -155,24 +139,11 @@ def _replaced(event: RecordedEvent, payload: str | None) -> RecordedEvent | Unre
 def _skipped(of: EventKey) -> RecordedEvent:
     aggregate_type, aggregate_id, version = of
     return RecordedEvent(
-        event_id=event_id(aggregate_type, aggregate_id, version),
-        aggregate_type=aggregate_type,
-        aggregate_id=aggregate_id,
-        version=version,
-        index=0,
-        count=1,
-        command_id="",
-        command_digest=b"",
-        correlation_id="",
-        causation_id="",
-        actor=None,
-        traceparent=None,
-        decided_at=0,
-        source=Source("", 0, 0),
-        handler_version="",
-        previous_hash=b"",
-        payload=SkippedEvent(),
-    )
+        event_id(*of), aggregate_type, aggregate_id, version,
+        index=0, count=1, command_id="", command_digest=b"", correlation_id="", causation_id="",
+        actor=None, traceparent=None, decided_at=0, source=Source("", 0, 0), handler_version="",
+        previous_hash=b"", payload=SkippedEvent(),
+    )  # fmt: skip
 
 
 def _damaged_event(delivery: Delivery) -> EventKey | None:

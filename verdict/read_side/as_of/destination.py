@@ -1,21 +1,73 @@
-"""Where an export goes: a file or a topic, whole or not at all, or stdout."""
+"""What is exported: a record per row, then the completion record; and where it goes."""
 
+import json
 import os
 import sys
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.sql.readers.reader import Reader
 from verdict.errors import VerdictError
-from verdict.read_side.as_of.content import COMPLETION_KEY, CompletionRecord
+from verdict.model.message import Fields
+from verdict.read_side.as_of.resolving import ResolvedPosition
 from verdict.streaming.exactly_once.call_errors import TransactionFailedError
 from verdict.streaming.exactly_once.transactions import Transactions
+from verdict.wire.json_lines import json_line
 from verdict.wire.topics import Topics
 
+COMPLETION_KEY = "verdict:materialised"
 ROWS_PER_S = 5_000  # that are surely published; a transaction gets that much longer
+
+
+class ExportRecord(NamedTuple):
+    """A row, or the completion: its key as text, and its JSON in one line without its end."""
+
+    key: str
+    line: bytes
+
+
+@dataclass(frozen=True)
+class Export:
+    """The rows of a view that does not change any more, and the completion record."""
+
+    reader: Reader
+    view: str
+    key: tuple[str, ...]
+    resolved: ResolvedPosition
+
+    def values(self) -> Iterator[dict[str, Any]]:
+        """Yield the columns of each row."""
+        order = ", ".join(f'"{column}"' for column in self.key)
+        selected = self.reader.select(f'SELECT * FROM "{self.view}" ORDER BY {order}')
+        for values in selected.rows:
+            yield dict(zip(selected.columns, values, strict=True))
+
+    def rows(self) -> Iterator[ExportRecord]:
+        for row in self.values():
+            key = [row[column] for column in self.key]
+            text = json.dumps(key, ensure_ascii=False) if len(key) > 1 else str(key[0])
+            yield ExportRecord(text, json_line(row))
+
+    @cached_property
+    def completion(self) -> Fields:
+        """What the completion record says; the checksum is SHA-256 over the lines of all rows."""
+        count, digest = 0, sha256()
+        for record in self.rows():
+            count += 1
+            digest.update(record.line + b"\n")
+        return {"as_of": self.resolved.shown, "count": count, "checksum": digest.hexdigest()}
+
+    def records(self) -> Iterator[ExportRecord]:
+        """Yield the rows, then the completion record."""
+        completion = json_line(self.completion)
+        yield from self.rows()
+        yield ExportRecord(COMPLETION_KEY, completion)
 
 
 class Destination(Protocol):
@@ -23,11 +75,9 @@ class Destination(Protocol):
 
     def check(self) -> None:
         """Fail before the work is done when it would be for nothing."""
-        ...
 
-    def write(self, completed: CompletionRecord) -> bool:
+    def write(self, export: Export) -> bool:
         """Write the records; return whether they were not there already."""
-        ...
 
 
 class FileDestination:
@@ -56,11 +106,11 @@ class FileDestination:
         except OSError as error:
             raise self._refused(error) from error
 
-    def write(self, completed: CompletionRecord) -> bool:
+    def write(self, export: Export) -> bool:
         """Replace the file, on the disk."""
         try:
             with self._new.open("wb") as file:
-                file.writelines(record.line + b"\n" for record in completed.records())
+                file.writelines(record.line + b"\n" for record in export.records())
                 file.flush()
                 os.fsync(file.fileno())
             self._new.replace(self._path)
@@ -81,53 +131,56 @@ class StdoutDestination:
     """Prints the lines; the completion record at the end says that they are complete."""
 
     def check(self) -> None:
-        """Return, as it can be written to."""
+        pass
 
-    def write(self, completed: CompletionRecord) -> bool:
-        """Print the records."""
-        for record in completed.records():
+    def write(self, export: Export) -> bool:
+        for record in export.records():
             sys.stdout.write(record.line.decode() + "\n")
         return True
 
 
+@dataclass(frozen=True, slots=True)
 class KafkaTopic:
     """A topic of somebody else; the completion record is the last record of its one transaction."""
 
-    def __init__(self, name: str, kafka: KafkaConfig, log: KafkaLog, topics: Topics) -> None:
-        self._name = name
-        self._kafka = kafka
-        self._log = log
-        self._topics = topics
+    name: str
+    kafka: KafkaConfig
+    log: KafkaLog
+    topics: Topics
 
     def check(self) -> None:
         """Fail when there is no such topic, or when it is one of ours."""
-        if self._name in {topic.name for topic in self._topics.all()}:
+        if self.name in {topic.name for topic in self.topics.all()}:
             raise VerdictError(
-                f"{self._name} is a topic of verdict itself, which projections are built from: "
+                f"{self.name} is a topic of verdict itself, which projections are built from: "
                 "name another one with --to"
             )
-        if not self._log.exists(self._name):
+        if not self.log.exists(self.name):
             raise VerdictError(
-                f"{self._kafka} has no topic {self._name}: create it with the partitions and the "
+                f"{self.kafka} has no topic {self.name}: create it with the partitions and the "
                 "retention that its readers need, then try again"
             )
 
-    def write(self, completed: CompletionRecord) -> bool:
+    def write(self, export: Export) -> bool:
         """Publish the records together, unless the topic's last completion record is the same.
 
         So a run whose end was in doubt can be repeated: it is there once.
         """
-        seconds = self._kafka.transaction_timeout_s + completed.count / ROWS_PER_S
-        kafka = replace(self._kafka, transaction_timeout_s=seconds)
+        seconds = self.kafka.transaction_timeout_s + export.completion["count"] / ROWS_PER_S
+        kafka = replace(self.kafka, transaction_timeout_s=seconds)
         # its initialisation ends what a former run left open, so the completion can be believed
-        transactions = Transactions(kafka, self._topics.transactional_id(f"export.{self._name}"))
+        transactions = Transactions(kafka, self.topics.transactional_id(f"export.{self.name}"))
         try:
-            if self._last_completion() == completed.completion.line:
+            if self._last_completion() == json_line(export.completion):
                 return False
-            self._publish(transactions, completed)
+            transactions.begin()
+            for record in export.records():
+                transactions.produce(self.name, record.key.encode(), record.line)
+            transactions.flush()
+            transactions.commit()
         except TransactionFailedError as broken:
             raise VerdictError(
-                f"whether {self._name} has the records now is not known ({broken}): run the same "
+                f"whether {self.name} has the records now is not known ({broken}): run the same "
                 "again, which writes them only if they are not there"
             ) from broken
         except BaseException:
@@ -137,18 +190,11 @@ class KafkaTopic:
             transactions.close()
         return True
 
-    def _publish(self, transactions: Transactions, completed: CompletionRecord) -> None:
-        transactions.begin()
-        for record in completed.records():
-            transactions.produce(self._name, record.key.encode(), record.line)
-        transactions.flush()
-        transactions.commit()
-
     def _last_completion(self) -> bytes | None:
         key = COMPLETION_KEY.encode()
-        kept = self._log.bounds(self._log.places([self._name]))  # it may have got more meanwhile
+        kept = self.log.bounds(self.log.places([self.name]))  # it may have got more meanwhile
         found = [
-            self._log.last(place, span, lambda message: message.key() == key)
+            self.log.last(place, span, lambda message: message.key() == key)
             for place, span in kept.items()
         ]
         completions = [message for message in found if message is not None]

@@ -49,7 +49,7 @@ class RecordDecoder:
         except Exception as error:  # a bug or tampering, for the driver to report with the place
             record = _unreadable(error)
         kept = value if isinstance(record, RecordedEvent) else None
-        return new(Delivery, (topic, partition, offset, record, kept, None))
+        return new(Delivery, (topic, partition, offset, record, kept))
 
     def _reader(self, topic: str) -> Read:
         reader = self._readers[topic] = self._made(topic)

@@ -4,14 +4,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, select
+from sqlalchemy import BigInteger, Connection, MetaData, Table, Text, select
 
 from verdict.adapters.sql import sequence
+from verdict.adapters.sql.bulk import BulkRows
 from verdict.adapters.sql.column_types import InstantType
 from verdict.adapters.sql.statements import append
 from verdict.model.recorded_event import RecordedEvent
-from verdict.read_side.projections.documented_view import View, described
+from verdict.read_side.projections.documented_view import View, comments_of, described
 from verdict.read_side.projections.row_fold import RowChange
+from verdict.read_side.tables.columns import primary, required
 
 Turn = Literal["entered", "left"]
 Turns = Mapping[str, Turn]
@@ -19,10 +21,7 @@ Turns = Mapping[str, Turn]
 
 
 class FeedEntry(NamedTuple):
-    """A group that begins or ends: when, by which aggregate, and by which event.
-
-    No aggregate is behind it when another version of the projection is.
-    """
+    """A group that begins or ends; `aggregate_id` is empty after a promotion."""
 
     at: int
     group: str
@@ -33,11 +32,7 @@ class FeedEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class ChangeFeed:
-    """The table of a feed.
-
-    All versions of a projection have the same feed, as readers follow its `seq`: so the number in
-    its name is that of its form.
-    """
+    """The table of a feed, the same for all versions of a projection: readers follow its `seq`."""
 
     table: Table
     groups: Table
@@ -47,11 +42,11 @@ class ChangeFeed:
     def append(
         self, connection: Connection, turns: Turns, changes: Iterable[RowChange[Any]]
     ) -> None:
-        """Write down the groups that begin and end; the last thing that a projection does."""
+        """Record the groups that begin and end; the last thing that a projection does."""
         self._append(connection, [*_entries(turns, changes)])
 
     def announce(self, connection: Connection, before: "ChangeFeed | None", now: int) -> None:
-        """Write down which groups readers see now and did not, and the other way."""
+        """Record the difference between the groups that readers saw and those that they see now."""
         event_id = f"promote:{self.groups.name}"
         entered, left = self._only_here(connection, before), list[str]()
         if before is not None:
@@ -61,17 +56,7 @@ class ChangeFeed:
         self._append(connection, entries)
 
     def view(self, about: str) -> View:
-        """Return what readers see of the feed."""
-        columns = {
-            "seq": "Counts the changes from 1 without gaps: remember the last one that you have "
-            "seen.",
-            self.key: "Who entered or left.",
-            "kind": "`entered` or `left`.",
-            self.member: "The aggregate that caused it; empty after a promotion.",
-            "event_id": "Id of the event that caused it; `promote:…` after a promotion.",
-            "at": "When that was decided.",
-        }
-        return described(select(self.table), about, **columns)
+        return described(select(self.table), about, **comments_of(self.table.c))
 
     def _only_here(self, connection: Connection, other: "ChangeFeed | None") -> list[str]:
         only: Any = select(self.groups.c[self.key])
@@ -83,19 +68,12 @@ class ChangeFeed:
         if not entries:
             return
         numbers = sequence.take_numbers(connection, self.table.name, len(entries))
+        # by time, and where times are equal in an order that is always the same
+        numbered = zip(numbers, sorted(entries), strict=True)
         rows = [
-            {
-                "seq": seq,
-                self.key: entry.group,
-                "kind": entry.kind,
-                self.member: entry.aggregate_id,
-                "event_id": entry.event_id,
-                "at": entry.at,
-            }
-            # in the order of their times, and where those are equal in one that is always the same
-            for seq, entry in zip(numbers, sorted(entries), strict=True)
+            (seq, group, kind, name, event, at) for seq, (at, group, kind, name, event) in numbered
         ]
-        append(connection, self.table, rows)
+        append(connection, self.table, BulkRows(self.table.columns.keys(), rows))
 
 
 def feed_table(name: str, metadata: MetaData, key: str, member: str) -> Table:
@@ -103,12 +81,12 @@ def feed_table(name: str, metadata: MetaData, key: str, member: str) -> Table:
     return Table(
         name,
         metadata,
-        Column("seq", BigInteger, primary_key=True, autoincrement=False),
-        Column(key, Text, nullable=False),
-        Column("kind", Text, nullable=False),
-        Column(member, Text, nullable=False),
-        Column("event_id", Text, nullable=False),
-        Column("at", InstantType, nullable=False),
+        primary("seq", BigInteger, "Counts the changes from 1 without gaps."),
+        required(key, Text, "Who entered or left."),
+        required("kind", Text, "`entered` or `left`."),
+        required(member, Text, "The aggregate that caused it; empty after a promotion."),
+        required("event_id", Text, "Id of the event; `promote:…` after a promotion."),
+        required("at", InstantType, "When that was decided."),
     )
 
 

@@ -53,11 +53,11 @@ View = Query | DocumentedView
 
 
 def described(selected: Query, about: str, /, **columns: str) -> DocumentedView:
-    """Return a view that says what it shows.
+    """Return a view with a sentence about it, and one about each column.
 
     Args:
         selected: What it selects.
-        about: A sentence about it, for readers who know the business and not the code.
+        about: A sentence for readers who know the business and not the code.
         columns: A sentence about each of its columns, by name.
 
     Raises:
@@ -74,17 +74,14 @@ def comments_of(columns: Iterable[Column[Any]]) -> dict[str, str]:
 
 
 def query_of(view: View) -> Query:
-    """Return what a view selects."""
     return view.selected if isinstance(view, DocumentedView) else view
 
 
 def about_view(view: View) -> str:
-    """Return the sentence about a view, empty if it says none."""
     return view.about if isinstance(view, DocumentedView) else ""
 
 
 def columns_of(view: View) -> list[ViewColumn]:
-    """Return the columns of a view, in their order."""
     about = view.columns if isinstance(view, DocumentedView) else {}
     return [
         ViewColumn(str(name), _shown(column.type), about.get(str(name), ""))
@@ -105,10 +102,9 @@ Paths = Sequence[tuple[str, ...]]
 
 
 class _MaySee(FunctionElement[bool]):
-    """Whether the role that asks may see what is personal.
+    """Whether the role that asks may see what is personal; all roles have the same view.
 
-    There is one view for all roles. PostgreSQL knows the role; SQLite has none, so our readers let
-    the column be NULL for those who may not see it.
+    PostgreSQL knows the role. On SQLite our readers let the column be NULL for other roles.
     """
 
     type = Boolean()

@@ -52,7 +52,7 @@ class GroupTable(Generic[Row]):
     members: Table
 
     def update(self, connection: Connection, changes: Collection[RowChange[Row]]) -> Turns:
-        """Take what members were out of the groups, and put what they are and left into them.
+        """Change the groups by what their members were, are and left behind.
 
         A group whose members only change is never removed in between.
         """
@@ -74,7 +74,6 @@ class GroupTable(Generic[Row]):
         }
 
     def fill(self, connection: Connection) -> None:
-        """Count the members of every group, in the empty table."""
         counted, extremes = self.groups.counted, self._extremes
         of_group = self.members.c.group_key
         counts = [_counted_in_sql(one, self.members) for one in counted.values()]
@@ -84,7 +83,6 @@ class GroupTable(Generic[Row]):
         connection.execute(insert(self.table).from_select(columns, made))
 
     def view(self, about: str) -> View:
-        """Return what readers see of the groups."""
         shown = [
             (self.table.c[name] > 0).label(name) if isinstance(one, AnyOf) else self.table.c[name]
             for name, one in self.groups.columns.items()
@@ -93,7 +91,7 @@ class GroupTable(Generic[Row]):
         return described(select(*shown), about, **comments)
 
     def _differences(self, changes: Iterable[RowChange[Row]]) -> Mapping[str, Counts]:
-        """Return what a batch adds to the counts of each group that it changes; it may be 0."""
+        """Return what a batch adds to the counts of each group that it changes."""
         came, went = defaultdict[str, list[Row]](list), defaultdict[str, list[Row]](list)
         matters = _what_matters(self.groups)
         for change in changes:
@@ -188,7 +186,6 @@ def _what_matters(groups: Groups[Any]) -> Callable[[Any], Any]:
 
 
 def _counter(one: Counted, fields: tuple[str, ...]) -> Counter:
-    """Return what counts in rows of a group."""
     match one:
         case Total(field=field):
             value = itemgetter(fields.index(field))

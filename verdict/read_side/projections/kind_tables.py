@@ -33,7 +33,7 @@ class _Parts(NamedTuple):
 
 @dataclass(frozen=True)
 class ByType:
-    """Makes the row by the function for the type of the aggregate; Spark's executors get a copy."""
+    """Makes the row by the function for the type of the aggregate; other processes get a copy."""
 
     evolves: Mapping[str, Evolve[Any]]
 
@@ -46,13 +46,12 @@ def compile_projection(
 ) -> RowProjection[Any]:
     """Return a declared projection with its tables."""
     kind = declared(**settings)
-    behind = isinstance(kind, Groups) and kind.leaves_behind is not None
-    metadata = MetaData()
+    remains = kind.leaves_behind if isinstance(kind, Groups) else None
     rows = row_table(
         f"{declared.name}_row_v{version}",
-        metadata,
+        MetaData(),
         *columns_of(kind.row),
-        of_types=behind or declared.type_name is None,
+        of_types=remains is not None or declared.type_name is None,
     )
     parts = PARTS[type(kind)](declared, version, kind, rows)
     views = {declared.name: parts.view}
@@ -63,8 +62,8 @@ def compile_projection(
         source = StateSource(declared.of.topic)
     else:
         source = EventSource(declared.of)
-        shared = is_of_types(rows)
-        views |= version_view(declared.name, None if shared else declared.type_name, rows)
+        only = None if is_of_types(rows) else declared.type_name
+        views |= version_view(declared.name, only, rows)
     return RowProjection(
         name=declared.name,
         version=version,
@@ -73,7 +72,7 @@ def compile_projection(
         table=rows,
         evolve=ByType(kind.evolve) if isinstance(kind.evolve, Mapping) else kind.evolve,
         group=parts.group,
-        remains=kind.leaves_behind if behind else None,
+        remains=remains,
         shows=parts.shows,
         feed=parts.feed,
         views=views,
@@ -108,14 +107,14 @@ def _of_latest(
 
 def _of_rows(declared: Declaration[..., Any], version: int, kind: Rows[Any], rows: Table) -> _Parts:
     _index(rows, kind.index)
-    fields = row_fields(kind.row)
-    comments = {declared.id_column: f"Id of the {declared.type_name or 'aggregate'}."}
     shown: list[Any] = [rows.c.aggregate_id.label(declared.id_column)]
+    comments = {declared.id_column: f"Id of the {declared.type_name or 'aggregate'}."}
     if declared.type_name is None:
         shown.insert(0, rows.c.aggregate_type)
         comments["aggregate_type"] = "Type of the aggregate."
-    shown += [rows.c[name] for name in fields]
-    comments |= {field.name: field.about for field in fields.values()}
+    for field in row_fields(kind.row).values():
+        shown.append(rows.c[field.name])
+        comments[field.name] = field.about
     return _Parts(described(select(*shown).where(rows.c.present), declared.about, **comments))
 
 

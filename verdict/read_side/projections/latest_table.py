@@ -1,8 +1,7 @@
-"""The table of `Latest`: since when the newest members of each group are.
+"""The table of `Latest`: one row per group with the time of its oldest member that is shown.
 
-Keeping the rank of each member would write all ranks again for every one that comes. A view alone
-would read all that a group ever had. So there is one row per group with the time of the oldest
-member that is shown: a reader needs that row and one short range of an index.
+A reader needs that row and one short range of an index. Stored ranks would all be written again
+for each new member; a view alone would read all that a group ever had.
 """
 
 from collections.abc import Iterable, Iterator
@@ -96,9 +95,8 @@ class LatestTable(Generic[Row]):
     def _placed(self, *columns: ColumnElement[Any]) -> Query:
         """Return the newest of each group with their ranks.
 
-        A rank is counted from the members that are as new or newer, and no further than
-        matters. Numbering a group's members by a window would be the same; but then no condition
-        of a reader could reach the members, and asking for one would number all there are.
+        A rank counts the members that are as new or newer, as far as it matters. With a window no
+        condition of a reader would reach the members: asking for one would number all.
         """
         members, shown = self.members.c, self.table.c
         other = self.members.alias("other")

@@ -1,8 +1,9 @@
 """What a projection is to the engine, whichever kind it is of."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from sqlalchemy import Connection, Table
 
@@ -18,9 +19,8 @@ if TYPE_CHECKING:  # it records changes that are made of this module's
 class Gap:
     """An aggregate whose events from `version_needed` on are not applied.
 
-    That one is missing; or it came, and `fault` says why it cannot be applied. A key whose newest
-    state cannot be applied has a gap too: its topic is the type, the record's offset + 1 the
-    version.
+    That one is missing, or `fault` says why it cannot be applied. A key whose newest state cannot
+    be applied has a gap too: its topic is the type, the record's offset + 1 the version.
     """
 
     aggregate_type: str
@@ -37,10 +37,9 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What became of the records of a batch.
+    """What became of the records of a batch; `skipped` were known already.
 
-    `skipped` were known already. `gaps` are as the batch left them; the aggregates in `reached`
-    stand at that version now and have no gap as far as this batch knows.
+    The aggregates in `reached` are at that version now.
     """
 
     applied: int = 0
@@ -49,44 +48,49 @@ class Applied:
     reached: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
-class Projection(Protocol):
+@dataclass(frozen=True, kw_only=True)
+class Projection(ABC):
     """A projection: its tables, its views, and how records change them.
 
-    The metadata of `table`, the first one, has all tables of this projection and no others. Each
-    version has tables and a position of its own. `settings` spells what the tables depend on
-    besides the records; tables that were built with other settings are refused. If
-    `waits_for_events`, the archive gives again what held aggregates wait for; else they wait for
-    newer records.
+    The metadata of `table`, the first one, has all tables of this version and no others. `settings`
+    spells what the tables depend on besides the records; tables that were built with other settings
+    are refused.
     """
 
+    name: str
+    version: int
+    table: Table
+    views: Mapping[str, View]
+    settings: str = ""
+    feed: "ChangeFeed | None" = None
+
     @property
-    def name(self) -> str: ...
+    def aggregate_types(self) -> tuple[str, ...]:
+        """The types of the aggregates that have a version here."""
+        return ()
+
     @property
-    def version(self) -> int: ...
+    def sequences(self) -> Sequence[str]:
+        """The names of the sequences that number rows."""
+        return ()
+
     @property
-    def settings(self) -> str: ...
-    @property
-    def table(self) -> Table: ...
-    @property
-    def views(self) -> Mapping[str, View]: ...
-    @property
-    def feed(self) -> "ChangeFeed | None": ...
-    @property
-    def sequences(self) -> Sequence[str]: ...
-    @property
-    def waits_for_events(self) -> bool: ...
+    def waits_for_events(self) -> bool:
+        """Whether blocked aggregates wait for events, which the archive has, or for new records."""
+        return False
+
     @property
     def tables(self) -> Sequence[Table]:
         """The tables that follow from the records alone, in an order that all versions share."""
-        ...
+        return [self.table]
 
+    @abstractmethod
     def topics(self, topics: Topics) -> Sequence[str]:
         """Return the topics that it follows."""
-        ...
 
+    @abstractmethod
     def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
         """Change the tables by new records, inside the transaction of `connection`."""
-        ...
 
 
 class ProjectionStoppedError(Exception):
@@ -111,10 +115,7 @@ class CannotApplyError(ProjectionStoppedError):
 
 
 class BuiltRow(NamedTuple):
-    """A row of the projection's first table, and the gap behind which its aggregate waits.
-
-    The values are those of the builder's `columns`.
-    """
+    """A row of the first table, by the columns of its builder, and the gap of its aggregate."""
 
     values: tuple[Any, ...] | None
     gap: Gap | None = None
@@ -123,34 +124,30 @@ class BuiltRow(NamedTuple):
 class Builder(Protocol):
     """Makes the rows of a projection's first table from the whole log.
 
-    With `by_key` all records of a key must come together, in the order of their offsets.
+    The records of a key must come together, in the order of their offsets.
     """
 
     @property
     def columns(self) -> Sequence[str]: ...
-    @property
-    def by_key(self) -> bool: ...
     def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[BuiltRow]:
         """Yield the rows as they are after all of `deliveries`; those of a few keys are held."""
         ...
 
 
-@runtime_checkable
-class Rebuildable(Projection, Protocol):
+class Rebuildable(Projection):
     """A projection whose tables can be made from nothing in one go."""
 
     @property
+    @abstractmethod
     def builder(self) -> Builder:
         """Makes the rows of the first of `tables`."""
-        ...
 
     def complete(self, connection: Connection) -> None:
         """Fill the rest of `tables`, which are empty, from the first one, which is complete."""
-        ...
 
 
 def readable(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
-    """Yield the deliveries."""
+    """Yield the deliveries; raise at one that could not be decoded."""
     for delivery in deliveries:
         if isinstance(delivery.record, UnreadableRecord):
             raise unreadable(delivery)

@@ -33,11 +33,10 @@ new = tuple.__new__  # of a named tuple, whose own takes longer than all else he
 
 
 class RowChange(Generic[Row]):
-    """An aggregate that a batch touches: as it was kept, and as it is after the events so far.
+    """An aggregate that a batch touches: before the batch, and after the events so far.
 
-    `departure` is the event by which it left the group it was kept in, `arrival` the one by which
-    it came to the group it is in; they mean something only when those groups differ. `remains` is
-    what it left behind in the groups on its way, each with the version that it left with.
+    By `departure` it left the group that it was in, by `arrival` it came to the group that it is
+    in, if these differ. `remains` is what it left behind in groups, with the versions of leaving.
     """
 
     __slots__ = ("after", "arrival", "before", "departure", "remains")

@@ -1,29 +1,28 @@
-"""One row per aggregate, folded from what its topics say; optionally with a table over groups.
+"""One row per aggregate, of one type or several, and optionally a table over groups of rows."""
 
-The aggregates may be of several types: a group then has rows of each, such as a client with orders
-and positions. What an event is about decides which row it changes, and that row which group.
-"""
-
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, groupby, islice
+from itertools import groupby
 from typing import Any, Generic
 
 from sqlalchemy import ColumnElement, Connection, Table, Text, literal_column, select
 
 from verdict.model.rows import Evolve
 from verdict.read_side.apply.batch import Delivery
-from verdict.read_side.projections.change_feed import ChangeFeed
 from verdict.read_side.projections.documented_view import described
 from verdict.read_side.projections.group_table import GroupTable
 from verdict.read_side.projections.latest_table import LatestTable
-from verdict.read_side.projections.projection import Applied, BuiltRow, Projection, View
+from verdict.read_side.projections.projection import (
+    Applied,
+    BuiltRow,
+    Projection,
+    Rebuildable,
+    View,
+)
 from verdict.read_side.projections.row_fold import Group, Key, Remains, Row, RowChange
 from verdict.read_side.projections.row_source import EventSource, StateSource
 from verdict.read_side.projections.stored_rows import RowForm, StoredRows, is_of_types, unchanged
 from verdict.wire.topics import Topics
-
-HISTORIES = 100  # that are folded at once; each leaves a row
 
 
 def no_group(row: tuple[Any, ...]) -> None:
@@ -32,12 +31,7 @@ def no_group(row: tuple[Any, ...]) -> None:
 
 @dataclass(frozen=True)
 class RowBuilder(Generic[Row]):
-    """Folds whole histories in one pass; pure, as it runs on Spark's executors.
-
-    What `apply` reaches batch by batch is reached here in memory, by the same functions over all
-    records of a key: so each row is written once. The arguments are those of `RowProjection`, and
-    the table's form.
-    """
+    """Folds whole histories in one pass, so each row is written once; pure, for other processes."""
 
     source: EventSource | StateSource
     evolve: Evolve[Row]
@@ -45,20 +39,17 @@ class RowBuilder(Generic[Row]):
     form: RowForm[Row]
     remains: Remains[Row] | None = None
 
-    by_key = True
-
     @property
     def columns(self) -> Sequence[str]:
-        """Return those of the table."""
         return self.form.columns
 
     def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[BuiltRow]:
-        """Yield a row per aggregate, also of those that are no more, and what they left behind.
+        """Yield a row per aggregate, also of deleted ones, and what they left behind in groups.
 
         A key whose newest state is faulty has a gap that says so. A faulty event ends it.
         """
-        for some in _histories(deliveries, self.source.key):
-            yield from self._folded(some)
+        for _, history in groupby(deliveries, self.source.key):
+            yield from self._folded(history)
 
     def _folded(self, deliveries: Iterable[Delivery]) -> Iterator[BuiltRow]:
         fold = self.source.fold(self.evolve, self.group, self.remains)
@@ -77,60 +68,49 @@ class RowBuilder(Generic[Row]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowProjection(Generic[Row]):
+class RowProjection(Rebuildable, Generic[Row]):
     """A projection with one row per aggregate.
 
     Args:
         name: Of the projection.
         version: Part of every table's name; another version has tables of its own.
+        table: From `row_table`; with several types or with `remains` from one `of_types`.
+        views: View name → what it selects.
+        settings: What these functions depend on besides the events.
+        feed: Where the groups that begin and end are written down, None for nowhere.
         source: What it follows.
         row: The named tuple that `evolve` deals in; its fields are the declared columns.
-        table: From `row_table`; with several types or with `remains` from one `of_types`.
         evolve: (row or None, event) → row or None; pure, and it never sees an event twice.
         group: Row → the group it belongs to, or None; pure.
         remains: (row, event) → the row that stays in the group which `row` leaves by `event`, for
             good; pure. None: nothing stays.
         shows: What readers see of the groups, None for nothing.
-        feed: Where the groups that begin and end are written down, None for nowhere.
-        views: View name → what it selects.
-        settings: What these functions depend on besides the events.
     """
 
-    name: str
-    version: int
     source: EventSource | StateSource
     row: type[Row]
-    table: Table
     evolve: Evolve[Row]
     group: Group[Row] = no_group
     remains: Remains[Row] | None = None
     shows: GroupTable[Row] | LatestTable[Row] | None = None
-    feed: ChangeFeed | None = None
-    views: Mapping[str, View]
-    settings: str = ""
 
     @property
     def waits_for_events(self) -> bool:
-        """Whether what it holds waits for events."""
         return self.source.waits_for_events
 
     @property
     def aggregate_types(self) -> tuple[str, ...]:
-        """The types of the aggregates that have a version here."""
         return self.source.types
 
     @property
     def sequences(self) -> Sequence[str]:
-        """The sequence of the feed."""
         return () if self.feed is None else (self.feed.table.name,)
 
     @property
     def tables(self) -> Sequence[Table]:
-        """The rows, and the groups that are shown of them."""
         return [self.table, *(() if self.shows is None else (self.shows.table,))]
 
     def topics(self, topics: Topics) -> Sequence[str]:
-        """Return the topics that it follows."""
         return self.source.topics(topics)
 
     def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
@@ -149,12 +129,10 @@ class RowProjection(Generic[Row]):
 
     @property
     def builder(self) -> RowBuilder[Row]:
-        """Folds whole histories."""
         form = RowForm(self.row, is_of_types(self.table))
         return RowBuilder(self.source, self.evolve, self.group, form, self.remains)
 
     def complete(self, connection: Connection) -> None:
-        """Make the groups from the rows."""
         if self.shows is not None:
             self.shows.fill(connection)
 
@@ -168,15 +146,6 @@ class RowProjection(Generic[Row]):
         rows.put(connection, changes)
 
 
-def _histories(
-    deliveries: Iterable[Delivery], key: Callable[[Delivery], Key]
-) -> Iterator[Iterable[Delivery]]:
-    """Yield the records of `HISTORIES` keys at a time, to be used up before the next ones."""
-    histories = (records for _, records in groupby(deliveries, key))
-    for first in histories:
-        yield chain(first, chain.from_iterable(islice(histories, HISTORIES - 1)))
-
-
 def without_feed(projection: Projection) -> Projection:
     """Return the same projection, which leaves the feed alone that readers follow."""
     if isinstance(projection, RowProjection):
@@ -187,12 +156,7 @@ def without_feed(projection: Projection) -> Projection:
 def version_view(name: str, aggregate_type: str | None, table: Table) -> dict[str, View]:
     """Return the view of how far each aggregate has come in the projection `name`.
 
-    A sender with the response to a command reads there whether the projection shows it yet.
-
-    Args:
-        name: Of the projection.
-        aggregate_type: Whose events it follows; None where the table says it of each row.
-        table: Of the rows.
+    Without `aggregate_type` the table of rows says the type of each.
     """
     kind: ColumnElement[str] = (
         table.c.aggregate_type

@@ -26,8 +26,7 @@ class StateFold(Generic[Row]):
     """Puts states of a compacted topic onto rows, in memory; pure.
 
     Each record is all that is known of its key, and its offset + 1 is the version of the row. There
-    are no gaps: what compaction removes was replaced. So a faulty record matters until the next
-    one of its key comes, and no other key waits for it.
+    are no gaps, as compaction removes only what was replaced.
     """
 
     evolve: Evolve[Row]
@@ -85,11 +84,7 @@ class StateFold(Generic[Row]):
 
 @dataclass(frozen=True)
 class EventSource:
-    """The events of aggregates, each the next version of its row; a removed row leaves its version.
-
-    Args:
-        types: The types of the aggregates.
-    """
+    """The events of aggregates, each the next version of its row; its version outlives the row."""
 
     types: tuple[str, ...]
 
@@ -98,17 +93,14 @@ class EventSource:
     def fold(
         self, evolve: Evolve[Row], group: Group[Row], remains: Remains[Row] | None
     ) -> RowFold[Row]:
-        """Return what folds events."""
         return RowFold(evolve, group, remains)
 
     def key(self, delivery: Delivery) -> Key:
-        """Return whose event was delivered: type and id."""
         event = delivery.record
         assert isinstance(event, RecordedEvent), "rows are folded from events only"
         return event.aggregate_type, event.aggregate_id
 
     def topics(self, topics: Topics) -> Sequence[str]:
-        """Return the topics that the aggregates' events are on."""
         return [topics.events(aggregate_type) for aggregate_type in self.types]
 
     def keeps(self, kept: FoldedRow[Any]) -> bool:
@@ -120,8 +112,7 @@ class EventSource:
 class StateSource:
     """The states of a compacted topic, each instead of its row; a removed row leaves nothing.
 
-    Nothing of it is left in the topic either, once that is compacted: so a table that is built from
-    it then is the same.
+    So a table that is built after compaction is the same.
     """
 
     topic: str
@@ -132,19 +123,15 @@ class StateSource:
     def fold(
         self, evolve: Evolve[Row], group: Group[Row], remains: Remains[Row] | None
     ) -> StateFold[Row]:
-        """Return what folds states; nothing of one remains."""
         return StateFold(evolve, group)
 
     def key(self, delivery: Delivery) -> Key:
-        """Return whose state was delivered."""
         return _key_of(delivery)
 
     def topics(self, topics: Topics) -> Sequence[str]:
-        """Return the one topic."""
         return (topics.named(self.topic),)
 
     def keeps(self, kept: FoldedRow[Any]) -> bool:
-        """Return whether the table has a row of a key of which this is kept."""
         return kept.row is not None
 
 

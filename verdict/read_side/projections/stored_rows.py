@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Generic, get_args, get_type_hints
+from typing import Any, Generic, get_type_hints
 
 from sqlalchemy import (
     BigInteger,
@@ -25,6 +25,7 @@ from sqlalchemy.types import TypeEngine
 from verdict.adapters.sql.bulk import BulkRows
 from verdict.adapters.sql.column_types import InstantType
 from verdict.adapters.sql.statements import append, is_any_of, put
+from verdict.model.field_types import is_optional, unwrapped
 from verdict.model.rows import FieldType, row_fields
 from verdict.read_side.projections.row_fold import FoldedRow, Key, Row, RowChange
 
@@ -46,17 +47,15 @@ def row_table(
 ) -> Table:
     """Return a table of one row per aggregate: the engine's columns, then the declared ones.
 
-    A row that was removed stays with `present` false and nothing in the declared columns, so that
-    its `version` still tells old events from new ones. `group_key` is the group that the row
-    counts in.
+    A removed row stays, with `present` false, for its `version`. `group_key` is the group that the
+    row counts in.
 
     Args:
         name: Of the table.
         metadata: That of the projection.
         *columns: The declared ones.
-        of_types: For several aggregate types, as an id may be in each. There is also room for what
-            aggregates leave behind in groups: `left_with` is the version with which the aggregate
-            of such a row went elsewhere, and 0 in its row as it is.
+        of_types: For several aggregate types, and for what aggregates leave behind in groups:
+            `left_with` is the version with which they left, and 0 in the row as it is.
     """
     for column in columns:
         column.nullable = True  # for what remains of a removed row
@@ -84,15 +83,17 @@ def columns_of(row: type[Any]) -> list[Column[Any]]:
 def columns_of_record(row: type[Any], key: Collection[str] = ()) -> list[Column[Any]]:
     """Return the columns of rows that are made of records: `decided_at` is a time."""
     columns = []
-    for name, hint in get_type_hints(row).items():
-        kind, *others = get_args(hint) or (hint,)
-        type_ = InstantType if name == "decided_at" else SCALARS[kind]
-        columns.append(Column(name, type_, primary_key=name in key, nullable=bool(others)))
+    for name, hint in get_type_hints(row, include_extras=True).items():
+        plain, marks = unwrapped(hint)
+        type_ = InstantType if name == "decided_at" else SCALARS[plain]
+        about = next((mark.documentation for mark in marks), None)
+        columns.append(
+            Column(name, type_, primary_key=name in key, nullable=is_optional(hint), comment=about)
+        )
     return columns
 
 
 def is_of_types(table: Table) -> bool:
-    """Tell whether a table of rows is for several aggregate types."""
     return "aggregate_type" in table.c
 
 
@@ -111,13 +112,10 @@ class RowForm(Generic[Row]):
     @property
     def columns(self) -> Sequence[str]:
         """The names of what `values` returns."""
-        key = (
-            ("aggregate_id", "aggregate_type", "left_with") if self.of_types else ("aggregate_id",)
-        )
-        return (*key, "version", "present", "group_key", *fields_of(self.row))
+        types = ("aggregate_type", "left_with") if self.of_types else ()
+        return ("aggregate_id", *types, "version", "present", "group_key", *fields_of(self.row))
 
     def values(self, key: Key, kept: FoldedRow[Row], left_with: int = AS_IT_IS) -> Stored:
-        """Return what the table holds of an aggregate."""
         version, row, group = kept
         present = row is not None
         declared = (None,) * len(fields_of(self.row)) if row is None else row
@@ -134,7 +132,7 @@ class StoredRows(Generic[Row]):
     row: type[Row]
 
     def load(self, connection: Connection, keys: Set[Key]) -> dict[Key, FoldedRow[Row]]:
-        """Return what is kept of these aggregates; nothing is kept of those that are missing."""
+        """Return what is kept of these aggregates, if anything."""
         if not keys:
             return {}
         columns = self.table.c
@@ -181,7 +179,6 @@ class StoredRows(Generic[Row]):
 
     @property
     def form(self) -> RowForm[Row]:
-        """How the table holds rows."""
         return RowForm(self.row, is_of_types(self.table))
 
     def _leaves_alone(
@@ -210,6 +207,5 @@ def _indexed(table: Table) -> set[str]:
 
 
 def fields_of(row: type[Row]) -> tuple[str, ...]:
-    """Return the names in a named tuple."""
     fields: tuple[str, ...] = row._fields  # type: ignore[attr-defined]
     return fields

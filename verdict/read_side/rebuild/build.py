@@ -19,7 +19,7 @@ from verdict.read_side.rebuild.errors import BuildStoppedError, ConcurrentBuildE
 from verdict.read_side.rebuild.final_rows import FoldedRows
 from verdict.read_side.rebuild.log_replay import check_applied, replay
 from verdict.read_side.rebuild.version_pair import BuildStep, OnStep
-from verdict.read_side.schema import filling
+from verdict.read_side.schema import layout
 from verdict.read_side.tables import blocked, interventions, position, versions
 from verdict.read_side.tables.blocked import Held, TooManyBlockedError
 from verdict.read_side.tables.interventions import Amendments
@@ -71,7 +71,7 @@ class ProjectionBuild:
         held: Held = {}
         with self.begin() as connection:
             decided = interventions.in_force(connection, self.projection.name)
-            filling.drop_indexes(connection, table)
+            layout.drop_indexes(connection, table)
         try:
             for rows in fold(self.projection, ends, decided):
                 held = self._write(rows, held)
@@ -81,7 +81,7 @@ class ProjectionBuild:
         except CannotApplyError as error:
             raise BuildStoppedError(self.projection, str(error)) from error
         with self.begin() as connection:
-            filling.create_indexes(connection, table)
+            layout.create_indexes(connection, table)
             self.projection.complete(connection)
             position.advance(connection, self.projection, {}, ends)
             versions.finish(connection, self.projection)

@@ -1,4 +1,4 @@
-"""Makes what projections need in the database; making it again changes nothing."""
+"""Makes what projections need in the database; doing it again changes nothing."""
 
 from collections.abc import Sequence
 
@@ -11,32 +11,23 @@ from verdict.read_side.schema import layout, migrations, reader_role
 from verdict.read_side.schema.system_views import SYSTEM_VIEWS
 from verdict.read_side.tables import (
     blocked,
-    dead_letters,
+    columns,
     interventions,
-    outbox,
     position,
-    quarantined,
-    skips,
-    source_topics,
     verification,
     versions,
 )
 from verdict.read_side.tables.row_states import VersionState
 from verdict.settings.database_address import Roles
 
-OWN_METADATA = (
-    position.metadata, blocked.metadata, sequence.metadata, versions.metadata,
-    interventions.metadata, dead_letters.metadata, skips.metadata, quarantined.metadata,
-    source_topics.metadata, verification.metadata, outbox.metadata,
-)  # fmt: skip
+OWN_METADATA = (columns.metadata, sequence.metadata)
 
 
 def create(connection: Connection, projections: Sequence[Projection]) -> None:
     """Create the tables, views and sequences that are missing, and renew changed views.
 
-    A view keeps showing the version that it shows: only a promotion changes that. If the tables
-    were built with other settings or columns, its views stay as they are, too, and the applier
-    stops the projection.
+    Only a promotion changes which version a view shows. If the tables were built with other
+    settings or columns, the views stay as they are, and the applier stops the projection.
     """
     exclude_others(connection, "creation")
     migrations.bring_forward(connection)
@@ -56,10 +47,7 @@ def create(connection: Connection, projections: Sequence[Projection]) -> None:
 
 
 def drop(connection: Connection, projection: Projection) -> None:
-    """Remove a version that readers do not see: its tables, its position, and all else of it.
-
-    Feeds stay, as all versions share them.
-    """
+    """Remove a version that readers do not see, but not the feed, which all versions share."""
     layout.drop_tables(connection, reversed(projection.tables))
     position.forget(connection, projection)
     blocked.forget(connection, projection)

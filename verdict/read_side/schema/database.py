@@ -1,15 +1,14 @@
 """The read side's database: SQLite in the data directory, or PostgreSQL by URL.
 
-On SQLite one process writes, in transactions that take the write lock at once: one that began by
-reading would fail, without waiting, when another writes. WAL lets readers see the last commit
-meanwhile. `synchronous=FULL` syncs each commit, one per projection and batch, so that no power loss
-takes back what a reader has seen: after it a change feed could give its numbers to other changes.
+On SQLite transactions take the write lock at once: one that began by reading would fail, without
+waiting, when another writes. WAL lets readers see the last commit meanwhile. `synchronous=FULL`
+syncs each commit: else a change feed could give its numbers to other changes after a power loss.
 """
 
 import logging
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,7 @@ from verdict.errors import UnreachableError, VerdictError
 from verdict.read_side.apply.applier import database_failed
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.schema import creation, migrations, reader_role
-from verdict.read_side.schema.layout import ForeignTableError
-from verdict.read_side.schema.migrations import NewerDatabaseError
+from verdict.read_side.schema.layout import UnsuitableDatabaseError
 from verdict.read_side.schema.system_views import readable
 from verdict.read_side.tables import versions
 from verdict.settings.database_address import (
@@ -53,26 +51,26 @@ def open_database(url: str) -> Engine:
         VerdictError: The URL is not one of these, the database cannot keep every text, or a newer
             version of verdict has changed it.
         EnvironmentIncompleteError: The driver of the database is not installed.
-        UnreachableError: The database does not let us in.
+        UnreachableError: The database does not admit this login.
     """
     parsed = parse(url)
     try:
         engine = _sqlite(parsed) if is_sqlite(parsed) else _postgresql(parsed)
-        with ExitStack() as unless_it_suits:
-            unless_it_suits.callback(engine.dispose)
-            with engine.connect() as connection:
-                _require_utf8(connection)
+        try:
+            _require_utf8(engine)
             _bring_forward(engine)
-            unless_it_suits.pop_all()
+        except BaseException:
+            engine.dispose()
+            raise
         return engine
     except ModuleNotFoundError as error:
         raise driver_missing(parsed, error) from error
     except DatabaseError as error:
         if getattr(error.orig, "sqlstate", None) == UNDEFINED_TABLE:  # one that is there
             raise VerdictError(
-                f"{masked_url(parsed)}: this login may not use the schema {TABLES}, in which the "
-                "tables are: name the login of `verdict up` for what writes, one in the role of "
-                "readers for what reads, or let an administrator GRANT it"
+                f"{masked_url(parsed)}: this login may not use the schema {TABLES} of the tables: "
+                "name the login of `verdict up` for what writes, one in the role of readers for "
+                "what reads, or let an administrator GRANT it"
             ) from error
         raise UnreachableError(f"{masked_url(parsed)}: {one_line_error(error.orig)}") from error
 
@@ -108,7 +106,7 @@ def opened(url: str) -> Iterator[Engine]:
 def create_read_side(
     engine: Engine, projections: Sequence[Projection], roles: Roles = ROLES
 ) -> None:
-    """Create the tables and views that are missing, all or none, and the roles of readers.
+    """Create missing tables and views, all or none, and the roles of readers.
 
     If the roles need an administrator, this logs a warning and continues.
     """
@@ -135,8 +133,7 @@ def create_read_side(
 def check_built(engine: Engine, projections: Sequence[Projection]) -> None:
     """Return unless all projections with some settings were built with other ones.
 
-    If some fit, an operator is promoting them one after the other: the appliers stop those that do
-    not fit, and those whose columns the code has changed.
+    If some fit, an operator is promoting them one after the other: the appliers stop the others.
     """
     with failing_in_words(engine), engine.connect() as connection:
         found = {one.name: versions.of(connection, one).settings for one in projections}
@@ -159,12 +156,12 @@ def failing_in_words(engine: Engine) -> Iterator[None]:
     """Translate failures of the database; a refused statement, which is a bug, passes.
 
     Raises:
-        UnreachableError: It went away, is locked by somebody else, or read-only after a failover.
+        UnreachableError: It went away, is locked, or read-only after a failover.
         VerdictError: A newer version of verdict has changed it, or a name that we need is taken.
     """
     try:
         yield
-    except (NewerDatabaseError, ForeignTableError) as error:
+    except UnsuitableDatabaseError as error:
         raise VerdictError(f"{masked_url(engine.url)}: {error}") from error
     except DBAPIError as error:
         if not database_failed(error):
@@ -179,11 +176,7 @@ def live_versions(engine: Engine) -> Mapping[str, int]:
 
 
 def require_same_database(engine: Engine) -> None:
-    """Return if the database is still the one that was opened; each transaction checks it.
-
-    Raises:
-        DatabaseFileChangedError: Its file was removed or replaced.
-    """
+    """Return if the database's file was neither removed nor replaced since it was opened."""
     file: sqlite_file.OpenedFile | None = engine.get_execution_options().get(OPENED)
     if file is not None:
         file.check()
@@ -191,7 +184,7 @@ def require_same_database(engine: Engine) -> None:
 
 @contextmanager
 def snapshot(engine: Engine) -> Iterator[Connection]:
-    """Give a connection for reading that sees the state of its first read, and blocks no writer."""
+    """Give a connection that reads one state, that of its first read, and blocks no writer."""
     reading = {READING: True} if is_sqlite(engine.url) else {"isolation_level": "REPEATABLE READ"}
     with engine.connect().execution_options(**reading) as connection:
         yield connection
@@ -233,17 +226,16 @@ def _pin(connection: Connection) -> None:
     connection.exec_driver_sql(f"{session.pinned(TABLES, VIEWS)}; {patience}")
 
 
-def _require_utf8(connection: Connection) -> None:
-    if is_sqlite(connection.engine.url):
-        return
-    encoding = connection.exec_driver_sql("SHOW server_encoding").scalar()
+def _require_utf8(engine: Engine) -> None:
+    with engine.connect() as connection:
+        if is_sqlite(engine.url):
+            return
+        encoding = connection.exec_driver_sql("SHOW server_encoding").scalar()
     if encoding != session.ENCODING:
-        url = connection.engine.url
         raise VerdictError(
-            f"{masked_url(url)} is encoded in {encoding}, which lacks characters that "
-            "events may have: "
-            f"create a database with CREATE DATABASE … ENCODING '{session.ENCODING}' TEMPLATE "
-            "template0 and give its URL"
+            f"{masked_url(engine.url)} is encoded in {encoding}, which lacks characters that "
+            f"events may have: create a database with CREATE DATABASE … ENCODING "
+            f"'{session.ENCODING}' TEMPLATE template0 and give its URL"
         )
 
 

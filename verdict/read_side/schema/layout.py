@@ -1,8 +1,7 @@
 """Where tables and views are, and which are ours.
 
 The tables have a schema of their own on PostgreSQL, and a file of their own on SQLite. The views
-are in `public`, where others have views too: ours have `verdict:` in their comment, with a digest
-of what they were made from.
+are in `public`, where others have views too: the comments of ours have `verdict:` and a digest.
 """
 
 import re
@@ -25,15 +24,17 @@ WHERE nspname = :schema AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S')"""
 ON_SQLITE = "SELECT lower(name), sql FROM sqlite_master WHERE type IN ('table', 'view')"
 
 
-class ForeignTableError(Exception):
-    """What we need is taken by tables or views that we did not make."""
+class UnsuitableDatabaseError(Exception):
+    """Others have what we need in the database, or a newer version has changed it."""
 
-    def __init__(self, schema: str | None, names: Iterable[str], needed: str) -> None:
-        place = f"its schema {schema}" if schema else "this file"
-        super().__init__(
-            f"in {place} somebody else has made {', '.join(sorted(names))}, and verdict needs "
-            f"{needed}: nothing was changed; rename or move that, or give verdict another database"
-        )
+
+def taken(schema: str | None, names: Iterable[str], needed: str) -> UnsuitableDatabaseError:
+    """Return the error about tables or views of others."""
+    place = f"its schema {schema}" if schema else "this file"
+    return UnsuitableDatabaseError(
+        f"in {place} somebody else has made {', '.join(sorted(names))}, and verdict needs "
+        f"{needed}: nothing was changed; rename or move that, or give verdict another database"
+    )
 
 
 def create_schema(connection: Connection) -> None:
@@ -44,17 +45,14 @@ def create_schema(connection: Connection) -> None:
 
 
 def table_names(connection: Connection) -> Collection[str]:
-    """Return the names of the tables that are there; all are ours."""
     return inspect(connection).get_table_names(schema=tables_schema(connection))
 
 
 def has_table(connection: Connection, name: str) -> bool:
-    """Tell whether a table is there."""
     return inspect(connection).has_table(name, schema=tables_schema(connection))
 
 
 def column_names(connection: Connection, name: str) -> Sequence[str]:
-    """Return the columns of a table that is there."""
     place = quoted(connection, tables_schema(connection), name)
     return [*connection.exec_driver_sql(f"SELECT * FROM {place} LIMIT 0").keys()]
 
@@ -62,8 +60,8 @@ def column_names(connection: Connection, name: str) -> Sequence[str]:
 def create_tables(connection: Connection, metadata: MetaData) -> None:
     """Create those tables of `metadata` that are missing.
 
-    Texts are ordered by their code points, as SQLite does it: order, minimum and maximum are the
-    same on both databases and do not depend on the language of the server.
+    Texts are ordered by their code points, as on SQLite: so order, minimum and maximum are the same
+    on both databases.
     """
     there, made = table_names(connection), MetaData()
     for table in metadata.sorted_tables:
@@ -74,8 +72,18 @@ def create_tables(connection: Connection, metadata: MetaData) -> None:
     made.create_all(connection, checkfirst=False)
 
 
+def drop_indexes(connection: Connection, table: Table) -> None:
+    """Drop the indexes of a table that is to be filled: it costs less to create them at the end."""
+    for index in table.indexes:
+        index.drop(connection, checkfirst=True)
+
+
+def create_indexes(connection: Connection, table: Table) -> None:
+    for index in table.indexes:
+        index.create(connection)
+
+
 def drop_tables(connection: Connection, tables: Iterable[Table]) -> None:
-    """Remove those tables that are there."""
     for table in tables:
         copy = qualified(connection, table, MetaData())
         connection.execute(DropTable(copy, if_exists=True))
@@ -104,35 +112,10 @@ def put_views(connection: Connection, views: Mapping[str, View], renew: bool = T
 
 
 def replace_view(connection: Connection, name: str, selected: View) -> None:
-    """Let the view `name` show something else, from the commit on.
-
-    It is dropped and created, as its columns may differ; on PostgreSQL that waits for its readers.
-    Grants are lost: see `reader_role.grant_readers`.
-    """
+    """Drop a view and create it again, as its columns may differ; on PostgreSQL grants are lost."""
     _own_views(connection, [name])
     connection.exec_driver_sql(f"DROP VIEW {quoted(connection, views_schema(connection), name)}")
     _create(connection, name, selected)
-
-
-def shown_by(connection: Connection, name: str) -> str | None:
-    """Return the SQL of a view as the database keeps it; None if there is no such view."""
-    if not _has_schemas(connection):
-        found = text("SELECT sql FROM sqlite_master WHERE type = 'view' AND name = :name")
-        kept: str | None = connection.scalar(found, {"name": name})
-        return kept
-    return _kept_by_postgresql(connection, quoted(connection, VIEWS, name))
-
-
-def would_show(connection: Connection, name: str, selected: View) -> str | None:
-    """Return the SQL that the database would keep of a view if it were made now."""
-    if not _has_schemas(connection):
-        return _marked_sql(connection, name, selected)
-    made = CreateView(query_of(selected), name, temporary=True)
-    with connection.begin_nested() as tried:
-        connection.execute(made)
-        kept = _kept_by_postgresql(connection, quoted(connection, "pg_temp", name))
-        tried.rollback()
-    return kept
 
 
 def quoted(connection: Connection, place: str | None, name: str) -> str:
@@ -142,25 +125,15 @@ def quoted(connection: Connection, place: str | None, name: str) -> str:
 
 
 def tables_schema(connection: Connection) -> str | None:
-    """Return the schema of the tables, None where there are no schemas."""
     return TABLES if _has_schemas(connection) else None
 
 
 def views_schema(connection: Connection) -> str | None:
-    """Return the schema of the views, None where there are no schemas."""
     return VIEWS if _has_schemas(connection) else None
 
 
 def _has_schemas(connection: Connection) -> bool:
     return connection.dialect.name == "postgresql"
-
-
-def _kept_by_postgresql(connection: Connection, place: str) -> str | None:
-    kept: str | None = connection.scalar(
-        text("SELECT pg_get_viewdef(oid) FROM pg_class WHERE oid = to_regclass(:place)"),
-        {"place": place},
-    )
-    return kept
 
 
 def _own_views(connection: Connection, names: Collection[str]) -> Mapping[str, str]:
@@ -170,7 +143,7 @@ def _own_views(connection: Connection, names: Collection[str]) -> Mapping[str, s
     found = connection.execute(said, {} if schema is None else {"schema": schema})
     there = {name: MARK.search(comment or "") for name, comment in found if name in names}
     if foreign := [name for name, mark in there.items() if mark is None]:
-        raise ForeignTableError(schema, foreign, "that name for a view of its own")
+        raise taken(schema, foreign, "that name for a view of its own")
     return {name: mark.group() for name, mark in there.items() if mark is not None}
 
 
@@ -192,10 +165,8 @@ def _create(connection: Connection, name: str, selected: View, or_replace: bool 
     if not _has_schemas(connection):
         connection.exec_driver_sql(_marked_sql(connection, name, selected))
         return
-    made = CreateView(query_of(selected), name, schema=VIEWS, or_replace=or_replace)
-    connection.execute(made)
-    mark = f"({_mark(connection, name, selected)})"
-    about = f"{about_view(selected)} {mark}".strip()
+    connection.execute(CreateView(query_of(selected), name, schema=VIEWS, or_replace=or_replace))
+    about = f"{about_view(selected)} ({_mark(connection, name, selected)})".strip()
     connection.exec_driver_sql(_comments(connection, name, selected, about))
 
 

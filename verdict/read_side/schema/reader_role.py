@@ -14,12 +14,10 @@ from verdict.settings.database_address import Roles
 
 
 def grant_readers(connection: Connection, roles: Roles, views: Sequence[str]) -> str | None:
-    """Create missing roles, become their member, and let them select from `views`.
+    """Create missing roles, become their member, and let them select from `views`; not on SQLite.
 
-    A view that is dropped and created again needs it again. Does nothing on SQLite.
-
-    Returns:
-        The statements that an administrator has to run, if we may not.
+    A view that is created again needs it again. If this login may not do it, the statements that an
+    administrator has to run are returned.
     """
     if views_schema(connection) is None:
         return None
@@ -34,10 +32,8 @@ def _let_in(
     user = str(connection.scalar(text("SELECT current_user")))
     create, join = f"CREATE ROLE {quote(role)} NOLOGIN", f"GRANT {quote(role)} TO {quote(user)}"
     look = f"GRANT USAGE ON SCHEMA {VIEWS} TO {quote(role)}"
-    exists = connection.scalar(
-        text("SELECT count(*) FROM pg_roles WHERE rolname = :role"), {"role": role}
-    )
-    if not exists and not _done(connection, create):
+    there = text("SELECT count(*) FROM pg_roles WHERE rolname = :role")
+    if not connection.scalar(there, {"role": role}) and not _done(connection, create):
         return f"{create}; {join}"
     if not _is_member(connection, role) and not _done(connection, join):
         return join

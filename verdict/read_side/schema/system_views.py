@@ -115,7 +115,6 @@ def views_of(projections: Sequence[Projection]) -> Mapping[str, View]:
 
 
 def readable(projections: Sequence[Projection]) -> list[str]:
-    """Return the names of all views that readers may select from, sorted."""
     return [*views_of(projections)]
 
 

@@ -1,7 +1,6 @@
 """Blocked aggregates: they wait for a missing event, or for one that cannot be applied.
 
-Events after a gap are not kept here: they come from the archive once the missing one is there. A
-key of a state topic whose newest state cannot be applied waits here for a newer one.
+A key of a state topic whose newest state cannot be applied waits for a newer one.
 """
 
 import logging
@@ -12,24 +11,24 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
-    MetaData,
     Table,
     Text,
+    and_,
     bindparam,
     delete,
     select,
     update,
 )
 
+from verdict.adapters.sql.bulk import BulkRows
 from verdict.adapters.sql.column_types import InstantType
 from verdict.adapters.sql.statements import put
 from verdict.model.nul import spell_out
 from verdict.read_side.projections.projection import Applied, CannotApplyError, Gap, Projection
-from verdict.read_side.tables.columns import optional, primary, required
+from verdict.read_side.tables.columns import metadata, optional, primary, required
 
 log = logging.getLogger(__name__)
 
-metadata = MetaData()
 table = Table(
     "projection_blocked_v1",
     metadata,
@@ -40,9 +39,7 @@ table = Table(
     required("version_needed", BigInteger, "The version of the event that it waits for."),
     required("version_seen", BigInteger, "The greatest version that has come."),
     required("found_at", InstantType, "Since when it waits."),
-    optional(
-        "error", Text, "Why its event cannot be applied, or what is damaged; none if it is missing."
-    ),
+    optional("error", Text, "Why the event cannot be applied; none if it is missing."),
 )
 
 SHOWN_CHARS = 2000
@@ -76,13 +73,8 @@ Held = Mapping[AggregateKey, BlockedAggregate]
 
 
 def load(connection: Connection, projection: Projection) -> Held:
-    """Return the aggregates that the projection blocks."""
-    columns = table.c
-    statement = select(
-        columns.aggregate_type,
-        columns.aggregate_id,
-        *(columns[name] for name in BlockedAggregate._fields),
-    ).where(_of(projection))
+    names = ("aggregate_type", "aggregate_id", *BlockedAggregate._fields)
+    statement = select(*(table.c[name] for name in names)).where(_of(projection))
     return {
         (kind, name): BlockedAggregate(*rest) for kind, name, *rest in connection.execute(statement)
     }
@@ -109,21 +101,15 @@ def record(
         key: _hold(held.get(key), gaps.get(key), applied.reached.get(key, 0) + 1, now)
         for key in gaps.keys() | (held.keys() & applied.reached.keys())
     }
-    waiting = {
-        key: hold for key, hold in touched.items() if hold.version_needed <= hold.version_seen
-    }
+    waiting = {key: one for key, one in touched.items() if one.version_needed <= one.version_seen}
     over = touched.keys() - waiting.keys()
-    which = {"projection": projection.name, "projection_version": projection.version}
-    rows = [
-        {**which, "aggregate_type": key[0], "aggregate_id": key[1], **hold._asdict()}
-        for key, hold in waiting.items()
-    ]
-    put(connection, table, rows)
+    names = ("projection", "projection_version", "aggregate_type", "aggregate_id")
+    rows = [(projection.name, projection.version, *key, *hold) for key, hold in waiting.items()]
+    put(connection, table, BulkRows((*names, *BlockedAggregate._fields), rows))
     if over:
-        this = (table.c.aggregate_type == bindparam("type")) & (
-            table.c.aggregate_id == bindparam("id")
-        )
-        keys = [{"type": kind, "id": name} for kind, name in over]
+        columns = table.c.aggregate_type, table.c.aggregate_id
+        this = and_(*(column == bindparam(f"of_{column.name}") for column in columns))
+        keys = [{"of_aggregate_type": kind, "of_aggregate_id": name} for kind, name in over]
         connection.execute(delete(table).where(_of(projection), this), keys)
     for key in sorted(gaps) if seen else ():
         if key not in held or (gaps[key].fault and not held[key].error):
@@ -156,22 +142,15 @@ def _require_few_blocked(held: Held, applied: Applied) -> None:
 
 
 def _report(projection: Projection, gap: Gap) -> None:
-    name, version = projection.name, projection.version
-    aggregate = f"{gap.aggregate_type} {gap.aggregate_id}"
-    if gap.fault is not None:
-        log.error(
-            "projection %s v%s blocks %s at version %s: %s; the others continue",
-            name, version, aggregate, gap.version_needed, gap.fault, exc_info=gap.fault,
-        )  # fmt: skip
-        return
     log.error(
-        "projection %s v%s blocks %s: it needs version %s and has seen %s; the others continue",
-        name, version, aggregate, gap.version_needed, gap.version_seen,
+        "projection %s v%s blocks %s %s at version %s: %s; the others continue",
+        projection.name, projection.version, *gap.key, gap.version_needed,
+        gap.fault or f"it is missing, and version {gap.version_seen} has come",
+        exc_info=gap.fault,
     )  # fmt: skip
 
 
 def forget(connection: Connection, projection: Projection) -> None:
-    """Forget what a version blocks that is dropped."""
     connection.execute(delete(table).where(_of(projection)))
 
 

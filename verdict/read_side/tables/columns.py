@@ -1,23 +1,23 @@
-"""Columns of the engine's own tables; what each says of itself is shown by the views on them."""
+"""The engine's own tables: their metadata, and columns whose comments the views on them show."""
 
 from typing import Any
 
-from sqlalchemy import Column
+from sqlalchemy import Column, MetaData
 from sqlalchemy.types import TypeEngine
 
-Type = type[TypeEngine[Any]]
+metadata = MetaData()
+SYSTEM_COLUMNS = frozenset({"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"})  # of PostgreSQL
+
+Type = type[TypeEngine[Any]] | TypeEngine[Any]
 
 
 def primary(name: str, kind: Type, about: str | None = None) -> Column[Any]:
-    """Return a column of the primary key."""
     return Column(name, kind, primary_key=True, autoincrement=False, comment=about)
 
 
 def required(name: str, kind: Type, about: str | None = None) -> Column[Any]:
-    """Return a column that every row has a value in."""
     return Column(name, kind, nullable=False, comment=about)
 
 
 def optional(name: str, kind: Type, about: str | None = None) -> Column[Any]:
-    """Return a column that may be null."""
     return Column(name, kind, comment=about)

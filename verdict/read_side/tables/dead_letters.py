@@ -1,11 +1,10 @@
 """Dead letters that wait for their next try or for a person, and what people did to them."""
 
-from sqlalchemy import BigInteger, Index, LargeBinary, MetaData, Table, Text
+from sqlalchemy import BigInteger, Index, LargeBinary, Table, Text
 
 from verdict.adapters.sql.column_types import InstantType
-from verdict.read_side.tables.columns import optional, primary, required
+from verdict.read_side.tables.columns import metadata, optional, primary, required
 
-metadata = MetaData()
 table = Table(
     "dead_letter_v1",
     metadata,

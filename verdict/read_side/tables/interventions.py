@@ -1,20 +1,18 @@
 """What operators decided about events of blocked aggregates; nothing removes it.
 
-A decision applies to one projection, in all its versions, so that a rebuilt one has the same rows
-as the live one. The event itself is never changed.
+A decision applies to all versions of one projection. The event itself is never changed.
 """
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from sqlalchemy import BigInteger, Connection, MetaData, Table, Text, insert, select
+from sqlalchemy import BigInteger, Connection, Table, Text, insert, select
 
 from verdict.adapters.sql import sequence
 from verdict.adapters.sql.column_types import InstantType
 from verdict.read_side.projections.projection import Projection
-from verdict.read_side.tables.columns import optional, primary, required
+from verdict.read_side.tables.columns import metadata, optional, primary, required
 
-metadata = MetaData()
 table = Table(
     "projection_intervention_v1",
     metadata,
@@ -44,9 +42,8 @@ Amendments = Mapping[EventKey, str | None]
 class Intervention(NamedTuple):
     """What an operator did about an event, or about one that never came.
 
-    `before` and `after` are payloads as JSON: the one that the projection was to use, and the one
-    that it uses from then on; without `after` it skips the event. `accept` changes neither: the
-    aggregate stays blocked, and an export may go without it.
+    The projection was to use the payload `before` (JSON), and uses `after`; without `after` it
+    skips the event. `accept` changes neither: exports may go without the blocked aggregate.
     """
 
     kind: Kind
@@ -60,18 +57,9 @@ class Intervention(NamedTuple):
 def record(
     connection: Connection, projection: Projection, event: EventKey, made: Intervention
 ) -> None:
-    """Record what was done."""
     (seq,) = sequence.take_numbers(connection, SEQUENCE, 1)
-    aggregate_type, aggregate_id, version = event
-    identity = {
-        "seq": seq,
-        "projection": projection.name,
-        "version": projection.version,
-        "aggregate_type": aggregate_type,
-        "aggregate_id": aggregate_id,
-        "event_version": version,
-    }
-    connection.execute(insert(table).values(identity | made._asdict()))
+    row = (seq, projection.name, projection.version, *event, *made)
+    connection.execute(insert(table).values(row))  # in the order of the columns
 
 
 def in_force(connection: Connection, name: str) -> Amendments:

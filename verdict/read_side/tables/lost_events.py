@@ -57,10 +57,10 @@ class Restoration:
     strangers: int
 
     def position(self, next_offset: int) -> int:
-        """Return where a reader continues, once nothing is missing.
+        """Return where a reader continues, once nothing is missing; it misses no event.
 
-        It misses no event. It reads events twice only if somebody appended others between the loss
-        and the restoration: then no position fits both.
+        It reads events twice only if others were appended between the loss and the restoration:
+        then no position fits both.
         """
         if next_offset <= self.start:
             return next_offset
@@ -89,7 +89,7 @@ class Restoration:
 def compare(start: int, archived: Sequence[EventPlace], kept: Iterable[EventPlace]) -> Restoration:
     """Return what has to be done so that Kafka holds each archived event of a partition."""
     lost = {event.identity: event for event in archived}
-    found: dict[Identity | None, EventPlace] = {}
+    found: dict[Identity | None, int] = {}
     conflicts, strangers = [], 0
     for event in kept:
         same = lost.get(event.identity)
@@ -98,19 +98,10 @@ def compare(start: int, archived: Sequence[EventPlace], kept: Iterable[EventPlac
         elif same.hash != event.hash:
             conflicts.append((same, event))
         else:
-            found.setdefault(event.identity, event)
-    return Restoration(
-        start=start,
-        archived=archived,
-        missing=[event for event in archived if event.identity not in found],
-        moved={
-            event.offset: found[event.identity].offset
-            for event in archived
-            if event.identity in found
-        },
-        conflicts=conflicts,
-        strangers=strangers,
-    )
+            found.setdefault(event.identity, event.offset)
+    missing = [event for event in archived if event.identity not in found]
+    moved = {one.offset: found[one.identity] for one in archived if one.identity in found}
+    return Restoration(start, archived, missing, moved, conflicts, strangers)
 
 
 class ArchivedBytes(NamedTuple):
@@ -122,20 +113,6 @@ class ArchivedBytes(NamedTuple):
     offset: int
     value: bytes
     hash: str
-
-
-def _newest_first(connection: Connection, place: TopicPartition) -> Iterator[list[EventPlace]]:
-    columns, end = ARCHIVE.c, None
-    wanted = select(
-        columns.aggregate_type, columns.aggregate_id, columns.version, columns.hash, columns.offset
-    ).where(_of(place))
-    while True:
-        page = wanted if end is None else wanted.where(columns.offset < end)
-        rows = connection.execute(page.order_by(columns.offset.desc()).limit(PAGE)).all()
-        if not rows:
-            return
-        yield [EventPlace((row[0], row[1], row[2]), row.hash, row.offset) for row in rows]
-        end = rows[-1].offset
 
 
 def stored_from(
@@ -163,8 +140,7 @@ def move(connection: Connection, place: TopicPartition, moved: Mapping[int, int]
 
 
 def _of(place: TopicPartition) -> ColumnElement[bool]:
-    columns = ARCHIVE.c
-    return (columns.topic == place.topic) & (columns.partition == place.partition)
+    return (ARCHIVE.c.topic == place.topic) & (ARCHIVE.c.partition == place.partition)
 
 
 def find_lost(
@@ -204,7 +180,7 @@ def _from_first_lost(
     """
     looked_at: list[EventPlace] = []
     first: int | None = None
-    for page in _newest_first(connection, place):
+    while page := _page_before(connection, place, looked_at[-1].offset if looked_at else None):
         looked_at += page
         lost = _lost(page, log, place, kept)
         first = min(lost, default=first)
@@ -215,6 +191,17 @@ def _from_first_lost(
     before = [event.offset + 1 for event in looked_at if event.offset < first]
     archived = [event for event in reversed(looked_at) if event.offset >= first]
     return max([kept.start, *before]), archived
+
+
+def _page_before(
+    connection: Connection, place: TopicPartition, end: int | None
+) -> list[EventPlace]:
+    """Return the last archived events of a partition, or the last before `end`, newest first."""
+    of = ARCHIVE.c
+    page = select(of.aggregate_type, of.aggregate_id, of.version, of.hash, of.offset)
+    page = page.where(_of(place), *(() if end is None else (of.offset < end,)))
+    rows = connection.execute(page.order_by(of.offset.desc()).limit(PAGE))
+    return [EventPlace((kind, name, version), *rest) for kind, name, version, *rest in rows]
 
 
 def _lost(

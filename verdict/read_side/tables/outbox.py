@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 
-from sqlalchemy import MetaData, Table, Text, cast, select
+from sqlalchemy import Table, Text, cast, select
 
 from verdict.adapters.sql.column_types import InstantType, JsonType
 from verdict.read_side.projections.documented_view import View, comments_of, described
-from verdict.read_side.tables.columns import optional, primary, required
+from verdict.read_side.tables.columns import metadata, optional, primary, required
 
-metadata = MetaData()
 # one row per batch that is recorded with all of its messages
 batches = Table(
     "outbox_batch_v1",

@@ -7,7 +7,6 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
-    MetaData,
     Select,
     Table,
     Text,
@@ -19,11 +18,11 @@ from sqlalchemy import (
 )
 
 from verdict.adapters.sql import statements
+from verdict.adapters.sql.bulk import BulkRows
 from verdict.adapters.sql.statements import put
-from verdict.read_side.tables.columns import primary, required
+from verdict.read_side.tables.columns import metadata, primary, required
 from verdict.wire.partitions import PartitionOffsets, TopicPartition
 
-metadata = MetaData()
 table = Table(
     "projection_position_v1",
     metadata,
@@ -45,9 +44,9 @@ class Consumer(Protocol):
 
 
 class ConcurrentProjectionError(Exception):
-    """Somebody else moved the position of this projection; the transaction is rolled back.
+    """Another process moved the position; the transaction is rolled back.
 
-    `set_back` says that it was moved backwards, as if another database had been put in place.
+    With `set_back` it moved backwards, as if another database had been put in place.
     """
 
     def __init__(
@@ -55,11 +54,9 @@ class ConcurrentProjectionError(Exception):
     ) -> None:
         place = min(place for place, _ in loaded.items() ^ found.items())
         self.set_back = all(offset <= loaded.get(one, 0) for one, offset in found.items())
-        who, remedy = (
-            ("somebody has set back", "was this database replaced by another one?")
-            if self.set_back
-            else ("another runner advances", "let only one of them run")
-        )
+        who, remedy = "another runner advances", "let only one of them run"
+        if self.set_back:
+            who, remedy = "somebody has set back", "was this database replaced by another one?"
         super().__init__(
             f"{who} projection {projection.name} v{projection.version}: "
             f"{place} was at offset {loaded.get(place, 0)} and is at "
@@ -68,25 +65,20 @@ class ConcurrentProjectionError(Exception):
 
 
 def is_of(projection: Consumer, among: Table) -> ColumnElement[bool]:
-    """Return the condition that a row of `among` is of this version of a projection."""
     return (among.c.projection == projection.name) & (among.c.version == projection.version)
 
 
 def load(connection: Connection, projection: Consumer) -> PartitionOffsets:
     """Return the next offset of every partition that `projection` has read from."""
-    statement = select(table.c.topic, table.c.partition, table.c.next_offset).where(
-        is_of(projection, table)
-    )
-    return _positions(connection, statement)
+    columns = table.c.topic, table.c.partition, table.c.next_offset
+    return _positions(connection, select(*columns).where(is_of(projection, table)))
 
 
 def furthest(connection: Connection) -> PartitionOffsets:
     """Return the greatest next offset of every partition that any consumer has read."""
-    reached = func.max(table.c.next_offset)
-    statement = select(table.c.topic, table.c.partition, reached).group_by(
-        table.c.topic, table.c.partition
-    )
-    return _positions(connection, statement)
+    place = table.c.topic, table.c.partition
+    reached = select(*place, func.max(table.c.next_offset)).group_by(*place)
+    return _positions(connection, reached)
 
 
 def _positions(connection: Connection, statement: Select[Any]) -> PartitionOffsets:
@@ -109,17 +101,13 @@ def advance(
 
     All partitions are compared, moved or not: a group's rows depend on all of them, so two runners
     must exclude each other even when their batches share none.
-
-    Raises:
-        ConcurrentProjectionError: The position is not what was loaded.
     """
     exclude_others(connection, projection)
     found = load(connection, projection)
     if found != loaded:
         raise ConcurrentProjectionError(projection, loaded, found)
-    identity = {"projection": projection.name, "version": projection.version}
-    moved = [{**identity, **place._asdict(), "next_offset": ends[place]} for place in sorted(ends)]
-    put(connection, table, moved)
+    moved = [(projection.name, projection.version, *place, ends[place]) for place in sorted(ends)]
+    put(connection, table, BulkRows(table.columns.keys(), moved))
     return {**loaded, **ends}
 
 
@@ -130,7 +118,6 @@ def every(connection: Connection) -> list[tuple[str, int, TopicPartition, int]]:
 
 
 def move(connection: Connection, place: TopicPartition, to: Callable[[int], int]) -> None:
-    """Move the positions of all consumers of a partition."""
     here = (table.c.topic == place.topic) & (table.c.partition == place.partition)
     offsets = connection.scalars(select(table.c.next_offset).where(here).distinct()).all()
     # in one statement, as a new offset may equal the old one of another row
@@ -140,5 +127,4 @@ def move(connection: Connection, place: TopicPartition, to: Callable[[int], int]
 
 
 def forget(connection: Connection, projection: Consumer) -> None:
-    """Remove the position of a version that is dropped."""
     connection.execute(delete(table).where(is_of(projection, table)))

@@ -1,35 +1,21 @@
-"""`aggregate_quarantined`: aggregates whose history is damaged.
+"""`aggregate_quarantined`: a copy of the active quarantines on the skips topic.
 
-A copy of the active quarantines on the skips topic. The decider rejects their commands, so
-projections get no events of them, and show them as blocked.
+The decider rejects commands of aggregates with a damaged history; projections show them as blocked.
 """
 
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from sqlalchemy import (
-    BigInteger,
-    Connection,
-    MetaData,
-    Select,
-    Table,
-    Text,
-    and_,
-    delete,
-    exists,
-    func,
-    select,
-)
+from sqlalchemy import BigInteger, Connection, Select, Table, Text, delete, exists, func, select
 
 from verdict.adapters.sql.column_types import InstantType
 from verdict.adapters.sql.statements import add_new
 from verdict.model.nul import spell_out
 from verdict.read_side.tables import blocked, source_topics, versions
-from verdict.read_side.tables.columns import primary, required
+from verdict.read_side.tables.columns import metadata, primary, required
 from verdict.read_side.tables.row_states import VersionState
 from verdict.wire.skip_record import SkipRecord, active_quarantines
 
-metadata = MetaData()
 table = Table(
     "aggregate_quarantined_v1",
     metadata,
@@ -49,18 +35,13 @@ table = Table(
 
 def copy(connection: Connection, decisions: Iterable[SkipRecord]) -> None:
     """Replace the copied quarantines by the active ones."""
-    rows = [
-        {
-            **asdict(of),
-            **asdict(one.source),
-            "error": spell_out(of.error),  # PostgreSQL stores no NUL
-            "operator": one.operator,
-            "reason": one.reason,
-            "decided_at": one.decided_at,
-        }
-        for one in active_quarantines(decisions).values()
-        if (of := one.aggregate) is not None
-    ]
+    rows = []
+    for one in active_quarantines(decisions).values():
+        of = one.aggregate
+        assert of is not None, "a quarantine names its aggregate"
+        error = spell_out(of.error)  # PostgreSQL stores no NUL
+        made = {"operator": one.operator, "reason": one.reason, "decided_at": one.decided_at}
+        rows.append({**asdict(of), "error": error, **asdict(one.source), **made})
     connection.execute(delete(table))
     add_new(connection, table, rows)
 
@@ -91,9 +72,6 @@ def held() -> Select[*tuple[object, ...]]:
             ("its history is damaged, so it is quarantined: " + of.error).label("error"),
         )
         .join_from(table, source_topics.followed, follows.topic == events)
-        .join(
-            versions.table,
-            and_(live.projection == follows.projection, live.state == VersionState.LIVE),
-        )
-        .where(live.projection != "event_archive", ~is_held)
+        .join(versions.table, live.projection == follows.projection)
+        .where(live.state == VersionState.LIVE, live.projection != "event_archive", ~is_held)
     )

@@ -46,7 +46,6 @@ def bind_to_log(engine: Engine, kafka: KafkaConfig, topics: Collection[str]) -> 
     Raises:
         DifferentLogError: It was filled from another cluster, or from topics that are no more, or
             Kafka has lost the end of what was read; both sides are named.
-        UnreachableError: The database or Kafka does not answer.
     """
     whose = f"the read side {masked_url(engine.url)}"
     with failing_in_words(engine), snapshot(engine) as connection:
@@ -71,12 +70,7 @@ def rebind_to_log(settings: Settings, found: Identity) -> None:
 
 
 def filled_from(settings: Settings) -> FilledFrom:
-    """Return what the database records of its log; nothing, if there is no database yet.
-
-    Raises:
-        VerdictError: The database is none that verdict knows, or of a newer version.
-        UnreachableError: It does not answer.
-    """
+    """Return what the database records of its log; nothing, if there is no database yet."""
     with database_if_any(settings) as engine:
         if engine is None:
             return NOT_FILLED
@@ -95,10 +89,8 @@ def require_same_database(settings: Settings, kafka: KafkaConfig) -> None:
     A database that does not answer is reported by its users. Nothing is recorded.
 
     Raises:
-        DifferentLogError: As for `bind_to_log`, a topic that is missing counted as an empty one; or
-            Kafka has another record at the offset of the last one that is archived.
-        VerdictError: The database is none that verdict knows, or of a newer version.
-        UnreachableError: Kafka does not answer.
+        DifferentLogError: As for `bind_to_log`, a missing topic counted as an empty one; or Kafka
+            has another record at the offset of the last archived one.
     """
     try:
         known = filled_from(settings)
@@ -140,12 +132,11 @@ def _last_archived(connection: Connection, reached: Collection[TopicPartition]) 
 
     A row whose hash is not that of its value was altered; that is left to the audit.
     """
-    columns = ARCHIVE.c
-    found = {}
+    of, found = ARCHIVE.c, {}
     for place in reached:
-        here = (columns.topic == place.topic) & (columns.partition == place.partition)
-        last = select(columns.offset, columns.value, columns.hash).where(here)
-        row = connection.execute(last.order_by(columns.offset.desc()).limit(1)).first()
+        here = (of.topic == place.topic) & (of.partition == place.partition)
+        last = select(of.offset, of.value, of.hash).where(here).order_by(of.offset.desc()).limit(1)
+        row = connection.execute(last).first()
         if row is not None and sha256(row.value).hexdigest() == row.hash:
             found[place] = row.offset, row.hash
     return found

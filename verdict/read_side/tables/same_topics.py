@@ -48,12 +48,10 @@ def remembered(
             f"{whose} belongs to another log: it was filled from {min(topic_ids)} and "
             f"others, and is asked to follow {min(topics)} and others. {REMEDY}"
         )
+    ids = {name: topic_id for name, topic_id in topic_ids.items() if name in topics}
     return Remembered(
         whose=whose,
-        ids=Identity(
-            next(iter(clusters), None),
-            {name: topic_ids[name] for name in topic_ids if name in topics},
-        ),
+        ids=Identity(next(iter(clusters), None), ids),
         reached={place: end for place, end in (reached or {}).items() if place.topic in topics},
         records={place: one for place, one in (archived or {}).items() if place.topic in topics},
         remedy=REMEDY,

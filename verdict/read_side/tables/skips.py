@@ -3,16 +3,15 @@
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from sqlalchemy import BigInteger, Connection, MetaData, Table, Text, select
+from sqlalchemy import BigInteger, Connection, Table, Text, select
 
 from verdict.adapters.sql.bulk import Values
 from verdict.adapters.sql.column_types import InstantType
 from verdict.adapters.sql.statements import add_new
 from verdict.model.source import Source
-from verdict.read_side.tables.columns import primary, required
+from verdict.read_side.tables.columns import metadata, primary, required
 from verdict.wire.skip_record import Kind, SkippedRanges, SkipRecord
 
-metadata = MetaData()
 table = Table(
     "skipped_record_v1",
     metadata,
@@ -20,11 +19,7 @@ table = Table(
     primary("partition", BigInteger, "Partition of the topic."),
     primary("offset", BigInteger, "Offset of the first record that it is about."),
     primary("until_offset", BigInteger, "Offset after the last one."),
-    primary(
-        "kind",
-        Text,
-        "`SKIPPED`: records are skipped; `RESTORED`, `ACCEPTED`: a topic was changed.",
-    ),
+    primary("kind", Text, "`SKIPPED` is about records, `RESTORED` and `ACCEPTED` about a topic."),
     required("operator", Text, "Who decided it."),
     required("reason", Text, "The reason that they gave."),
     required("decided_at", InstantType, "When it was decided."),
@@ -44,8 +39,7 @@ def copy(connection: Connection, decisions: Iterable[SkipRecord]) -> None:
 
 
 def passed_over(connection: Connection) -> SkippedRanges:
-    """Return the copied ranges of skipped records."""
-    columns = table.c
-    asked = select(columns.topic, columns.partition, columns.offset, columns.until_offset)
-    found = connection.execute(asked.where(columns.kind == Kind.SKIPPED))
+    of = table.c
+    ranges = select(of.topic, of.partition, of.offset, of.until_offset)
+    found = connection.execute(ranges.where(of.kind == Kind.SKIPPED))
     return SkippedRanges.of(tuple(row) for row in found)

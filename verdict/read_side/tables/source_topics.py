@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import Connection, MetaData, Table, Text, delete, insert, select
+from sqlalchemy import Connection, Table, Text, delete, insert, select
 
+from verdict.adapters.sql.bulk import BulkRows
 from verdict.adapters.sql.statements import add_new
-from verdict.read_side.tables.columns import primary, required
+from verdict.read_side.tables.columns import metadata, primary, required
 
-metadata = MetaData()
 table = Table(
     "source_topic_v1",
     metadata,
@@ -39,11 +39,8 @@ def load(connection: Connection) -> SourceTopics:
 
 def note(connection: Connection, cluster_id: str, topic_ids: Mapping[str, str]) -> None:
     """Record the topics that are not recorded yet; the others stay as they are."""
-    rows = [
-        {"topic": topic, "topic_id": topic_id, "cluster_id": cluster_id}
-        for topic, topic_id in sorted(topic_ids.items())
-    ]
-    add_new(connection, table, rows)
+    rows = [(*of, cluster_id) for of in sorted(topic_ids.items())]
+    add_new(connection, table, BulkRows(("topic", "topic_id", "cluster_id"), rows))
 
 
 def renew(connection: Connection, cluster_id: str, topic_ids: Mapping[str, str]) -> None:

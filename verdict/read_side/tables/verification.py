@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, Boolean, Connection, MetaData, Table, Text, cast, insert, select
+from sqlalchemy import BigInteger, Boolean, Connection, Table, Text, cast, insert, select
 
 from verdict.adapters.sql import sequence
 from verdict.adapters.sql.column_types import InstantType, JsonType
@@ -15,9 +15,8 @@ from verdict.read_side.projections.documented_view import (
     unless_allowed,
 )
 from verdict.read_side.schema import layout
-from verdict.read_side.tables.columns import optional, primary, required
+from verdict.read_side.tables.columns import metadata, optional, primary, required
 
-metadata = MetaData()
 table = Table(
     "verification_v1",
     metadata,

@@ -1,13 +1,12 @@
 """The state of each version of a projection: one row from `begin` to `forget`.
 
-The first version is live at once. Another one is built, then shown in place of the live one, which
-is kept. Each may be stopped, and continues from its position.
+The first version is live at once. Another one is built, then shown in place of the live one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, Connection, MetaData, Table, Text, case, delete, select, update
+from sqlalchemy import BigInteger, Connection, Table, Text, case, delete, select, update
 
 from verdict.adapters.sql.column_types import InstantType
 from verdict.adapters.sql.statements import add_new
@@ -15,14 +14,13 @@ from verdict.errors import RestartRequestedError
 from verdict.model.nul import spell_out
 from verdict.read_side.projections.projection import Projection, ProjectionStoppedError
 from verdict.read_side.schema import layout
-from verdict.read_side.tables.columns import optional, primary, required
+from verdict.read_side.tables.columns import metadata, optional, primary, required
 from verdict.read_side.tables.position import exclude_others, is_of
 from verdict.read_side.tables.row_states import UNSEEN, VersionState
 
 COLUMNS = "columns "  # begins settings that are columns, which only code can set
 SHOWN_CHARS = 2000
 
-metadata = MetaData()
 table = Table(
     "projection_version_v1",
     metadata,
@@ -50,40 +48,16 @@ class Version(NamedTuple):
 
 
 class SettingsChangedError(Exception):
-    """The tables of a projection were filled under other settings than it has now, `found`."""
+    """The tables of a projection were filled under other settings or columns, `found`."""
 
-    def __init__(self, projection: Projection, found: str) -> None:
+    def __init__(self, projection: Projection, found: str, differs: str, remedy: str = "") -> None:
         self.found = found
+        name = projection.name
         super().__init__(
-            f"projection {projection.name} v{projection.version} was built with {found!r}, and is "
-            f"configured with {projection.settings!r} now: set it back and start again; or build "
-            f"the next version as configured now, {_remedy(projection)}"
+            f"projection {name} v{projection.version} {differs}: {remedy}build the next version, "
+            f"`verdict projection rebuild {name}`, and put it in place, `verdict projection "
+            f"promote {name} --accept-differences`"
         )
-
-
-class ColumnsChangedError(SettingsChangedError):
-    """A table of a projection has other columns than the code declares."""
-
-    def __init__(self, projection: Projection, table: Table, found: Sequence[str]) -> None:
-        self.found = COLUMNS + ", ".join(found)
-        declared = table.columns.keys()
-        lacking = ", ".join(one for one in declared if one not in found)
-        unknown = ", ".join(one for one in found if one not in declared)
-        differences = [f"lacks {lacking}"] * bool(lacking) + [f"also has {unknown}"] * bool(unknown)
-        Exception.__init__(
-            self,
-            f"projection {projection.name} v{projection.version} has other columns in this code "
-            f"than {table.name}, which {' and '.join(differences)}: build the next version, "
-            f"{_remedy(projection)}",
-        )
-
-
-def _remedy(projection: Projection) -> str:
-    name = projection.name
-    return (
-        f"`verdict projection rebuild {name}`, and put it in place, `verdict projection promote "
-        f"{name} --accept-differences`"
-    )
 
 
 class SupersededError(RestartRequestedError):
@@ -97,7 +71,6 @@ class SupersededError(RestartRequestedError):
 
 
 def all_live(connection: Connection) -> Mapping[str, int]:
-    """Return the version that readers see, by projection."""
     if not layout.has_table(connection, table.name):
         return {}  # the read side may not have been created yet
     found = select(table.c.projection, table.c.version).where(table.c.state == VersionState.LIVE)
@@ -105,7 +78,6 @@ def all_live(connection: Connection) -> Mapping[str, int]:
 
 
 def live(connection: Connection, name: str) -> int | None:
-    """Return the version of a projection that readers see."""
     is_live = (table.c.projection == name) & (table.c.state == VersionState.LIVE)
     return connection.scalar(select(table.c.version).where(is_live))
 
@@ -134,11 +106,19 @@ def change_of(connection: Connection, projection: Projection) -> SettingsChanged
     """Return how the settings or columns of the tables differ from what the projection declares."""
     found = of(connection, projection).settings
     if found != projection.settings:
-        return SettingsChangedError(projection, found)
+        differs = f"was built with {found!r}, and is configured with {projection.settings!r} now"
+        remedy = "set it back and start again; or, for the new settings, "
+        return SettingsChangedError(projection, found, differs, remedy)
     for one in projection.tables:
-        columns = layout.column_names(connection, one.name)
-        if {*columns} != {*one.columns.keys()}:
-            return ColumnsChangedError(projection, one, columns)
+        columns, declared = layout.column_names(connection, one.name), one.columns.keys()
+        if {*columns} != {*declared}:
+            lacking = ", ".join(name for name in declared if name not in columns) or "none"
+            unknown = ", ".join(name for name in columns if name not in declared) or "none"
+            differs = (
+                f"has other columns in this code than {one.name} (missing there: {lacking}; "
+                f"unknown here: {unknown})"
+            )
+            return SettingsChangedError(projection, COLUMNS + ", ".join(columns), differs)
     return None
 
 
@@ -200,12 +180,10 @@ def stop(connection: Connection, projection: Projection, error: Exception, now: 
 
 
 def go_on(connection: Connection, projection: Projection) -> None:
-    """Forget why `projection` was stopped."""
     _change(connection, projection, **GOING)
 
 
 def forget(connection: Connection, projection: Projection) -> None:
-    """Forget a version that is dropped."""
     connection.execute(delete(table).where(is_of(projection, table)))
 
 

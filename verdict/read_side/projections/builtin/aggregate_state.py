@@ -1,7 +1,6 @@
 """`<aggregate>_state`: what the rules know of each aggregate now, one row each.
 
-It is made from the aggregate alone: the fields of its state are the columns, and its `evolve` folds
-the rows. So "order 17" is one SELECT, and a new aggregate is shown without a word about it.
+The fields of the aggregate's state are the columns, and its `evolve` folds the rows.
 """
 
 from collections import namedtuple
@@ -50,44 +49,44 @@ StateRow = tuple[Any, ...]  # life cycle, time of the last event, then the field
 
 @dataclass(frozen=True)
 class StateEvolve:
-    """Folds the rows with the rules' own `evolve`; Spark's executors get a copy."""
+    """Folds the rows with the rules' own `evolve`; other processes get a copy."""
 
     aggregate: Aggregate[Any]
     fields: tuple[StateField, ...]
 
     def __call__(self, row: StateRow | None, recorded: RecordedEvent) -> StateRow:
         """Return the row after an event; a deleted aggregate keeps one without a state."""
-        after = self.aggregate.evolve(self._state(row), recorded.payload)
+        after = self.aggregate.evolve(self.state(row), recorded.payload)
         if after is None:
             return (DELETED, recorded.decided_at, *([None] * len(self.fields)))
         values: Iterable[Any] = map(after.__dict__.__getitem__, self.names)
         if self.converted:
-            values = (field.kept(value) for field, value in zip(self.fields, values, strict=True))
+            pairs = zip(self.fields, values, strict=True)
+            values = (field.kept(value) if field.kept else value for field, value in pairs)
         return (ACTIVE, recorded.decided_at, *values)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Those of the fields."""
         return tuple(field.name for field in self.fields)
 
     @cached_property
     def converted(self) -> bool:
         """Whether a column holds anything else than its field does."""
-        return not all(field.is_as_it_is for field in self.fields)
+        return any(field.kept for field in self.fields)
 
-    def _state(self, row: StateRow | None) -> Message | None:
+    def state(self, row: StateRow | None) -> Message | None:
         if row is None or row[0] != ACTIVE:
             return None
         values: Iterable[Any] = row[2:]
         if self.converted:
-            values = (field.state(value) for field, value in zip(self.fields, values, strict=True))
+            pairs = zip(self.fields, values, strict=True)
+            values = (field.state(value) if field.state else value for field, value in pairs)
         known = dict(zip(self.names, values, strict=True))
         state: Message = made_of(self.aggregate.state, known)
         return state
 
 
 def aggregate_state(aggregate: Aggregate[Any], version: int = 1) -> RowProjection[StateRow]:
-    """Return the projection of an aggregate's state."""
     kind, fields = aggregate.name, state_fields(aggregate.state)
     metadata = MetaData()
     states = row_table(
@@ -139,7 +138,7 @@ def _view(kind: str, states: Table, archive: Table, fields: tuple[StateField, ..
 
 
 def _shown(column: ColumnElement[Any], field: StateField) -> ColumnElement[Any]:
-    value = column if field.is_as_it_is else cast(column, JsonType)
+    value = cast(column, JsonType) if field.kept else column
     return (unless_allowed(value, column) if field.is_personal else value).label(field.shown)
 
 

@@ -1,17 +1,14 @@
 """`event_archive`: every event as its topic has it, for "what happened, in which order?".
 
-It takes what comes: a gap in an aggregate's versions is not its business, and closing one is what
-others need it for.
+It takes what comes, also after a gap in an aggregate's versions: others fill their gaps from it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
 
 from sqlalchemy import (
     BigInteger,
-    Column,
     Connection,
     Index,
     Integer,
@@ -31,17 +28,19 @@ from verdict.model.application import Application
 from verdict.model.personal import personal_paths
 from verdict.model.source import Source
 from verdict.read_side.apply.batch import Delivery
-from verdict.read_side.projections.builtin.rows import ArchivedEvent, Identity, archived_event
+from verdict.read_side.projections.builtin.rows import ArchivedEvent, archived_event
 from verdict.read_side.projections.documented_view import (
     Paths,
     View,
+    comments_of,
     described,
     masked,
     unless_allowed,
 )
-from verdict.read_side.projections.projection import Applied, CannotApplyError
+from verdict.read_side.projections.projection import Applied, CannotApplyError, Projection
 from verdict.read_side.projections.stored_rows import columns_of_record
 from verdict.read_side.tables import skips
+from verdict.read_side.tables.columns import primary
 from verdict.wire.skip_record import NOTHING_PASSED_OVER
 from verdict.wire.topics import Topics
 
@@ -51,21 +50,12 @@ PositionType = BigInteger().with_variant(Integer, "sqlite")
 COLUMNS = ("global_position", *ArchivedEvent._fields)
 PLACE = attrgetter("topic", "partition", "offset")
 
-Found = dict[Identity, ArchivedEvent]
+Found = dict[tuple[str, str, int], ArchivedEvent]
+"""Events by aggregate type, aggregate id and version."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class EventArchive:
+class EventArchive(Projection):
     """The projection; `global_position` counts from 1 without a gap and shows up in order."""
-
-    table: Table
-    views: Mapping[str, View]
-    version: int
-    name: str = "event_archive"
-    settings: str = ""
-
-    feed = None
-    waits_for_events = False  # it holds nothing
 
     @property
     def tables(self) -> Sequence[Table]:
@@ -78,19 +68,13 @@ class EventArchive:
         return (self.table.name,)
 
     def topics(self, topics: Topics) -> Sequence[str]:
-        """Return the events topics of all aggregates."""
-        return [
-            topics.events(aggregate_type) for aggregate_type in topics.application.aggregate_types
-        ]
+        return [topics.events(name) for name in topics.application.aggregate_types]
 
     def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
-        """Append the events that are not there yet.
+        """Append the new events: by time, those of a partition in the order of their offsets.
 
-        They get their positions in the order of their times, each partition's in the order of its
-        offsets.
-
-        An event whose version is there with other bytes takes the place of that one if people
-        decided to pass that one over; it keeps its position.
+        An event whose version is there with other bytes takes the place of that one if operators
+        skipped that one; the position stays.
         """
         found: Found = {}
         for event in in_time([archived_event(one) for one in deliveries]):
@@ -115,7 +99,7 @@ class EventArchive:
         return False
 
     def _new(self, connection: Connection, found: Found) -> Found:
-        """Return what is not there yet; it is rare enough that one is to look for it first."""
+        """Return what is not there yet; that something is there is rare."""
         columns = self.table.c
         aggregate_ids = {aggregate_id for _, aggregate_id, _ in found}
         rows = connection.execute(
@@ -152,11 +136,7 @@ class _Known(NamedTuple):
 
 
 def in_time(events: Sequence[ArchivedEvent]) -> Sequence[ArchivedEvent]:
-    """Return events by time, but none before an earlier one of its partition.
-
-    Args:
-        events: Those of a partition are in the order of their offsets.
-    """
+    """Return events by time, those of a partition in the order of their offsets, as they came."""
     reached: dict[tuple[str, int], int] = {}
     times = []
     for event in events:
@@ -179,11 +159,9 @@ def _require_same_event(event: ArchivedEvent, known: _Known) -> None:
 
 
 def event_archive(application: Application, version: int = 1) -> EventArchive:
-    """Return the projection."""
     table = archive_table(MetaData(), version)
-    return EventArchive(
-        table=table, views={"event_archive": _view(application, table)}, version=version
-    )
+    views = {"event_archive": _view(application, table)}
+    return EventArchive(name="event_archive", version=version, table=table, views=views)
 
 
 def archive_table(metadata: MetaData, version: int = 1) -> Table:
@@ -194,7 +172,7 @@ def archive_table(metadata: MetaData, version: int = 1) -> Table:
     table = Table(
         f"event_archive_v{version}",
         metadata,
-        Column("global_position", PositionType, primary_key=True, autoincrement=False),
+        primary("global_position", PositionType, "Counts all events from 1, without gaps."),
         *columns_of_record(ArchivedEvent),
         UniqueConstraint("aggregate_type", "aggregate_id", "version"),
         UniqueConstraint("topic", "partition", "offset"),
@@ -214,25 +192,7 @@ def _view(application: Application, table: Table) -> View:
         "value": unless_allowed(columns.value, columns.value),
     }
     selected = select(*(shown.get(c.name, c).label(c.name) for c in columns))
-    return described(
-        selected,
-        "Every event, as it is in Kafka.",
-        global_position="Counts all events from 1 without gaps; they show up in this order.",
-        aggregate_type="Type of the aggregate that it happened to.",
-        aggregate_id="Id of the aggregate.",
-        version="Counts the aggregate's events from 1.",
-        event_id="Id of the event. It has no index: select by another column, too.",
-        event_type="Type of the event.",
-        payload="What happened, as JSON; what is personal is null unless you may see it.",
-        metadata="What was known when it was decided, as JSON.",
-        value="The bytes of the record; none unless you may see what is personal.",
-        hash="SHA-256 of those bytes.",
-        topic="Topic of the record.",
-        partition="Partition of the record.",
-        offset="Offset of the record.",
-        decided_at="When it was decided.",
-        correlation_id="Id of the flow that it belongs to.",
-    )
+    return described(selected, "Every event, as it is in Kafka.", **comments_of(columns))
 
 
 def personal(application: Application) -> Mapping[str, Paths]:

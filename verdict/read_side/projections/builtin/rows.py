@@ -2,9 +2,10 @@
 
 from hashlib import sha256
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic_core import to_json
+from typing_extensions import Doc
 
 from verdict.model.nul import spell_out, spell_out_nul_in
 from verdict.model.policy import ACTOR
@@ -19,8 +20,6 @@ from verdict.wire.records import response_fields
 if TYPE_CHECKING:  # a delivery has such rows
     from verdict.read_side.apply.batch import Delivery
 
-Identity = tuple[str, str, int]  # aggregate type, aggregate id, version
-
 ACTOR_BYTES = ACTOR.encode()
 COMMAND = itemgetter("command_id", "aggregate_type", "aggregate_id")
 VERSIONS = itemgetter("actual_version", "from_version", "to_version")
@@ -31,72 +30,65 @@ new = tuple.__new__  # of a named tuple, whose own asks for each field
 class ArchivedEvent(NamedTuple):
     """Its row, but for the position; payload and metadata are JSON, the time epoch milliseconds."""
 
-    aggregate_type: str
-    aggregate_id: str
-    version: int
-    event_id: str
-    event_type: str
-    payload: str
-    metadata: str
-    value: bytes
-    hash: str
-    topic: str
-    partition: int
-    offset: int
-    decided_at: int
-    correlation_id: str
-
-    @property
-    def identity(self) -> Identity:
-        """Which event it is, at whatever position."""
-        return self[:3]
+    aggregate_type: Annotated[str, Doc("Type of the aggregate that it happened to.")]
+    aggregate_id: Annotated[str, Doc("Id of the aggregate.")]
+    version: Annotated[int, Doc("Counts the aggregate's events from 1.")]
+    event_id: Annotated[str, Doc("Id of the event; it has no index: select by another column too.")]
+    event_type: Annotated[str, Doc("Type of the event.")]
+    payload: Annotated[str, Doc("The event as JSON; personal fields are null unless you see them.")]
+    metadata: Annotated[str, Doc("What was known when it was decided, as JSON.")]
+    value: Annotated[bytes, Doc("The bytes of the record; null unless you see personal fields.")]
+    hash: Annotated[str, Doc("SHA-256 of those bytes.")]
+    topic: Annotated[str, Doc("Topic of the record.")]
+    partition: Annotated[int, Doc("Partition of the record.")]
+    offset: Annotated[int, Doc("Offset of the record.")]
+    decided_at: Annotated[int, Doc("When it was decided.")]
+    correlation_id: Annotated[str, Doc("Id of the flow that it belongs to.")]
 
 
 class OutcomeRow(NamedTuple):
     """The row of a response; its position is that of the command, not of the response."""
 
-    command_id: str
-    aggregate_type: str
-    aggregate_id: str
-    command_type: str | None
-    status: str
-    reason: str | None
-    rule_code: str | None
-    message: str | None
-    actor: str | None
-    expected_version: str | None
-    actual_version: int | None
-    from_version: int | None
-    to_version: int | None
-    duplicate: bool
-    correlation_id: str
-    topic: str
-    partition: int
-    offset: int
-    decided_at: int
+    command_id: Annotated[str, Doc("Id of the command; each record of a repeated one has a row.")]
+    aggregate_type: Annotated[str, Doc("Type of the aggregate that it was for.")]
+    aggregate_id: Annotated[str, Doc("Id of the aggregate.")]
+    command_type: Annotated[str | None, Doc("Type of the command.")]
+    status: Annotated[str, Doc("ACCEPTED or REJECTED.")]
+    reason: Annotated[str | None, Doc("Code of the reason for which it was rejected.")]
+    rule_code: Annotated[str | None, Doc("Code of the rule that refused it, if it was a rule.")]
+    message: Annotated[str | None, Doc("The reason as text.")]
+    actor: Annotated[str | None, Doc("On whose behalf it was sent, if its sender said so.")]
+    expected_version: Annotated[str | None, Doc("The version that was expected, as it was sent.")]
+    actual_version: Annotated[int | None, Doc("The version that the aggregate had.")]
+    from_version: Annotated[int | None, Doc("The version before the events that it caused.")]
+    to_version: Annotated[int | None, Doc("The version after them.")]
+    duplicate: Annotated[bool, Doc("Whether its id was answered before, and this is a repetition.")]
+    correlation_id: Annotated[str, Doc("Id of the flow that it belongs to.")]
+    topic: Annotated[str, Doc("Topic of the command.")]
+    partition: Annotated[int, Doc("Partition of the command.")]
+    offset: Annotated[int, Doc("Offset of the command.")]
+    decided_at: Annotated[int, Doc("When it was decided.")]
 
 
 class RejectedCommand(NamedTuple):
     """The row of a rejection; its position is that of the command, not of the rejection."""
 
-    policy: str
-    event_id: str
-    command_id: str
-    aggregate_type: str
-    aggregate_id: str
-    reason: str
-    rule_code: str | None
-    message: str | None
+    policy: Annotated[str, Doc("Name of the policy, as the actor of the command says.")]
+    event_id: Annotated[str, Doc("Id of the event because of which it sent the command.")]
+    command_id: Annotated[str, Doc("Id of the command; each retry of it has a row of its own.")]
+    aggregate_type: Annotated[str, Doc("Type of the aggregate that the command was for.")]
+    aggregate_id: Annotated[str, Doc("Id of the aggregate.")]
+    reason: Annotated[str, Doc("Reason of the rejection.")]
+    rule_code: Annotated[str | None, Doc("Code of the business rule, if it was one.")]
+    message: Annotated[str | None, Doc("The reason as text.")]
     topic: str
     partition: int
     offset: int
-    decided_at: int
+    decided_at: Annotated[int, Doc("When the command was decided.")]
 
 
 def archived_event(delivery: "Delivery") -> ArchivedEvent:
-    """Return the row of an event, which travels with its bytes or, from a worker, with its row."""
-    if delivery.row is not None:
-        return ArchivedEvent._make(delivery.row)
+    """Return the row of an event, which travels with its bytes."""
     event, value = delivery.record, delivery.value
     assert isinstance(event, RecordedEvent), "the archive follows events only"
     assert value is not None, "an event travels with its bytes"
@@ -142,11 +134,7 @@ def _json(fields: Any) -> str:
 
 
 def answered(response: bytes) -> OutcomeRow:
-    """Return the row of a response, without an object on the way.
-
-    Raises:
-        DecodeError: The bytes are something else, or damaged.
-    """
+    """Return the row of a response, without an object on the way."""
     fields = response_fields(response)
     expected = fields["expected_version"]
     reason, message = fields["reason"], fields["message"]
