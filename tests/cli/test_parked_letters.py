@@ -130,7 +130,7 @@ def test_one_that_is_not_there_is_named(letters: Letters, verb: tuple[str, ...])
     answer = letters(*verb, other)
 
     assert answer.exit_code == 1
-    assert answer.stderr.startswith(f"verdict: no dead letter '{other}' is kept")
+    assert answer.stderr.startswith(f"verdict: nothing waits at '{other}'")
 
 
 def test_one_that_waits_is_parked_and_listed_only_when_asked_for(

@@ -1,7 +1,6 @@
 """A client's tasks against a model: each ends once, as the model says, and nothing is left."""
 
 import asyncio
-import gc
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -225,44 +224,3 @@ def test_commands_are_sent_in_their_order_while_kafka_is_asked() -> None:
 
     asyncio.run(together())
     assert desk.order == ["b", "c", "d"]
-
-
-def test_a_timeout_of_asyncio_ends_the_waiting_and_nothing_else() -> None:
-    desk = Desk()
-
-    async def impatient() -> Response:
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0):
-                await desk.ask()
-        again = asyncio.create_task(desk.ask())
-        await _steps(10)
-        for offset, pending in enumerate(desk.sent):
-            desk.waiting.place(pending, place(offset))
-            desk.waiting.answer(ABOUT, response_at(offset))
-        return await again
-
-    assert asyncio.run(impatient()).source == place(len(desk.sent) - 1)
-
-
-@pytest.mark.parametrize("cancelled", [True, False])
-def test_a_task_that_is_cancelled_or_outlived_by_its_command_harms_nothing(cancelled: bool) -> None:
-    desk = Desk()
-
-    async def gone() -> None:
-        task = asyncio.create_task(desk.ask())
-        await _steps(10)
-        if cancelled:
-            task.cancel()
-            await asyncio.wait([task])
-
-    asyncio.run(gone())
-    pending = desk.sent.popleft()
-    desk.waiting.place(pending, place(0))
-    if cancelled:
-        del pending
-        gc.collect()
-        desk.waiting.sweep()
-        assert len(desk.waiting) == 0
-    else:
-        desk.waiting.answer(ABOUT, response_at(0))
-        assert pending.wait(0).source == place(0)

@@ -1,6 +1,5 @@
 """Clients that have answers copied for themselves, and read nothing else."""
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -16,7 +15,6 @@ from tests.client.conftest import PARTITIONS, Responder
 from tests.topics import drop, grow
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.local.broker import EmbeddedBroker
-from verdict.client.async_client import AsyncClient
 from verdict.client.client import Client
 from verdict.client.errors import KafkaUnavailableError, OutcomeUnknownError
 from verdict.wire.partitions import TopicPartition
@@ -108,29 +106,6 @@ def test_a_client_that_was_cut_off_for_longer_than_replies_are_kept_goes_on(
     )
 
 
-def test_tasks_of_one_loop_hear_their_own_answers(
-    broker: EmbeddedBroker, responder: Responder, topics: Topics
-) -> None:
-    async def asked(client: AsyncClient, name: str) -> list[str]:
-        outcomes = [
-            client.send("order-1", CancelOrder(), 1, command_id=f"{name}-{number}")
-            for number in range(20)
-        ]
-        return [outcome.command_id for outcome in await asyncio.gather(*outcomes)]
-
-    async def both() -> list[list[str]]:
-        servers = broker.bootstrap_servers
-        async with (
-            AsyncClient(APPLICATION, servers, topics=topics, own_replies=True) as one,
-            AsyncClient(APPLICATION, servers, topics=topics, own_replies=True) as other,
-        ):
-            return [*await asyncio.gather(asked(one, "one"), asked(other, "other"))]
-
-    assert asyncio.run(both()) == [
-        [f"{name}-{number}" for number in range(20)] for name in ("one", "other")
-    ]
-
-
 def test_a_reply_that_cannot_be_read_is_counted_and_the_outcome_unknown(
     clients: list[Client], responder: Responder, topics: Topics, broker: EmbeddedBroker
 ) -> None:
@@ -172,10 +147,13 @@ def test_answers_are_heard_though_somebody_added_partitions(
             assert answer.command_id == name
 
 
-def test_a_deployment_without_the_topic_is_named(broker: EmbeddedBroker) -> None:
-    nowhere = Topics(APPLICATION, prefix="no-replies.")
+@pytest.mark.parametrize(("own", "topic"), [(True, "verdict.replies"), (False, "order.responses")])
+def test_a_deployment_without_the_topic_is_named(
+    broker: EmbeddedBroker, own: bool, topic: str
+) -> None:
+    nowhere = Topics(APPLICATION, prefix="nowhere.")
     with (
-        Client(APPLICATION, broker.bootstrap_servers, topics=nowhere, own_replies=True) as client,
-        pytest.raises(KafkaUnavailableError, match=r"no-replies\.verdict\.replies .*topics create"),
+        Client(APPLICATION, broker.bootstrap_servers, topics=nowhere, own_replies=own) as client,
+        pytest.raises(KafkaUnavailableError, match=rf"nowhere\.{topic} .*verdict topics create"),
     ):
         client.send("order-1", CancelOrder(), 1)

@@ -4,7 +4,6 @@ import pytest
 
 from tests.client.conftest import accepted
 from verdict.client.errors import (
-    NotDeliveredError,
     OutcomeUnknownError,
     UnreadableResponseError,
 )
@@ -37,20 +36,6 @@ def response_at(offset: int) -> Response:
     return accepted(sent, "order", place(offset))
 
 
-def test_an_answer_may_overtake_the_acknowledgement() -> None:
-    waiting = PendingCommands()
-    first, second = pending_in(waiting), pending_in(waiting)
-
-    waiting.answer(ABOUT, response_at(8))
-    waiting.answer(ABOUT, response_at(7))
-    waiting.place(first, place(7))
-    waiting.place(second, place(8))
-
-    assert first.wait(0).source == place(7)
-    assert second.wait(0).source == place(8)
-    assert len(waiting) == 0
-
-
 def test_an_answer_to_somebody_elses_command_of_the_same_id_is_left_alone() -> None:
     waiting = PendingCommands()
     pending = pending_in(waiting)
@@ -77,17 +62,6 @@ def test_a_dropped_command_is_forgotten_and_its_answer_does_no_harm() -> None:
 
     assert len(waiting) == 0
     assert not waiting.expects(ABOUT)
-
-
-def test_a_lost_command_is_over() -> None:
-    waiting = PendingCommands()
-    pending = pending_in(waiting)
-
-    waiting.lose(pending, NotDeliveredError("timed out"))
-
-    with pytest.raises(NotDeliveredError):
-        pending.wait(0)
-    assert len(waiting) == 0
 
 
 def test_what_cannot_be_read_costs_the_first_of_the_aggregate_only() -> None:

@@ -74,7 +74,7 @@ def add_to_other_topics(deployment: Deployment) -> Response:
             assert done.returncode == 0, done.stderr
         checked = deployment.cli("status", "--check")
         assert checked.returncode == 1
-        assert "order.events (6 instead of 4)" in checked.stdout
+        assert "order.events: partitions is 6, must be 4" in checked.stdout
     recovered(deployment)
     with deployment.running():
         assert place(deployment).event_ids == placed.event_ids

@@ -21,7 +21,7 @@ from verdict.http.commands import sendable
 from verdict.model.command import Command
 from verdict.model.message import Event, Message
 from verdict.operations.inspect.aggregate import state_json
-from verdict.operations.repair.blocked import parse_payload
+from verdict.operations.repair.blocked_aggregates import parse_payload
 from verdict.read_side.projections.builtin.aggregate_state import aggregate_state
 from verdict.read_side.projections.builtin.event_archive import event_archive
 from verdict.testing.in_memory import InMemory

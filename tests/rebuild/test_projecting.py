@@ -15,7 +15,6 @@ from tests.kit.log import opened
 from tests.postgresql import LET_GO, Server
 from tests.read_side.responses import ACCEPTED, REJECTED
 from tests.rebuild.deployment import Deployment, reaches, some_projections
-from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.sql.bulk import MANY
 from verdict.adapters.sql.sqlite_file import DatabaseFileChangedError
 from verdict.errors import UnreachableError, VerdictError
@@ -34,7 +33,6 @@ from verdict.read_side.schema import creation
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables import versions
 from verdict.read_side.tables.versions import SupersededError
-from verdict.streaming.event_log.skip_log import write_skips
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.records import encode
 
@@ -103,11 +101,8 @@ def test_tampering_stops_those_who_follow_the_topic_and_nobody_else(
 
 
 def stopping_records(deployment: Deployment, engine: Engine) -> StoppingRecords:
-    options, topics = {"bootstrap.servers": deployment.servers}, deployment.topics
-    deployment.create(topics.skips)
-    return StoppingRecords(
-        engine, lambda: KafkaLog(options), lambda made: write_skips(options, topics, made)
-    )
+    deployment.create(deployment.topics.skips)
+    return StoppingRecords(engine, {"bootstrap.servers": deployment.servers}, deployment.topics)
 
 
 @pytest.mark.proves("B-09")

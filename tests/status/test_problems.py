@@ -8,7 +8,6 @@ import pytest
 
 from verdict.adapters.kafka.topic_drift import MISSING, Difference, added_partitions
 from verdict.adapters.local.lock import DataDirectoryLock
-from verdict.operations.status.problems import added_partitions as added_problems
 from verdict.operations.status.problems import not_running, problems_of, topic_problems
 from verdict.operations.status.status import (
     BlockedAggregateStatus,
@@ -18,9 +17,7 @@ from verdict.operations.status.status import (
     PolicyRejections,
     ProcessorStatus,
     ProjectionStatus,
-    QuarantinedAggregate,
     QuarantinedAggregates,
-    ScatteredAggregate,
     ScatteredKeys,
     StatusReport,
     total,
@@ -115,8 +112,8 @@ def test_a_stopped_component_is_named_with_the_reason() -> None:
             projection("c", 2, held=(held("odd"),)),
             projection("d", 3, state="candidate", stopped_by="it is not read"),
         ),
-        quarantines=QuarantinedAggregates(3, QuarantinedAggregate("order", "o-4", 2, "a gap")),
-        scattered=ScatteredKeys(2, ScatteredAggregate("order", "o-2", 3)),
+        quarantines=QuarantinedAggregates(3, "order", "o-4", 2, "a gap"),
+        scattered=ScatteredKeys(2, "order", "o-2", 3),
         dead_letters=DeadLettersStatus(5, 1, 0),
     )
 
@@ -160,25 +157,11 @@ def test_rejected_commands_that_a_policy_does_not_expect_are_a_problem() -> None
     assert "`verdict explain c-9`" in said
 
 
-def test_topics_with_added_partitions_are_named_together() -> None:
-    found = [one for topic in ("a.events", "b.events") for one in added_partitions(topic, 6, 4)]
-
-    [said] = added_problems(found)
-
-    assert said.startswith(
-        "somebody added partitions to 2 topics: a.events (6 instead of 4), b.events (6 instead of "
-        "4): verdict writes to the first ones only"
-    )
-    assert [*topic_problems(found)] == []
-
-
-def test_one_topic_is_named_alone_and_what_is_fatal_as_before() -> None:
-    added = added_partitions("a.events", 6, 4)
+def test_a_topic_that_differs_is_named_unless_it_is_only_missing() -> None:
     short = Difference("b.events", "retention.ms", "1", "-1")
     missing = Difference("c.events", MISSING, "missing", "there")
 
-    assert [*added_problems([*added, short])] == [str(added[0])]
-    assert [*added_problems([short, missing])] == []
-    assert [one.partition(":")[0] for one in topic_problems([*added, short, missing])] == [
-        "b.events"
-    ]
+    added, fatal = topic_problems([*added_partitions("a.events", 6, 4), short, missing])
+
+    assert added.startswith("a.events: partitions is 6, must be 4 (somebody added partitions")
+    assert fatal.startswith("b.events: retention.ms is 1, must be -1: Kafka may drop or refuse")

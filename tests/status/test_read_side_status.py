@@ -1,11 +1,18 @@
 """What the views say, put together."""
 
+from pathlib import Path
 from typing import Any, cast
 
 from verdict.adapters.sql.readers.reader import Reader
 from verdict.operations.status import policy_rejections, read_side_status
 from verdict.operations.status.read_side_status import ReadSideViews
-from verdict.operations.status.status import PolicyRejections
+from verdict.operations.status.status import (
+    DeadLettersStatus,
+    PolicyRejections,
+    QuarantinedAggregates,
+    ScatteredKeys,
+    StatusReport,
+)
 from verdict.wire.partitions import TopicPartition
 
 ROWS: dict[str, list[tuple[Any, ...]]] = {
@@ -34,7 +41,7 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
     policy_rejections.NEWEST: [("c-9",)],
     read_side_status.VERIFIED: [("2026-11-21T09:00:00.000Z", "order", None, 0, 3)],
     read_side_status.SCATTERED: [(2, "order", "o-2", 3)],
-    read_side_status.QUARANTINED: [(3, "order", "o-4", 2, "version 3 follows version 1")],
+    read_side_status.QUARANTINED: [(3, "order", "o-4", 2, "a gap")],
 }
 ENDS = {TopicPartition("t", 0): 7, TopicPartition("t", 1): 4, TopicPartition("d", 0): 1}
 
@@ -74,30 +81,17 @@ def test_all_that_there_is_is_in_the_lag_of_one_that_is_being_built() -> None:
     assert (building.state, building.lag, building.positions) == ("incomplete", 7 + 4, ())
 
 
-def test_quarantined_aggregates_are_counted_and_the_first_is_named() -> None:
-    first = TOLD.quarantines.first
+def test_everything_else_is_counted_and_the_first_or_newest_is_named() -> None:
+    ends = {**ENDS, TopicPartition("d", 1): 3}  # a partition that the intake has not begun
+    found = TOLD.added_to(StatusReport(None, Path("/data")), None)
 
-    assert TOLD.quarantines.aggregates == 3
-    assert first is not None
-    assert (first.aggregate_id, first.version) == ("o-4", 2)
-
-
-def test_letters_events_and_scattered_keys_are_counted() -> None:
-    letters = TOLD.letters(ENDS)
-
-    assert (letters.waiting, letters.parked, letters.lag) == (0, 2, 0)
-    assert TOLD.letters({**ENDS, TopicPartition("d", 1): 3}).lag == 3, "the intake has not begun"
-    assert TOLD.scattered.aggregates == 2
-    assert TOLD.events == 9
-    assert TOLD.answered == {"ACCEPTED": 4}
-    assert TOLD.refused == {"OVERFILL": 2}
-    assert str(TOLD.verified) == "2026-11-21T09:00:00.000Z, order: 3 findings"
-    assert TOLD.scattered.first is not None
-    assert TOLD.scattered.first.partitions == 3
-
-
-def test_rejected_commands_of_policies_are_counted_with_the_newest_that_needs_attention() -> None:
-    assert TOLD.policy_rejections == (
+    assert TOLD.letters(ENDS) == DeadLettersStatus(waiting=0, parked=2, lag=0)
+    assert TOLD.letters(ends).lag == 3
+    assert found.quarantines == QuarantinedAggregates(3, "order", "o-4", 2, "a gap")
+    assert found.scattered == ScatteredKeys(2, "order", "o-2", 3)
+    assert str(found.verified) == "2026-11-21T09:00:00.000Z, order: 3 findings"
+    assert (found.events, found.answered, found.refused) == (9, {"ACCEPTED": 4}, {"OVERFILL": 2})
+    assert found.policy_rejections == (
         PolicyRejections("ship", "DELETED", None, 5, 0, None),
         PolicyRejections("ship", "HANDLER_ERROR", None, 9, 2, "c-9"),
     )

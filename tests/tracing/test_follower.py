@@ -163,8 +163,9 @@ def test_what_a_collector_does_not_take_is_sent_again_also_after_a_restart(
 
     assert collecting.refusals == 0
     assert [one.getMessage() for one in caplog.records] == [
-        "component spans stopped, trying again every 0.05 s: the collector does not take spans: "
         "Failed to export spans batch code: 400, reason: Bad Request",
+        "component spans stopped, trying again every 0.05 s: the collector did not take 2 spans; "
+        "its exporter has logged why",
         "component spans runs again",
     ]
     assert {service for service, _ in collecting.taken} == {"shop"}

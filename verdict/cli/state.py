@@ -14,7 +14,7 @@ from verdict.errors import VerdictError
 from verdict.model.command import LifeCycle
 from verdict.model.message import Fields, iso_time
 from verdict.model.source import Source
-from verdict.operations.inspect.aggregate import PointInTime, folded, state_json
+from verdict.operations.inspect.aggregate import folded, state_json
 from verdict.operations.inspect.queries import values
 from verdict.settings.discovery import kafka_options
 from verdict.settings.settings import Settings
@@ -69,7 +69,7 @@ def state(
 
             Materialiser(settings, f"{aggregate}_state").run(parse_as_of(at), "-")
         return
-    places, snapshot = _folded(settings, aggregate, id, PointInTime(at_version, until))
+    places, snapshot = _folded(settings, aggregate, id, at_version, until)
     if at_version is not None and snapshot.version < at_version:
         raise VerdictError(
             f"{aggregate} {id!r} is at version {snapshot.version}, there is no {at_version} yet"
@@ -87,10 +87,10 @@ def state(
 
 
 def _folded(
-    settings: Settings, aggregate: str, name: str, moment: PointInTime
+    settings: Settings, aggregate: str, name: str, version: int | None, until: int | None
 ) -> tuple[dict[int, Source], Snapshot[Any]]:
     """Return the positions of its events and its snapshot, if no event is missing at the end."""
-    about, is_now = f"{aggregate} {name!r}", moment == PointInTime()
+    about, is_now = f"{aggregate} {name!r}", version is None and until is None
     quarantine = None
     if is_now:
         skips = read_skips(kafka_options(settings), settings.topics)
@@ -101,7 +101,7 @@ def _folded(
         events = open_event_log(settings, parts, tell=note)
         answered = events.answered(aggregate, name) if is_now else 0  # before the events are read
         rules = settings.application.aggregate(aggregate)
-        places, snapshot = folded(rules, about, events.history(aggregate, name), moment)
+        places, snapshot = folded(rules, about, events.history(aggregate, name), version, until)
     if snapshot.version < answered:
         raise VerdictError(
             f"{about}: an outcome names version {answered}, and events end with version "

@@ -12,7 +12,7 @@ from verdict.cli.options import Json, Who, Why, settings_of, skip_request
 from verdict.cli.render import note, show_json
 from verdict.errors import VerdictError
 from verdict.model.source import Source
-from verdict.operations.status.topics import decider_progress, topic_differences
+from verdict.operations.status.write_side_status import decider_progress, topic_differences
 from verdict.service.queries import require_same_log
 from verdict.service.topics import create_topics
 from verdict.settings.discovery import kafka_options
@@ -51,7 +51,7 @@ def check(json: Json = False) -> None:
     """Compare the topics with their required settings; exit code 1 when one differs."""
     settings = settings_of()
     require_same_log(settings, kafka_of(settings))
-    differences = topic_differences(settings)
+    differences = topic_differences(settings, decider_progress(settings))
     names = [topic.name for topic in settings.topics.all()]
     if json:
         show_json({"topics": names, "differences": [*map(asdict, differences)]})

@@ -41,18 +41,11 @@ class AsyncClient(Connection):
         timeout_s: float = OUTCOME_S,
         **about: Unpack[CommandInfo],
     ) -> Response:
-        """Send a command, and return its outcome; the arguments are those of `Client.send`.
+        """Send a command, and return its outcome; arguments and errors are those of `Client.send`.
 
-        Args:
-            aggregate_id: 1 to 256 characters.
-            command: The command.
-            expected_version: A version, or "ANY", "NO_STREAM" or "EXISTS".
-            timeout_s: How long to wait for the outcome once the command is sent, in seconds.
-            about: See `CommandInfo`.
+        The wait begins when the command is sent, and ends after `timeout_s` seconds.
 
         Raises:
-            ValidationError, CommandTooLargeError, KafkaUnavailableError, ForkedClientError: As
-                `Client.send`; nothing was sent.
             OutcomeUnknownError, NotDeliveredError, UnreadableResponsesError: As `Pending.wait`;
                 send the command again with the `command_id` of the error.
         """
@@ -68,13 +61,7 @@ class AsyncClient(Connection):
         *,
         timeout_s: float = OUTCOME_S,
     ) -> Response:
-        """Send bytes that are already a command, JSON or Avro, and return its outcome.
-
-        Raises:
-            ValidationError, CommandTooLargeError, KafkaUnavailableError, ForkedClientError,
-                NotDeliveredError: As `Client.send_encoded`.
-            OutcomeUnknownError, UnreadableResponsesError: As for `send`.
-        """
+        """Send bytes that are already a command; see `Client.send_encoded` and `send`."""
         outgoing = self._encoded(aggregate_type, aggregate_id, command_id, value)
         return await self._outcome(outgoing, timeout_s)
 
@@ -83,11 +70,7 @@ class AsyncClient(Connection):
         await asyncio.to_thread(self._flush, timeout_s)
 
     async def close(self) -> None:
-        """Flush, and stop reading; if its task is cancelled, that ends a moment later.
-
-        Raises:
-            NotDeliveredError: As for `flush`; the client is closed nevertheless.
-        """
+        """Flush, and stop reading, as `Client.close`; a cancelled task does not stop it."""
         if self._begin_closing():
             await asyncio.to_thread(self._close)
 

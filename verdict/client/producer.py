@@ -14,8 +14,6 @@ from verdict.wire.headers import REPLY_TO
 
 REMEMBERED_LOSSES = 1_000
 
-Headers = list[tuple[str, str | bytes | None]]
-
 
 class CommandProducer:
     """Sends commands, and notes for each its position in Kafka or its loss."""
@@ -28,7 +26,9 @@ class CommandProducer:
         trouble: PendingError,
         reply_to: bytes | None = None,
     ) -> None:
-        self._headers: Headers = [] if reply_to is None else [(REPLY_TO, reply_to)]
+        self._headers: list[tuple[str, str | bytes | None]] = (
+            [] if reply_to is None else [(REPLY_TO, reply_to)]
+        )
         self._waiting = waiting
         self._trouble = trouble
         self._losses: deque[NotDeliveredError] = deque(maxlen=REMEMBERED_LOSSES)
@@ -49,11 +49,7 @@ class CommandProducer:
         )
 
     def put(self, pending: Pending, topic: str, value: bytes) -> bool:
-        """Hand a command to the producer; return False when its queue is full.
-
-        Raises:
-            NotDeliveredError: The producer does not take it.
-        """
+        """Hand a command to the producer; return False when its queue is full."""
         acknowledged = partial(self._acknowledged, pending)
         self._waiting.add(pending)
         try:
@@ -74,7 +70,7 @@ class CommandProducer:
         """Return when everything is acknowledged; see `Client.flush`."""
         left = self.producer.flush() if timeout_s is None else self.producer.flush(timeout_s)
         unseen = []
-        while self._losses:
+        while self._losses:  # the client's thread may append meanwhile
             if not (loss := self._losses.popleft()).seen:
                 unseen.append(loss)
         if left:

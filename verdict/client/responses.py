@@ -5,10 +5,8 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from queue import SimpleQueue
 from threading import Event, Lock, Thread, current_thread
-from typing import NamedTuple
 
 from confluent_kafka import (
-    OFFSET_BEGINNING,
     OFFSET_INVALID,
     Consumer,
     KafkaError,
@@ -50,20 +48,12 @@ ELECTING = {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE
 ELECTION_S = 0.05
 
 
-class SubscribeRequest(NamedTuple):
-    """A topic to read; `begun` is done when reading has begun, or cannot begin."""
-
-    topic: str
-    aggregate_type: str
-    begun: Future[None]
-
-
 class Responses:
     """Reads the responses to aggregate types, each from its first command on.
 
-    With a reply name of its own it reads the partition of this name on the topic of replies. Once
-    the thread runs, only it uses the consumer: another thread could wait for a minute, because
-    librdkafka prefers the one that polls in a loop.
+    With a reply name of its own it reads the partition of this name on the topic of replies. Only
+    the thread uses the consumer: another one could wait for a minute, because librdkafka prefers
+    the one that polls in a loop.
     """
 
     def __init__(
@@ -83,7 +73,8 @@ class Responses:
         self._followed: dict[str, str] = {}
         self.unreadable = 0
         self._lock = Lock()
-        self._asked: SimpleQueue[SubscribeRequest] = SimpleQueue()
+        # topic, aggregate type, and a future that is done when reading has begun, or cannot begin
+        self._asked: SimpleQueue[tuple[str, str, Future[None]]] = SimpleQueue()
         self._stopping = Event()
         self._thread: Thread | None = None
         self._consumer = Consumer(
@@ -98,7 +89,8 @@ class Responses:
                 "enable.auto.commit": False,
                 "enable.auto.offset.store": False,
                 "isolation.level": "read_committed",
-                "auto.offset.reset": "error",
+                # Kafka drops replies after an hour: one that is gone ends in OutcomeUnknownError
+                "auto.offset.reset": "error" if reply_to is None else "earliest",
                 "error_cb": trouble.complain,
             }
         )
@@ -120,16 +112,14 @@ class Responses:
                 return
             if self._stopping.is_set():
                 raise KafkaUnavailableError("the client was closed meanwhile")
+            begun = Future[None]()
+            self._asked.put((topic, aggregate_type, begun))
             if self._thread is None:
-                self._begin(topic, aggregate_type)
                 self._thread = Thread(
                     target=self._run, args=(producer,), name="verdict-responses", daemon=True
                 )
                 self._thread.start()
-                return
-            asked = SubscribeRequest(topic, aggregate_type, Future())
-            self._asked.put(asked)
-            asked.begun.result()
+            begun.result()
 
     def stop(self) -> None:
         """End the thread and leave Kafka."""
@@ -201,7 +191,7 @@ class Responses:
         return unavailable
 
     def _last_failure(self) -> str:
-        if self._thread is None:
+        if not self._followed:  # else a response could be lost here
             self._consumer.poll(0)  # takes the errors that librdkafka has for us
         return self._trouble.text
 
@@ -227,9 +217,7 @@ class Responses:
         expects, types, own = self._waiting.expects, self._followed, self._reply_to
         for message in messages:
             if (error := message.error()) is not None:
-                if error.code() == KafkaError._AUTO_OFFSET_RESET:
-                    self._begin_at_what_is_left(message)
-                elif error.code() not in PASSING:
+                if error.code() not in PASSING:
                     raise KafkaException(error)
                 continue
             self._trouble.text = ""
@@ -240,20 +228,6 @@ class Responses:
             about = types[message.topic() or ""], message.key() or b""
             if expects(about):
                 self._answered(message, about)
-
-    def _begin_at_what_is_left(self, message: Message) -> None:
-        """Continue at the oldest reply in Kafka, which drops replies after an hour.
-
-        A command whose reply is gone ends with `OutcomeUnknownError`.
-        """
-        LOG.warning(
-            "Kafka has dropped what followed %s before it was read, as it was out of reach for so "
-            "long: callers that wait for one of those answers may send again with the same id",
-            source_of(message),
-        )
-        place = TopicPartition(message.topic() or "", message.partition() or 0, OFFSET_BEGINNING)
-        self._consumer.incremental_unassign([place])  # no seek is possible in a failed one
-        self._consumer.incremental_assign([place])
 
     def _answered(self, message: Message, about: Aggregate | None) -> None:
         """Pass a response on; `about` is None for a reply, which names its aggregate itself."""

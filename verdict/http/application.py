@@ -28,7 +28,6 @@ from verdict.http.responses import JsonLine, error_type, problem, problems
 from verdict.http.site import BodyTooLongError, Context, RequestContext, Site
 from verdict.model.message import JsonObject
 from verdict.operations.inspect.aggregate import NotFoundError
-from verdict.operations.repair.dead_letters import NoLetterError
 from verdict.operations.repair.operator import NothingWaitsError
 from verdict.operations.status.collect import get_status
 from verdict.operations.status.database_timeout import DatabaseTimeout
@@ -42,7 +41,7 @@ EVERY_S = 30.0  # a sample for the charts
 LOG = logging.getLogger("verdict.http")
 FAILED: Mapping[type[VerdictError], int] = {  # error → status
     UnreachableError: 503, NotAllowedError: 403, NotFoundError: 404, NothingWaitsError: 404,
-    NoLetterError: 404, TokenRequiredError: 401, BodyTooLongError: 413, sse.TooManyFeedsError: 503,
+    TokenRequiredError: 401, BodyTooLongError: 413, sse.TooManyFeedsError: 503,
 }  # fmt: skip
 OTHER_ERROR = 400
 health = APIRouter(tags=["health"])

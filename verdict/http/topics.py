@@ -10,7 +10,7 @@ from verdict.adapters.kafka.schema_registry import SchemaRegistry, every_subject
 from verdict.errors import VerdictError
 from verdict.http.site import Context
 from verdict.model.message import JsonObject
-from verdict.operations.status.topics import topic_differences
+from verdict.operations.status.write_side_status import decider_progress, topic_differences
 from verdict.settings.settings import Settings
 from verdict.wire.schemas.files import SchemaVersion
 from verdict.wire.schemas.write import missing
@@ -54,7 +54,7 @@ def _drift(settings: Settings) -> list[str]:
     classes = (subject for subject, _ in missing(settings.application))
     found = [f"the class of {subject} differs from its file" for subject in classes]
     try:
-        found += map(str, topic_differences(settings))
+        found += map(str, topic_differences(settings, decider_progress(settings)))
     except VerdictError as error:
         found.append(f"the topics of Kafka are unknown: {error}")
     if settings.schema_registry_url is not None:

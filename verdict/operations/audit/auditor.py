@@ -114,13 +114,13 @@ class Auditor:
         shards = () if progress is None else progress.shard_states
         # without sequence 0: any copy that was just begun is at the end of an empty log
         heads = frozenset((one.sequence, one.digest) for one in shards if one.sequence)
-        copies = copies_in(self._settings.data_dir.absolute() / STATE, heads)
-        if not copies.copies:
+        copies, is_complete = copies_in(self._settings.data_dir.absolute() / STATE, heads)
+        if not copies:
             self.looked.not_checked.append(
                 "the operator's state: this host has no copy of it; run this where the service runs"
             )
             return
-        state = StateAudit(copies, settled.decided, self.looked)
+        state = StateAudit(copies, is_complete, settled.decided, self.looked)
         try:
             for aggregate_type in self._types:
                 self._tell(f"state of {aggregate_type}")
@@ -136,7 +136,7 @@ class Auditor:
         except EventsMissingError as gone:
             self.looked.unavailable.append(f"the operator's state: {gone}")
         finally:
-            copies.close()
+            state.close()
         if state.unseen:
             self.looked.not_checked.append(
                 f"the operator's state of {state.unseen:,} aggregates: the copies here take them "

@@ -4,7 +4,7 @@ A copy lacks what the last batch of its shard changed: that comes with the next 
 progress record tells which copies are complete already.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,30 +29,15 @@ from verdict.write_side.state.lmdb_cache import LmdbCache, boot_id
 from verdict.write_side.state.shard_state import snapshot_key
 
 Stamps = frozenset[Stamp]
+Copies = Sequence[tuple[LmdbCache, bool]]
+Kept = tuple[int, bytes, bool]  # a stored version, its bytes, and whether the copy is at the head
 
 
-@dataclass(frozen=True, slots=True)
-class StateCopies:
-    """The local copies of a host's shards; `complete`: each is at the head of its log."""
+def copies_in(folder: Path, heads: Stamps) -> tuple[Copies, bool]:
+    """Begin to read the copies below a folder that hold anything.
 
-    copies: tuple[tuple[LmdbCache, bool], ...]
-    complete: bool
-
-    def stored(self, aggregate_type: str, name: str) -> Iterator[tuple[bytes, bool]]:
-        """Yield what is stored of an aggregate, and whether that copy is at the head."""
-        key = key_hash(snapshot_key(aggregate_type, name))
-        for copy, at_head in self.copies:
-            if (found := copy.get(key)) is not None:
-                yield value_of(found), at_head
-
-    def close(self) -> None:
-        """Stop reading."""
-        for copy, _ in self.copies:
-            copy.end()
-
-
-def copies_in(folder: Path, heads: Stamps) -> StateCopies:
-    """Begin to read the copies below a folder that hold anything."""
+    Return each with whether it is at the head of its log, and whether all heads are here.
+    """
     found, stamps = [], set[Stamp]()
     for shard in sorted((folder / boot_id()).glob("*")):
         copy = LmdbCache(folder, int(shard.name))
@@ -60,72 +45,71 @@ def copies_in(folder: Path, heads: Stamps) -> StateCopies:
         if stamp is not None:
             found.append((copy, stamp in heads))
             stamps.add(stamp)
-    return StateCopies(tuple(found), bool(heads) and heads <= stamps)
+    return found, bool(heads) and heads <= stamps
 
 
 @dataclass(slots=True)
 class StateAudit:
     """Compares what is stored of each aggregate with the fold of its events.
 
-    A copy at the head has the events of commands before `decided`. `unseen` counts aggregates that
-    no copy here has, though another one may.
+    A copy at the head has the events of commands before `decided`; `complete`: all heads are here.
+    `unseen` counts aggregates that no copy here has, though another one may.
     """
 
-    copies: StateCopies
+    copies: Copies
+    complete: bool
     decided: TopicOffsets
     looked: CheckResult
     unseen: int = 0
+
+    def close(self) -> None:
+        """Stop reading the copies."""
+        for copy, _ in self.copies:
+            copy.end()
 
     def findings(
         self, context: AggregateContext, name: str, history: Iterable[PositionedEvent]
     ) -> Iterator[Finding]:
         """Yield where the two differ; a damaged history is left to the audit of the log."""
         aggregate_type = context.name
-        stored = [*self.copies.stored(aggregate_type, name)]
-        kept: list[tuple[Snapshot[Any], bytes, bool]] = []
+        key = key_hash(snapshot_key(aggregate_type, name))
+        found = ((copy.get(key), at_head) for copy, at_head in self.copies)
+        stored = [(value_of(value), at_head) for value, at_head in found if value is not None]
+        kept: list[Kept] = []
         for value, at_head in stored:
             try:
-                kept.append((decode_snapshot(context, value), value, at_head))
+                kept.append((decode_snapshot(context, value).version, value, at_head))
             except (ValueError, LookupError, EOFError) as error:
                 yield _finding(aggregate_type, name, None, f"what is stored is damaged: {error}")
         folded: dict[int, bytes] = {}
-        last = settled = 0
+        settled = 0
         try:
             for snapshot, source in _snapshots(context.aggregate, history):
-                last = snapshot.version
                 if self._is_settled(source):
-                    settled = last
-                if any(last == one.version for one, *_ in kept):
-                    folded[last] = encode_snapshot(context, snapshot)
+                    settled = snapshot.version
+                if any(snapshot.version == version for version, *_ in kept):
+                    folded[snapshot.version] = encode_snapshot(context, snapshot)
         except InvalidHistoryError:
             return
         self.looked.at["states"] += bool(kept)
-        yield from self._compared(aggregate_type, name, kept, folded, settled)
-        if not stored and settled and self.copies.complete:
+        for one in kept:
+            if what := self._fault(one, folded, settled):
+                yield _finding(aggregate_type, name, one[0], what)
+        if not stored and settled and self.complete:
             yield _finding(aggregate_type, name, settled, "nothing is stored of it")
-        self.unseen += settled > 0 and not (stored or self.copies.complete)
+        self.unseen += settled > 0 and not (stored or self.complete)
 
-    def _compared(
-        self,
-        aggregate_type: str,
-        name: str,
-        kept: list[tuple[Snapshot[Any], bytes, bool]],
-        folded: dict[int, bytes],
-        settled: int,
-    ) -> Iterator[Finding]:
-        for snapshot, value, at_head in kept:
-            version = snapshot.version
-            if version not in folded:
-                what = "this version is stored, and there is no such event"
-                yield _finding(aggregate_type, name, version, what)
-            elif folded[version] != value:
-                what = "what is stored is not the fold of the events up to this version"
-                yield _finding(aggregate_type, name, version, what)
-            elif at_head and version < settled:
-                what = f"this version is stored, and events go on to version {settled}"
-                yield _finding(aggregate_type, name, version, what)
-            elif version < settled:
-                self.looked.at["states behind"] += 1
+    def _fault(self, kept: Kept, folded: Mapping[int, bytes], settled: int) -> str | None:
+        """Return what is wrong with a stored version, of which `folded` has the right bytes."""
+        version, value, at_head = kept
+        if version not in folded:
+            return "this version is stored, and there is no such event"
+        if folded[version] != value:
+            return "what is stored is not the fold of the events up to this version"
+        if at_head and version < settled:
+            return f"this version is stored, and events go on to version {settled}"
+        self.looked.at["states behind"] += version < settled
+        return None
 
     def _is_settled(self, source: Source) -> bool:
         ends = self.decided.get(source.topic, ())

@@ -54,13 +54,6 @@ class AggregateHistory(NamedTuple):
     complete: bool
 
 
-class PointInTime(NamedTuple):
-    """Which events count: up to a version, or those decided up to a time (epoch milliseconds)."""
-
-    version: int | None = None
-    until: int | None = None
-
-
 def history(
     application: Application,
     reader: Reader,
@@ -115,9 +108,16 @@ def _checked(
 
 
 def folded(
-    rules: Aggregate[Any], about: str, history: Iterable[PositionedEvent], moment: PointInTime
+    rules: Aggregate[Any],
+    about: str,
+    history: Iterable[PositionedEvent],
+    version: int | None = None,
+    until: int | None = None,
 ) -> tuple[dict[int, Source], Snapshot[Any]]:
-    """Return the position of each version that was read, and what the aggregate was then."""
+    """Return the position of each version that was read, and what the aggregate was then.
+
+    Events count up to a version, or those decided up to a time (epoch milliseconds).
+    """
     places: dict[int, Source] = {}
 
     def stored() -> Iterator[StoredEvent]:
@@ -126,7 +126,7 @@ def folded(
             yield placed.stored
 
     try:
-        return places, fold(rules, stored(), *moment)
+        return places, fold(rules, stored(), version, until)
     except InvalidHistoryError as broken:
         raise VerdictError(f"{about}: {broken}; its state is unknown") from broken
 
@@ -162,7 +162,7 @@ def state_at(
         archive = Archive(reader)
         context = catalog_of(settings.application)[aggregate_type]
         placed = [*archive.history(context, aggregate_id)]
-    places, snapshot = folded(context.aggregate, about, placed, PointInTime(version, until))
+    places, snapshot = folded(context.aggregate, about, placed, version, until)
     if not placed:
         raise NotFoundError(f"there is no {about}: the archive has no event of it")
     if snapshot.version < (version or 0):

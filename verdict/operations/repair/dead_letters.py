@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine, Row, delete, func, insert, select, up
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.errors import VerdictError
 from verdict.model.message import Fields, iso_time
-from verdict.operations.repair.operator import OperatorIdentity
+from verdict.operations.repair.operator import NothingWaitsError, OperatorIdentity
 from verdict.read_side.schema.database import snapshot
 from verdict.read_side.tables.dead_letters import intervention, table
 from verdict.read_side.tables.row_states import PARKED, WAITING
@@ -22,18 +22,6 @@ from verdict.wire.catalog import catalog_of
 from verdict.wire.codec import DecodeError
 from verdict.wire.json import readable_command
 from verdict.wire.topics import Topics
-
-
-class NoLetterError(VerdictError):
-    """There is no such letter, or not any more."""
-
-    def __init__(self, id: str) -> None:
-        super().__init__(
-            f"no dead letter {id!r} is kept: it was sent or skipped, `verdict dead-letters list` "
-            f"shows "
-            "what is parked"
-        )
-
 
 StoredLetter = Row[Any]
 """A row of the table; times are epoch milliseconds."""
@@ -112,8 +100,6 @@ class DeadLetters:
         status: str = PARKED,
     ) -> StoredLetter:
         """Change a letter of this status, or remove it; record who did that and why."""
-        if not by.operator.strip():
-            raise VerdictError(f"dead letter {id!r} is left as it is: say who you are")
         this_one = table.c.id == id
         with self._engine.begin() as connection:
             connection.execute(select(table.c.id).where(this_one).with_for_update()).first()
@@ -148,7 +134,7 @@ def letter(connection: Connection, id: str) -> StoredLetter:
     """Return a letter, whether it waits or is parked."""
     row = connection.execute(select(table).where(table.c.id == id)).first()
     if row is None:
-        raise NoLetterError(id)
+        raise NothingWaitsError(id, "`verdict dead-letters list` shows what is parked")
     return row
 
 
@@ -160,8 +146,7 @@ def _check_status(found: StoredLetter, status: str) -> None:
     due = "" if found.due_at is None else f", due at {iso_time(found.due_at)}"
     raise VerdictError(
         f"dead letter {found.id!r} is not parked, it waits for its next try{due}: wait until it "
-        f"was "
-        "sent or is parked"
+        "was sent or is parked"
     )
 
 

@@ -7,6 +7,7 @@ because files can be written again.
 """
 
 import logging
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -55,17 +56,16 @@ class ReadPositions:
     progress_records: Sequence[tuple[Query, ProgressRecord]]
     read_side: FilledFrom
 
-    def topic_ids(self, cluster_id: str | None) -> Mapping[str, frozenset[str]]:
+    def topic_ids(self, cluster_id: str | None) -> Mapping[str, set[str]]:
         """Return the ids that each topic of a cluster had; several after an interrupted change."""
         every: list[Mapping[str, str]] = [
             one.topic_ids for _, one in self.progress_records if one.cluster_id == cluster_id
         ]
         if self.read_side.noted.clusters == {cluster_id}:
             every.append(self.read_side.noted.topic_ids)
-        known: dict[str, frozenset[str]] = {}
-        for ids in every:
-            for name, topic_id in ids.items():
-                known[name] = known.get(name, frozenset()) | {topic_id}
+        known = defaultdict[str, set[str]](set)
+        for name, topic_id in (pair for ids in every for pair in ids.items()):
+            known[name].add(topic_id)
         return known
 
     def reached(self) -> dict[TopicPartition, int]:
@@ -106,12 +106,7 @@ def correct_progress(
         )  # fmt: skip
     if query.name == LAKE:
         _continue_lake(settings, position(progress.offsets), position(corrected.offsets))
-    claim(query, kafka, partial(unchanged, corrected)).close()
-
-
-def unchanged(progress: ProgressRecord) -> ProgressRecord:
-    """Return a progress record as it is, where `claim` asks for a new one."""
-    return progress
+    claim(query, kafka, lambda: corrected).close()
 
 
 def _moved(offsets: TopicOffsets, restored: Restorations) -> Offsets:

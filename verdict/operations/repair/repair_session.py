@@ -1,12 +1,11 @@
 """The read side of a deployment, opened for repairs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
 from sqlalchemy.exc import DBAPIError
 
-from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.sql.sqlite_file import one_line_error
 from verdict.errors import UnreachableError, VerdictError
 from verdict.operations.repair.blocked_aggregates import BlockedAggregates
@@ -18,8 +17,6 @@ from verdict.read_side.schema.database import opened
 from verdict.settings.database_address import file_of, masked_url
 from verdict.settings.discovery import database_url, kafka_options
 from verdict.settings.settings import Settings
-from verdict.streaming.event_log.skip_log import write_skips
-from verdict.wire.skip_record import SkipRecord
 
 
 class Repair(NamedTuple):
@@ -34,9 +31,6 @@ class Repair(NamedTuple):
 def repair(settings: Settings) -> Iterator[Repair]:
     """Open the read side that is set, or that of the running service."""
 
-    def decide(made: Sequence[SkipRecord]) -> None:
-        write_skips(kafka_options(settings), settings.topics, made)
-
     url = database_url(settings)
     if (file := file_of(url)) is not None and not file.is_file():
         raise UnreachableError(
@@ -49,7 +43,7 @@ def repair(settings: Settings) -> Iterator[Repair]:
                 BlockedAggregates(
                     settings.application, engine, declared(settings.application, settings.chosen)
                 ),
-                StoppingRecords(engine, lambda: KafkaLog(kafka_options(settings)), decide),
+                StoppingRecords(engine, kafka_options(settings), settings.topics),
                 DeadLetters(engine, settings.topics),
             )
         except DBAPIError as error:

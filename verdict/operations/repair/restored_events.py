@@ -14,7 +14,6 @@ A repetition finishes what an interrupted run began, and no event is appended tw
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from hashlib import sha256
 
 from sqlalchemy import Engine, text
@@ -30,7 +29,6 @@ from verdict.operations.repair.positions import (
     Restorations,
     correct_progress,
     read_positions,
-    unchanged,
 )
 from verdict.read_side.schema.database import failing_in_words, snapshot
 from verdict.read_side.tables import lost_events, position
@@ -43,14 +41,13 @@ from verdict.settings.settings import Settings
 from verdict.streaming.event_log.skip_log import read_skips, write_skips
 from verdict.streaming.event_log.skips import SkipRequest
 from verdict.streaming.exactly_once.fencing import claim
-from verdict.streaming.exactly_once.query import DECIDER, decider_query
+from verdict.streaming.exactly_once.query import DECIDER, Query, decider_query
 from verdict.streaming.exactly_once.topic_owner import check_topics_owner
 from verdict.wire.catalog import Catalog, catalog_of
 from verdict.wire.cloud_events import event_headers
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.records import decode_event
 from verdict.wire.skip_record import Kind
-from verdict.wire.topics import Topics
 
 LOG = logging.getLogger("verdict.recovery")
 SHOWN = 12  # conflicts
@@ -88,51 +85,50 @@ def restore_events(settings: Settings, kafka: KafkaConfig, wish: SkipRequest) ->
             return _Restoring(settings, kafka, engine, positions).run(wish)
 
 
+@dataclass(frozen=True, slots=True)
 class _Restoring:
     """What all steps of a restoration need."""
 
-    def __init__(
-        self, settings: Settings, kafka: KafkaConfig, engine: Engine, positions: ReadPositions
-    ) -> None:
-        self._settings = settings
-        self._topics: Topics = settings.topics
-        self._catalog = catalog_of(settings.application)
-        self._kafka = kafka
-        self._engine = engine
-        self._positions = positions
-        self._decider = decider_query(self._topics, settings.shards)
+    settings: Settings
+    kafka: KafkaConfig
+    engine: Engine
+    positions: ReadPositions
 
     def run(self, wish: SkipRequest) -> Restored:
-        for former in (
-            one for query, one in self._positions.progress_records if query.name == DECIDER
-        ):
-            raised = replace(former, offsets=_raised(former.offsets, self._commands()))
-            claim(self._decider, self._kafka, partial(unchanged, raised)).close()
+        decider = decider_query(self.settings.topics, self.settings.shards)
+        self._cover_decided_commands(decider)
         self._report_lost_beyond_archive()
-        appender = Appender(self._kafka, self._decider.transactional_id)
+        appender = Appender(self.kafka, decider.transactional_id)
         appender.use_up(self._unread())
-        found = find_lost(self._engine, self._kafka, self._topics)
+        found = find_lost(self.engine, self.kafka, self.settings.topics)
         _check_conflicts(found)
         # one offset between, so that no position is both before and after the restoration
         appender.use_up({place: 1 for place, one in found.items() if one.missing})
         appended = appender.append(self._records(found))
         self._record(found, wish)
-        found = find_lost(self._engine, self._kafka, self._topics)
-        for query, _ in self._positions.progress_records:
+        found = find_lost(self.engine, self.kafka, self.settings.topics)
+        for query, _ in self.positions.progress_records:
             if query.name != DECIDER:
-                correct_progress(self._settings, self._kafka, query, found)
-        with self._engine.begin() as connection:
+                correct_progress(self.settings, self.kafka, query, found)
+        with self.engine.begin() as connection:
             for place, one in found.items():
                 lost_events.move(connection, place, one.moved)
                 position.move(connection, place, one.position)
         return Restored({place: len(one.archived) for place, one in found.items()}, appended)
 
+    def _cover_decided_commands(self, decider: Query) -> None:
+        """Fence the decider; its progress record covers what was decided according to SQL."""
+        names = {query.name: progress for query, progress in self.positions.progress_records}
+        if (former := names.get(DECIDER)) is not None:
+            raised = replace(former, offsets=_raised(former.offsets, self._commands()))
+            claim(decider, self.kafka, lambda: raised).close()
+
     def _unread(self) -> dict[TopicPartition, int]:
         """Return how many offsets have to be used up on each partition, if any."""
-        reached = self._positions.reached()
+        reached = self.positions.reached()
         for place, offset in self._commands().items():
             reached[place] = max(reached.get(place, 0), offset)
-        with KafkaLog(self._kafka.settings) as log:
+        with KafkaLog(self.kafka.settings) as log:
             there = log.topics()
             written = log.written([place for place in reached if place.topic in there])
             hidden = log.hidden(written)
@@ -145,17 +141,18 @@ class _Restoring:
 
     def _commands(self) -> dict[TopicPartition, int]:
         """Return the offsets after the last commands whose outcomes the database has."""
-        with snapshot(self._engine) as connection:
+        with snapshot(self.engine) as connection:
             rows = connection.execute(text(COMMANDS)).all()
         return {TopicPartition(topic, number): offset for topic, number, offset in rows}
 
     def _records(self, found: Restorations) -> Iterator[Record]:
-        with snapshot(self._engine) as connection:
+        catalog = catalog_of(self.settings.application)
+        with snapshot(self.engine) as connection:
             for place, one in found.items():
                 missing = {event.offset for event in one.missing}
                 for event in lost_events.stored_from(connection, place, one.archived[0].offset):
                     if event.offset in missing:
-                        yield _record(self._catalog, place, event)
+                        yield _record(catalog, place, event)
 
     def _record(self, found: Restorations, wish: SkipRequest) -> None:
         """Record who restored what, unless an interrupted run did that."""
@@ -167,17 +164,17 @@ class _Restoring:
             )
             for place, one in found.items()
         ]
-        before = read_skips(self._kafka.settings, self._topics)
+        before = read_skips(self.kafka.settings, self.settings.topics)
         known = {(one.source, one.until_offset) for one in before if one.kind == Kind.RESTORED}
         new = [one for one in decisions if (one.source, one.until_offset) not in known]
-        write_skips(self._kafka.settings, self._topics, new)
+        write_skips(self.kafka.settings, self.settings.topics, new)
 
     def _report_lost_beyond_archive(self) -> None:
         """Log the projections that have read events that neither Kafka nor the archive has."""
-        with snapshot(self._engine) as connection:
+        with snapshot(self.engine) as connection:
             every = position.every(connection)
         archived = {place: at for name, _, place, at in every if name == "event_archive"}
-        with KafkaLog(self._kafka.settings) as log:
+        with KafkaLog(self.kafka.settings) as log:
             there = log.topics()
             kept = log.bounds([place for place in archived if place.topic in there])
         for name, version, place, at in every:

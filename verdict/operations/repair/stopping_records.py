@@ -4,13 +4,12 @@ A projection also stops at the first record that it needs and Kafka has dropped.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import Engine, Row, select
 
-from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.kafka.reader import KafkaLog, Options
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.errors import VerdictError
 from verdict.model.message import Fields, iso_time
@@ -18,13 +17,12 @@ from verdict.model.source import Source
 from verdict.operations.repair.operator import NothingWaitsError, OperatorIdentity
 from verdict.read_side.schema.database import snapshot
 from verdict.read_side.tables import skips, versions
+from verdict.streaming.event_log.skip_log import write_skips
 from verdict.streaming.event_log.skips import SkipRequest
 from verdict.wire.partitions import TopicPartition
-from verdict.wire.skip_record import SkipRecord
+from verdict.wire.topics import Topics
 
 RANGE = re.compile(r"([A-Za-z0-9._-]+):([0-9]{1,9}):([0-9]{1,19})(?:-([0-9]{1,19}))?")
-Decide = Callable[[Sequence[SkipRecord]], None]
-OpenLog = Callable[[], AbstractContextManager[KafkaLog]]
 Stopped = Sequence[Row[Any]]
 
 
@@ -44,12 +42,12 @@ def place_of(address: str) -> Source | None:
 
 
 class StoppingRecords:
-    """Records by their position; `decide` writes decisions to the topic that each run reads."""
+    """Records by their position; decisions go to the topic that each run reads."""
 
-    def __init__(self, engine: Engine, log: OpenLog, decide: Decide) -> None:
+    def __init__(self, engine: Engine, options: Options, topics: Topics) -> None:
         self._engine = engine
-        self._log = log
-        self._decide = decide
+        self._options = options
+        self._topics = topics
 
     def listed(self) -> Iterator[Fields]:
         """Yield the records at which projections stopped, by position, without skipped ones."""
@@ -64,7 +62,7 @@ class StoppingRecords:
         """Skip the record, or those that Kafka dropped; return what happens next."""
         _, rows = self._at(str(place))
         names = [row.projection for row in rows]
-        with self._log() as log:
+        with KafkaLog(self._options) as log:
             partition = TopicPartition.of(place)
             kept = log.bounds([partition])[partition]
         end = max(place.offset + 1, kept.start) if until is None else until
@@ -75,7 +73,7 @@ class StoppingRecords:
             )
         request = SkipRequest(operator=by.operator, reason=by.reason or "", at=wall_clock())
         made = request.record(place, end)
-        self._decide([made])
+        write_skips(self._options, self._topics, [made])
         with self._engine.begin() as connection:
             skips.copy(connection, [made])
         others = "" if end == place.offset + 1 else f" up to {end - 1}"

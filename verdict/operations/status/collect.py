@@ -14,7 +14,6 @@ from verdict.errors import TimedOutError, UnreachableError, VerdictError
 from verdict.operations.status.database_timeout import DatabaseTimeout
 from verdict.operations.status.problems import (
     NOTHING_RUNS,
-    added_partitions,
     kafka_away,
     killed,
     not_running,
@@ -24,12 +23,12 @@ from verdict.operations.status.problems import (
 )
 from verdict.operations.status.read_side_status import views_of
 from verdict.operations.status.status import DATABASE, KAFKA, Problem, StatusReport
-from verdict.operations.status.topics import differences_to
 from verdict.operations.status.write_side_status import (
     decider,
     log_of,
     open_transactions,
     processors,
+    topic_differences,
 )
 from verdict.read_side.tables.same_topics import require_same_read_side
 from verdict.service.queries import queries_of
@@ -78,9 +77,7 @@ def get_status(settings: Settings, timeout: DatabaseTimeout | None = None) -> St
             found = _with_kafka(asking, settings, log, found, views is not None)
         if views is not None:
             found = views.added_to(found, log)
-    others = (
-        *_announced(settings, running), *asking.problems, *problems_of(found), *asking.notes,
-    )  # fmt: skip
+    others = (*_announced(settings, running), *asking.problems, *problems_of(found))
     down = (*not_running(found),)
     problems = (*down, *(one for one in others if not (down and one.startswith(NOTHING_RUNS))))
     return replace(found, problems=problems, unreachable=asking.unreachable)
@@ -140,7 +137,6 @@ class _StatusQuery:
 
     def __init__(self, kafka_away: Iterable[Problem], timeout: DatabaseTimeout) -> None:
         self.problems = [*kafka_away]
-        self.notes: list[Problem] = []  # of what stops nothing
         self.unreachable = self.lacks_kafka = bool(self.problems)
         self._timeout = timeout
 
@@ -168,9 +164,8 @@ def _with_kafka(
     progress_records = {query: progress for query, progress in seen.items() if progress is not None}
     progress, kafka = progress_records.get(decider_query), kafka_of(settings)
     asking.ask(partial(require_log_of, [*progress_records.items()], kafka))
-    differences = asking.ask(partial(differences_to, settings, progress), "") or ()
+    differences = asking.ask(partial(topic_differences, settings, progress), "") or ()
     asking.problems += topic_problems(differences)
-    asking.notes += added_partitions(differences)
     if reads:
         asking.ask_database("belonging", partial(require_same_read_side, settings, kafka))
     opened = asking.ask(partial(open_transactions, settings, log)) or ()
@@ -178,7 +173,7 @@ def _with_kafka(
     if progress is not None:
         decided = asking.ask(partial(decider, progress, settings.topics, log, opened))
         if decided is not None:
-            found = replace(found, decider=decided.about, commands=decided.commands)
+            found = replace(found, decider=decided[0], commands=decided[1])
     ran = [progress_records[query] for query in others if query in progress_records]
     return replace(found, processors=asking.ask(partial(processors, ran, log)))
 

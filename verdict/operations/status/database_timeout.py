@@ -7,7 +7,6 @@ connections and answers nothing.
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -19,18 +18,6 @@ WAIT_S = 2.0
 LATE_S = 10.0  # the next call uses an answer that came late, if it is no older
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
-    since: float = field(default_factory=monotonic)
-    answer: Future[Any] = field(default_factory=Future)
-
-    def ask(self, question: Callable[[], Any]) -> None:
-        try:
-            self.answer.set_result(question())
-        except BaseException as error:
-            self.answer.set_exception(error)
-
-
 class DatabaseTimeout:
     """Asks in threads that can be left, and asks nothing again before it is answered.
 
@@ -39,31 +26,36 @@ class DatabaseTimeout:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._asked: dict[str, _Question] = {}
+        self._asked: dict[str, tuple[float, Future[Any]]] = {}
 
     def ask(self, name: str, question: Callable[[], Answer]) -> Answer:
         """Return what `question` returns, or raise what it raises; UnreachableError if late."""
-        asked = self._under_way(name, question)
-        wait([asked.answer], max(asked.since + WAIT_S - monotonic(), 0))
-        if not asked.answer.done():
+        asked = since, answer = self._under_way(name, question)
+        wait([answer], max(since + WAIT_S - monotonic(), 0))
+        if not answer.done():
             raise UnreachableError(
-                f"the database has not answered for {monotonic() - asked.since:.0f} s: see that it "
+                f"the database has not answered for {monotonic() - since:.0f} s: see that it "
                 "runs, and what its sessions wait for; commands are decided without it"
             )
         with self._lock:
             if self._asked.get(name) is asked:
                 del self._asked[name]
-        found: Answer = asked.answer.result()
+        found: Answer = answer.result()
         return found
 
-    def _under_way(self, name: str, question: Callable[[], Any]) -> _Question:
+    def _under_way(self, name: str, question: Callable[[], Any]) -> tuple[float, Future[Any]]:
         with self._lock:
             asked = self._asked.get(name)
-            if asked is not None and not (
-                asked.answer.done() and monotonic() - asked.since > LATE_S
-            ):
+            if asked and not (asked[1].done() and monotonic() - asked[0] > LATE_S):
                 return asked
-            asked = self._asked[name] = _Question()
+            asked = self._asked[name] = monotonic(), Future()
         # a daemon: nothing can end it, and a process must not wait for it at its end
-        threading.Thread(target=asked.ask, args=(question,), name=name, daemon=True).start()
+        threading.Thread(target=_ask, args=(question, asked[1]), name=name, daemon=True).start()
         return asked
+
+
+def _ask(question: Callable[[], Any], answer: Future[Any]) -> None:
+    try:
+        answer.set_result(question())
+    except BaseException as error:
+        answer.set_exception(error)

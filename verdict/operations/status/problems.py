@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Iterator
 
 from verdict.adapters.kafka.monitor import local_time
-from verdict.adapters.kafka.topic_drift import MISSING, PARTITIONS, Difference
+from verdict.adapters.kafka.topic_drift import MISSING, Difference
 from verdict.operations.status.status import (
     KAFKA,
     BlockedAggregateStatus,
@@ -93,28 +93,13 @@ def unready(found: StatusReport, problems: Iterable[Problem]) -> Iterator[str]:
 def topic_problems(differences: Iterable[Difference]) -> Iterator[Problem]:
     """Yield the topics with wrong settings; a missing topic is created, so it is none."""
     for one in differences:
-        if not one.fatal and one.setting != PARTITIONS:
+        if not one.fatal:
             yield Problem(str(one))
-        elif one.fatal and one.setting != MISSING:
+        elif one.setting != MISSING:
             yield Problem(
                 f"{one}: Kafka may drop or refuse what must stay, and the next start is refused; "
                 "fix it, see `verdict topics check`"
             )
-
-
-def added_partitions(differences: Iterable[Difference]) -> Iterator[Problem]:
-    """Yield, in one sentence, all topics with added partitions; that stops nothing."""
-    added = [one for one in differences if not one.fatal and one.setting == PARTITIONS]
-    if len(added) == 1:
-        yield Problem(str(added[0]))
-    elif added:
-        named = ", ".join(f"{one.topic} ({one.found} instead of {one.wanted})" for one in added)
-        yield Problem(
-            f"somebody added partitions to {len(added)} topics: {named}: verdict writes to the "
-            "first ones only, as before, and goes on; `verdict topics check` tells what is on the "
-            "others; when you know who did it and why, note it with `verdict topics accept TOPIC "
-            "--reason …`"
-        )
 
 
 def problems_of(found: StatusReport) -> Iterator[Problem]:
@@ -176,22 +161,22 @@ def _cause(held: BlockedAggregateStatus) -> str:
 
 
 def _quarantined(found: StatusReport) -> Iterator[str]:
-    if (quarantines := found.quarantines) and (first := quarantines.first):
+    if (one := found.quarantines) and one.aggregates:
         yield (
-            f"{quarantines.aggregates} aggregates are quarantined, the first: "
-            f"{first.aggregate_type} {first.aggregate_id!r}, damaged from version {first.version} "
-            f"on: {first.error}; see all in the view aggregate_quarantined; bring their events "
-            "back, then stop the service and run `verdict recover`"
+            f"{one.aggregates} aggregates are quarantined, the first: {one.aggregate_type} "
+            f"{one.aggregate_id!r}, damaged from version {one.version} on: {one.error}; see all in "
+            "the view aggregate_quarantined; bring their events back, then stop the service and "
+            "run `verdict recover`"
         )
 
 
 def _scattered(found: StatusReport) -> Iterator[str]:
-    if (scattered := found.scattered) and (first := scattered.first):
+    if (one := found.scattered) and one.aggregates:
         yield (
-            f"{scattered.aggregates} aggregates of the newest 5,000 commands have commands on "
-            f"several partitions, the first: {first.aggregate_type} {first.aggregate_id!r} on "
-            f"{first.partitions}; their order of sending is not kept: let every sender use "
-            "murmur2 (librdkafka: partitioner=murmur2_random)"
+            f"{one.aggregates} aggregates of the newest 5,000 commands have commands on several "
+            f"partitions, the first: {one.aggregate_type} {one.aggregate_id!r} on "
+            f"{one.partitions}; their order of sending is not kept: let every sender use murmur2 "
+            "(librdkafka: partitioner=murmur2_random)"
         )
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.sql.readers.reader import Access, Reader, open_reader
-from verdict.adapters.sql.readers.selected import SqlError
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.errors import UnreachableError
 from verdict.model.message import iso_time
@@ -17,9 +16,7 @@ from verdict.operations.status.status import (
     DeadLettersStatus,
     PositionStatus,
     ProjectionStatus,
-    QuarantinedAggregate,
     QuarantinedAggregates,
-    ScatteredAggregate,
     ScatteredKeys,
     StatusReport,
     VerificationStatus,
@@ -112,14 +109,19 @@ class ReadSideViews:
         self._followed[FOLLOWER.name].add(dead_letters)
         self._held = _rows(reader, HELD)
         self._letters: dict[str, int] = dict(_rows(reader, LETTERS))
-        [(self.events,)] = _rows(reader, EVENTS)
-        self.scattered = _scattered(*_rows(reader, SCATTERED))
-        self.quarantines = _quarantines(*_rows(reader, QUARANTINED))
+        [scattered] = _rows(reader, SCATTERED) or [(0,)]
+        [quarantined] = _rows(reader, QUARANTINED) or [(0,)]
         since = {"since": iso_time(wall_clock() - ANSWERED_MS)}
-        self.answered: dict[str, int] = dict(reader.select(ANSWERED, since).rows)
-        self.refused: dict[str, int] = dict(reader.select(REFUSED, since).rows)
-        self.policy_rejections = policy_rejections(reader)
-        self.verified = _verified(reader)
+        [(events,)] = _rows(reader, EVENTS)
+        self._facts: dict[str, Any] = {
+            "scattered": ScatteredKeys(*scattered),
+            "quarantines": QuarantinedAggregates(*quarantined),
+            "events": events,
+            "answered": dict(reader.select(ANSWERED, since).rows),
+            "refused": dict(reader.select(REFUSED, since).rows),
+            "policy_rejections": policy_rejections(reader),
+            "verified": _verified(reader),
+        }
 
     def added_to(self, found: StatusReport, log: KafkaLog | None) -> StatusReport:
         """Return a status with what the views say, and lags if there is a log."""
@@ -127,14 +129,8 @@ class ReadSideViews:
         return replace(
             found,
             projections=self.projections(ends),
-            quarantines=self.quarantines,
-            scattered=self.scattered,
             dead_letters=self.letters(ends),
-            events=self.events,
-            answered=self.answered,
-            refused=self.refused,
-            policy_rejections=self.policy_rejections,
-            verified=self.verified,
+            **self._facts,
         )
 
     def projections(self, ends: LogEnds) -> tuple[ProjectionStatus, ...]:
@@ -193,22 +189,8 @@ def _position(row: Row, ends: LogEnds) -> PositionStatus:
     return PositionStatus(topic, partition, next_offset, None if end is None else end - next_offset)
 
 
-def _scattered(first: Row = (0,)) -> ScatteredKeys:
-    aggregates, *about = first
-    return ScatteredKeys(aggregates, ScatteredAggregate(*about) if about else None)
-
-
-def _quarantines(first: Row = (0,)) -> QuarantinedAggregates:
-    aggregates, *about = first
-    return QuarantinedAggregates(aggregates, QuarantinedAggregate(*about) if about else None)
-
-
 def _verified(reader: Reader) -> VerificationStatus | None:
-    try:
-        found = _rows(reader, VERIFIED)
-    except SqlError:  # the database of an earlier version has no such view
-        return None
-    for at, kind, name, clean, findings in found:
+    for at, kind, name, clean, findings in _rows(reader, VERIFIED):
         return VerificationStatus(at, kind, name, bool(clean), findings)
     return None
 

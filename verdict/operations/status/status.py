@@ -107,38 +107,24 @@ class ProjectionStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class ScatteredAggregate:
-    """An aggregate with commands on so many partitions."""
-
-    aggregate_type: str
-    aggregate_id: str
-    partitions: int
-
-
-@dataclass(frozen=True, slots=True)
 class ScatteredKeys:
-    """How many aggregates of the newest commands have some on several partitions, and one."""
+    """How many aggregates of the newest commands have some on several partitions, and the first."""
 
     aggregates: int
-    first: ScatteredAggregate | None
-
-
-@dataclass(frozen=True, slots=True)
-class QuarantinedAggregate:
-    """An aggregate whose history is damaged from `version` on; its commands are rejected."""
-
-    aggregate_type: str
-    aggregate_id: str
-    version: int
-    error: str
+    aggregate_type: str | None = None
+    aggregate_id: str | None = None
+    partitions: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedAggregates:
-    """How many aggregates are quarantined, and one of them."""
+    """How many aggregates are quarantined, and the first, which is damaged from `version` on."""
 
     aggregates: int
-    first: QuarantinedAggregate | None
+    aggregate_type: str | None = None
+    aggregate_id: str | None = None
+    version: int | None = None
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

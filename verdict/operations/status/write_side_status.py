@@ -1,13 +1,14 @@
-"""How far the decider and the other processors have come, against the ends of Kafka's topics."""
+"""Kafka's topics: what differs, and how far the decider and the other processors have read them."""
 
 import time
 from collections.abc import Collection, Iterable
 from contextlib import ExitStack
-from typing import NamedTuple
 
 from verdict.adapters.kafka.connection import kafka_of
 from verdict.adapters.kafka.offsets import offsets_at
 from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.kafka.topic_drift import Difference
+from verdict.adapters.kafka.topics import TopicAdmin
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.operations.status.status import (
     CommandsStatus,
@@ -17,7 +18,11 @@ from verdict.operations.status.status import (
     total,
 )
 from verdict.settings.checks import transaction_timeout_s
+from verdict.settings.discovery import kafka_options
 from verdict.settings.settings import Settings
+from verdict.streaming.event_log.skip_log import accepted_partitions, read_skips
+from verdict.streaming.exactly_once.query import decider_query
+from verdict.streaming.exactly_once.read_progress import read_progress_now
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.topics import Topics
@@ -29,21 +34,29 @@ ANSWER_S = 2.0  # for the first answer
 OPEN_S = 2.0  # an ordinary transaction has ended by then, or another one is the first
 
 
-class WriteSideStatus(NamedTuple):
-    """The decider, and each partition of commands."""
+def decider_progress(settings: Settings) -> ProgressRecord | None:
+    """Return the decider's progress record; None if nothing was ever decided here."""
+    return read_progress_now(kafka_of(settings), decider_query(settings.topics, settings.shards))
 
-    about: DeciderStatus
-    commands: tuple[CommandsStatus, ...]
+
+def topic_differences(settings: Settings, progress: ProgressRecord | None) -> list[Difference]:
+    """Return all that is missing or differs, except what an operator has accepted.
+
+    `progress` is the decider's progress record.
+    """
+    options, topics = kafka_options(settings), settings.topics
+    accepted = accepted_partitions(read_skips(options, topics))
+    return TopicAdmin(options, topics).differences(progress.offsets if progress else None, accepted)
 
 
 def log_of(settings: Settings) -> KafkaLog:
     """Return a reader for all questions of a status: to make a client takes longer than to ask."""
     kafka = kafka_of(settings)
     log = KafkaLog(kafka.settings, kafka.transaction_timeout_s)
-    with ExitStack() as held:
-        held.enter_context(log)
+    with ExitStack() as closing:
+        closing.enter_context(log)
         log.await_answer(ANSWER_S)
-        held.pop_all()  # for the caller to close
+        closing.pop_all()  # the caller closes it
     return log
 
 
@@ -78,8 +91,8 @@ def open_transactions(settings: Settings, log: KafkaLog) -> tuple[OpenTransactio
 
 def decider(
     progress: ProgressRecord, topics: Topics, log: KafkaLog, opened: Iterable[OpenTransaction]
-) -> WriteSideStatus:
-    """Return the decider and its partitions of commands."""
+) -> tuple[DeciderStatus, tuple[CommandsStatus, ...]]:
+    """Return the decider, and each partition of commands."""
     ends = ends_of(log, {*topics.every_commands(), *progress.offsets})
     stay_open = {TopicPartition.of(one): one.offset for one in opened}
     about = DeciderStatus(
@@ -93,7 +106,7 @@ def decider(
     for place, end in sorted(ends.items()):
         decided = offsets_at(progress.offsets, place)
         commands.append(CommandsStatus(*place, decided, end, end - decided, stay_open.get(place)))
-    return WriteSideStatus(about, (*commands,))
+    return about, (*commands,)
 
 
 def processors(

@@ -5,10 +5,7 @@ sent at least once, always with the same id.
 """
 
 import logging
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Mapping
 
 from confluent_kafka import (
     OFFSET_INVALID,
@@ -20,7 +17,7 @@ from confluent_kafka import (
 )
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.sdk.trace.export import SpanExportResult
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from verdict.adapters.kafka.connection import ClientLog
 from verdict.adapters.kafka.errors import kafka_failed
@@ -31,8 +28,6 @@ from verdict.operations.tracing.spans import TracedRecord, span_of_command, span
 from verdict.wire.catalog import AggregateContext
 
 LOG = logging.getLogger("verdict.tracing")
-EXPORTERS = logging.getLogger("opentelemetry")  # they log why, and return only that it failed
-TRANSIENT = re.compile(r"^Transient error (.*) encountered while ", re.DOTALL)
 AT_ONCE = 500  # records: a collector refuses a request of many megabytes each time
 POLL_S = 1.0
 ANSWER_S = 10.0
@@ -47,14 +42,6 @@ class CollectorError(UnreachableError):
     """The collector did not take spans; it may take them later."""
 
 
-class Collector(Protocol):
-    """Takes spans, as an exporter of OpenTelemetry's SDK does."""
-
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Return whether it has taken them."""
-        ...
-
-
 class SpanFollower:
     """Sends the spans of all commands whose senders trace, in steps.
 
@@ -67,7 +54,7 @@ class SpanFollower:
         group: str,
         topics: Mapping[str, AggregateContext | None],
         resource: Resource,
-        collector: Collector,
+        collector: SpanExporter,
     ) -> None:
         self.sent = 0
         self._options = options
@@ -90,8 +77,7 @@ class SpanFollower:
                 self._begin(consumer, consumer.assignment())
             messages = consumer.consume(AT_ONCE, POLL_S)
             spans = [*self._spans(messages)]
-            export(self._collector, spans)
-            self.sent += len(spans)
+            self._send(spans)
             if messages:
                 self._commit(consumer)
         except KafkaException as error:
@@ -146,6 +132,13 @@ class SpanFollower:
             return span_of_command(record, self._resource)
         return span_of_event(record, context, self._resource)
 
+    def _send(self, spans: list[ReadableSpan]) -> None:
+        if spans and self._collector.export(spans) is not SpanExportResult.SUCCESS:
+            raise CollectorError(
+                f"the collector did not take {len(spans)} spans; its exporter has logged why"
+            )
+        self.sent += len(spans)
+
     def _commit(self, consumer: Consumer) -> None:
         """Store the position; if that fails for now, the spans may be sent again."""
         try:
@@ -158,44 +151,3 @@ class SpanFollower:
         if error.code() in FINAL or error.fatal():
             raise KafkaException(error)
         LOG.warning("Kafka reports an error that passes, going on: %s", error.str())
-
-
-def export(collector: Collector, spans: Sequence[ReadableSpan]) -> None:
-    """Return when the collector has taken all spans, or raise CollectorError with its reason."""
-    if not spans:
-        return
-    with _reasons() as reasons:
-        result = collector.export(spans)
-    if result is not SpanExportResult.SUCCESS:
-        raise CollectorError(f"the collector does not take spans: {reasons.last}")
-
-
-class _Reasons(logging.Handler):
-    """Keeps why an exporter failed, instead of writing it to the log.
-
-    It logs the true reason before it tries again by itself; the last text is only that it gave up.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.last = "no reason is known"
-        self._is_transient = False
-
-    def emit(self, record: logging.LogRecord) -> None:
-        transient = TRANSIENT.search(record.getMessage())
-        if transient is not None:
-            self.last, self._is_transient = transient[1], True
-        elif not self._is_transient:
-            self.last = record.getMessage()
-
-
-@contextmanager
-def _reasons() -> Iterator[_Reasons]:
-    reasons, propagate = _Reasons(), EXPORTERS.propagate
-    EXPORTERS.propagate = False
-    EXPORTERS.addHandler(reasons)
-    try:
-        yield reasons
-    finally:
-        EXPORTERS.removeHandler(reasons)
-        EXPORTERS.propagate = propagate

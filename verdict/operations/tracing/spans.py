@@ -4,14 +4,20 @@ A sender that traces puts `traceparent` into the envelope (W3C Trace Context), a
 events have it as a header. A record always gives the same span with the same id.
 """
 
-import re
 from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
+from opentelemetry.trace import (
+    SpanContext,
+    SpanKind,
+    Status,
+    StatusCode,
+    get_current_span,
+)
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from pydantic import ValidationError
 
 from verdict.model.reason import Reason
@@ -22,9 +28,7 @@ from verdict.wire.codec import DecodeError
 from verdict.wire.records import decode, decode_event
 from verdict.wire.response import Response
 
-# https://www.w3.org/TR/trace-context/#versioning-of-traceparent: later versions may have more
-TRACEPARENT = re.compile(rb"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
-NONE, FIRST = b"ff", b"00"  # versions
+TRACE_CONTEXT = TraceContextTextMapPropagator()
 NS = 1_000_000  # of a millisecond
 LATEST = 2**63 - 1  # nanoseconds: more no collector takes, and all that is sent along with it
 
@@ -80,7 +84,7 @@ def span_of_event(
     try:
         event = decode_event(context, recorded.value)
     except (DecodeError, ValidationError):
-        return None  # it is a letter
+        return None  # a dead letter
     aggregate_type, parent = context.name, _below(sender, event.source)
     known = {
         **_at(recorded.place),
@@ -111,8 +115,13 @@ def _ns(millis: int) -> int:
 
 def _sampled(headers: Iterable[tuple[str, Any]]) -> SpanContext | None:
     """Return the sender's span, if it is sampled."""
-    parent = _parent(headers)
-    return parent if parent and parent.trace_flags & TraceFlags.SAMPLED else None
+    carrier = {
+        name: value.decode(errors="replace")
+        for name, value in headers
+        if name == TRACE and isinstance(value, bytes)
+    }
+    parent = get_current_span(TRACE_CONTEXT.extract(carrier)).get_span_context()
+    return parent if parent.is_valid and parent.trace_flags.sampled else None
 
 
 def _below(parent: SpanContext, *what: object) -> SpanContext:
@@ -122,25 +131,14 @@ def _below(parent: SpanContext, *what: object) -> SpanContext:
     return SpanContext(parent.trace_id, span_id, is_remote=False, trace_flags=parent.trace_flags)
 
 
-def _parent(headers: Iterable[tuple[str, Any]]) -> SpanContext | None:
-    values = [value for name, value in headers if name == TRACE and isinstance(value, bytes)]
-    found = TRACEPARENT.fullmatch(values[-1]) if values else None
-    if found is None or found[1] == NONE or (found[1] == FIRST and found[5]):
-        return None
-    trace_id, span_id, flags = (int(found[part], 16) for part in (2, 3, 4))
-    context = SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(flags))
-    return context if context.is_valid else None
-
-
 def _attributes(response: Response) -> dict[str, str | int | bool]:
     known = {
-        **_at(response.source),
         "verdict.aggregate.type": response.aggregate_type,
         "verdict.aggregate.id": response.aggregate_id,
         "verdict.command.id": response.command_id,
         "verdict.command.type": response.command_type,
-        "verdict.status": response.status,
-        "verdict.reason": response.reason,
+        "verdict.status": response.status.value,
+        "verdict.reason": response.reason and str(response.reason),
         "verdict.from_version": response.from_version,
         "verdict.to_version": response.to_version,
         "verdict.events": len(response.event_ids),
@@ -148,14 +146,12 @@ def _attributes(response: Response) -> dict[str, str | int | bool]:
         "verdict.correlation_id": response.correlation_id,
         "verdict.handler_version": response.handler_version,
     }
-    return {
-        name: value if isinstance(value, bool | int) else str(value)
-        for name, value in known.items()
-        if value is not None
+    return _at(response.source) | {
+        name: value for name, value in known.items() if value is not None
     }
 
 
-def _at(place: Source) -> dict[str, str | int]:
+def _at(place: Source) -> dict[str, str | int | bool]:
     return {
         "messaging.system": "kafka",
         "messaging.destination.name": place.topic,
