@@ -5,7 +5,7 @@ from typing import Any
 
 from confluent_kafka import Message, Producer
 from confluent_kafka.cimpl import NewTopic
-from sqlalchemy import Engine, select
+from sqlalchemy import select
 
 from tests.application import APPLICATION
 from tests.kit.deployment import KafkaDeployment, await_true
@@ -13,14 +13,15 @@ from tests.topics import create_new
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.reactions.dead_letters.allowed_topics import AllowedTopics
 from verdict.reactions.dead_letters.consume import DeadLetterConsumer
-from verdict.reactions.dead_letters.publish import OnStep, RetryPublisher
-from verdict.reactions.dead_letters.retry_components import build_retry, topic_names
+from verdict.reactions.dead_letters.publish import RetryPublisher
+from verdict.reactions.dead_letters.retry_components import build_retry
 from verdict.reactions.dead_letters.retry_rules import RetryRules
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables.dead_letters import table
 from verdict.service.supervisor import Supervisor
 from verdict.service.threads import StepThread, Work
-from verdict.streaming.exactly_once.failpoints import ignore_step
+from verdict.settings.load import load_settings
+from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
 from verdict.wire.dead_letter_record import Pairs
 from verdict.wire.topics import Topics
 
@@ -83,22 +84,6 @@ class Desk(KafkaDeployment):
         )
         return DeadLetterConsumer(self.engine, self.kafka, self.topics.dead_letters, rules, known)
 
-    def dispatch(
-        self,
-        engine: Engine | None = None,
-        name: str = "dead-letters",
-        on_step: OnStep = ignore_step,
-    ) -> RetryPublisher:
-        """Return a new dispatch, which looks at the clock of the test."""
-        return RetryPublisher(
-            engine or self.engine,
-            self.kafka,
-            f"{self.topics.prefix}{name}",
-            self._destinations(),
-            lambda: self.now,
-            on_step=on_step,
-        )
-
     def take_in(self) -> None:
         """Take in all that is there, by a new intake."""
         intake = self.intake()
@@ -107,9 +92,11 @@ class Desk(KafkaDeployment):
         finally:
             intake.reset()
 
-    def send_due(self) -> None:
-        """Send all that is due, by a new dispatch."""
-        dispatch = self.dispatch()
+    def send_due(self, on_step: OnStep = ignore_step) -> None:
+        """Send all that is due at the time of the test, by a new dispatch."""
+        name, clock = f"{self.topics.prefix}dead-letters", lambda: self.now
+        allowed = self._destinations()
+        dispatch = RetryPublisher(self.engine, self.kafka, name, allowed, clock, on_step=on_step)
         try:
             while dispatch.step() == 0:
                 pass
@@ -127,7 +114,7 @@ class Desk(KafkaDeployment):
         return self.committed(topic or self.topics.retry)
 
     def _destinations(self) -> AllowedTopics:
-        return AllowedTopics(self.topics, ["*"], lambda: topic_names(self.kafka))
+        return AllowedTopics(self.topics, ["*"], lambda: self._admin().list_topics().topics)
 
     def close(self) -> None:
         """Let the database and Kafka go."""
@@ -148,36 +135,29 @@ def until(reached: Callable[[], bool], step: Callable[[], object]) -> None:
 
 
 class RunningRetry:
-    """Both components, from `start` to `stop`; `check` polls them."""
+    """Both components, supervised as in a service, until the context is left; by the real clock."""
 
     def __init__(
-        self,
-        engine: Engine,
-        kafka: KafkaConfig,
-        topics: Topics,
-        *,
-        retry_s: float = 0.0,
-        **options: Any,
+        self, desk: Desk, kafka: KafkaConfig | None = None, *, retry_s: float = 0.0, **options: Any
     ) -> None:
-        self._engine = engine
-        self._intake, dispatch = build_retry(engine, kafka, topics, **options)
-        works: dict[str, Work] = {
-            "intake of letters": self._intake,
-            "dispatch of letters": dispatch,
-        }
+        self._engine = desk.engine
+        topics = {"topic_prefix": desk.topics.prefix, "partitions": desk.topics.partitions}
+        settings = load_settings(APPLICATION, **topics, **({"retry_poll_ms": 50} | options))
+        intake, dispatch = build_retry(desk.engine, kafka or desk.kafka, settings)
+        works: dict[str, Work] = {"intake of letters": intake, "dispatch of letters": dispatch}
         self._supervisors = [
             Supervisor(name=name, component=StepThread(name, work), retry_s=retry_s)
             for name, work in works.items()
         ]
-        self._supervisors[0].is_ready = self._intake.caught_up.is_set
+        self._supervisors[0].is_ready = intake.caught_up.is_set
 
-    def start(self) -> None:
+    def __enter__(self) -> "RunningRetry":
+        """Start both, and return when they are ready."""
         for supervisor in self._supervisors:
             supervisor.start()
-
-    def await_ready(self) -> None:
         for supervisor in self._supervisors:
             supervisor.await_ready(self.check)
+        return self
 
     def check(self) -> None:
         for supervisor in self._supervisors:
@@ -187,7 +167,7 @@ class RunningRetry:
     def failures(self) -> dict[str, str]:
         return {one.name: one.failure for one in self._supervisors if one.failure is not None}
 
-    def stop(self) -> None:
+    def __exit__(self, *_: object) -> None:
         for supervisor in self._supervisors:
             supervisor.stop()
         self._engine.dispose()

@@ -11,7 +11,6 @@ THERE = {
     *(topic.name for topic in TOPICS.all()),
     *(topic.name for topic in Topics(APPLICATION, "other", "us.").all()),
     *(topic.name for topic in Topics(APPLICATION).all()),
-    *Topics(APPLICATION).siblings("us.customer.commands"),
     "parcels", "bills", "parcels.late", "__consumer_offsets", "shop.progress",
 }  # fmt: skip
 
@@ -48,7 +47,6 @@ def test_anything_else_is_closed_and_the_way_to_open_it_is_said(allowed: tuple[s
         TOPICS.dead_letters, TOPICS.progress, TOPICS.skips, TOPICS.owners, "__consumer_offsets",
         "us.order.commands", "us.order.events", "us.other.progress", "us.dead-letters",
         "order.commands", "dead-letters", "verdict.progress",
-        "us.POS", "us.retry", "us.shipment", "us.share-holders", "us.customer.commands", "POS",
         TOPICS.named("shipment"), TOPICS.named("share-holders"),
     ],
 )  # fmt: skip

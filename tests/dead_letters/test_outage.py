@@ -28,33 +28,25 @@ def sqlite_desk(broker: EmbeddedBroker, tmp_path: Path) -> Iterator[Desk]:
 def test_letters_wait_while_kafka_is_away_and_a_lost_answer_repeats_the_same_ids(
     sqlite_desk: Desk, network: Proxy, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """R-05."""
     desk = sqlite_desk
-    kafka = replace(
-        desk.kafka, settings={"bootstrap.servers": network.address}, transaction_timeout_s=SHORT_S
-    )
-    retrying = RunningRetry(
-        desk.engine, kafka, desk.topics, retry_s=0.5, attempts=3, backoff="fixed:0s", poll_s=0.05
-    )
-    retrying.start()
-    try:
-        retrying.await_ready()
-        network.fail_in_a_commit(Fault.DROP_REPLIES)
-        desk.put([b"a", b"b"], at=LONG_AGO)
-        until(lambda: "component dispatch of letters stopped" in caplog.text, retrying.check)
-        network.fail(Fault.BLACK_HOLE)
-        desk.put([b"c"], at=LONG_AGO)
-        until(
-            lambda: caplog.text.count("component dispatch of letters stopped") > 1, retrying.check
-        )
-        network.heal()
-        until(lambda: b"c" in {m.value() for m in desk.retries()}, retrying.check)
-        until(lambda: desk.rows() == [], retrying.check)
-        again = "component dispatch of letters runs again"
-        until(lambda: again in caplog.text, retrying.check)
-    finally:
-        network.heal()
-        retrying.stop()
+    proxied = {"bootstrap.servers": network.address}
+    kafka = replace(desk.kafka, settings=proxied, transaction_timeout_s=SHORT_S)
+    stopped = "component dispatch of letters stopped"
+    with RunningRetry(desk, kafka, retry_s=0.5, retry_backoff="fixed:0s") as retrying:
+        try:
+            network.fail_in_a_commit(Fault.DROP_REPLIES)
+            desk.put([b"a", b"b"], at=LONG_AGO)
+            until(lambda: stopped in caplog.text, retrying.check)
+            network.fail(Fault.BLACK_HOLE)
+            desk.put([b"c"], at=LONG_AGO)
+            until(lambda: caplog.text.count(stopped) > 1, retrying.check)
+            network.heal()
+            until(lambda: b"c" in {m.value() for m in desk.retries()}, retrying.check)
+            until(lambda: desk.rows() == [], retrying.check)
+            again = "component dispatch of letters runs again"
+            until(lambda: again in caplog.text, retrying.check)
+        finally:
+            network.heal()
 
     sent = {(m.value(), headers_of(m)["retry_id"]) for m in desk.retries()}
     assert sorted(value or b"" for value, _ in sent) == [b"a", b"b", b"c"]  # one id each
@@ -64,32 +56,21 @@ def test_letters_wait_while_kafka_is_away_and_a_lost_answer_repeats_the_same_ids
 def test_letters_wait_while_the_database_is_away(
     postgresql_desk: Desk, postgresql: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """R-05: its connections end, and for a while it accepts none."""
+    """Its connections end, and for a while it accepts none."""
     desk = postgresql_desk
-    retrying = RunningRetry(
-        desk.engine,
-        desk.kafka,
-        desk.topics,
-        retry_s=0.1,
-        attempts=3,
-        backoff="fixed:0s",
-        poll_s=0.05,
-    )
     database = desk.url.rpartition("/")[2].partition("?")[0]
-    retrying.start()
-    try:
-        retrying.await_ready()
-        postgresql.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS false")
-        postgresql.execute(LET_GO.replace("current_database()", f"'{database}'"))
-        desk.put([b"a", b"b"], at=LONG_AGO)
-        until(lambda: said("stopped", caplog), retrying.check)
-        postgresql.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS true")
-        until(lambda: len(desk.retries()) == 2, retrying.check)
-        until(lambda: desk.rows() == [], retrying.check)
-        until(lambda: said("runs again", caplog), retrying.check)
-    finally:
-        postgresql.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS true")
-        retrying.stop()
+    with RunningRetry(desk, retry_s=0.1, retry_backoff="fixed:0s") as retrying:
+        try:
+            postgresql.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS false")
+            postgresql.execute(LET_GO.replace("current_database()", f"'{database}'"))
+            desk.put([b"a", b"b"], at=LONG_AGO)
+            until(lambda: said("stopped", caplog), retrying.check)
+            postgresql.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS true")
+            until(lambda: len(desk.retries()) == 2, retrying.check)
+            until(lambda: desk.rows() == [], retrying.check)
+            until(lambda: said("runs again", caplog), retrying.check)
+        finally:
+            postgresql.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS true")
 
     assert sorted(m.value() or b"" for m in desk.retries()) == [b"a", b"b"]
 

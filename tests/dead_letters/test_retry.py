@@ -1,13 +1,11 @@
 """Letters in and out, on a real Kafka, SQLite and PostgreSQL."""
 
-import threading
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 import pytest
 from confluent_kafka import Producer
-from sqlalchemy import delete, update
+from sqlalchemy import update
 
 from tests.dead_letters.desk import NOW, Desk, Given, headers_of, until
 from tests.tiers import examples
@@ -15,13 +13,13 @@ from tests.topics import grow
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.model.source import Source
 from verdict.reactions.dead_letters import consume as intake
-from verdict.reactions.dead_letters.publish import LETTERS, LetterStep, OnStep
-from verdict.reactions.dead_letters.queue import claim, remove
-from verdict.read_side.schema.database import open_database
+from verdict.reactions.dead_letters.publish import LETTERS
+from verdict.reactions.dead_letters.queue import due_retries, remove
 from verdict.read_side.tables import position
 from verdict.read_side.tables.dead_letters import table
 from verdict.read_side.tables.position import ConcurrentProjectionError
 from verdict.read_side.tables.row_states import FOLLOWER
+from verdict.streaming.exactly_once.failpoints import Failpoint
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.cloud_events import dead_letter_headers
 from verdict.wire.dead_letter import DeadLetter
@@ -138,10 +136,10 @@ def test_a_batch_is_bounded_by_its_bytes_too(desk: Desk) -> None:
     desk.take_in()
 
     with desk.engine.begin() as connection:
-        batch = claim(connection, NOW + 1000, 1000)
+        batch = due_retries(connection, NOW + 1000, 1000)
         assert len(batch) == 20
         remove(connection, batch)
-        assert len(claim(connection, NOW + 1000, 1000)) == 4
+        assert len(due_retries(connection, NOW + 1000, 1000)) == 4
 
 
 @pytest.mark.proves("R-05")
@@ -177,45 +175,14 @@ def test_a_second_intake_takes_nothing_in_twice(desk: Desk) -> None:
     assert [row["bytes"] for row in desk.rows()] == [b"x", b"y"]
 
 
-def test_where_the_position_was_set_back_letters_are_taken_in_again(desk: Desk) -> None:
-    """As in a database that was dropped and created again under the intake."""
-    desk.put([b"x"])
-    intake = desk.intake()
-    try:
-        until(lambda: len(desk.rows()) == 1, intake.step)
-        with desk.engine.begin() as connection:
-            connection.execute(delete(table))
-            connection.execute(delete(position.table))
-        desk.put([b"y"])
-
-        until(lambda: len(desk.rows()) == 2, intake.step)
-    finally:
-        intake.reset()
-    assert {row["bytes"] for row in desk.rows()} == {b"x", b"y"}
-
-
-def test_aborted_letters_are_none(desk: Desk) -> None:
-    """R-06: and the end behind them is found."""
-    writer = Transactions(desk.kafka, f"{desk.topics.prefix}writer")
-    writer.begin()
-    writer.produce(desk.topics.dead_letters, b"k", b"never")
-    writer.flush()
-    writer.abandon()
-    writer.close()
-
-    desk.take_in()
-
-    assert desk.rows() == []
-
-
 class CrashError(Exception):
     """The process ended here."""
 
 
 @pytest.mark.proves("R-05")
-@pytest.mark.parametrize("step", [LetterStep.CLAIMED, LetterStep.SENT])
+@pytest.mark.parametrize("step", [Failpoint.LETTERS_CLAIMED, Failpoint.LETTERS_SENT])
 def test_a_crash_before_the_table_knows_loses_nothing_and_repeats_the_same_ids(
-    desk: Desk, step: LetterStep
+    desk: Desk, step: Failpoint
 ) -> None:
     """R-05."""
     desk.put([b"%d" % number for number in range(10)])
@@ -223,18 +190,17 @@ def test_a_crash_before_the_table_knows_loses_nothing_and_repeats_the_same_ids(
     ids = {row["bytes"]: row["id"].encode() for row in desk.rows()}
     desk.now = NOW + 1000
 
-    def crash(reached: LetterStep) -> None:
+    def crash(reached: Failpoint) -> None:
         if reached is step:
             raise CrashError
 
-    doomed = desk.dispatch(on_step=crash)
     with pytest.raises(CrashError):
-        doomed.step()
+        desk.send_due(crash)
     assert len(desk.rows()) == 10
     desk.send_due()
 
     sent = [(m.value(), headers_of(m)["retry_id"]) for m in desk.retries()]
-    times = 2 if step is LetterStep.SENT else 1
+    times = 2 if step is Failpoint.LETTERS_SENT else 1
     assert Counter(sent) == dict.fromkeys(ids.items(), times)
     assert desk.rows() == []
 
@@ -338,49 +304,15 @@ def test_of_the_decider_s_letters_bugs_go_back_and_garbage_is_parked(desk: Desk)
     assert all(f"{topic}:0:{n}: e{n}" in desk.rows()[n - 2]["error"] for n in (2, 3, 4))
 
 
-@pytest.mark.proves("R-03")
-def test_two_dispatches_at_once_send_each_letter_once(postgresql_desk: Desk) -> None:
-    """R-03: rows that the other has are passed over; SQLite has one dispatch."""
-    desk = postgresql_desk
-    desk.put(b"%d" % number for number in range(4000))
-    desk.take_in()
-    desk.now = NOW + 1000
-    both = threading.Barrier(2, timeout=60)
-    met: list[LetterStep] = []
-
-    def meet(step: LetterStep) -> None:
-        if step is LetterStep.CLAIMED and len(met) < 2:  # each has a batch that the other wants
-            met.append(step)
-            both.wait()
-
-    with ThreadPoolExecutor(2) as two:
-        list(two.map(lambda name: drain(desk, name, meet), ("one", "two")))
-
-    sent = Counter(m.value() for m in desk.retries())
-    assert len(sent) == sent.total() == 4000
-    assert desk.rows() == []
-
-
-def drain(desk: Desk, name: str, on_step: OnStep) -> None:
-    """Send all that is due, as a process of its own does."""
-    engine = open_database(desk.url)
-    dispatch = desk.dispatch(engine, name, on_step)
-    try:
-        while dispatch.step() == 0:
-            pass
-    finally:
-        dispatch.reset()
-        engine.dispose()
-
-
 def test_nothing_seems_to_be_left_behind_the_letters_of_a_transaction(desk: Desk) -> None:
-    """A transaction's mark takes an offset, too."""
+    """A transaction's mark takes an offset, too, and aborted letters are none."""
     name = desk.topics.dead_letters
     transactions = Transactions(desk.kafka, f"{desk.topics.prefix}decider")
-    transactions.begin()
-    transactions.produce(name, b"k", b"x")
-    transactions.flush()
-    transactions.commit()
+    for value in (b"x", b"never"):
+        transactions.begin()
+        transactions.produce(name, b"k", value)
+        transactions.flush()
+        transactions.commit() if value == b"x" else transactions.abandon()
     transactions.close()
 
     desk.take_in()
@@ -397,7 +329,7 @@ def test_letters_on_an_added_partition_are_taken_in_by_a_running_service(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Any service may put its letters there."""
-    monkeypatch.setattr(intake, "LOOK_S", 0.0)
+    monkeypatch.setattr(intake, "OPEN_S", 0.0)
     desk.put([b"before"])
     running = desk.intake()
     until(lambda: len(desk.rows()) == 1, running.step)

@@ -23,7 +23,7 @@ from verdict.service.bootstrap import Runtime
 from verdict.settings.load import load_settings
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.skip_log import read_skips
-from verdict.streaming.event_log.skips import SkipRequest, read_log, require_records
+from verdict.streaming.event_log.skips import SkipRequest
 from verdict.streaming.exactly_once.checkpoint import FRESH
 from verdict.streaming.exactly_once.query import decider_query
 from verdict.streaming.exactly_once.read_progress import read_progress
@@ -212,23 +212,6 @@ def test_a_skipped_event_quarantines_its_aggregate(books: RecoveredBooks) -> Non
         (Kind.SKIPPED, "ada", place),
         (Kind.QUARANTINED, "ada", place),
     ]
-
-
-@pytest.mark.proves("C-17")
-def test_nothing_is_skipped_where_there_is_no_record(books: RecoveredBooks) -> None:
-    """It would stay on record."""
-    topic, partition = books.topics.events("order"), books.partition("o-1")
-    [(first, _), (last, _)] = books.records(topic, "o-1")
-    books.drop(topic, partition, last)
-    log = read_log(books.kafka, [], [topic])
-    *there, nothing = (
-        (Source(topic, partition, at), at + 1)
-        for at in (first, last, books.bounds(topic)[partition][1] - 1)
-    )
-
-    require_records(books.kafka, log, there)
-    with pytest.raises(VerdictError, match=f"there is no record at {nothing[0]}: Kafka uses"):
-        require_records(books.kafka, log, [nothing])
 
 
 def skipping(place: Source) -> SkipRequest:

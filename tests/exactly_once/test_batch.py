@@ -22,30 +22,6 @@ RECORDS = st.lists(
 )
 
 
-def test_equal_output_gives_equal_digests() -> None:
-    assert digest([RECORD, RECORD]) == digest([RECORD, RECORD._replace()])
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        RECORD._replace(topic="order.rejected"),
-        RECORD._replace(key=b"order-2"),
-        RECORD._replace(key=None),
-        RECORD._replace(value=b"Value"),
-        RECORD._replace(headers=joined({"ce_id": "2", "ce_type": "t"})),
-    ],
-)
-def test_any_difference_changes_the_digest(changed: OutputRecord) -> None:
-    assert digest([changed]) != digest([RECORD])
-
-
-def test_the_order_of_records_is_part_of_the_output() -> None:
-    other = RECORD._replace(key=b"order-2")
-
-    assert digest([RECORD, other]) != digest([other, RECORD])
-
-
 @pytest.mark.proves("C-10")
 @pytest.mark.parametrize(
     ("change", "seen"),
@@ -70,4 +46,5 @@ def test_different_outputs_have_different_digests(
     def comparable(records: list[OutputRecord]) -> list[tuple[object, ...]]:
         return [(r.topic, r.key, r.value, pairs(r.headers)) for r in records]
 
+    assert digest(left) == digest([*left])
     assert (digest(left) == digest(right)) == (comparable(left) == comparable(right))

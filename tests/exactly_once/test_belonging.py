@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.exactly_once.deployment import Deployment, values
+from tests.exactly_once.deployment import Deployment
 from verdict.adapters.kafka.log_identity import (
     DifferentLogError,
     Identity,
@@ -14,23 +14,15 @@ from verdict.adapters.kafka.log_identity import (
 )
 from verdict.adapters.kafka.monitor import KafkaMonitor
 from verdict.streaming.exactly_once.checkpoint import FRESH
-from verdict.streaming.exactly_once.failpoints import Failpoint
 from verdict.streaming.exactly_once.fencing import write_progress
 from verdict.streaming.exactly_once.log_identity import log_identity
-from verdict.streaming.exactly_once.restart import restart_from_progress
 from verdict.wire.progress_record import ProgressRecord
-
-
-def test_what_was_not_known_is_not_compared() -> None:
-    found = Identity("here", {"order.events": "b", "order.commands": "c"})
-
-    assert changes(Identity(None, {}), found) == []
-    assert changes(Identity("here", {"order.events": "b"}), found) == []
 
 
 def test_each_thing_that_is_another_is_named_with_both_ids() -> None:
     found = Identity("here", {"order.events": "b"})
 
+    assert changes(Identity(None, {}), found) == []
     assert changes(Identity("here", {"order.events": "a", "order.commands": "c"}), found) == [
         "order.commands had the id c and is gone",
         "order.events had the id a and has b: it was deleted and created again",
@@ -38,20 +30,6 @@ def test_each_thing_that_is_another_is_named_with_both_ids() -> None:
     assert changes(Identity("there", {"order.events": "a"}), found) == [
         "the cluster's id was there and is here"
     ]
-
-
-def test_the_progress_record_keeps_the_ids_of_kafka_and_of_the_topics_that_it_speaks_of(
-    deployment: Deployment,
-) -> None:
-    owner = deployment.claim()
-    owner.publish(deployment.batch(0), deployment.outputs(0))
-
-    progress = deployment.progress()
-
-    assert progress is not None
-    assert progress == owner.progress
-    assert progress.topic_ids == deployment.ids([deployment.commands, deployment.events])
-    assert progress.cluster_id
 
 
 def test_what_several_remember_is_named_once_with_all_else() -> None:
@@ -83,11 +61,11 @@ def test_what_several_remember_is_named_once_with_all_else() -> None:
 def test_a_topic_that_was_created_again_is_refused_before_the_owner_is_disturbed(
     deployment: Deployment, recreated: str
 ) -> None:
-    steps: list[Failpoint] = []
-    owner = deployment.claim(on_step=steps.append)
+    owner = deployment.claim()
     owner.publish(deployment.batch(0), deployment.outputs(0))
     topic = f"{deployment.name}.{recreated}"
     [was] = deployment.ids([topic]).values()
+    assert owner.progress.topic_ids == deployment.ids([deployment.commands, deployment.events])
 
     deployment.recreate(topic)
 
@@ -98,7 +76,9 @@ def test_a_topic_that_was_created_again_is_refused_before_the_owner_is_disturbed
 
 
 @pytest.mark.proves("G-01")
-def test_a_topic_that_is_created_again_under_the_owner_gets_nothing(deployment: Deployment) -> None:
+def test_topics_that_are_created_again_or_deleted_under_the_owner_get_nothing(
+    deployment: Deployment,
+) -> None:
     owner = deployment.claim()
     owner.publish(deployment.batch(0), deployment.outputs(0))
 
@@ -108,15 +88,9 @@ def test_a_topic_that_is_created_again_under_the_owner_gets_nothing(deployment: 
         with pytest.raises(DifferentLogError, match=f"{deployment.events} had the id"):
             owner.publish(deployment.batch(1), deployment.outputs(1))
     assert deployment.visible() == []
-
-
-def test_a_topic_that_is_deleted_under_the_owner_is_named(deployment: Deployment) -> None:
-    owner = deployment.claim()
-
     deployment.remove(deployment.commands)
-
     with pytest.raises(DifferentLogError, match=f"{deployment.commands} had the id .* and is gone"):
-        owner.publish(deployment.batch(0), deployment.outputs(0))
+        owner.publish(deployment.batch(1), deployment.outputs(1))
 
 
 @pytest.mark.proves("G-01")
@@ -143,35 +117,6 @@ def test_a_progress_record_of_another_cluster_is_refused(deployment: Deployment)
         DifferentLogError, match=r"cluster's id was elsewhere and is .*bootstrap_servers"
     ):
         deployment.claim()
-
-
-@pytest.mark.proves("G-01")
-def test_a_progress_record_without_ids_adopts_them_with_the_next_claim(
-    deployment: Deployment,
-) -> None:
-    former = deployment.claim()
-    former.publish(deployment.batch(0), deployment.outputs(0))
-    older = replace(former.progress, cluster_id=None, topic_ids={})
-    write_progress(deployment.fence(), deployment.query, deployment.kafka, older).close()
-
-    owner = deployment.claim(deployment.checkpoint(0, committed=True))
-
-    assert owner.progress.topic_ids == former.progress.topic_ids
-    owner.publish(deployment.batch(1), deployment.outputs(1))
-    assert deployment.visible() == values(0, 1)
-
-
-def test_a_query_without_state_goes_on_in_its_own_topics_only(deployment: Deployment) -> None:
-    first = restart_from_progress(deployment.query, deployment.kafka)
-    first.close()
-    restart_from_progress(
-        deployment.query, deployment.kafka
-    ).close()  # its progress record is carried along
-
-    deployment.recreate(deployment.commands)
-
-    with pytest.raises(DifferentLogError, match="created again"):
-        restart_from_progress(deployment.query, deployment.kafka)
 
 
 def test_topics_that_are_new_are_adopted_and_those_of_no_interest_are_kept(

@@ -31,33 +31,18 @@ def report(failures: Failures, code: int, key: bytes) -> None:
 
 def test_the_cause_is_raised_though_purged_records_are_reported_first() -> None:
     failures = Failures()
+    failures.delivered(None, cast(Message, Reported(b"order-1")))
+    failures.check(is_complete=True)
 
     report(failures, KafkaError._PURGE_QUEUE, b"waited")
-    failures.check()  # says nothing: the cause is still to come
+    failures.check()  # says nothing: the cause may still come
+    with pytest.raises(TransactionFailedError, match=r"^1 records .* b'waited', 5 bytes$") as first:
+        failures.check(is_complete=True)
     report(failures, KafkaError.MSG_SIZE_TOO_LARGE, b"large")
+    report(failures, KafkaError._PURGE_QUEUE, b"waited, too")
 
     with pytest.raises(
-        TransactionFailedError, match=r"^2 records .* too large .* b'large', 5 bytes$"
-    ) as told:
+        TransactionFailedError, match=r"^3 records .* too large .* b'large', 5 bytes$"
+    ) as refused:
         failures.check()
-    assert not told.value.passing
-
-
-def test_purged_records_without_a_cause_are_raised_once_every_report_is_in() -> None:
-    failures = Failures()
-
-    report(failures, KafkaError._PURGE_INFLIGHT, b"waited")
-
-    failures.check()
-    with pytest.raises(TransactionFailedError, match=r"^1 records .* b'waited', 5 bytes$") as told:
-        failures.check_all()
-    assert told.value.passing
-
-
-def test_nothing_is_raised_about_records_that_were_taken() -> None:
-    failures = Failures()
-
-    failures.delivered(None, cast(Message, Reported(b"order-1")))
-
-    failures.check()
-    failures.check_all()
+    assert (first.value.passing, refused.value.passing) == (True, False)

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.exactly_once.checkpoints import QUERY_ID, begin, commit, plan
@@ -97,12 +97,8 @@ def test_an_empty_batch_is_planned_after_the_last_one_unless_spark_repeats_that(
     assert planned.last == replace(before.last, batch_id=2, start=before.last.end)
     assert not planned.committed
     assert planned_ms(checkpoint, 2) == planned_ms(checkpoint, 1)
-
-
-def test_a_fresh_checkpoint_begins_by_itself(tmp_path: Path) -> None:
-    plan_empty_batch(tmp_path, checkpoint_position(tmp_path))
-
-    assert checkpoint_position(tmp_path) == FRESH
+    plan_empty_batch(checkpoint / "fresh", FRESH)
+    assert checkpoint_position(checkpoint / "fresh") == FRESH
 
 
 FILES = ("metadata", "sources/0/0", "offsets/0", "offsets/1", "commits/0")
@@ -110,7 +106,7 @@ FILES = ("metadata", "sources/0/0", "offsets/0", "offsets/1", "commits/0")
 
 @pytest.mark.proves("F-18")
 @pytest.mark.parametrize("file", FILES)
-def test_a_file_that_is_cut_off_anywhere_is_named_and_never_taken_for_a_fresh_start(
+def test_a_file_that_is_cut_off_or_missing_is_named_and_never_taken_for_a_fresh_start(
     checkpoint: Path, file: str
 ) -> None:
     whole = (checkpoint / file).read_bytes()
@@ -119,15 +115,10 @@ def test_a_file_that_is_cut_off_anywhere_is_named_and_never_taken_for_a_fresh_st
 
         with pytest.raises(DamagedCheckpointError, match=f"{checkpoint / file}.*verdict recover"):
             checkpoint_position(checkpoint)
-
-
-@pytest.mark.proves("F-18")
-@pytest.mark.parametrize("file", [file for file in FILES if file not in ("offsets/1", "commits/0")])
-def test_a_missing_file_is_named(checkpoint: Path, file: str) -> None:
     (checkpoint / file).unlink()
-
-    with pytest.raises(DamagedCheckpointError, match=str(checkpoint / file)):
-        checkpoint_position(checkpoint)
+    if file not in ("offsets/1", "commits/0"):  # the newest of a log may not be written yet
+        with pytest.raises(DamagedCheckpointError, match=str(checkpoint / file)):
+            checkpoint_position(checkpoint)
 
 
 @pytest.mark.proves("F-13")
@@ -139,17 +130,6 @@ def test_a_process_that_may_open_no_more_files_finds_no_damage(checkpoint: Path)
             checkpoint_position(checkpoint)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, allowed)
-
-
-@pytest.mark.parametrize("file", FILES)
-def test_a_disk_that_cannot_be_read_is_no_damage(checkpoint: Path, file: str) -> None:
-    (checkpoint / file).unlink()
-    (checkpoint / file).symlink_to(
-        "/proc/self/mem"
-    )  # reading its beginning is an error of the system
-
-    with pytest.raises(OSError, match="Input/output error"):
-        checkpoint_position(checkpoint)
 
 
 def test_logs_that_do_not_belong_together_are_refused(checkpoint: Path) -> None:
@@ -181,42 +161,22 @@ def test_logs_that_do_not_belong_together_are_refused(checkpoint: Path) -> None:
 )
 def test_what_are_no_offsets_of_one_kafka_source_is_refused(checkpoint: Path, offsets: str) -> None:
     lines = (checkpoint / "offsets/1").read_text().splitlines()
-    (checkpoint / "offsets/1").write_text("\n".join([*lines[:2], offsets]))
+    for head in (lines[:2], ["v2", lines[1]]):
+        (checkpoint / "offsets/1").write_text("\n".join([*head, offsets]))
 
-    with pytest.raises(DamagedCheckpointError, match="offsets/1"):
-        batch_of(checkpoint, 1)
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "problem"),
-    [
-        ("v1", "v2", r"begins with \['v2'\], not with \['v1'\]"),
-        ("shuffle", "shuttle", r"does not hold spark\.sql\.shuffle\.partitions"),
-    ],
-)
-def test_an_unknown_version_and_a_plan_without_a_shard_count_are_refused(
-    checkpoint: Path, before: str, after: str, problem: str
-) -> None:
-    text = (checkpoint / "offsets/1").read_text()
-    (checkpoint / "offsets/1").write_text(text.replace(before, after, 1))
-
-    with pytest.raises(DamagedCheckpointError, match=problem):
-        checkpoint_position(checkpoint)
+        with pytest.raises(DamagedCheckpointError, match="offsets/1"):
+            batch_of(checkpoint, 1)
 
 
-@given(st.binary(max_size=200), st.sampled_from(FILES))
-def test_any_bytes_are_read_or_refused_by_name(
-    tmp_path_factory: pytest.TempPathFactory, noise: bytes, file: str
-) -> None:
-    checkpoint = tmp_path_factory.mktemp("noise")
-    begin(checkpoint, START)
-    plan(checkpoint, 0, MIDDLE)
-    commit(checkpoint, 0)
-    plan(checkpoint, 1, END)
+@given(noise=st.binary(max_size=200), file=st.sampled_from(FILES))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_bytes_are_refused_by_name(checkpoint: Path, noise: bytes, file: str) -> None:
+    whole = (checkpoint / file).read_bytes()
     (checkpoint / file).write_bytes(noise)
 
     with pytest.raises(DamagedCheckpointError, match=file):
         checkpoint_position(checkpoint)
+    (checkpoint / file).write_bytes(whole)
 
 
 def test_spark_starts_in_every_partition_of_every_topic() -> None:

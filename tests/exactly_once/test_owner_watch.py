@@ -15,7 +15,6 @@ from verdict.streaming.exactly_once.errors import FencedError
 from verdict.streaming.exactly_once.fencing import OwnerWatch, genesis
 from verdict.streaming.exactly_once.publisher import Publisher
 from verdict.streaming.exactly_once.transactions import Transactions
-from verdict.wire.records import encode
 
 DEADLINE_S = 30
 
@@ -67,24 +66,6 @@ def test_an_owner_does_not_stop_for_former_owners_and_other_queries(deployment: 
             await_end(others)
 
         watch.check()
-
-
-@pytest.mark.proves("C-18")
-def test_an_old_progress_record_that_somebody_writes_again_is_no_take_over(
-    deployment: Deployment,
-) -> None:
-    deployment.claim().close()
-    old = deployment.progress()
-    assert old is not None
-    owner = deployment.claim()
-    owner.publish(deployment.batch(0), deployment.outputs(0))
-    with watching(deployment, owner) as watch:
-        watch.look()
-        deployment.send(deployment.query.progress_topic, encode(old), deployment.query.key)
-
-        for looked in (await_end, OwnerWatch.look):
-            with pytest.raises(FencedError, match=r"an old progress record came .* No new owner"):
-                looked(watch)
 
 
 def test_a_claim_that_is_not_visible_yet_is_waited_for(deployment: Deployment) -> None:

@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 
 from tests.exactly_once.deployment import Deployment
-from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.errors import UnreachableError, VerdictError
 from verdict.streaming.exactly_once.fencing import genesis
 from verdict.streaming.exactly_once.query import Query
-from verdict.streaming.exactly_once.read_progress import first_offsets, holds_records, read_progress
+from verdict.streaming.exactly_once.read_progress import holds_records, read_progress
 from verdict.streaming.exactly_once.resume_checks import NO_BATCH
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.records import encode
@@ -121,14 +120,6 @@ def test_what_is_no_progress_record_and_a_missing_topic_are_named(deployment: De
         read_progress(deployment.kafka, elsewhere, wait=False)
 
 
-def test_kafka_that_does_not_answer_is_reported_with_the_reason() -> None:
-    nowhere = KafkaConfig(settings={"bootstrap.servers": "127.0.0.1:1"}, transaction_timeout_s=1)
-    query = Deployment("127.0.0.1:1", "x").query
-
-    with pytest.raises(UnreachableError, match=r"127.0.0.1:1, .* within 1 s .*Connection refused"):
-        read_progress(nowhere, query, wait=False)
-
-
 def test_aborted_records_are_no_records(deployment: Deployment, neighbour: Transactions) -> None:
     neighbour.begin()
     neighbour.produce(deployment.events, b"k", b"v")
@@ -139,11 +130,3 @@ def test_aborted_records_are_no_records(deployment: Deployment, neighbour: Trans
 
     deployment.send(deployment.events, b"v")
     assert holds_records(deployment.kafka, (deployment.events,))
-
-
-def test_the_first_offsets_are_those_that_kafka_still_holds(deployment: Deployment) -> None:
-    deployment.send(deployment.commands, b"deleted", partition=1)
-    deployment.delete(deployment.commands, partition=1, before=1)
-
-    assert first_offsets(deployment.kafka, (deployment.commands,)) == {deployment.commands: [0, 1]}
-    assert holds_records(deployment.kafka, (deployment.commands,))

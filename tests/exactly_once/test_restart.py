@@ -43,8 +43,7 @@ def test_an_input_that_is_added_begins_at_its_end_where_it_has_a_history(
     added = begun(deployment, both, commands, events)
 
     assert not any(added.offsets[commands]), "that one was known"
-    with KafkaLog(deployment.kafka.settings, 30) as log:
-        assert added.offsets[events] == ends(log.bounds(log.places([events])))[events]
+    assert added.offsets[events] == at_the_end(deployment, events)
     assert sum(added.offsets[events]) > 0
     assert "nothing from what is there already" in caplog.text
     assert begun(deployment, both).offsets == added.offsets, "it is written down"
@@ -55,9 +54,7 @@ def test_without_a_history_it_begins_with_its_first_record(deployment: Deploymen
     begun(deployment, reading(deployment, commands))
     decides(deployment)
 
-    added = begun(deployment, reading(deployment, commands, events))
-
-    assert not any(added.offsets[events])
+    assert not any(begun(deployment, reading(deployment, commands, events)).offsets[events])
 
 
 @pytest.mark.proves("P-07")
@@ -76,25 +73,16 @@ def test_an_input_that_comes_back_goes_on_where_it_ended(
     again = begun(deployment, both, commands, events)
 
     assert (again.offsets, again.left) == (ended, {})
-    assert f"something follows again from {events}, from where that was left" in caplog.text
+    assert f"something follows again from {events}:0, from where that was left" in caplog.text
     assert "left: 0 offsets" not in caplog.text
-
-
-def test_what_kafka_has_dropped_before_an_input_came_back_is_counted(
-    deployment: Deployment, caplog: pytest.LogCaptureFixture
-) -> None:
-    commands, events = deployment.commands, deployment.events
-    both, one = reading(deployment, commands, events), reading(deployment, commands)
-    begun(deployment, both)
     begun(deployment, one)
-    decides(deployment)
+    end = at_the_end(deployment, events)
+    for number, offset in enumerate(end):
+        deployment.delete(events, number, offset)
+    assert begun(deployment, both, events).offsets[events] == end
+    assert f"{end[1]} offsets before the end, {end[1]} of which Kafka has dropped" in caplog.text
+
+
+def at_the_end(deployment: Deployment, topic: str) -> list[int]:
     with KafkaLog(deployment.kafka.settings, 30) as log:
-        kept = log.bounds(log.places([events]))
-    for place, span in kept.items():
-        deployment.delete(*place, span.end)
-
-    again = begun(deployment, both, events)
-
-    assert again.offsets[events] == ends(kept)[events]
-    dropped = sum(span.end for span in kept.values())
-    assert f"{dropped} offsets before the end, {dropped} of which Kafka has dropped" in caplog.text
+        return ends(log.bounds(log.places([topic])))[topic]

@@ -1,5 +1,6 @@
 """G-01: topics have one owner, by the ids of the topics and not by the name of a deployment."""
 
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -18,21 +19,18 @@ from verdict.errors import VerdictError
 from verdict.operations.repair.positions import begin_as_owner
 from verdict.streaming.event_log.skip_log import read_skips
 from verdict.streaming.event_log.skips import SkipRequest
-from verdict.streaming.exactly_once import topic_owner
 from verdict.streaming.exactly_once.errors import UnreadableProgressRecordError
-from verdict.streaming.exactly_once.query import OWNER, Query
-from verdict.streaming.exactly_once.read_progress import SeenRecord
+from verdict.streaming.exactly_once.query import OWNER
 from verdict.streaming.exactly_once.topic_owner import (
     OtherOwnerError,
     check_topics_owner,
     claim_topics,
     is_owner,
 )
+from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.partitions import TopicPartition
-from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.topics import Topics
 
-NOWHERE = KafkaConfig(settings={})
 HERE = Identity("here", {"order.events": "b", "order.commands": "c"})
 CLAIM = replace(PLACED_PROGRESS, owner="blue", cluster_id="here", topic_ids=dict(HERE.topic_ids))
 
@@ -53,57 +51,6 @@ def test_deleted_topics_have_no_owner() -> None:
     assert not is_owner(CLAIM, "green", Identity("here", {"order.events": "new"}))
 
 
-class Read:
-    """What is under the key of the owner, once nothing is open before it, and who waited."""
-
-    def __init__(
-        self, progress: ProgressRecord | Exception, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        self._progress = progress
-        self.waited: list[bool] = []
-        monkeypatch.setattr(topic_owner, "read_progress", self.progress)
-        monkeypatch.setattr(topic_owner, "Identities", lambda _: self)
-        monkeypatch.setattr(topic_owner, "Transactions", lambda *_: self)
-
-    def progress(self, kafka: KafkaConfig, query: Query, *, wait: bool) -> SeenRecord:
-        self.waited.append(wait)
-        if isinstance(self._progress, Exception):
-            raise self._progress
-        return SeenRecord(self._progress if wait else None, settled=wait)
-
-    def identity(self, topics: object) -> Identity:
-        return HERE
-
-    def close(self) -> None:
-        self.waited.append(False)
-
-
-def test_only_a_process_that_fenced_the_former_owner_waits_for_what_it_left_open(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Whoever is killed in a claim; Kafka may need minutes until it aborts that by itself."""
-    read = Read(CLAIM, monkeypatch)
-
-    check_topics_owner(Topics(APPLICATION, "blue"), NOWHERE)
-    assert read.waited == [False]
-    claim_topics(Topics(APPLICATION, "blue"), NOWHERE)
-    assert read.waited == [False, False, True, False]
-    with pytest.raises(OtherOwnerError):
-        claim_topics(Topics(APPLICATION, "green"), NOWHERE)
-
-
-def test_garbage_instead_of_the_owner_record_blocks_every_start_until_an_operator_resets_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    Read(UnreadableProgressRecordError("run `verdict recover`"), monkeypatch)
-
-    for claim in (claim_topics, check_topics_owner):
-        with pytest.raises(
-            UnreadableProgressRecordError, match="`verdict reset-progress owner --reason …`"
-        ):
-            claim(Topics(APPLICATION, "blue", "shop."), NOWHERE)
-
-
 @pytest.fixture(scope="module")
 def kafka(broker: EmbeddedBroker) -> KafkaConfig:
     return KafkaConfig(settings={"bootstrap.servers": broker.bootstrap_servers})
@@ -120,8 +67,9 @@ def test_a_person_says_whose_topics_are_that_garbage_hides(
     producer = Producer(dict(kafka.settings))
     producer.produce(blue.owners, b"garbage", OWNER)
     assert producer.flush(30) == 0
-    with pytest.raises(UnreadableProgressRecordError):
-        claim_topics(blue, kafka)
+    for claim in (claim_topics, check_topics_owner):
+        with pytest.raises(UnreadableProgressRecordError, match="`verdict reset-progress owner"):
+            claim(blue, kafka)
 
     begin_as_owner(kafka, blue, SkipRequest(operator="ada", reason="a test", at=5))
 
@@ -133,6 +81,22 @@ def test_a_person_says_whose_topics_are_that_garbage_hides(
     [decided] = read_skips(kafka.settings, blue)
     assert (decided.operator, decided.reason) == ("ada", "the topics are those of blue: a test")
     assert decided.source.topic == blue.owners
+
+
+def test_a_claim_ends_the_transaction_that_a_killed_process_left_open(
+    broker: EmbeddedBroker, kafka: KafkaConfig
+) -> None:
+    """Kafka aborts it by itself much later."""
+    topics = Topics(APPLICATION, "blue", "killed.")
+    create(broker.bootstrap_servers, topics, [topics.owners])
+    with closing(Transactions(kafka, topics.owners)) as killed:
+        killed.begin()
+        killed.produce(topics.owners, OWNER.encode(), b"a claim")
+        killed.flush()
+
+        claim_topics(topics, kafka)
+
+        check_topics_owner(topics, kafka)
 
 
 @pytest.mark.proves("G-01")

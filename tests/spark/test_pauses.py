@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from verdict.streaming.queries.trigger import IDLE_AFTER_S, Pauses
+from verdict.streaming.queries.spark_query import IDLE_AFTER_S, Pauses
 
 IDLE_MS = 250
 

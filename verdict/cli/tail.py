@@ -15,7 +15,7 @@ from verdict.cli.render import show_json
 from verdict.model.application import Application
 from verdict.model.message import Fields
 from verdict.settings.discovery import kafka_options
-from verdict.streaming.event_log.skip_log import reader_jumping
+from verdict.streaming.event_log.skip_log import reader_skipping
 from verdict.wire.catalog import catalog_of
 from verdict.wire.codec import DecodeError
 from verdict.wire.dead_letter import DeadLetter
@@ -81,7 +81,8 @@ def tail(
     begin = parse_from(start or ("end" if follow else "beginning"))
     if isinstance(begin, tuple) and len(types) > 1:
         raise typer.BadParameter("P:O is a position in one topic: name the AGGREGATE too")
-    with reader_jumping(kafka_options(settings), settings.topics) as log:
+    options = kafka_options(settings)
+    with reader_skipping(options, settings.topics, only_unreadable=True) as log:
         wanted: dict[TopicPartition, OffsetRange] = {}
         for topic in types:
             wanted |= _start_offsets(log, topic, begin)

@@ -43,13 +43,7 @@ class DeliveryDeferredError(Exception):
 
 
 class OutboxMessage(NamedTuple):
-    """A message as it was recorded.
-
-    Args:
-        key: Which message of its batch it is.
-        id: The same each time it is sent.
-        content: What it is made from.
-    """
+    """A message as it was recorded; `key` names it in its batch, `id` is the same at each try."""
 
     key: str
     id: str
@@ -103,19 +97,18 @@ class Outbox:
     def record(self, batch: str, contents: Iterable[tuple[str, Mapping[str, Any]]]) -> int:
         """Record a batch unless it is recorded; return how many messages are new.
 
-        If several processes call this at the same time, one records the batch and the others wait
-        for it.
-
-        Args:
-            batch: Names the batch.
-            contents: The key and the content (JSON) of each message; each key occurs once.
+        `contents` yields the key and the content (JSON) of each message; each key occurs once. If
+        several processes call this at the same time, one records and the others wait for it.
         """
         mark = {"outbox": self._name, "batch": batch, "recorded_at": self._clock()}
         with self._engine.begin() as connection:
             if not add_new(connection, batches, [mark]):
                 return 0
             rows = (self._row(batch, key, content) for key, content in contents)
-            return sum(add_new(connection, messages, chunk) for chunk in _chunks(rows))
+            new = 0
+            while chunk := [*islice(rows, CHUNK_ROWS)]:
+                new += add_new(connection, messages, chunk)
+            return new
 
     def retry_failed(self, batch: str) -> int:
         """Make the messages that were refused due again; return how many these are."""
@@ -133,11 +126,9 @@ class Outbox:
     def send(self, batch: str, deliver: Callable[[OutboxMessage], None]) -> DeliveryCounts:
         """Try each message of a batch that is due and that no other process has, once.
 
-        Args:
-            batch: A recorded batch.
-            deliver: Returns when the transport has accepted the message. It raises
-                `DeliveryRefusedError` or `DeliveryDeferredError` if not; any other error ends the
-                call, and the message stays due.
+        `deliver` returns when the transport has accepted the message, else it raises
+        `DeliveryRefusedError` or `DeliveryDeferredError`. Any other error ends the call, and the
+        message stays due.
         """
         counts = DeliveryCounts()
         last = FIRST
@@ -223,13 +214,7 @@ class Outbox:
 def open_outbox(
     settings: Settings, name: str, lease_s: int = LEASE_S, worker: str | None = None
 ) -> Iterator[Outbox]:
-    """Give an outbox on the database of a deployment, which runs or not.
-
-    Args:
-        settings: Those of the deployment.
-        name: The kind of messages.
-        lease_s: How long a process keeps a message from others: longer than sending one takes.
-        worker: Names this process in the view `outbox`; default: host and process id.
+    """Give an outbox on the database of a deployment, which runs or not; see `Outbox`.
 
     Raises:
         VerdictError: The database cannot be used.
@@ -238,11 +223,6 @@ def open_outbox(
     with opened(database_url(settings)) as engine, failing_in_words(engine):
         create_read_side(engine, (), settings.roles)  # it may be called before the first start
         yield Outbox(engine, name, settings.deployment, lease_s, worker)
-
-
-def _chunks(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    while chunk := [*islice(rows, CHUNK_ROWS)]:
-        yield chunk
 
 
 def _stored(error: str) -> str:

@@ -119,15 +119,7 @@ def dead_letters_components(context: RoleContext) -> Iterator[Supervisor]:
     settings = context.settings
     engine = open_database(database_url(settings))
     context.held.callback(engine.dispose)
-    intake, dispatch = build_retry(
-        engine,
-        context.laid.kafka,
-        settings.topics,
-        attempts=settings.retry_attempts,
-        backoff=settings.retry_backoff,
-        allowed=settings.retry_topics,
-        poll_s=settings.retry_poll_ms / 1000,
-    )
+    intake, dispatch = build_retry(engine, context.laid.kafka, settings)
     thread = StepThread("dead-letter intake", intake)
     yield context.supervise(name=thread.name, component=thread, is_ready=intake.caught_up.is_set)
     thread = StepThread("dead-letter dispatch", dispatch)

@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from verdict.adapters.sql.statements import append
 from verdict.reactions.dead_letters.allowed_topics import AllowedTopics
-from verdict.reactions.dead_letters.queue import DueRetry, claim, remove
+from verdict.reactions.dead_letters.queue import DueRetry, due_retries, remove
 from verdict.reactions.dead_letters.retry_rules import RetryRules, row_of
 from verdict.reactions.policies.reaction import Reactions
 from verdict.read_side.tables.dead_letters import table
@@ -157,6 +157,6 @@ class DeadLetterMemory:
     def due(self) -> Sequence[DueRetry]:
         """Remove the retries that are due from the table, and return them."""
         with self._database.begin() as connection:
-            retries = claim(connection, self._clock(), MOST_DUE)
+            retries = due_retries(connection, self._clock(), MOST_DUE)
             remove(connection, retries)
         return retries

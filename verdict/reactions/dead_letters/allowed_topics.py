@@ -2,77 +2,53 @@
 
 from collections.abc import Callable, Collection
 
-from verdict.model.application import Application
 from verdict.wire.topics import Topics
 
 OF_KAFKA = "__"
 MANY = "*"
-OWNERS = "owners"
-OF_VERDICT = "topics of Kafka's own and of any verdict never take dead letters, skip it"
 
 
 class AllowedTopics:
-    """Knows which topics there are, and asks again when one is not among them."""
+    """Knows which topics are open, and asks once per batch which ones exist.
+
+    The topics of other deployments are known by the ends of their names.
+    """
 
     def __init__(
         self, topics: Topics, allowed: Collection[str], names: Callable[[], Collection[str]]
     ) -> None:
-        self._names, self._prefix = names, topics.prefix
-        self._application = topics.application
+        self._names = names
         self._known: Collection[str] = ()
-        self._asked = False
         self._open = {*topics.every_commands(), *topics.inbound, topics.retry}
-        self._allowed = frozenset(allowed)
+        self._own = {topic.name for topic in topics.all()}
+        self._allowed = sorted(allowed)
+        anyones = Topics(topics.application)
+        every = (anyones.commands, anyones.events, anyones.responses, anyones.rejected)
+        names_of = (of(name) for of in every for name in topics.application.aggregate_types)
+        ends = (anyones.dead_letters, anyones.owners, ".progress", ".skips", ".replies")
+        self._ends_of_verdict = (*names_of, *ends)
 
-    def ask_again(self) -> None:
-        """Let the next unknown topic be asked for: once per batch, not per letter."""
-        self._asked = False
-
-    def forget(self) -> None:
-        """Ask for all topics again, as one may be gone."""
-        self._known, self._asked = (), False
+    def refresh(self) -> None:
+        """Ask again which topics there are: some may be new, or gone."""
+        self._known = ()
 
     def problem_with(self, topic: str) -> str | None:
         """Return why no letter may go to `topic`, None when it may."""
         if topic not in self._open and (problem := self._closed(topic)):
             return problem
-        if topic not in self._known and not self._asked:
-            self._known, self._asked = self._names(), True
+        self._known = self._known or self._names()
         if topic not in self._known:
             return "there is no such topic, create it or fix the name, then replay the dead letter"
-        return OF_VERDICT if topic not in self._open and self._has_an_owner(topic) else None
-
-    def _has_an_owner(self, topic: str) -> bool:
-        """Tell whether this topic belongs to any deployment of verdict that Kafka has."""
-        if all(one in self._known for one in Topics(self._application).siblings(topic)):
-            return True  # an aggregate, of whatever application
-        prefixes = {one.removesuffix(OWNERS) for one in self._known if one.endswith(OWNERS)}
-        every = (
-            Topics(self._application, prefix=one)
-            for one in prefixes | {self._prefix}
-            if topic.startswith(one)
-        )
-        return any(topic == one.name for topics in every for one in topics.all())
+        return None
 
     def _closed(self, topic: str) -> str | None:
-        if topic.startswith(OF_KAFKA) or is_verdicts_own(self._application, topic):
-            return OF_VERDICT
-        if topic in self._allowed:
-            return None
-        many = (one.removesuffix(MANY) for one in self._allowed if one.endswith(MANY))
-        if any(topic.startswith(beginning) for beginning in many):
-            return None
+        own = topic in self._own or topic.startswith(OF_KAFKA)
+        if own or topic.endswith(self._ends_of_verdict):
+            return "topics of Kafka's own and of any verdict never take dead letters, skip it"
+        for one in self._allowed:
+            if topic == one or (one.endswith(MANY) and topic.startswith(one.removesuffix(MANY))):
+                return None
         return (
             f"dead letters may go to {', '.join(sorted(self._open))} and where the setting "
             "retry_topics says: add it there and start again, then replay the dead letter"
         )
-
-
-def is_verdicts_own(application: Application, topic: str) -> bool:
-    """Tell by its name whether a topic is one of any deployment."""
-    every = Topics(application)
-    of_aggregates = (every.commands, every.events, every.responses, every.rejected)
-    endings = [of(name) for of in of_aggregates for name in application.aggregate_types]
-    return topic.endswith(
-        (*endings, every.dead_letters, every.owners, ".progress", ".skips", ".replies")
-    )

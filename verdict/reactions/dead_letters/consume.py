@@ -3,15 +3,19 @@
 import logging
 import threading
 import time
-from contextlib import suppress
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as KafkaPartition
 from sqlalchemy import Engine
 
 from verdict.adapters.kafka.connection import ClientLog, KafkaConfig
-from verdict.adapters.kafka.listing import list_topics
-from verdict.adapters.kafka.reader import KafkaLog, consumer_of, header_bytes, headers_of
+from verdict.adapters.kafka.reader import (
+    KafkaLog,
+    consumer_of,
+    header_bytes,
+    headers_of,
+    place_of,
+)
 from verdict.adapters.sql.statements import append
 from verdict.client.producer import source_of
 from verdict.errors import UnreachableError
@@ -30,9 +34,8 @@ from verdict.wire.topics import KEY_BYTES, LARGEST_BYTES, OUTPUT_BYTES
 LOG = logging.getLogger("verdict.reactions.dead_letters")
 LETTERS = 1000
 BYTES = 8 * 2**20
-ANSWER_S = 5.0
 IDLE_S = 0.5
-LOOK_S = 60.0  # between two looks for added partitions
+OPEN_S = 60.0
 OPTIONS: dict[str, str | int | bool] = {"group.id": "verdict-letters", "fetch.wait.max.ms": 1000}
 
 FRAME_BYTES = 4_000  # what Kafka puts around a record, and the headers of a retry
@@ -61,41 +64,32 @@ class DeadLetterConsumer:
         self._consumer: Consumer | None = None
         self._positions: PartitionOffsets = {}
         self._first_ends: dict[TopicPartition, int] | None = None
-        self._look_at = 0.0
+        self._open_until = 0.0
 
     @translating_db_errors()
     def step(self) -> float:
         """Store what has come, waiting for half a second at most."""
         require_same_database(self._engine)  # though no letter comes
-        if time.monotonic() >= self._look_at and self._has_grown():
-            self.reset()
+        if time.monotonic() >= self._open_until:
+            self.reset()  # somebody may have added partitions, and others may write there
         if self._consumer is None:
             self._consumer = self._open()
-        letters, ends = self._poll(self._consumer)
-        if reached := self._reached(letters, ends):
-            self._store(letters, reached)
+        letters, moved = self._poll(self._consumer)
+        if moved:
+            self._store(letters, moved)
         first_ends = (self._first_ends or {}).items()
         if all(self._positions.get(place, 0) >= end for place, end in first_ends):
             self.caught_up.set()
         return 0.0
 
     def reset(self) -> None:
-        """Let the consumer go; the next step begins at the position in SQL."""
+        """Close the consumer; the next step begins at the position in SQL."""
         if self._consumer is not None:
             self._consumer.close()
             self._consumer, self._positions = None, {}
 
-    def _has_grown(self) -> bool:
-        """Tell whether the topic has more partitions than are read; others may write there."""
-        self._look_at = time.monotonic() + LOOK_S
-        if self._consumer is None:
-            return False
-        with suppress(KafkaException):  # the reader reports a Kafka that is away
-            listed = list_topics(self._consumer, ANSWER_S, lambda: "", self._topic)
-            return len(listed.topics[self._topic].partitions) > len(self._consumer.assignment())
-        return False
-
     def _open(self) -> Consumer:
+        self._open_until = time.monotonic() + OPEN_S
         with KafkaLog(self._kafka.settings, self._kafka.transaction_timeout_s) as log:
             kept = log.bounds(log.places([self._topic]))
         if self._first_ends is None:
@@ -111,88 +105,63 @@ class DeadLetterConsumer:
         reached = self._positions.get(place)
         if reached is not None and reached < earliest:
             LOG.error(
-                "dead letters of %s:%s from offset %s to %s are lost, Kafka had dropped them "
-                "before "
+                "dead letters of %s from offset %s to %s are lost, Kafka had dropped them before "
                 "they were taken in: give the topic unlimited retention",
-                *place, reached, earliest - 1,
+                place, reached, earliest - 1,
             )  # fmt: skip
         return max(reached or 0, earliest)
 
-    def _poll(self, consumer: Consumer) -> tuple[list[DeadLetterRecord], dict[int, int]]:
-        """Return what has come, and the end of each partition that was read to its end."""
-        letters: list[DeadLetterRecord] = []
-        ends: dict[int, int] = {}
-        size = 0
-        while len(letters) < LETTERS and size < BYTES:
-            message = consumer.poll(0 if letters or ends else IDLE_S)
-            if message is None:
-                break
-            if self._is_end(message):
-                ends[message.partition() or 0] = message.offset() or 0
-            elif message.error() is not None:
-                letters.append(self._passed(consumer, message, letters))
-            else:
-                letters.append(letter_of(message))
-                size += len(letters[-1].value or b"")
-        return letters, ends
+    def _poll(self, consumer: Consumer) -> tuple[list[DeadLetterRecord], dict[TopicPartition, int]]:
+        """Return what has come, and the next offset of each partition that has moved.
 
-    def _passed(
-        self, consumer: Consumer, message: Message, letters: list[DeadLetterRecord]
-    ) -> DeadLetterRecord:
-        """Skip a record that cannot be unpacked, and return its letter.
-
-        Kafka's client names the first position of its batch, again and again, until it seeks.
-        """
-        number, error = message.partition() or 0, message.error()
-        taken = [one.source.offset + 1 for one in letters if one.source.partition == number]
-        reached = self._positions.get(TopicPartition(self._topic, number), 0)
-        place = Source(self._topic, number, max(message.offset() or 0, reached, *taken))
-        consumer.seek(KafkaPartition(self._topic, number, place.offset + 1))
-        return unreadable(place, "" if error is None else error.str())
-
-    def _reached(
-        self, letters: list[DeadLetterRecord], ends: dict[int, int]
-    ) -> dict[TopicPartition, int]:
-        """Return the next offset of each partition that has moved.
-
-        A transaction's mark takes an offset, too: it counts when the end is reached, or a letter
+        A transaction's mark takes an offset, too. It counts when the end is reached; else a letter
         would seem to be left.
         """
-        offsets = dict(ends)
-        for letter in letters:
-            number, behind = letter.source.partition, letter.source.offset + 1
-            offsets[number] = max(offsets.get(number, 0), behind)
-        places = {TopicPartition(self._topic, number): offset for number, offset in offsets.items()}
-        return {
-            place: offset
-            for place, offset in places.items()
-            if offset > self._positions.get(place, 0)
-        }
+        letters: list[DeadLetterRecord] = []
+        moved: dict[TopicPartition, int] = {}
+        wait_s, size = IDLE_S, 0
+        while len(letters) < LETTERS and size < BYTES:
+            message = consumer.poll(wait_s)
+            if message is None:
+                break
+            wait_s, place, offset = 0.0, place_of(message), message.offset() or 0
+            reached = moved.get(place, self._positions.get(place, 0))
+            if not self._is_end(message):
+                letter = self._letter(consumer, message, Source(*place, max(offset, reached)))
+                letters.append(letter)
+                size += len(letter.value or b"")
+                offset = letter.source.offset + 1
+            if offset > reached:
+                moved[place] = offset
+        return letters, moved
 
-    def _store(self, letters: list[DeadLetterRecord], reached: dict[TopicPartition, int]) -> None:
-        """Store letters; if the position was set back, the next step begins there."""
-        self._destinations.ask_again()
+    def _letter(self, consumer: Consumer, message: Message, source: Source) -> DeadLetterRecord:
+        """Return the letter of a record; skip one that cannot be unpacked.
+
+        Of such a one Kafka's client names the first position of its batch, again and again, until
+        it seeks.
+        """
+        error = message.error()
+        if error is None:
+            return letter_of(message)
+        consumer.seek(KafkaPartition(source.topic, source.partition, source.offset + 1))
+        unfit = f"none of its bytes can be read ({error.str()}): {SKIP}"
+        return DeadLetterRecord(source=source, timestamp=0, key=None, value=None, unfit=unfit)
+
+    def _store(self, letters: list[DeadLetterRecord], moved: dict[TopicPartition, int]) -> None:
+        self._destinations.refresh()
         rows = [row_of(letter, self._rules) for letter in letters]
-        try:
-            with self._engine.begin() as connection:
-                moved = position.advance(connection, FOLLOWER, self._positions, reached)
-                append(connection, table, rows)
-        except position.ConcurrentProjectionError as error:
-            if not error.set_back:
-                raise
-            LOG.warning("%s; going on from there", error)
-            self.reset()
-        else:
-            self._positions = moved
+        with self._engine.begin() as connection:
+            reached = position.advance(connection, FOLLOWER, self._positions, moved)
+            append(connection, table, rows)
+        self._positions = reached
 
     def _is_end(self, message: Message) -> bool:
         error = message.error()
-        if error is None:
+        if error is None or error.code() == KafkaError._BAD_COMPRESSION:
             return False
         if error.code() == KafkaError._PARTITION_EOF:
             return True
-        if error.code() == KafkaError._BAD_COMPRESSION:
-            return False
         raise UnreachableError(
             f"{self._topic} cannot be read from {self._kafka} "
             f"({self._log.last_failure or error.str()})"
@@ -221,9 +190,3 @@ def letter_of(message: Message) -> DeadLetterRecord:
         headers=headers,
         unfit=unfit,
     )
-
-
-def unreadable(source: Source, error: str) -> DeadLetterRecord:
-    """Return the letter of a record that Kafka's client cannot unpack."""
-    unfit = f"none of its bytes can be read ({error}): {SKIP}"
-    return DeadLetterRecord(source=source, timestamp=0, key=None, value=None, unfit=unfit)

@@ -1,4 +1,4 @@
-"""The table of dead letters as a queue: the letters that wait, in the order of their due times."""
+"""The table of dead letters as a queue: the letters that wait, by their due times."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +13,6 @@ from verdict.errors import UnreachableError
 from verdict.model.nul import spell_out
 from verdict.reactions.dead_letters.retry_rules import headers_from_json
 from verdict.read_side.apply.applier import database_failed
-from verdict.read_side.schema.database import UNDEFINED_TABLE
 from verdict.read_side.tables.dead_letters import table
 from verdict.read_side.tables.row_states import PARKED, WAITING
 from verdict.wire.dead_letter_record import (
@@ -25,7 +24,6 @@ from verdict.wire.dead_letter_record import (
 )
 
 BATCH_BYTES = 16 * 2**20
-UNDEFINED_SCHEMA = "3F000"
 PLACE = (table.c.topic, table.c.partition, table.c.offset)
 
 
@@ -39,20 +37,21 @@ class DueRetry(NamedTuple):
     headers: Pairs
 
 
-def claim(connection: Connection, now: int, most: int) -> list[DueRetry]:
-    """Return letters that are due, in the order of their places; of too many the longest due.
-
-    On PostgreSQL other processes skip them until the transaction has ended.
-    """
+def due_retries(connection: Connection, now: int, most: int) -> list[DueRetry]:
+    """Return letters that are due, in the order of their places; of too many the longest due."""
     size = func.coalesce(func.length(table.c.bytes), 0)
     due = (
         select(table.c.id, size)
         .where(table.c.status == WAITING, table.c.due_at <= now)
         .order_by(table.c.due_at, *PLACE)
         .limit(most)
-        .with_for_update(skip_locked=True)
     )
-    chosen = _fitting([(str(row[0]), int(row[1])) for row in connection.execute(due)])
+    room, chosen = BATCH_BYTES, list[str]()
+    for identity, size_bytes in connection.execute(due):
+        if chosen and size_bytes > room:
+            break
+        room -= size_bytes
+        chosen.append(identity)
     if not chosen:
         return []
     rows = connection.execute(
@@ -64,9 +63,9 @@ def claim(connection: Connection, now: int, most: int) -> list[DueRetry]:
 
 
 def remove(connection: Connection, retries: Sequence[DueRetry]) -> None:
-    """Remove letters that are sent."""
-    ids = [retry.id for retry in retries]
-    connection.execute(delete(table).where(is_any_of(connection, table.c.id, ids)))
+    """Remove letters that are sent; one that an operator has parked meanwhile stays."""
+    sent = is_any_of(connection, table.c.id, [retry.id for retry in retries])
+    connection.execute(delete(table).where(sent, table.c.status == WAITING))
 
 
 def park(connection: Connection, retry: DueRetry, error: str) -> None:
@@ -84,24 +83,13 @@ def first_due(connection: Connection) -> int | None:
 
 @contextmanager
 def translating_db_errors() -> Iterator[None]:
-    """Raise UnreachableError if the database fails, or has just been created again: no tables."""
+    """Raise UnreachableError if the database fails."""
     try:
         yield
     except DBAPIError as error:
-        is_missing = getattr(error.orig, "sqlstate", None) in (UNDEFINED_TABLE, UNDEFINED_SCHEMA)
-        if not (database_failed(error) or is_missing):
+        if not database_failed(error):
             raise
         raise UnreachableError(f"the database failed: {one_line_error(error.orig)}") from error
-
-
-def _fitting(sized: Sequence[tuple[str, int]]) -> list[str]:
-    room, chosen = BATCH_BYTES, list[str]()
-    for identity, size in sized:
-        if chosen and size > room:
-            break
-        room -= size
-        chosen.append(identity)
-    return chosen
 
 
 def _retry(row: Row[Any]) -> DueRetry:

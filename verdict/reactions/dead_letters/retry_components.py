@@ -1,7 +1,7 @@
 """The retry of dead letters: one component stores them, another sends them when they are due."""
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 from sqlalchemy import Engine
 
@@ -9,10 +9,9 @@ from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.reactions.dead_letters.allowed_topics import AllowedTopics
 from verdict.reactions.dead_letters.consume import DeadLetterConsumer
-from verdict.reactions.dead_letters.publish import OnStep, RetryPublisher
+from verdict.reactions.dead_letters.publish import RetryPublisher
 from verdict.reactions.dead_letters.retry_rules import RetryRules
-from verdict.streaming.exactly_once.failpoints import ignore_step
-from verdict.wire.topics import Topics
+from verdict.settings.settings import Settings
 
 LEAP_S = 1.0  # a clock that is further ahead of the time that has passed was set
 BELIEVED_AFTER_S = 60.0
@@ -54,34 +53,25 @@ class Clock:
         return int(wall * 1000)
 
 
-def build_retry(  # noqa: PLR0913
-    engine: Engine,
-    kafka: KafkaConfig,
-    topics: Topics,
-    *,
-    attempts: int,
-    backoff: str,
-    allowed: Collection[str] = (),
-    poll_s: float = 0.5,
-    on_step: OnStep = ignore_step,
+def build_retry(
+    engine: Engine, kafka: KafkaConfig, settings: Settings
 ) -> tuple[DeadLetterConsumer, RetryPublisher]:
     """Return what stores the letters in the table, and what sends them; each needs a thread."""
-    clock = Clock().now
-    known = [AllowedTopics(topics, allowed, lambda: topic_names(kafka)) for _ in range(2)]
+    clock, topics = Clock().now, settings.topics
+
+    def topic_names() -> frozenset[str]:
+        with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
+            return log.topics()
+
+    known = [AllowedTopics(topics, settings.retry_topics, topic_names) for _ in range(2)]
     rules = RetryRules(
-        attempts=attempts,
-        backoff=backoff,
+        attempts=settings.retry_attempts,
+        backoff=settings.retry_backoff,
         retry_topic=topics.retry,
         problem_with=known[0].problem_with,
         now=clock,
         declared=topics.application.backoffs,
     )
     intake = DeadLetterConsumer(engine, kafka, topics.dead_letters, rules, known[0])
-    name = topics.transactional_id("dead-letters")
-    return intake, RetryPublisher(engine, kafka, name, known[1], clock, poll_s, on_step)
-
-
-def topic_names(kafka: KafkaConfig) -> frozenset[str]:
-    """Return the names of all topics."""
-    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
-        return log.topics()
+    name, poll_s = topics.transactional_id("dead-letters"), settings.retry_poll_ms / 1000
+    return intake, RetryPublisher(engine, kafka, name, known[1], clock, poll_s)

@@ -50,10 +50,7 @@ class RetryRules:
 
 
 def row_of(letter: DeadLetterRecord, rules: RetryRules) -> Row:
-    """Return the row of a letter, whatever is in it.
-
-    A letter of the decider contains a command: that command's bytes and key are stored.
-    """
+    """Return the row of a letter; of the decider's letter, that of the command in it."""
     own, error = _own(letter)
     kept = letter if own is None else replace(letter, key=own.key, value=own.bytes)
     if own is not None:  # only a command that is sent back is tried again
@@ -69,7 +66,7 @@ def row_of(letter: DeadLetterRecord, rules: RetryRules) -> Row:
         "retry_topic": rules.retry_topic,
         "due_at": None,
         "status": PARKED,
-        "error": error,
+        "error": None,
         "key": kept.key,
         "bytes": kept.value,
         "headers": headers_json(_passed_on(letter, own)),
@@ -84,10 +81,9 @@ def row_of(letter: DeadLetterRecord, rules: RetryRules) -> Row:
         if own is not None:
             _check_whole(own)
     except InvalidBackoffError as problem:
-        row |= {"status": PARKED, "due_at": None, "error": _joined(error, str(problem))}
-    else:
-        row["error"] = _joined(error, _given_up(row)) or None
-    return row
+        row |= {"status": PARKED, "due_at": None, "error": str(problem)}
+    said = [spell_out(one)[:ERROR_CHARS] for one in (error, row["error"]) if one]
+    return row | {"error": "; ".join(said) or None}
 
 
 def headers_json(headers: Pairs) -> str:
@@ -125,8 +121,8 @@ def _own(letter: DeadLetterRecord) -> tuple[DeadLetter | None, str | None]:
     try:
         own = decode(DeadLetter, letter.value)
     except DecodeError as error:
-        return None, _clean(f"ce_type says {DEAD_LETTER}, and it is none: {error}")
-    return own, _clean(f"{own.source}: {own.error}")
+        return None, f"ce_type says {DEAD_LETTER}, and it is none: {error}"
+    return own, f"{own.source}: {own.error}"
 
 
 def _check_whole(own: DeadLetter) -> None:
@@ -141,14 +137,6 @@ def _check_whole(own: DeadLetter) -> None:
             f"only {kept} of {own.length} bytes are kept, so it cannot be sent as it was: edit it, "
             "or send the whole command again and skip this"
         )
-
-
-def _given_up(row: Row) -> str | None:
-    if row["status"] == WAITING:
-        return None
-    if not row["attempts"]:
-        return "it is not to be tried again by itself"
-    return f"{row['attempt']} of {row['attempts']} retries failed"
 
 
 def _passed_on(letter: DeadLetterRecord, own: DeadLetter | None) -> Pairs:
@@ -167,7 +155,8 @@ def _plan(letter: DeadLetterRecord, rules: RetryRules) -> Row:
         raise InvalidBackoffError(f"{RETRY_TOPIC} is {topic[:249]!r}: {problem}")
     plan: Row = {"attempt": attempt, "attempts": attempts, "retry_topic": topic}
     if attempt >= attempts:
-        return plan
+        failed = f"{attempt} of {attempts} retries failed"
+        return plan | {"error": failed if attempts else "it is not to be tried again by itself"}
     waits = wait_ms(wait, replace(letter, attempt=attempt))
     due_at = min(rules.now() + waits, END_OF_TIME)
     return plan | {"status": WAITING, "due_at": due_at}
@@ -192,11 +181,3 @@ def _text(letter: DeadLetterRecord, name: str, default: str) -> str:
             f"{name} is {value!r:.100}, which is no text in UTF-8: fix the service that wrote it, "
             "then replay the dead letter"
         ) from None
-
-
-def _joined(*errors: str | None) -> str:
-    return "; ".join(_clean(error) for error in errors if error)
-
-
-def _clean(error: str) -> str:
-    return spell_out(error)[:ERROR_CHARS]

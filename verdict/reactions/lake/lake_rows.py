@@ -1,7 +1,7 @@
 """Kafka's records in, rows of the lake out: a function from DataFrame to DataFrame."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from typing import Any
 
@@ -34,39 +34,24 @@ def lines(records: DataFrame, table: LakeTable, context: AggregateContext) -> Da
     # a task for each of Kafka's partitions would make as many files of every day
     tasks = records.sparkSession.sparkContext.defaultParallelism
     few = bounded(records, OUTPUT_BYTES).coalesce(tasks)
-    return few.mapInArrow(LakeRows(table, context), schema(table))
-
-
-def schema(table: LakeTable) -> str:
-    """Return the columns of a table, and the letter's, in Spark's SQL."""
     columns = (f"{one.name} {one.type} COMMENT '{one.holds}'" for one in table.columns)
-    return ", ".join([*columns, f"{LETTER} BINARY"])
+    schema = ", ".join([*columns, f"{LETTER} BINARY"])
+    return few.mapInArrow(partial(_rows, table=table, context=context), schema)
 
 
-def arrow_schema(table: LakeTable) -> pa.Schema:
-    """Return the same for Arrow."""
-    columns = ((one.name, ARROW[one.type]) for one in table.columns)
-    return pa.schema([*columns, (LETTER, pa.binary())])
+def _rows(
+    batches: Iterator[pa.RecordBatch], table: LakeTable, context: AggregateContext
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows that one task makes of batches whose columns are `INPUT_COLUMNS`."""
+    spare_imports()
+    columns = [(one.name, ARROW[one.type]) for one in table.columns]
+    schema = pa.schema([*columns, (LETTER, pa.binary())])
+    rows = chain.from_iterable(_rows_of(one, table, context) for one in records_in(batches))
+    while some := list(islice(rows, ROWS_AT_ONCE)):
+        yield pa.RecordBatch.from_pylist(some, schema)
 
 
-@dataclass(frozen=True)
-class LakeRows:
-    """Makes rows of the records of one task."""
-
-    table: LakeTable
-    context: AggregateContext
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield rows of `arrow_schema` for batches whose columns are `INPUT_COLUMNS`."""
-        spare_imports()
-        columns = arrow_schema(self.table)
-        made = (rows_of(one, self.table, self.context) for one in records_in(batches))
-        rows = chain.from_iterable(made)
-        while some := list(islice(rows, ROWS_AT_ONCE)):
-            yield pa.RecordBatch.from_pylist(some, columns)
-
-
-def rows_of(
+def _rows_of(
     record: CommandRecord, table: LakeTable, context: AggregateContext
 ) -> Iterable[Mapping[str, Any]]:
     """Return the rows of one record: all that are made of it, or one with a letter."""

@@ -50,7 +50,7 @@ def lake(
 
 
 class Files:
-    """The files that batches are written to."""
+    """Writes batches to files."""
 
     def __init__(
         self, kafka: KafkaConfig, settings: Settings, table: LakeTable, on_step: OnStep
@@ -62,13 +62,9 @@ class Files:
         self._folder = settings.lake_folder
 
     def open(self, held: ExitStack) -> None:
-        """Lock the folder until `held` is left."""
+        """Lock the folder until `held` is left, and check that files and progress agree."""
         held.enter_context(DataDirectoryLock(self._folder, "lake", "lake_dir"))
         self._table = LakeFolder(self._folder / self._rows.name, self._folder / "staging")
-        self._check()
-
-    def _check(self) -> None:
-        """Check that files and progress belong together, before the query claims anything."""
         query = lake_query(self._topics)
         progress = read_progress(self._kafka, query, wait=True).progress
         first = position(first_offsets(self._kafka, query.inputs))
@@ -89,7 +85,7 @@ class Files:
             .partitionBy(self._rows.partition.name)
             .parquet(local_path(staged))
         )
-        letters = self._letters(frame) if seen.get["letters"] else []
+        letters = self._letters(frame) if seen.get["letters"] else []  # reads the batch once more
         require_rows(staged, seen.get["all"] - seen.get["letters"])
         self._on_step(Failpoint.FILES_WRITTEN)
         span = LakeSpan(position(batch.start), position(batch.end))
@@ -97,12 +93,10 @@ class Files:
         publisher.publish(batch, letters)
 
     def _letters(self, frame: DataFrame) -> list[OutputRecord]:
-        """Read the batch once more; dead letters are rare."""
         found = frame.where(F.col(LETTER).isNotNull()).select(LETTER).toArrow()
-        values = [value.as_py() for value in found[LETTER]]
-        return [_letter(value, self._topics.dead_letters) for value in values]
-
-
-def _letter(value: bytes, topic: str) -> OutputRecord:
-    letter = decode(DeadLetter, value)
-    return OutputRecord(topic, letter.key, value, joined(dead_letter_headers(letter)), False)
+        topic, values = self._topics.dead_letters, found[LETTER].to_pylist()
+        return [
+            OutputRecord(topic, letter.key, value, joined(dead_letter_headers(letter)), False)
+            for value in values
+            for letter in [decode(DeadLetter, value)]
+        ]

@@ -16,19 +16,15 @@ from verdict.streaming.event_log.skip_log import read_skips
 from verdict.streaming.event_log.skips import (
     NO_WISH,
     SkipLog,
-    SkippedCommand,
     dead_letters_of,
     plan_skips,
 )
-from verdict.streaming.exactly_once.batch import EncodedOutputs, OutputRecord, SourceBatch
+from verdict.streaming.exactly_once.batch import SourceBatch
 from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
 from verdict.streaming.exactly_once.outputs import Outputs, chunks_of
 from verdict.streaming.exactly_once.publisher import Publisher
 from verdict.streaming.queries.kafka_source import StreamContext
 from verdict.streaming.queries.stateless import StatelessProcessor
-from verdict.wire.dead_letter_record import RETRY_POLICY, RETRY_TOPIC
-from verdict.wire.headers import joined
-from verdict.wire.records import encode
 
 LOG = logging.getLogger("verdict.streaming.queries")
 ROWS = 2_000  # at a time: each may become several records, of which a transaction must hold all
@@ -60,7 +56,7 @@ def start_reactions(
             LOG.warning("a record of another system has a time that Spark cannot hold: %s", batch)
             records = read_without_spark(ground.spark, ground.kafka, batch.spans)
             table = follow(records).toArrow()
-        publisher.publish(batch, EncodedOutputs(partial(chunks_of, table)))
+        publisher.publish(batch, partial(chunks_of, table))
         outputs.clear()  # those of a batch that was killed, too
 
     return StatelessProcessor(
@@ -92,20 +88,10 @@ def note_skipped(kafka: KafkaConfig, settings: Settings, publisher: Publisher) -
     if not plan.jumped:
         return False
     for one in plan.jumped:
-        LOG.warning("passing over %s", one)
-    records = [
-        OutputRecord(topics.dead_letters, one.letter.key, encode(one.letter), joined(one.headers))
-        for one in dead_letters_of(kafka, plan, settings.max_command_bytes)
-        if _is_ours(one, topics.retry)
-    ]
-    end = {**reached, **plan.offsets}
+        LOG.warning("%s are skipped, as an operator decided", one)
+    letters = [*dead_letters_of(kafka, plan, topics, settings.max_command_bytes)]
+    skipped = {**reached, **plan.offsets}
     publisher.publish(
-        SourceBatch(query_id="passing over", batch_id=0, start=reached, end=end), records
+        SourceBatch(query_id="skips", batch_id=0, start=reached, end=skipped), letters
     )
     return True
-
-
-def _is_ours(one: SkippedCommand, retry: str) -> bool:
-    """Tell whether we send it again; other services use the topic `retry`, too."""
-    again = RETRY_TOPIC in one.headers
-    return not again or one.letter.source.topic != retry or RETRY_POLICY in one.headers

@@ -1,9 +1,8 @@
 """Policies, notifications and inbound functions: from one record to what follows from it; pure."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import chain
+from functools import cached_property
 
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope
@@ -12,7 +11,7 @@ from verdict.model.policy import Policy, commands_of
 from verdict.model.recorded_event import RecordedEvent
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.batch import OutputRecord
-from verdict.streaming.exactly_once.query import Query, query_of
+from verdict.streaming.exactly_once.query import Query
 from verdict.wire.catalog import AggregateContext, Catalog, catalog_of
 from verdict.wire.cloud_events import dead_letter_headers, event_headers
 from verdict.wire.codec import HEADER_BYTES
@@ -30,8 +29,6 @@ JSON = "application/json"
 NAME_CHARS = 256  # of a reaction's name in an error
 FRAME_BYTES = 2_000  # of what Kafka puts around a record, and its headers around their texts
 
-Reaction = Callable[[], Iterator[OutputRecord]]
-
 
 class OutputTooLargeError(ValueError):
     """What a reaction wants to send is more than its topic takes."""
@@ -39,32 +36,20 @@ class OutputTooLargeError(ValueError):
 
 @dataclass(frozen=True)
 class Reactions:
-    """All that this deployment does because of a record.
-
-    A policy makes commands of an event, a notification a message for others, an inbound function a
-    command of what another system writes.
-    """
+    """All that this deployment does because of a record."""
 
     topics: Topics
     policies: Sequence[Policy]
     notifications: Sequence[Notification]
     inbound: Sequence[Inbound] = ()
 
-    @property
-    def names(self) -> set[str]:
-        """What a record on the topic `retry` may ask for by name."""
-        return {*(one.name for one in self.policies), *(one.name for one in self.notifications)}
-
-    @property
+    @cached_property
     def inputs(self) -> list[str]:
         """The topics to read, sorted."""
-        followed = chain.from_iterable(
-            [*(one.follows for one in self.policies), *(one.follows for one in self.notifications)]
-        )
-        sent = {*self._inbound, self.topics.retry}
-        return sorted(sent | {*map(self.topics.events, followed)})
+        followed = {self.topics.events(name) for one in self._followers for name in one.follows}
+        return sorted({*self._inbound, self.topics.retry} | followed)
 
-    @property
+    @cached_property
     def outputs(self) -> list[str]:
         """The topics that only the reactions write to, sorted."""
         return sorted({self.topics.named(each.topic) for each in self.notifications})
@@ -77,17 +62,30 @@ class Reactions:
         """
         topic = record.source.topic
         if (inbound := self._inbound.get(topic)) is not None:
-            yield from self._guarded(record, inbound.name, partial(self._sent, record, inbound))
+            yield from self._guarded(record, inbound.name, self._sent(record, inbound))
         elif topic != self.topics.retry:
             yield from self._because(record, self.topics.aggregate_of(topic), None)
-        elif retried in self.names:
+        elif retried in self._names:
             yield from self._because(record, self._aggregate_type(record.value), retried)
         elif retried is not None:
-            known = ", ".join(sorted(self.names))
+            known = ", ".join(sorted(self._names))
             error = f"no reaction is named {retried[:NAME_CHARS]!r}: there are {known}"
             # if it is declared again, an operator can replay the dead letter
             nameable = retried.isprintable() and len(retried) <= NAME_CHARS
             yield self._letter(record, error, self._back(record, retried) if nameable else None)
+
+    @property
+    def _followers(self) -> Sequence[Policy | Notification]:
+        return [*self.policies, *self.notifications]
+
+    @cached_property
+    def _names(self) -> set[str]:
+        """What a record on the topic `retry` may ask for by name."""
+        return {one.name for one in self._followers}
+
+    @cached_property
+    def _inbound(self) -> dict[str, Inbound]:
+        return {self.topics.named(one.topic): one for one in self.inbound}
 
     @property
     def _catalog(self) -> Catalog:
@@ -111,28 +109,21 @@ class Reactions:
         except (ValueError, LookupError) as error:
             yield self._letter(record, f"no {aggregate_type} event: {error}", back)
             return
-        for policy in self.policies:
-            if aggregate_type in policy.follows and only in (None, policy.name):
-                yield from self._guarded(record, policy.name, partial(self._asked, event, policy))
-        for one in self.notifications:
+        for one in self._followers:
             if aggregate_type in one.follows and only in (None, one.name):
-                yield from self._guarded(record, one.name, partial(self._told, event, one))
+                yield from self._guarded(record, one.name, self._outputs_of(event, one))
 
     def _guarded(
-        self, record: CommandRecord, name: str, reaction: Reaction
+        self, record: CommandRecord, name: str, outputs: Iterable[OutputRecord]
     ) -> Iterator[OutputRecord]:
-        """Yield all of a reaction or, if it fails, a dead letter."""
+        """Yield all outputs of a reaction or, if it fails, a dead letter."""
         try:
-            yield from list(map(self._fitting, reaction()))
+            yield from list(map(self._fitting, outputs))
         except NoCommandError as error:
             yield self._letter(record, str(error))
         except Exception as error:
             problem = f"{name} failed: {error_text(error)}"
             yield self._letter(record, problem, self._back(record, name), tried_again=True)
-
-    @property
-    def _inbound(self) -> dict[str, Inbound]:
-        return {self.topics.named(one.topic): one for one in self.inbound}
 
     def _sent(self, record: CommandRecord, inbound: Inbound) -> Iterator[OutputRecord]:
         what = inbound.aggregate_type
@@ -145,24 +136,23 @@ class Reactions:
         envelope, payload = inbound.command_of(record.value, record.source)
         yield self._command(self._catalog[what], envelope, payload)
 
-    def _asked(self, event: RecordedEvent, policy: Policy) -> Iterator[OutputRecord]:
-        for envelope, payload in commands_of(policy, event):
-            yield self._command(self._catalog.of(type(payload)), envelope, payload)
-
-    def _told(self, event: RecordedEvent, notification: Notification) -> Iterator[OutputRecord]:
-        if (told := notification.tell(event)) is not None:
+    def _outputs_of(
+        self, event: RecordedEvent, one: Policy | Notification
+    ) -> Iterator[OutputRecord]:
+        if isinstance(one, Policy):
+            for envelope, payload in commands_of(one, event):
+                yield self._command(self._catalog.of(type(payload)), envelope, payload)
+        elif (told := one.tell(event)) is not None:
             flow = {"correlationid": event.correlation_id}  # their own value may lack it
-            headers = {**event_headers(event), "content-type": JSON, **flow}
-            topic = self.topics.named(notification.topic)
-            yield OutputRecord(
-                topic, event.aggregate_id.encode(), exact_json(told), joined(headers), True
-            )
+            headers = joined({**event_headers(event), "content-type": JSON, **flow})
+            topic, key = self.topics.named(one.topic), event.aggregate_id.encode()
+            yield OutputRecord(topic, key, exact_json(told), headers)
 
     def _command(
         self, context: AggregateContext, envelope: CommandEnvelope, payload: Command
     ) -> OutputRecord:
         topic, key = self.topics.commands(context.name), envelope.aggregate_id.encode()
-        return OutputRecord(topic, key, encode_command(context, envelope, payload), "", True)
+        return OutputRecord(topic, key, encode_command(context, envelope, payload))
 
     def _fitting(self, output: OutputRecord) -> OutputRecord:
         """Return an output if its topic takes it: else the batch would be refused at each start."""
@@ -211,11 +201,13 @@ def reactions_added(topics: Topics, chosen: Mapping[str, object]) -> Reactions:
 
 def reactions_query(reactions: Reactions) -> Query:
     """Return the query of the reactions; it needs no Spark."""
-    return query_of(
-        reactions.topics,
-        NAME,
+    topics = reactions.topics
+    return Query(
+        name=NAME,
+        transactional_id=topics.transactional_id(NAME),
+        progress_topic=topics.progress,
         inputs=reactions.inputs,
         outputs=reactions.outputs,
-        others=[reactions.topics.dead_letters],
+        others=[topics.dead_letters],
         handler_version=" ".join(policy.name for policy in reactions.policies),
     )

@@ -1,7 +1,7 @@
 """Kafka's records in, outputs to publish out: a function from DataFrame to DataFrame."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from verdict.write_side.processor.outputs import OUTPUT_SCHEMA
 from verdict.write_side.processor.spark_plan import bounded, header
 
 REACTION = "reaction"
+LAYOUT = pa.schema([("outputs", pa.binary()), ("file", pa.string())])
 
 
 def followed(
@@ -32,37 +33,29 @@ def followed(
     return (
         bounded(records, limit, F.substring(header(RETRY_POLICY), 1, KEY_BYTES).alias(REACTION))
         .coalesce(tasks)
-        .mapInArrow(ReactionTask(reactions, folder), OUTPUT_SCHEMA)
+        .mapInArrow(partial(_outputs, reactions=reactions, folder=folder), OUTPUT_SCHEMA)
     )
 
 
-@dataclass(frozen=True)
-class ReactionTask:
-    """Reacts to the records of one task."""
-
-    reactions: Reactions
-    folder: Path
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield rows of `OUTPUT_SCHEMA` for batches of `INPUT_COLUMNS` and `REACTION`."""
-        spare_imports()
-        self.folder.mkdir(parents=True, exist_ok=True)
-        handover = Handover(self.folder)
-        outputs = (
-            output
-            for batch in batches
-            for record, retried in zip(
-                records_in(iter([batch])), batch.column(REACTION).to_pylist(), strict=True
-            )
-            for output in self.reactions.of(record, _text(retried))
+def _outputs(
+    batches: Iterator[pa.RecordBatch], reactions: Reactions, folder: Path
+) -> Iterator[pa.RecordBatch]:
+    """Yield rows of `OUTPUT_SCHEMA` for one task's batches of `INPUT_COLUMNS` and `REACTION`."""
+    spare_imports()
+    folder.mkdir(parents=True, exist_ok=True)
+    handover = Handover(folder)
+    outputs = (
+        output
+        for batch in batches
+        for record, retried in zip(
+            records_in(iter([batch])), batch.column(REACTION).to_pylist(), strict=True
         )
-        for chunk in chunks(outputs):
-            yield pa.RecordBatch.from_pandas(handover.frame(chunk), LAYOUT, preserve_index=False)
+        for output in reactions.of(record, _text(retried))
+    )
+    for chunk in chunks(outputs):
+        yield pa.RecordBatch.from_pandas(handover.frame(chunk), LAYOUT, preserve_index=False)
 
 
 def _text(name: bytes | None) -> str | None:
     """Return a name as text, even if it is none in UTF-8."""
     return None if name is None else name.decode(errors="backslashreplace")
-
-
-LAYOUT = pa.schema([("outputs", pa.binary()), ("file", pa.string())])

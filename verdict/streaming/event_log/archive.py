@@ -1,6 +1,6 @@
 """The archive of events, as readers may query it; a row counts only if its hash fits."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -45,10 +45,12 @@ WHERE aggregate_type = :aggregate_type AND (aggregate_id, version) > (:aggregate
 AND global_position <= :last
 ORDER BY aggregate_id, version LIMIT :page"""
 
-IN_PARTITION = """\
-SELECT {columns} FROM event_archive
-WHERE topic = :topic AND "partition" = :partition AND "offset" >= :start AND "offset" < :end
+_IN_PARTITION = """\
+FROM event_archive
+WHERE topic = :topic AND "partition" = :partition AND "offset" > :after AND "offset" < :end
 ORDER BY "offset" LIMIT :page"""
+IN_PARTITION = f"SELECT {COLUMNS} {_IN_PARTITION}"
+WHOLE = f"SELECT * {_IN_PARTITION}"
 
 WHOLE_OF = """\
 SELECT * FROM event_archive
@@ -56,7 +58,7 @@ WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id ORDER BY
 
 OUTCOMES = """\
 SELECT topic, "partition", "offset", aggregate_id, status, duplicate FROM outcome
-WHERE topic = :topic AND "partition" = :partition AND "offset" >= :start
+WHERE topic = :topic AND "partition" = :partition AND "offset" > :after
 ORDER BY "offset" LIMIT :page"""
 
 ANSWERED = """\
@@ -120,11 +122,7 @@ class ArchiveRow(NamedTuple):
         )
 
     def record(self) -> RawRecord:
-        """Return the record that was archived.
-
-        Raises:
-            HashMismatchError: The row is not what was archived.
-        """
+        """Return the record that was archived; raise HashMismatchError if it is another."""
         if (fault := self.fault) is not None:
             raise HashMismatchError(fault)
         key = self.aggregate_id.encode()
@@ -157,9 +155,9 @@ class Archive:
 
     def history(self, context: AggregateContext, aggregate_id: str) -> Iterator[PositionedEvent]:
         """Yield an aggregate's events in the order of their versions."""
-        asked: dict[str, object] = {"aggregate_type": context.name}
-        for row in self._rows(HISTORY, asked | {"aggregate_id": aggregate_id}):
-            yield row.positioned(context)
+        asked = {"aggregate_type": context.name, "aggregate_id": aggregate_id}
+        for row in self._reader.select(HISTORY, asked).rows:
+            yield _archive_row(row).positioned(context)
 
     def standing(self) -> ArchivePosition:
         """Return how far it reaches; a partition of which it has nothing is left out."""
@@ -168,11 +166,7 @@ class Archive:
         return ArchivePosition(reached, max((int(last or 0) for *_, last in rows), default=0))
 
     def require_position(self, position: int) -> None:
-        """Return when that many events are archived.
-
-        Raises:
-            PositionNotFoundError: They are not.
-        """
+        """Raise PositionNotFoundError unless that many events are archived."""
         if position > (last := self.standing().last):
             raise PositionNotFoundError(position, last)
 
@@ -191,51 +185,39 @@ class Archive:
 
     def every(self, context: AggregateContext, last: int) -> Iterator[PositionedEvent]:
         """Yield all events of a type, by aggregate id and version."""
-        asked = {"aggregate_type": context.name, "last": last}
-        after: tuple[str, int] = "", 0
-        while page := self._page(EVERY, asked | {"aggregate_id": after[0], "version": after[1]}):
-            for row in page:
-                yield row.positioned(context)
-            after = page[-1].aggregate_id, page[-1].version
+        asked = {"aggregate_type": context.name, "last": last, "aggregate_id": "", "version": 0}
+        for row in self._paged(EVERY, asked, aggregate_id=2, version=3):
+            yield _archive_row(row).positioned(context)
 
     def rows(self, topic: str, partition: int, start: int, end: int) -> Iterator[ArchiveRow]:
         """Yield the rows of a partition from an offset up to another, in their order."""
-        place = {"topic": topic, "partition": partition, "end": end}
-        statement = IN_PARTITION.format(columns=COLUMNS)
-        while page := self._page(statement, place | {"start": start}):
-            yield from page
-            start = page[-1].offset + 1
+        asked = {"topic": topic, "partition": partition, "after": start - 1, "end": end}
+        yield from map(_archive_row, self._paged(IN_PARTITION, asked, after=6))
+
+    def positions(self, after: int, last: int) -> Iterator[ArchiveRow]:
+        """Yield the rows after a global position up to another, in their order."""
+        asked = {"after": after, "last": last}
+        yield from map(_archive_row, self._paged(FROM_POSITION, asked, after=0))
+
+    def outcomes(self, topic: str, partition: int) -> Iterator[tuple[Source, str, str, bool]]:
+        """Yield command, aggregate id, status, and whether it is a duplicate, from `outcome`."""
+        asked = {"topic": topic, "partition": partition, "after": -1}
+        for *place, name, status, duplicate in self._paged(OUTCOMES, asked, after=2):
+            yield Source(*place), name, status, bool(duplicate)
 
     def whole(self, topic: str, partition: int, end: int) -> Iterator[Columns]:
         """Yield the rows of a partition up to an offset, all columns, in their order."""
-        place = {"topic": topic, "partition": partition, "end": end, "page": PAGE}
-        start, statement = 0, IN_PARTITION.format(columns="*")
-        while page := self._whole(statement, {**place, "start": start}):
+        asked = {"topic": topic, "partition": partition, "after": -1, "end": end, "page": PAGE}
+        while page := self._columns(WHOLE, asked):
             yield from page
-            start = page[-1]["offset"] + 1
+            asked["after"] = page[-1]["offset"]
 
     def whole_of(self, aggregate_type: str, aggregate_id: str) -> Iterator[Columns]:
         """Yield the rows of an aggregate, all columns, in the order of their offsets."""
         asked = {"aggregate_type": aggregate_type, "aggregate_id": aggregate_id}
-        yield from self._whole(WHOLE_OF, asked)
+        yield from self._columns(WHOLE_OF, asked)
 
-    def positions(self, after: int, last: int) -> Iterator[ArchiveRow]:
-        """Yield the rows after a global position up to another, in their order."""
-        while after < last:
-            page = self._page(FROM_POSITION, {"after": after, "last": last})
-            yield from page
-            after = page[-1].global_position if page else last
-
-    def outcomes(self, topic: str, partition: int) -> Iterator[tuple[Source, str, str, bool]]:
-        """Yield command, aggregate id, status, and whether it is a duplicate, from `outcome`."""
-        asked: dict[str, object] = {"topic": topic, "partition": partition, "page": PAGE}
-        start = 0
-        while page := [*self._reader.select(OUTCOMES, asked | {"start": start}).rows]:
-            for *place, name, status, duplicate in page:
-                yield Source(*place), name, status, bool(duplicate)
-            start = page[-1][2] + 1
-
-    def _whole(self, statement: str, asked: Mapping[str, object]) -> list[Columns]:
+    def _columns(self, statement: str, asked: Mapping[str, object]) -> list[Columns]:
         found = self._reader.select(statement, {**asked})
         return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
 
@@ -244,9 +226,16 @@ class Archive:
         found = self._reader.select(statement, {**place._asdict(), "limit": limit}).rows
         return max((int(offset) + 1 for (offset,) in found), default=0)
 
-    def _page(self, statement: str, asked: Mapping[str, object]) -> list[ArchiveRow]:
-        return [*self._rows(statement, {**asked, "page": PAGE})]
+    def _paged(
+        self, statement: str, asked: Mapping[str, object], **after: int
+    ) -> Iterator[Sequence[Any]]:
+        """Yield all rows; `after` has the columns of the last one that the next page follows."""
+        asked = {**asked, "page": PAGE}
+        while page := [*self._reader.select(statement, asked).rows]:
+            yield from page
+            asked |= {name: page[-1][number] for name, number in after.items()}
 
-    def _rows(self, statement: str, asked: dict[str, object]) -> Iterator[ArchiveRow]:
-        for *columns, value, digest in self._reader.select(statement, asked).rows:
-            yield ArchiveRow._make([*columns, bytes(value), digest])
+
+def _archive_row(row: Sequence[Any]) -> ArchiveRow:
+    *columns, value, digest = row
+    return ArchiveRow._make([*columns, bytes(value), digest])

@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from functools import cache
 from heapq import merge
 from itertools import groupby
-from typing import NamedTuple
 
 from verdict.adapters.kafka.errors import RecordsDroppedError, TopicMissingError
 from verdict.adapters.kafka.reader import KafkaLog
@@ -58,13 +57,6 @@ class EventsMissingError(VerdictError):
         )
 
 
-class LogParts(NamedTuple):
-    """What of some partitions is read from the archive, and what from Kafka."""
-
-    archived: dict[TopicPartition, OffsetRange]
-    kept: dict[TopicPartition, OffsetRange]
-
-
 class EventLog:
     """Reads events, and other topics of which Kafka drops nothing.
 
@@ -87,55 +79,30 @@ class EventLog:
         self._without: UnreachableError | None = None
 
     def answered(self, aggregate_type: str, aggregate_id: str) -> int:
-        """Return the last version of an aggregate that an outcome in SQL names.
-
-        Its events are there, as they came in the same transaction.
-        """
+        """Return the last version of an aggregate that an outcome in SQL names."""
         archive = self._archive()
         return 0 if archive is None else archive.answered(aggregate_type, aggregate_id)
 
     def read(self, starts: PartitionOffsets, ends: PartitionOffsets) -> Iterator[RawRecord]:
         """Yield the records from some offsets (else 0) up to others, each partition's in order.
 
-        Raises:
-            EventsMissingError: Neither Kafka nor the archive has some of them any more.
-            HashMismatchError: A row of the archive is not what was archived.
+        Raises EventsMissingError, or HashMismatchError if a row of the archive was altered.
         """
         reached = dict(starts)
         while True:
             try:
-                for record in self._read(self.parts(reached, ends)):
+                for record in self._read(reached, ends):
                     yield record
                     reached[TopicPartition.of(record)] = record.offset + 1
                 return
             except RecordsDroppedError:
                 continue  # they are archived, or missing
 
-    def parts(self, starts: PartitionOffsets, ends: PartitionOffsets) -> LogParts:
-        """Return which records between offsets only the archive has, and which Kafka has.
-
-        States are not archived: others decide how long Kafka keeps them.
-
-        Raises:
-            EventsMissingError: Some of it is nowhere.
-        """
-        parts = LogParts({}, {})
-        for place, kept in self._log().bounds(ends).items():
-            end = ends[place]
-            start = min(starts.get(place, 0), end)
-            first = min(max(kept.start, start), end)
-            if start < first and place.topic not in self._topics.states:
-                self.require_archived(place, first)
-                parts.archived[place] = OffsetRange(start, first)
-            parts.kept[place] = OffsetRange(first, end)
-        return parts
-
     def history(self, aggregate_type: str, aggregate_id: str) -> Iterator[PositionedEvent]:
         """Yield an aggregate's events in order, some perhaps twice.
 
-        Raises:
-            EventsMissingError: Kafka has dropped what is not archived, which could be events of it.
-            TopicMissingError: More is archived than Kafka ever had: it is another one than before.
+        If Kafka has dropped what is not archived, that could be events of it: EventsMissingError.
+        If more is archived than Kafka ever had, it is another Kafka: TopicMissingError.
         """
         topic, key = self._topics.events(aggregate_type), aggregate_id.encode()
         context = self._catalog[aggregate_type]
@@ -174,9 +141,8 @@ class EventLog:
     def behind(self, starts: PartitionOffsets, follow: bool = False) -> Iterator[RawRecord]:
         """Yield what Kafka has from some offsets on, until now or without end.
 
-        Raises:
-            RecordsDroppedError: Kafka has dropped some of it.
-            TopicMissingError: An offset is behind the end of its partition.
+        Raises RecordsDroppedError if Kafka has dropped some of it, and TopicMissingError if an
+        offset is after the end of its partition.
         """
         spans = {}
         for place, kept in self._log().bounds(starts).items():
@@ -188,22 +154,26 @@ class EventLog:
         yield from map(raw_record, self._log().read(spans, follow))
 
     def require_archived(self, place: TopicPartition, earliest: int) -> None:
-        """Return if all of a partition before an offset is archived.
-
-        Raises:
-            EventsMissingError: It is not.
-        """
+        """Raise EventsMissingError unless all of a partition before an offset is archived."""
         _, standing = self._standing()
         if (reached := standing.reached.get(place, 0)) < earliest:
             raise EventsMissingError(place, reached, earliest, self._without)
 
-    def _read(self, parts: LogParts) -> Iterator[RawRecord]:
-        archive = self._archive() if parts.archived else None
-        for place, span in parts.archived.items():
-            assert archive is not None
-            rows = archive.rows(*place, span.start, span.end)
-            yield from (row.record() for row in rows)
-        yield from map(raw_record, self._log().read(parts.kept))
+    def _read(self, starts: PartitionOffsets, ends: PartitionOffsets) -> Iterator[RawRecord]:
+        archived, kept = {}, {}
+        for place, span in self._log().bounds(ends).items():
+            end = ends[place]
+            start = min(starts.get(place, 0), end)
+            first = min(max(span.start, start), end)
+            # states are not archived: others decide how long Kafka keeps them
+            if start < first and place.topic not in self._topics.states:
+                self.require_archived(place, first)
+                archived[place] = OffsetRange(start, first)
+            kept[place] = OffsetRange(first, end)
+        for place, span in archived.items():
+            for row in self.archive().rows(*place, span.start, span.end):
+                yield row.record()
+        yield from map(raw_record, self._log().read(kept))
 
     def _standing(self) -> tuple[Archive | None, ArchivePosition]:
         archive = self._archive()

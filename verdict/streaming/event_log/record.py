@@ -1,5 +1,8 @@
 """A record of Kafka and an event as values, wherever they were read."""
 
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
 from confluent_kafka import Message
@@ -8,6 +11,8 @@ from verdict.model.source import Source
 from verdict.wire.catalog import AggregateContext
 from verdict.wire.records import decode_event
 from verdict.wire.stored_event import InvalidHistoryError, StoredEvent
+
+PAGE = 1000  # records in memory at a time: one may have a megabyte
 
 
 class RawRecord(NamedTuple):
@@ -68,3 +73,16 @@ def raw_record(message: Message) -> RawRecord:
     key, value = message.key(), message.value()
     place = str(message.topic()), message.partition() or 0, message.offset() or 0
     return RawRecord(*place, key, value)
+
+
+def write_parquet(records: Iterator[RawRecord], file: Path) -> None:
+    """Write records as Parquet, a page at a time: Spark has no driver for the database."""
+    import pyarrow as pa  # other readers of the log need no Arrow
+    import pyarrow.parquet as pq
+
+    types = pa.string(), pa.int32(), pa.int64(), pa.binary(), pa.binary()
+    columns = pa.schema([*zip(RawRecord._fields, types, strict=True)])
+    with file.open("wb") as content, pq.ParquetWriter(content, columns) as writer:
+        while page := [*islice(records, PAGE)]:
+            values = [*map(list, zip(*page, strict=True))]
+            writer.write_table(pa.table(values, schema=columns))

@@ -40,7 +40,7 @@ def skips_in(records: Iterable[RawRecord]) -> Iterator[SkipRecord]:
 
 
 def accepted_in(log: KafkaLog, topics: Topics) -> list[SkipRecord]:
-    """Return the same with a reader that is there already."""
+    """Do what `read_skips` does, with an open reader."""
     if not log.exists(topics.skips):
         return []
     place = log.places([topics.skips])[0]  # none is ever written to one that was added
@@ -49,18 +49,13 @@ def accepted_in(log: KafkaLog, topics: Topics) -> list[SkipRecord]:
 
 
 @contextmanager
-def reader_skipping(options: Options, topics: Topics) -> Iterator[KafkaLog]:
-    """Give a reader that leaves out what operators skipped."""
+def reader_skipping(
+    options: Options, topics: Topics, *, only_unreadable: bool = False
+) -> Iterator[KafkaLog]:
+    """Give a reader that leaves out what operators skipped, or only what would end it."""
     with KafkaLog(options) as log:
         log.passed_over = skipped_ranges(accepted_in(log, topics))
-        yield log
-
-
-@contextmanager
-def reader_jumping(options: Options, topics: Topics) -> Iterator[KafkaLog]:
-    """Give a reader that leaves out only skipped records that would end it."""
-    with reader_skipping(options, topics) as log:
-        log.shows_passed_over = True
+        log.shows_passed_over = only_unreadable
         yield log
 
 
@@ -83,11 +78,7 @@ def accepted_partitions(decisions: Iterable[SkipRecord]) -> frozenset[TopicParti
 
 
 def write_skips(options: Options, topics: Topics, decisions: Sequence[SkipRecord]) -> None:
-    """Return when all of `decisions` are in Kafka.
-
-    Raises:
-        VerdictError: It refuses.
-    """
+    """Return when all of `decisions` are in Kafka."""
     if not decisions:
         return
     records = (

@@ -5,7 +5,7 @@ the decider begins after it. Undecided commands before it in its partition becom
 and are sent again from there: nothing can be read up to just before a record that ends its reader.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -15,33 +15,31 @@ from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.offsets import Offsets, ends, offsets_at, starts
 from verdict.adapters.kafka.reader import KafkaLog, header_bytes, headers_of
 from verdict.client.producer import source_of
-from verdict.errors import UnreachableError, VerdictError
+from verdict.errors import VerdictError
 from verdict.model.source import Source
 from verdict.streaming.event_log.skip_log import skipped_ranges
+from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.wire.cloud_events import dead_letter_headers
 from verdict.wire.command_record import CommandRecord, dead_letter, truncate_command
-from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.dead_letter_record import RETRY_POLICY
+from verdict.wire.headers import joined
 from verdict.wire.partitions import OffsetRange, TopicPartition
+from verdict.wire.records import encode
 from verdict.wire.skip_record import Kind, SkipRecord
+from verdict.wire.topics import Topics
 
 MOST_JUMPED = 100_000  # commands, with their bytes in one transaction; several batches are less
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkipRequest:
-    """What an operator asks of a recovery.
+    """What an operator asks of a recovery."""
 
-    `places` has the first record of each stretch to skip, and the offset after its last one.
-    `quarantine` says whether to go on without aggregates whose history is damaged. `at` is in epoch
-    milliseconds.
-    """
-
-    places: Sequence[tuple[Source, int]] = ()
-    quarantine: bool = False
+    places: Sequence[tuple[Source, int]] = ()  # of each range: its first record, and its end
+    quarantine: bool = False  # go on without aggregates whose history is damaged
     operator: str = ""
     reason: str = ""
-    at: int = 0
+    at: int = 0  # epoch milliseconds
 
     def record(self, source: Source, until: int, kind: Kind = Kind.SKIPPED) -> SkipRecord:
         """Return the record of a decision about the records from `source` to before `until`."""
@@ -106,31 +104,30 @@ def plan_skips(
     """
     for place, until in wish.places:
         _require_record(place, until, decided, log)
-    before = [*before]
-    decisions = [wish.record(place, until) for place, until in wish.places]
-    _refuse(_dropped(decided, log, [*before, *decisions]))
-    offsets = {topic: [*by_partition] for topic, by_partition in decided.items()}
-    jumped = []
-    skips = [one for one in (*before, *decisions) if one.kind is Kind.SKIPPED]
+    plan = SkipPlan(
+        [wish.record(place, until) for place, until in wish.places],
+        offsets={topic: [*by_partition] for topic, by_partition in decided.items()},
+    )
+    skips = [one for one in (*before, *plan.decisions) if one.kind is Kind.SKIPPED]
+    _require_decided(decided, log, skips)
     for one in sorted(skips, key=lambda one: (one.source, one.until_offset)):
         topic, number = one.source.topic, one.source.partition
-        start = offsets_at(offsets, one.source)
+        start = offsets_at(plan.offsets, one.source)
         if topic in log.commands and start < one.until_offset:
-            gone = log.begins[topic][number] >= one.until_offset
-            jump = SkippedRange(
-                topic, number, start, one.until_offset, gone, f"{one.operator}: {one.reason}"
-            )
+            lost = log.begins[topic][number] >= one.until_offset
+            word = f"{one.operator}: {one.reason}"
+            jump = SkippedRange(topic, number, start, one.until_offset, lost, word)
             undecided = jump.until - jump.start
-            if not gone and undecided > MOST_JUMPED:
+            if not lost and undecided > MOST_JUMPED:
                 raise VerdictError(
                     f"{undecided} commands up to {jump.last} are undecided: let `verdict up` "
                     "decide what comes before it, batch by batch, then skip where it stops"
                 )
-            jumped.append(jump)
-            of_topic = offsets.setdefault(topic, [])
+            plan.jumped.append(jump)
+            of_topic = plan.offsets.setdefault(topic, [])
             of_topic += [0] * (number + 1 - len(of_topic))
             of_topic[number] = one.until_offset
-    return SkipPlan(decisions, jumped, offsets)
+    return plan
 
 
 def read_log(kafka: KafkaConfig, commands: Sequence[str], folded: Sequence[str]) -> SkipLog:
@@ -140,74 +137,49 @@ def read_log(kafka: KafkaConfig, commands: Sequence[str], folded: Sequence[str])
     return SkipLog(commands=commands, begins=starts(kept), ends=ends(kept))
 
 
-def require_records(kafka: KafkaConfig, log: SkipLog, places: Iterable[tuple[Source, int]]) -> None:
-    """Return if each place has a record that can be skipped; commands are looked at elsewhere.
-
-    Raises:
-        VerdictError: At one there is none.
-    """
-    for place, until in places:
-        if place.topic in log.commands or until > place.offset + 1:
-            continue
-        if place.offset >= log.begins[place.topic][place.partition] and not _is_there(kafka, place):
-            raise VerdictError(
-                f"there is no record at {place}: Kafka uses that offset itself, or a transaction "
-                "was given up there; there is nothing to skip"
-            )
-
-
-def _is_there(kafka: KafkaConfig, place: Source) -> bool:
-    spans = {TopicPartition.of(place): OffsetRange(place.offset, place.offset + 1)}
-    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
-        try:
-            return next(log.read(spans), None) is not None
-        except UnreachableError:
-            raise
-        except VerdictError:
-            return True  # it ends its reader, which is why it is skipped
-
-
-class SkippedCommand(NamedTuple):
-    """A dead letter and its headers."""
-
-    letter: DeadLetter
-    headers: Mapping[str, str]
-
-
-def dead_letters_of(kafka: KafkaConfig, plan: SkipPlan, limit: int) -> Iterator[SkippedCommand]:
+def dead_letters_of(
+    kafka: KafkaConfig, plan: SkipPlan, topics: Topics, limit: int
+) -> Iterator[OutputRecord]:
     """Yield the dead letters of the skipped commands."""
     for one in plan.jumped:
         if one.lost:
-            yield _letter_of(one, f"{one} dropped by Kafka before they were decided; {one.word}")
+            reason = f"{one} dropped by Kafka before they were decided; {one.word}"
+            yield _letter(topics, _unread(one.last), reason)
         else:
-            yield from _of_stretch(kafka, one, limit)
+            yield from _of_range(kafka, one, topics, limit)
 
 
-def _of_stretch(kafka: KafkaConfig, passed: SkippedRange, limit: int) -> Iterator[SkippedCommand]:
-    reason = f"skipped by {passed.word}"
+def _of_range(
+    kafka: KafkaConfig, skipped: SkippedRange, topics: Topics, limit: int
+) -> Iterator[OutputRecord]:
+    reason = f"skipped by {skipped.word}"
+    before = f"undecided when {skipped.last}, behind it, was {reason}; it is sent again"
     try:
         with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
-            place = TopicPartition.of(passed)
-            start = max(passed.start, log.bounds([place])[place].start)
-            for message in log.read({place: OffsetRange(start, passed.until)}):
-                if message.offset() == passed.last.offset:
-                    yield _letter(_record(message, limit), reason)
+            place = TopicPartition.of(skipped)
+            start = max(skipped.start, log.bounds([place])[place].start)
+            for message in log.read({place: OffsetRange(start, skipped.until)}):
+                record, policy = _record(message, limit), _policy(message)
+                if message.offset() == skipped.last.offset:
+                    yield _letter(topics, record, reason)
                     return
-                before = f"undecided when {passed.last}, behind it, was {reason}; it is sent again"
-                letter, headers = _letter(_record(message, limit), before, attempt=0)
-                yield SkippedCommand(letter, {**headers, **_policy(message)})
+                if place.topic != topics.retry or policy:  # else it is another service's
+                    yield _letter(topics, record, before, policy)
     except VerdictError as error:
         reason += f"; it could not be read: {error}"
-    yield _letter_of(passed, reason)
+    yield _letter(topics, _unread(skipped.last), reason)
 
 
-def _letter_of(skipped: SkippedRange, error: str) -> SkippedCommand:
-    return _letter(CommandRecord(skipped.last, 0, None, None, 0, None), error)
-
-
-def _letter(record: CommandRecord, error: str, attempt: int | None = None) -> SkippedCommand:
+def _letter(
+    topics: Topics, record: CommandRecord, error: str, again: dict[str, str] | None = None
+) -> OutputRecord:
     letter = dead_letter(record, error)
-    return SkippedCommand(letter, dead_letter_headers(letter, attempt))
+    headers = dead_letter_headers(letter, None if again is None else 0) | (again or {})
+    return OutputRecord(topics.dead_letters, letter.key, encode(letter), joined(headers))
+
+
+def _unread(source: Source) -> CommandRecord:
+    return CommandRecord(source, 0, None, None, 0, None)
 
 
 def _policy(message: Message) -> dict[str, str]:
@@ -242,25 +214,21 @@ def _require_record(place: Source, until: int, decided: Offsets, log: SkipLog) -
         )
 
 
-def _dropped(
-    decided: Offsets, log: SkipLog, decisions: Iterable[SkipRecord] = ()
-) -> Iterator[SkippedRange]:
-    """Yield commands that Kafka dropped undecided, and that no operator skipped."""
-    skipped = skipped_ranges(decisions)
-    for topic in log.commands:
-        for number, begin in enumerate(log.begins[topic]):
-            place = TopicPartition(topic, number)
-            reached = skipped.reached(place, OffsetRange(offsets_at(decided, place), begin))
-            if reached < begin:
-                yield SkippedRange(topic, number, reached, begin, lost=True)
-
-
-def _refuse(dropped: Iterable[SkippedRange]) -> None:
-    found = [*dropped]
-    if found:
-        skips = " ".join(f"{one.topic}:{one.partition}:{one.start}-{one.until}" for one in found)
+def _require_decided(decided: Offsets, log: SkipLog, skips: Iterable[SkipRecord]) -> None:
+    """Raise VerdictError if Kafka dropped commands undecided that no operator skipped."""
+    skipped = skipped_ranges(skips)
+    dropped = [
+        SkippedRange(topic, number, reached, begin)
+        for topic in log.commands
+        for number, begin in enumerate(log.begins[topic])
+        for place in [TopicPartition(topic, number)]
+        for reached in [skipped.reached(place, OffsetRange(offsets_at(decided, place), begin))]
+        if reached < begin
+    ]
+    if dropped:
+        places = " ".join(f"{one.topic}:{one.partition}:{one.start}-{one.until}" for one in dropped)
         raise VerdictError(
-            f"Kafka dropped commands before they were decided: {', '.join(map(str, found))}; "
+            f"Kafka dropped commands before they were decided: {', '.join(map(str, dropped))}; "
             "tell their senders, who have no answer, then go on without these commands: "
-            f"`verdict skip {skips} --reason …`"
+            f"`verdict skip {places} --reason …`"
         )

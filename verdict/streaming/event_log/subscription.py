@@ -80,7 +80,6 @@ class Subscription:
         self._events = EventLog(topics, lambda: log, lambda: self._archive)
         self._followed = {topics.events(name): name for name in _followed(topics, category)}
         self._catalog = catalog_of(topics.application)
-        self._from = from_position
         self._places: dict[TopicPartition, int] = (
             self._behind(from_position) if isinstance(from_position, int) else dict(from_position)
         )
@@ -98,18 +97,17 @@ class Subscription:
             HashMismatchError: A row of the archive is not what was archived.
             VerdictError: Kafka ends before what has been read: it is another one than before.
         """
-        after = self._from if isinstance(self._from, int) else self._first_after()
         while True:
-            ends = yield from self._all_archived(after)
+            ends = yield from self._all_archived()
             try:
                 yield from self._from_kafka(ends, follow)
                 return
             except RecordsDroppedError as dropped:
                 self._events.require_archived(dropped.place, dropped.earliest)
-                after = self._first_after()
 
-    def _all_archived(self, after: int) -> Generator[SubscribedEvent, None, PartitionOffsets]:
+    def _all_archived(self) -> Generator[SubscribedEvent, None, PartitionOffsets]:
         """Yield what is archived, and return from where on Kafka must be read."""
+        after = self._first_after()
         while True:
             ends, last = self._archive.standing()
             if after >= last:

@@ -28,8 +28,7 @@ class SourceBatch:
     @property
     def size(self) -> int:
         """How many offsets it takes; some may hold no record."""
-        begun = sum(sum(offsets) for offsets in self.start.values())
-        return sum(sum(offsets) for offsets in self.end.values()) - begun
+        return sum(span.end - span.start for span in self.spans.values())
 
     @property
     def spans(self) -> Spans:
@@ -50,7 +49,7 @@ class OutputRecord(NamedTuple):
     """One Kafka record to be published.
 
     `headers` is a text of `verdict.wire.headers`. `replayable` is False if a replay may give
-    another `value`, as the message of a bug; then the digest leaves the value out.
+    another `value`, such as the message of a bug; then the digest leaves the value out.
     """
 
     topic: str
@@ -60,17 +59,8 @@ class OutputRecord(NamedTuple):
     replayable: bool = True
 
 
-class EncodedOutputs:
-    """The output of a batch as workers packed it.
-
-    `chunks` begins to yield them in the order of the records.
-    """
-
-    def __init__(self, chunks: Callable[[], Iterator[bytes]]) -> None:
-        self.chunks = chunks
-
-
-Outputs = Collection[OutputRecord] | EncodedOutputs
+Outputs = Collection[OutputRecord] | Callable[[], Iterator[bytes]]
+"""The records of a batch, or a function that yields them in order, as workers packed them."""
 
 
 class Digest:
@@ -99,4 +89,4 @@ def digest(outputs: Outputs) -> bytes:
 
 
 def _packed(outputs: Outputs) -> Iterator[bytes]:
-    return outputs.chunks() if isinstance(outputs, EncodedOutputs) else chunks(outputs)
+    return chunks(outputs) if isinstance(outputs, Collection) else outputs()

@@ -1,7 +1,6 @@
 """The errors of a producer's calls."""
 
 from contextlib import AbstractContextManager
-from typing import NoReturn
 
 from confluent_kafka import KafkaError, KafkaException, Message
 
@@ -55,67 +54,56 @@ class Failures:
     """
 
     def __init__(self) -> None:
-        self._first: _Failure | None = None
-        self._cause: _Failure | None = None
+        self._found: tuple[KafkaError, str] | None = None
         self._count = 0
 
     def delivered(self, error: KafkaError | None, message: Message) -> None:
-        """Take in a delivery report."""
+        """Note a delivery report; not its record, which may be large."""
         if error is None:
             return
         self._count += 1
-        if self._cause is None and error.code() not in PURGED:
-            self._cause = _Failure(error, message)
-        self._first = self._first or self._cause or _Failure(error, message)
+        if self._found is None or (self._is_purged and error.code() not in PURGED):
+            self._found = (
+                error,
+                (
+                    f"{error.str()} for a record on {message.topic()} under the key "
+                    f"{message.key()!r:.100}, {len(message.value() or b'')} bytes"
+                ),
+            )
 
-    def check(self) -> None:
-        """Raise TransactionFailedError if a record was refused; purged ones wait for the cause."""
-        if self._cause is not None:
-            self._fail(self._cause)
+    def check(self, *, is_complete: bool = False) -> None:
+        """Raise TransactionFailedError if a record was refused.
 
-    def check_all(self) -> None:
-        """Raise TransactionFailedError if a record was not taken, once every report is in."""
-        if self._first is not None:
-            self._fail(self._cause or self._first)
+        Purged records are the reason only if each report is there, so if it `is_complete`.
+        """
+        if self._found is not None and (is_complete or not self._is_purged):
+            error, why = self._found
+            raise TransactionFailedError(
+                f"{self._count} records were not taken by Kafka: {why}", error
+            )
 
-    def _fail(self, failure: "_Failure") -> NoReturn:
-        raise TransactionFailedError(
-            f"{self._count} records were not taken by Kafka: {failure}", failure.error
-        )
-
-
-class _Failure:
-    """Why a record was not taken, without the record: it may be large, and this is kept."""
-
-    def __init__(self, error: KafkaError, message: Message) -> None:
-        self.error = error
-        self._record = (
-            f"a record on {message.topic()} under the key {message.key()!r:.100}, "
-            f"{len(message.value() or b'')} bytes"
-        )
-
-    def __str__(self) -> str:
-        return f"{self.error.str()} for {self._record}"
+    @property
+    def _is_purged(self) -> bool:
+        return self._found is not None and self._found[0].code() in PURGED
 
 
-def translate_kafka_errors(what: str, failures: Failures) -> AbstractContextManager[None]:
-    """Turn what a client call raises into TransactionFailedError; then look for failed records."""
-    return _Translation(what, failures)
+class TransactionCall(AbstractContextManager[None]):
+    """Turns what a client call raises into TransactionFailedError; then looks for failed records.
 
+    It is no generator: Kafka's client raises a fatal error as a KafkaError, which `except
+    Exception` does not catch.
+    """
 
-class _Translation(AbstractContextManager[None]):
     def __init__(self, what: str, failures: Failures) -> None:
         self._what = what
         self._failures = failures
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        # a fatal error is raised as a KafkaError, which no `except Exception` catches
         if isinstance(error, KafkaException | KafkaError):
             reason = error.args[0] if isinstance(error, KafkaException) else error
             # a KafkaError has no traceback: as a cause it breaks code that prints one
             cause = error if isinstance(error, KafkaException) else None
-            raise TransactionFailedError(
-                f"{self._what}: {reason.str()} ({reason.name()})", reason
-            ) from cause
+            message = f"{self._what}: {reason.str()} ({reason.name()})"
+            raise TransactionFailedError(message, reason) from cause
         if error is None:
             self._failures.check()

@@ -15,6 +15,7 @@ system refuses to read it, which says nothing of what it holds.
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,8 +40,7 @@ class CheckpointPosition:
     """How far Spark's own books go.
 
     `last` is the batch that was planned last, `committed` whether Spark is done with it.
-    `initial` is where the source began. What is not written yet is None: in a fresh checkpoint
-    everything, between Spark's start and its first batch only `last` and `shards`.
+    `initial` is where the source began. What is not written yet is None.
     """
 
     query_id: str | None = None
@@ -53,9 +53,8 @@ class CheckpointPosition:
         if self.last is not None:
             return f"{self.last}, {'committed' if self.committed else 'not committed'}"
         if self.initial is not None:
-            return (
-                f"Spark query {self.query_id} without a batch, from ({offsets_text(self.initial)})"
-            )
+            start = offsets_text(self.initial)
+            return f"Spark query {self.query_id} without a batch, from ({start})"
         return "fresh, without a batch"
 
 
@@ -125,7 +124,7 @@ def planned_ms(checkpoint: Path, batch_id: int) -> int:
 
 def starting_offsets(offsets: TopicOffsets, partitions: Mapping[str, int]) -> str:
     """Return `offsets` as Spark's Kafka source wants its option of that name."""
-    every: dict[str, dict[str, int]] = {}
+    every = {}
     for topic, count in partitions.items():
         known = [*offsets.get(topic, ()), *[0] * count][:count]
         every[topic] = {str(number): offset for number, offset in enumerate(known)}
@@ -152,19 +151,17 @@ def _batches(log: Path) -> set[int]:
 def _query_id(checkpoint: Path) -> str:
     file = checkpoint / METADATA
     found = _json(file, _text(file))
-    if not isinstance(found, dict) or not isinstance(found.get("id"), str):
-        raise _damaged(file, "does not hold the id of a query")
-    return str(found["id"])
+    if isinstance(found, dict) and isinstance(query_id := found.get("id"), str):
+        return query_id
+    raise _damaged(file, "does not hold the id of a query")
 
 
 def _initial(checkpoint: Path) -> Offsets:
-    file = checkpoint / INITIAL
-    return _offsets(file, _lines(file, 2)[1])
+    return _offsets(checkpoint / INITIAL, lines=2)
 
 
 def _end(checkpoint: Path, batch_id: int) -> Offsets:
-    file = checkpoint / OFFSETS / str(batch_id)
-    return _offsets(file, _lines(file, 3)[2])
+    return _offsets(checkpoint / OFFSETS / str(batch_id), lines=3)
 
 
 def _in_plan(checkpoint: Path, batch_id: int, *way: str) -> int:
@@ -179,22 +176,20 @@ def _in_plan(checkpoint: Path, batch_id: int, *way: str) -> int:
         raise _damaged(file, f"does not hold {way[-1]}") from None
 
 
-def _offsets(file: Path, line: str) -> Offsets:
+def _offsets(file: Path, lines: int) -> Offsets:
+    """Return the offsets in the last of so many lines, in the order of their partitions."""
+    line = _lines(file, lines)[-1]
     found = _json(file, line)
-    if not isinstance(found, dict):
-        raise _damaged(file, f"holds no Kafka offsets but {line[:80]!r}")
-    return {topic: _by_partition(file, topic, offsets) for topic, offsets in found.items()}
-
-
-def _by_partition(file: Path, topic: str, offsets: Any) -> list[int]:
-    """Return offsets in the order of their partitions; a gap in the numbers would shift them."""
-    wanted = [str(number) for number in range(len(offsets))] if isinstance(offsets, dict) else []
-    if not wanted or set(offsets) != set(wanted):
-        raise _damaged(file, f"does not hold the partitions of {topic} from 0 without a gap")
-    found = [offsets[number] for number in wanted]
-    if not all(type(offset) is int and offset >= 0 for offset in found):
-        raise _damaged(file, f"holds for {topic} what are no offsets: {found}")
-    return found
+    with suppress(AttributeError, KeyError, TypeError):  # it is of another shape
+        offsets = {
+            topic: [by_partition[str(number)] for number in range(len(by_partition))]
+            for topic, by_partition in found.items()
+        }
+        if all(of and all(type(one) is int and one >= 0 for one in of) for of in offsets.values()):
+            return offsets
+    raise _damaged(
+        file, f"holds no Kafka offsets, of each partition from 0 without a gap, but {line:.80}"
+    )
 
 
 def _lines(file: Path, count: int) -> list[str]:

@@ -22,11 +22,11 @@ class ReplayDiffersError(VerdictError):
 
 
 class ForeignStateError(CheckpointMismatchError):
-    """The state that a batch was decided with is not the one that the progress record speaks of."""
+    """A batch was decided with another state than the progress record names."""
 
 
 class NotPublishedError(VerdictError):
-    """Kafka did not confirm a transaction, nor its repetition; the progress record tells."""
+    """Kafka confirmed neither a transaction nor its repetition."""
 
 
 class UnreadableProgressRecordError(VerdictError):
@@ -46,15 +46,4 @@ def fenced(query: "Query", progress: "ProgressRecord") -> FencedError:
         f"{progress.batch_id} of generation {progress.generation}: this process stops, and "
         "published nothing since; to decide here again, stop that one and start on its data "
         "directory, or, when that is lost, run `verdict recover`"
-    )
-
-
-def gone_back(query: "Query", progress: "ProgressRecord", earlier: "ProgressRecord") -> FencedError:
-    """Return the error for a newer progress record with an earlier position than `earlier`."""
-    return FencedError(
-        f"an old progress record came to {query.progress_topic}: {query.transactional_id} at batch "
-        f"{progress.batch_id} of generation {progress.generation}, by owner {progress.owner}, "
-        f"after batch {earlier.batch_id} of generation {earlier.generation}. No new owner writes "
-        "that, as positions never go back; this process stops, and published nothing since: see "
-        "who may write there, then run `verdict recover`"
     )

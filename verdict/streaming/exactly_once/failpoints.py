@@ -1,4 +1,4 @@
-"""Moments at which tests kill a query, and benchmarks measure it."""
+"""Moments at which tests kill a process, and benchmarks measure it."""
 
 from collections.abc import Callable
 from enum import StrEnum, auto
@@ -7,10 +7,10 @@ from enum import StrEnum, auto
 class Failpoint(StrEnum):
     """A moment in the life of an owner; what is named has just happened."""
 
-    PROGRESS_READ = auto()  # take_over: no other process has been disturbed yet
-    INITIALISED = auto()  # take_over: the former owner is fenced
-    CLAIM_SENT = auto()  # take_over: the claim is in Kafka, uncommitted
-    CLAIMED = auto()  # take_over: the progress record names this owner
+    PROGRESS_READ = auto()  # claim: no other process has been disturbed yet
+    INITIALISED = auto()  # claim: the former owner is fenced
+    CLAIM_SENT = auto()  # claim: the new progress record is in Kafka, uncommitted
+    CLAIMED = auto()  # claim: the progress record names this owner
     FILES_WRITTEN = auto()  # lake: all of a batch, where no reader looks
     FORMER_AWAY = auto()  # lake: what a killed process left of this batch is out of the way
     OUTPUT_COMPUTED = auto()  # publish: nothing has been sent yet
@@ -18,10 +18,10 @@ class Failpoint(StrEnum):
     BEFORE_COMMIT = auto()  # publish: the group's offsets too
     COMMITTED = auto()  # publish: the transaction is committed
     SKIPPED = auto()  # publish: the batch had been published before
-    IN_DOUBT = (
-        auto()
-    )  # take_over, publish: the progress record will tell who owns and what is published
-    STILL_OWNER = auto()  # publish: the progress record named us, nothing is fenced again yet
+    IN_DOUBT = auto()  # claim, publish: only the progress record knows who owns and what is there
+    STILL_OWNER = auto()  # publish: the progress record names us, nothing is fenced again yet
+    LETTERS_CLAIMED = auto()  # dead letters: a batch is chosen, nothing is sent yet
+    LETTERS_SENT = auto()  # dead letters: Kafka has committed, the table still has them
 
 
 OnStep = Callable[[Failpoint], None]

@@ -22,12 +22,12 @@ from verdict.streaming.exactly_once.checkpoint import CheckpointPosition
 from verdict.streaming.exactly_once.errors import (
     CheckpointMismatchError,
     FencedError,
+    NotPublishedError,
     fenced,
-    gone_back,
 )
 from verdict.streaming.exactly_once.failpoints import Failpoint, OnStep, ignore_step
 from verdict.streaming.exactly_once.log_identity import log_identity
-from verdict.streaming.exactly_once.publisher import Publisher, renewed_if_written
+from verdict.streaming.exactly_once.publisher import Publisher
 from verdict.streaming.exactly_once.query import DECIDER, Query
 from verdict.streaming.exactly_once.read_progress import (
     first_offsets,
@@ -35,7 +35,12 @@ from verdict.streaming.exactly_once.read_progress import (
     read_progress,
     read_progress_in,
 )
-from verdict.streaming.exactly_once.resume_checks import FIRST_GENERATION, NO_BATCH, check_resume
+from verdict.streaming.exactly_once.resume_checks import (
+    FIRST_GENERATION,
+    NO_BATCH,
+    check_resume,
+    described,
+)
 from verdict.streaming.exactly_once.state_moves import EMPTY
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.progress_record import ProgressRecord
@@ -51,14 +56,8 @@ def claim_query(
 ) -> Publisher:
     """Become the owner of `query`, if `checkpoint` continues where its progress record ends.
 
-    A checkpoint that does not fit is refused before the earlier owner is fenced. The first start
-    of all writes the first progress record.
-
-    Raises:
-        CheckpointMismatchError: The checkpoint does not fit; both positions are named.
-        DifferentLogError: The progress record is of another cluster, or of topics that are no more.
-        NotPublishedError: The claim failed, as when another process starts at the same time; the
-            earlier owner goes on.
+    A checkpoint or log that does not fit is refused before the earlier owner is fenced. If the
+    claim fails with NotPublishedError, the earlier owner goes on.
     """
     progress = read_progress(kafka, query, wait=False).progress
     if progress is not None:
@@ -111,9 +110,8 @@ def genesis(
 ) -> ProgressRecord:
     """Return the first progress record of a new generation, without an owner: a claim adds that.
 
-    It says that every shard begins empty, so that the first batch finds a foreign state; a
-    recovery says instead what it has seeded. `previous` is the progress that it replaces, and
-    `offsets` are where the first batch starts.
+    Every shard begins empty; a recovery replaces that by what it has seeded. `previous` is the
+    progress that it replaces, and `offsets` are where the first batch starts.
     """
     return ProgressRecord(
         query=query.name,
@@ -139,14 +137,11 @@ def write_progress(
     on_step: OnStep = ignore_step,
     extra_records: Iterable[OutputRecord] = (),
 ) -> Transactions:
-    """Commit `progress` without a batch, together with `extra_records`.
+    """Commit `progress` without a batch, and return the producer to go on with.
 
-    It is a claim, or the genesis after a recovery. If Kafka's answer is lost, the progress tells
-    whether it was committed. That matters for a claim: the earlier owner stops when it finds one,
-    so the process that wrote it must not stop too.
-
-    Raises:
-        NotPublishedError: It was not committed, or another process fenced this one meanwhile.
+    If Kafka's answer is lost, the progress record tells whether it was committed. The earlier owner
+    stops when it finds a claim, so the process that wrote it must not stop too. NotPublishedError
+    means that it was not committed, or that another process fenced this one meanwhile.
     """
     try:
         transactions.begin()
@@ -163,9 +158,27 @@ def write_progress(
     LOG.warning("the claim of %s is in doubt: %s", query.transactional_id, failure)
     transactions.abandon()
     on_step(Failpoint.IN_DOUBT)
-    renewed = renewed_if_written(query, kafka, progress, failure)
+    _check_written(query, kafka, progress, failure)
+    renewed = Transactions(kafka, query.transactional_id)
+    try:
+        _check_written(query, kafka, progress, failure)
+    except BaseException:
+        renewed.close()
+        raise
     transactions.close()
     return renewed
+
+
+def _check_written(
+    query: Query, kafka: KafkaConfig, progress: ProgressRecord, failure: str
+) -> None:
+    found = read_progress(kafka, query, wait=True).progress
+    if found != progress:
+        raise NotPublishedError(
+            f"{query.transactional_id} could not be claimed ({failure}); its progress record says: "
+            f"{described(found)}: if that process runs, it goes on and this one stops; if it does "
+            "not, start again"
+        )
 
 
 class OwnerWatch:
@@ -179,13 +192,13 @@ class OwnerWatch:
     def __init__(self, kafka: KafkaConfig, query: Query, claim: ProgressRecord) -> None:
         self._kafka = kafka
         self._query = query
-        self._last = claim
+        self._owner = claim.owner
         self._claim_seen = False
         self._log = KafkaLog(kafka.settings)
         self._next = time.monotonic() + LOOK_S
 
     def check(self) -> None:
-        """Look if it is time to. The next batch reports what else goes wrong with the progress."""
+        """Look if it is time to. The next batch reports what else is wrong with the progress."""
         if time.monotonic() < self._next:
             return
         try:
@@ -193,16 +206,11 @@ class OwnerWatch:
         except FencedError:
             raise
         except VerdictError:
-            return
-        finally:
-            self._next = time.monotonic() + LOOK_S
+            pass
+        self._next = time.monotonic() + LOOK_S
 
     def look(self) -> None:
-        """Return if the newest progress record is this owner's.
-
-        Raises:
-            FencedError: It is another owner's, or older than one before it.
-        """
+        """Return if the newest progress record is this owner's; else raise FencedError."""
         self._look(self._kafka.transaction_timeout_s)
 
     def _look(self, seconds: float) -> None:
@@ -210,25 +218,16 @@ class OwnerWatch:
         progress, settled = read_progress_in(self._log, self._query)
         if progress is None:
             return  # the next batch says who deleted it
-        ours = progress.owner == self._last.owner
+        ours = progress.owner == self._owner
         # an open transaction may still hide the claim, and then this progress is older than it
         self._claim_seen |= ours or settled
-        if not self._claim_seen:
-            return
-        if _reached(progress) < _reached(self._last):
-            raise gone_back(self._query, progress, self._last)
-        if not ours:
+        if self._claim_seen and not ours:
             raise fenced(self._query, progress)
-        self._last = progress
 
     def close(self) -> None:
-        """Let Kafka's clients go."""
+        """Close Kafka's clients."""
         with self._log:
             pass
-
-
-def _reached(progress: ProgressRecord) -> tuple[int, int]:
-    return progress.generation, progress.batch_id
 
 
 def _checked(
@@ -240,7 +239,5 @@ def _checked(
         records_exist = holds_records(kafka, query.outputs)
         # read again: a progress record that is read after the records must cover them
         progress = read_progress(kafka, query, wait=wait).progress
-    check_resume(
-        progress, checkpoint, records_exist=records_exist, shards=query.shards, seeded=query.seeded
-    )
+    check_resume(progress, checkpoint, records_exist=records_exist, seeded=query.seeded)
     return progress

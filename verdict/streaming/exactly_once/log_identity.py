@@ -20,10 +20,7 @@ def log_identity(progress: ProgressRecord, query: Query, kafka: KafkaConfig) -> 
     """Return `progress` with the ids of Kafka and the query's topics, if it has no others.
 
     Topics that it did not know are added. What it says of other topics than the query's is kept.
-
-    Raises:
-        DifferentLogError: It is of another cluster, or a topic was deleted, whether created again
-            or not.
+    If it is of another cluster, or a topic was deleted, DifferentLogError is raised.
     """
     found = require_same_log(kafka, [remembered(progress, query)], query.topics)
     return replace(
@@ -34,11 +31,7 @@ def log_identity(progress: ProgressRecord, query: Query, kafka: KafkaConfig) -> 
 def require_log_of(
     progress_records: Iterable[tuple[Query, ProgressRecord]], kafka: KafkaConfig
 ) -> None:
-    """Return if the topics are those that each progress record names; before any is created.
-
-    Raises:
-        DifferentLogError: Some are not; all of them are named.
-    """
+    """Raise DifferentLogError if topics are not those that the progress records name."""
     if known := [remembered(progress, query) for query, progress in progress_records]:
         require_same_log(kafka, known)
 
@@ -54,12 +47,10 @@ def remembered(progress: ProgressRecord, query: Query) -> Remembered:
 def check_readable(
     query: Query, kafka: KafkaConfig, progress: ProgressRecord, checkpoint: CheckpointPosition
 ) -> bool:
-    """Check that Kafka has the batch that is planned, or else all after the progress record.
+    """Return whether Kafka has more than what is read first.
 
-    Spark would wait for it for minutes. Return whether more can be read than that.
-
-    Raises:
-        VerdictError: Kafka has dropped some of it, has lost its end, or has a new topic instead.
+    That is the batch that is planned, or else all after the progress record. If Kafka lacks some of
+    it, Spark would wait for minutes; this raises a VerdictError.
     """
     planned = None if checkpoint.committed else checkpoint.last
     start, end = (planned.start, planned.end) if planned else (progress.offsets, progress.offsets)

@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from verdict.adapters.storage.folders import located, remove
 
-NOTHING_TOLD = {"moved": [None], "arrived": [None]}
 BY_SPARK_BYTES = 256 * 2**10  # for each shard and batch
 
 
@@ -30,11 +29,12 @@ class Handover:
     def frame(self, chunk: bytes) -> pd.DataFrame:
         """Return the row of `DECIDED_SCHEMA` with `chunk`, or with the path of its file."""
         self._room -= len(chunk)
-        if self._folder is None or self._room >= 0:
-            return pd.DataFrame({"outputs": [chunk], "file": [None], **NOTHING_TOLD})
-        path = self._folder / f"{uuid.uuid4()}.chunk"
-        path.write_bytes(chunk)
-        return pd.DataFrame({"outputs": [None], "file": [str(path)], **NOTHING_TOLD})
+        row: dict[str, list[bytes | str | None]] = {"outputs": [chunk], "file": [None]}
+        if self._folder is not None and self._room < 0:
+            path = self._folder / f"{uuid.uuid4()}.chunk"
+            path.write_bytes(chunk)
+            row = {"outputs": [None], "file": [str(path)]}
+        return pd.DataFrame(row | {"moved": [None], "arrived": [None]})
 
 
 class Outputs:

@@ -2,10 +2,8 @@
 
 librdkafka keeps the timeout of a call with threads of its own. If one of those hangs (2.16: the
 thread of a broker that was missing in the metadata for a moment), the call never returns. So it
-runs in a thread that can be abandoned.
-
-A producer must be polled between calls, too. Its log lines wait in a queue that librdkafka walks
-for each further line, and a producer without Kafka logs hundreds a second.
+runs in a thread that can be abandoned. Between calls the producer must be polled: its log lines
+wait in a queue that librdkafka walks for each further line, hundreds a second without Kafka.
 """
 
 import math
@@ -29,10 +27,8 @@ class CallTimedOutError(Exception):
 class PollThread:
     """Makes the calls of a producer one after the other, and polls it every second otherwise.
 
-    librdkafka reports a fatal error to one poll only; `poll` raises it from then on.
-
-    The producer is held until `close`, or always once a call has hung: to let it go would be to
-    wait for the thread that hangs.
+    It holds the producer until `close`, or always once a call has hung: destroying it would wait
+    for the thread that hangs.
     """
 
     def __init__(self, producer: Producer, name: str) -> None:
@@ -42,11 +38,7 @@ class PollThread:
         self._start()
 
     def call(self, seconds: float, what: str, call: Callable[[], Answer]) -> Answer:
-        """Return what `call` returns, or raise what it raises.
-
-        Raises:
-            CallTimedOutError: It has not returned.
-        """
+        """Return what `call` returns, or raise what it raises; else CallTimedOutError."""
         future: Future[Answer] = Future()
         self._calls.put((future, call))
         try:
@@ -64,8 +56,8 @@ class PollThread:
     def poll(self) -> None:
         """Deliver all reports and log lines so far.
 
-        Raises:
-            KafkaException: The producer is of no use any more, for example because it is fenced.
+        Raises a KafkaException once the producer has failed for good, for example because it is
+        fenced; librdkafka reports that to one poll only.
         """
         self._poll()
         if self._fatal is not None:
@@ -74,9 +66,8 @@ class PollThread:
     def close(self, seconds: float) -> None:
         """Drop what waits in the producer, destroy it and end the thread.
 
-        Raises:
-            CallTimedOutError: The producer is not destroyed within so many seconds.
-            KafkaException: It refuses to drop what waits; it is destroyed all the same.
+        Raises CallTimedOutError if that takes longer, or a KafkaException if the producer refuses
+        to drop what waits; it is destroyed all the same.
         """
         try:
             self.call(seconds, "close", self._destroy)

@@ -5,7 +5,6 @@ After a failed transaction only the progress record says who owns the query and 
 
 import logging
 from dataclasses import replace
-from enum import StrEnum, auto
 
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.log_identity import Identities, require_same_topics
@@ -17,25 +16,13 @@ from verdict.streaming.exactly_once.failpoints import Failpoint, OnStep
 from verdict.streaming.exactly_once.log_identity import log_identity, remembered
 from verdict.streaming.exactly_once.query import Query
 from verdict.streaming.exactly_once.read_progress import read_progress
-from verdict.streaming.exactly_once.resume_checks import (
-    Action,
-    check_batch,
-    check_replay,
-    described,
-)
+from verdict.streaming.exactly_once.resume_checks import check_batch, check_replay
 from verdict.streaming.exactly_once.state_moves import check_states, states_after
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.records import encode
 
 LOG = logging.getLogger("verdict.streaming.exactly_once")
-
-
-class PublishResult(StrEnum):
-    """What became of a batch."""
-
-    PUBLISHED = auto()
-    SKIPPED = auto()  # it was published before, with the same output
 
 
 class Publisher:
@@ -62,30 +49,22 @@ class Publisher:
 
     @property
     def progress(self) -> ProgressRecord:
-        """The progress as of the last batch: where the next one starts, and the shard count."""
+        """The progress after the last batch."""
         return self._progress
 
-    def publish(self, batch: SourceBatch, outputs: Outputs) -> PublishResult:
-        """Make the output of `batch` visible exactly once.
+    def publish(self, batch: SourceBatch, outputs: Outputs) -> bool:
+        """Make all of the output of `batch` visible; return False if it was published before.
 
-        When this returns, all of it is visible. After NotPublishedError, UnreachableError or
-        FencedError, all of it is visible or nothing: the progress tells the next call, or the next
-        start. The outputs are read again if a transaction has to be repeated.
-
-        Raises:
-            CheckpointMismatchError: The batch, or the state of a shard, does not start where the
-                progress record ends.
-            ReplayDiffersError: It was published before, with another output.
-            FencedError: Another process owns the query now.
-            DifferentLogError: A topic was deleted meanwhile, whether created again or not.
-            NotPublishedError: Kafka refused the transaction, twice.
+        The outputs are read again if a transaction has to be repeated. After NotPublishedError,
+        UnreachableError or FencedError, all of the output is visible or nothing: the progress tells
+        the next call, or the next start. Other errors say why nothing may be published.
         """
         self._on_step(Failpoint.OUTPUT_COMPUTED)
         if self._transactions is None:  # the last batch failed
             self._renew()
         if self._is_published(batch, outputs):
             self._on_step(Failpoint.SKIPPED)
-            return PublishResult.SKIPPED
+            return False
         failure = None
         try:
             self._transact(batch, outputs)
@@ -96,17 +75,17 @@ class Publisher:
         if failure is not None:
             self._settle(batch, outputs, failure)
         self._on_step(Failpoint.COMMITTED)
-        return PublishResult.PUBLISHED
+        return True
 
     def close(self) -> None:
-        """Let the producer go; the query stays ours until another process claims it."""
+        """Close the producer; the query stays ours until another process claims it."""
         if self._transactions is not None:
             self._transactions.close()
             self._transactions = None
 
     def _is_published(self, batch: SourceBatch, outputs: Outputs) -> bool:
-        """Tell whether the progress covers `batch`; raise if it neither does nor ends before it."""
-        is_replay = check_batch(self._progress, batch) is Action.SKIP
+        """Return whether the progress covers `batch`; raise if it neither does nor ends before."""
+        is_replay = check_batch(self._progress, batch)
         if is_replay:
             check_replay(self._progress, self._query, batch, outputs)
         check_states(self._progress, batch, is_replay=is_replay)
@@ -149,7 +128,7 @@ class Publisher:
         return progress
 
     def _check_topics(self) -> None:
-        """Check that the records went to the topics of the progress record, and not to new ones."""
+        """Check that the records went to the topics of the progress record, not to new ones."""
         try:
             known = remembered(self._progress, self._query)
             require_same_topics(known, self._identities, self._kafka.transaction_timeout_s)
@@ -166,16 +145,10 @@ class Publisher:
         try:
             self._transact(batch, outputs, final=True)
         except TransactionFailedError as again:
-            failed = (
+            do = "see that Kafka runs" if again.passing else "fix the cause and start again"
+            raise (UnreachableError if again.passing else NotPublishedError)(
                 f"{batch} could not be published by {self._query.transactional_id}, first "
-                f"({failure}), then ({again}): "
-            )
-            if again.passing:
-                raise UnreachableError(
-                    f"{failed}see that Kafka runs, the progress record is kept"
-                ) from again
-            raise NotPublishedError(
-                f"{failed}fix the cause and start again, the progress record is kept"
+                f"({failure}), then ({again}): {do}, the progress record is kept"
             ) from again
 
     def _renew(self) -> None:
@@ -206,33 +179,3 @@ class Publisher:
         if found.owner != self._progress.owner:
             raise fenced(query, found)
         return found
-
-
-def renewed_if_written(
-    query: Query, kafka: KafkaConfig, progress: ProgressRecord, failure: str
-) -> Transactions:
-    """Return a new producer if the claim `progress` is committed, and still the newest progress.
-
-    Raises:
-        NotPublishedError: It is not; the earlier owner, or another one, goes on.
-    """
-    _check_written(query, kafka, progress, failure)
-    renewed = Transactions(kafka, query.transactional_id)
-    try:
-        _check_written(query, kafka, progress, failure)
-    except BaseException:
-        renewed.close()
-        raise
-    return renewed
-
-
-def _check_written(
-    query: Query, kafka: KafkaConfig, progress: ProgressRecord, failure: str
-) -> None:
-    found = read_progress(kafka, query, wait=True).progress
-    if found != progress:
-        raise NotPublishedError(
-            f"{query.transactional_id} could not be claimed ({failure}); its progress record says: "
-            f"{described(found)}: if that process runs, it goes on and this one stops; if it does "
-            "not, start again"
-        )

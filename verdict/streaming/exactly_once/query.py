@@ -13,31 +13,17 @@ OWNER = "owner"  # of the topics
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One query of a deployment; at any time one process owns it.
+    """One query of a deployment; at any time one process owns it."""
 
-    Args:
-        name: The progress record's key, `DECIDER` for the one with a state.
-        transactional_id: Fences a former owner; names the consumer group of the lag display, too.
-        progress records: The topic of the progress record.
-        inputs: The topics that it reads.
-        outputs: The topics that must be empty as long as it has no progress record.
-        others: Further topics that it writes to.
-        handler_version: Of the rules that compute the output.
-        first_shards: How many shards the very first start sets up; afterwards the progress says.
-        shards: How many were asked for by name; another number in the progress refuses the start.
-        seeded: The generation whose recovered state a fresh checkpoint is given.
-    """
-
-    name: str
-    transactional_id: str
+    name: str  # the key of its progress records
+    transactional_id: str  # fences a former owner; names the consumer group of the lag display, too
     progress_topic: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    handler_version: str
-    first_shards: int
-    others: tuple[str, ...] = ()
-    shards: int | None = None
-    seeded: int | None = None
+    inputs: Sequence[str]
+    outputs: Sequence[str] = ()  # must be empty as long as there is no progress record
+    others: Sequence[str] = ()  # further topics that it writes to
+    handler_version: str  # of the rules that compute the output
+    first_shards: int = 1  # of the very first start; afterwards the progress record has the number
+    seeded: int | None = None  # the generation whose recovered state a fresh checkpoint is given
 
     @property
     def topics(self) -> frozenset[str]:
@@ -64,9 +50,10 @@ class Query:
 def decider_query(topics: Topics, shards: int) -> Query:
     """Return the query of the decider."""
     names = topics.application.aggregate_types
-    return query_of(
-        topics,
-        DECIDER,
+    return Query(
+        name=DECIDER,
+        transactional_id=topics.transactional_id(DECIDER),
+        progress_topic=topics.progress,
         inputs=topics.every_commands(),
         outputs=[*map(topics.events, names), *map(topics.responses, names)],
         others=[topics.dead_letters, topics.skips, *map(topics.rejected, names)],
@@ -78,36 +65,11 @@ def decider_query(topics: Topics, shards: int) -> Query:
 def lake_query(topics: Topics) -> Query:
     """Return the query of the lake, whose outputs are files; without a lake it reads nothing."""
     table = topics.application.lake
-    return query_of(
-        topics,
-        LAKE,
+    return Query(
+        name=LAKE,
+        transactional_id=topics.transactional_id(LAKE),
+        progress_topic=topics.progress,
         inputs=[] if table is None else [topics.events(table.aggregate_type)],
-        outputs=[],
         others=[topics.dead_letters],
         handler_version="1",
-    )
-
-
-def query_of(  # noqa: PLR0913  (the same facts as above, without those that a name implies)
-    topics: Topics,
-    name: str,
-    *,
-    inputs: Sequence[str],
-    outputs: Sequence[str],
-    others: Sequence[str],
-    handler_version: str,
-    first_shards: int = 1,
-    shards: int | None = None,
-) -> Query:
-    """Return a query of a deployment under its conventional names."""
-    return Query(
-        name=name,
-        transactional_id=topics.transactional_id(name),
-        progress_topic=topics.progress,
-        inputs=tuple(inputs),
-        outputs=tuple(outputs),
-        others=tuple(others),
-        handler_version=handler_version,
-        first_shards=first_shards if shards is None else shards,
-        shards=shards,
     )

@@ -27,23 +27,20 @@ class SeenRecord(NamedTuple):
 def read_progress(kafka: KafkaConfig, query: Query, *, wait: bool) -> SeenRecord:
     """Return the query's newest progress record, without fencing anything.
 
-    Queries share the progress topic, and nothing after an open transaction can be read.
-
-    Raises:
-        UnreadableProgressRecordError: There is something else in its place.
-        VerdictError: The progress topic does not exist.
+    Queries share the progress topic, and nothing after an open transaction can be read: with `wait`
+    such a transaction is waited for. Something else in its place raises
+    UnreadableProgressRecordError.
     """
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s * (2 if wait else 1)) as log:
         return read_progress_in(log, query, wait=wait)
 
 
 def read_progress_in(log: KafkaLog, query: Query, *, wait: bool = False) -> SeenRecord:
-    """Do what `read_progress` does, with a reader that is there already."""
-    place = log.places([query.progress_topic])[0]  # none is ever written to one that was added
-    places = [place]
+    """Do what `read_progress` does, with an open reader."""
+    place = log.places([query.progress_topic])[0]  # an added partition stays empty
     what = f"the progress record of {query.name} cannot be read"
-    written = log.await_settled(places, what) if wait else log.written(places)
-    kept = log.bounds(places)[place]
+    written = log.await_settled([place], what) if wait else log.written([place])
+    kept = log.bounds([place])[place]
     last = log.last(place, kept, lambda message: message.key() == query.key)
     progress = None if last is None else _decoded(query, last.value())
     return SeenRecord(progress, settled=kept.end >= written[place])
@@ -54,11 +51,9 @@ def readable_progress(
 ) -> ProgressRecord | None:
     """Return the query's progress record; None if there is none, or something else in its place."""
     try:
-        return (
-            read_progress(kafka, query, wait=True).progress
-            if wait
-            else read_progress_now(kafka, query)
-        )
+        if wait:
+            return read_progress(kafka, query, wait=True).progress
+        return read_progress_now(kafka, query)
     except UnreadableProgressRecordError:
         return None
 
@@ -70,18 +65,17 @@ def read_progress_now(kafka: KafkaConfig, query: Query) -> ProgressRecord | None
 
 
 def decode_progress(log: KafkaLog, query: Query) -> ProgressRecord | None:
-    """Do what `read_progress_now` does, with a reader that is there already."""
+    """Do what `read_progress_now` does, with an open reader."""
     return read_progress_in(log, query).progress if log.exists(query.progress_topic) else None
 
 
-def holds_records(kafka: KafkaConfig, topics: tuple[str, ...]) -> bool:
-    """Tell whether any of `topics` holds a committed record, or held one that was deleted."""
+def holds_records(kafka: KafkaConfig, topics: Collection[str]) -> bool:
+    """Return whether any of `topics` holds a committed record, or held one that was deleted."""
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         kept = log.bounds(log.places(topics))
         if any(span.start for span in kept.values()):
             return True
-        # offsets alone do not tell: aborted records take some, too
-        return next(log.read(kept), None) is not None
+        return next(log.read(kept), None) is not None  # aborted records take offsets, too
 
 
 def first_offsets(kafka: KafkaConfig, topics: Collection[str]) -> Offsets:
@@ -90,7 +84,7 @@ def first_offsets(kafka: KafkaConfig, topics: Collection[str]) -> Offsets:
 
 
 def bounds_of(kafka: KafkaConfig, topics: Collection[str]) -> Spans:
-    """Return from where to where the partitions of topics hold committed records."""
+    """Return which offsets of committed records the partitions of topics hold."""
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         return log.bounds(log.places(topics))
 

@@ -3,8 +3,6 @@
 Offsets decide, ids do not: a batch id only tells a replay from a batch without input.
 """
 
-from enum import StrEnum, auto
-
 from verdict.adapters.kafka.offsets import going_back, offsets_text, same_offsets
 from verdict.streaming.exactly_once.batch import Outputs, SourceBatch, digest
 from verdict.streaming.exactly_once.checkpoint import CheckpointPosition
@@ -14,17 +12,11 @@ from verdict.wire.progress_record import ProgressRecord
 
 FIRST_GENERATION = 1
 NO_BATCH = -1
+BEHIND = "does not meet the progress record"
 REMEDY = (
     "start on the data directory that goes on there (if its owner runs, nothing needs to be done), "
     "or, when it is lost, run `verdict recover`"
 )
-
-
-class Action(StrEnum):
-    """What is to be done with the output of a batch."""
-
-    PUBLISH = auto()
-    SKIP = auto()
 
 
 def check_resume(
@@ -32,79 +24,68 @@ def check_resume(
     checkpoint: CheckpointPosition,
     *,
     records_exist: bool,
-    shards: int | None = None,
     seeded: int | None = None,
 ) -> None:
-    """Return if `checkpoint` continues where `progress` ends.
+    """Raise CheckpointMismatchError unless `checkpoint` continues where `progress` ends.
 
-    Without both, this is the first start. If a batch is planned and published already, it is
-    computed for the state only; if it is planned and not published, it is published.
-
-    Raises:
-        CheckpointMismatchError: It does not; the message names both positions and what to do.
+    Without both, this is the first start.
     """
     if progress is None:
         _check_first(checkpoint, records_exist)
         return
-    _check_shards(progress, checkpoint, shards)
+    if checkpoint.shards not in (None, progress.shards):
+        raise CheckpointMismatchError(
+            f"the checkpoint ({checkpoint}) has {checkpoint.shards} shards, the progress record "
+            f"({described(progress)}) {progress.shards}: with another number aggregates would "
+            "restart at version 0; run `verdict recover --shards N`"
+        )
     if progress.batch_id == NO_BATCH:
         _check_after_genesis(progress, checkpoint, records_exist, seeded)
         return
     last = checkpoint.last
     if last is None or last.query_id != progress.query_id:
-        raise _mismatch(
-            "is not the one that the progress record was written with", progress, checkpoint
-        )
+        what = "is not the one that the progress record was written with"
+        raise _mismatch(what, progress, checkpoint)
     continues = (
         same_offsets(last.end, progress.offsets)
         if checkpoint.committed
-        else _action(progress, last)
+        else _is_replay(progress, last) is not None
     )
     if not continues:
-        raise _behind(progress, checkpoint)
+        raise _mismatch(BEHIND, progress, checkpoint)
 
 
-def check_batch(progress: ProgressRecord, batch: SourceBatch) -> Action:
-    """Return what to do with the output of `batch`, given the owner's progress record.
+def check_batch(progress: ProgressRecord, batch: SourceBatch) -> bool:
+    """Return whether `batch` is a replay of the one that was published last.
 
-    SKIP is only right if `check_replay` returns.
-
-    Raises:
-        CheckpointMismatchError: The batch does not continue where the progress record ends; both
-            positions are named.
+    Raises CheckpointMismatchError if it neither is nor continues where the progress record ends.
     """
-    action = _action(progress, batch)
-    if action is None:
+    is_replay = _is_replay(progress, batch)
+    if is_replay is None:
         raise CheckpointMismatchError(
             f"{batch} does not continue where the progress record ends, which is at "
-            f"{described(progress)}: "
-            f"nothing was published; {REMEDY}"
+            f"{described(progress)}: nothing was published; {REMEDY}"
         )
-    if action is Action.PUBLISH and (back := going_back(batch.start, batch.end)):
+    if not is_replay and (back := going_back(batch.start, batch.end)):
         raise CheckpointMismatchError(
             f"{batch} goes back in {', '.join(back)}: a topic was deleted, or is not read any "
             "more; nothing was published; bring it back, or run `verdict recover`"
         )
-    return action
+    return is_replay
 
 
 def check_replay(
     progress: ProgressRecord, query: Query, batch: SourceBatch, outputs: Outputs
 ) -> None:
-    """Return if a batch that is published already gave the same output again.
-
-    Raises:
-        ReplayDiffersError: It did not; the handler versions of both are named.
-    """
+    """Raise ReplayDiffersError unless a batch that is published gave the same output again."""
     computed = digest(outputs)
-    if computed == progress.digest:
-        return
-    raise ReplayDiffersError(
-        f"{batch} is published with the digest {progress.digest.hex()[:16]} by "
-        f"handler version {progress.handler_version}, but its replay by "
-        f"{query.handler_version} gave {computed.hex()[:16]}: start once with the "
-        "version that published it, or run `verdict recover`"
-    )
+    if computed != progress.digest:
+        raise ReplayDiffersError(
+            f"{batch} is published with the digest {progress.digest.hex()[:16]} by handler version "
+            f"{progress.handler_version}, but its replay by {query.handler_version} gave "
+            f"{computed.hex()[:16]}: start once with the version that published it, or run "
+            "`verdict recover`"
+        )
 
 
 def described(progress: ProgressRecord | None) -> str:
@@ -119,23 +100,23 @@ def described(progress: ProgressRecord | None) -> str:
     )
 
 
-def _action(progress: ProgressRecord, batch: SourceBatch) -> Action | None:
+def _is_replay(progress: ProgressRecord, batch: SourceBatch) -> bool | None:
+    """Return None for a batch that neither is the last one again nor continues after it."""
     if progress.batch_id == NO_BATCH and batch.batch_id != 0:
         return None  # a batch of an earlier generation; a new generation begins with batch 0
     if progress.query_id not in (None, batch.query_id):
         return None
     if progress.batch_id == batch.batch_id and same_offsets(batch.end, progress.offsets):
-        return Action.SKIP
-    return Action.PUBLISH if same_offsets(batch.start, progress.offsets) else None
+        return True
+    return False if same_offsets(batch.start, progress.offsets) else None
 
 
 def _check_first(checkpoint: CheckpointPosition, records_exist: bool) -> None:
     if checkpoint.initial is not None or checkpoint.last is not None:
         raise _mismatch("has been used, but Kafka has no progress record for it", None, checkpoint)
     if records_exist:
-        raise _mismatch(
-            "cannot start: outputs exist, and no progress record says how far", None, checkpoint
-        )
+        what = "cannot start: outputs exist, and no progress record says how far"
+        raise _mismatch(what, None, checkpoint)
 
 
 def _check_after_genesis(
@@ -146,33 +127,15 @@ def _check_after_genesis(
 ) -> None:
     last = checkpoint.last
     if records_exist and progress.generation == FIRST_GENERATION:
-        raise _mismatch(
-            "cannot start: outputs exist that no progress record covers", progress, checkpoint
-        )
+        what = "cannot start: outputs exist that no progress record covers"
+        raise _mismatch(what, progress, checkpoint)
     if last is not None and (last.batch_id != 0 or checkpoint.committed):
         raise _mismatch("is of an earlier generation", progress, checkpoint)
     if checkpoint.initial is not None and not same_offsets(checkpoint.initial, progress.offsets):
-        raise _behind(progress, checkpoint)
+        raise _mismatch(BEHIND, progress, checkpoint)
     if progress.generation not in (FIRST_GENERATION, seeded):
-        raise _mismatch(
-            f"lacks the recovered state of generation {progress.generation}", progress, checkpoint
-        )
-
-
-def _check_shards(
-    progress: ProgressRecord, checkpoint: CheckpointPosition, shards: int | None
-) -> None:
-    for found, whose in ((checkpoint.shards, "has"), (shards, "is asked to have")):
-        if found not in (None, progress.shards):
-            raise CheckpointMismatchError(
-                f"the checkpoint ({checkpoint}) {whose} {found} shards, the progress record "
-                f"({described(progress)}) {progress.shards}: with another number aggregates would "
-                f"restart at version 0; use {progress.shards}, or run `verdict recover --shards N`"
-            )
-
-
-def _behind(progress: ProgressRecord, checkpoint: CheckpointPosition) -> CheckpointMismatchError:
-    return _mismatch("does not meet the progress record", progress, checkpoint)
+        what = f"lacks the recovered state of generation {progress.generation}"
+        raise _mismatch(what, progress, checkpoint)
 
 
 def _mismatch(

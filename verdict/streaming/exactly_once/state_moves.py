@@ -52,13 +52,10 @@ def moves_of(table: "pa.Table", keys: Sequence[int]) -> tuple[StateMove, ...]:
 
 
 def check_states(progress: ProgressRecord, batch: "SourceBatch", *, is_replay: bool) -> None:
-    """Return if the states behind `batch` are those of the progress record.
+    """Raise ForeignStateError if `batch` was decided with other states than the progress record's.
 
-    A batch that is to be published must begin where the progress's states end. The replay of one
-    that is published must end there.
-
-    Raises:
-        ForeignStateError: One does not; the shard and both of its states are named.
+    A batch that is to be published must begin where those end. The replay of one that is published
+    must end there.
     """
     for shard, before, after in batch.moves:
         found, wanted = after if is_replay else before, progress.shard_states[shard]

@@ -32,27 +32,20 @@ def claim_topics(
     *,
     are_new: bool = False,
 ) -> None:
-    """Make the topics those of this deployment, unless they are another one's.
+    """Make the topics those of this deployment; raise OtherOwnerError if they are another one's.
 
     `decision` is an operator's decision that they are, if nothing readable says whose they are. It
     is written in the same transaction. If the topics `are_new`, they have no owner yet, and a look
     before the transaction would only wait for their leader.
-
-    Raises:
-        OtherOwnerError: Another deployment has them; it is named, and not disturbed.
-        UnreadableProgressRecordError: The last record of the owner is no progress, and no operator
-            decided.
-        NotPublishedError: Another process claims them at the same time.
-        VerdictError: An operator decided, and they are this deployment's already.
     """
     query = _query_of_topics(topics)
     found = Identities(kafka).identity(query.topics)
-    if not (decision or are_new) and _are_ours(query, kafka, topics, found, wait=False):
+    if not (decision or are_new) and _are_ours(query, kafka, topics, found):
         return
     # a process that was killed in a claim leaves a transaction open, and this ends it
     transactions = Transactions(kafka, query.transactional_id)
     try:
-        if not _are_known_as_ours(query, kafka, topics, found, bool(decision)):
+        if not _are_ours(query, kafka, topics, found, wait=True, is_decided=bool(decision)):
             progress = replace(
                 genesis(query, None, {}, query.first_shards),
                 owner=topics.deployment,
@@ -69,23 +62,15 @@ def claim_topics(
 
 
 def check_topics_owner(topics: Topics, kafka: KafkaConfig) -> None:
-    """Return if the topics, as far as they exist, are not those of another deployment.
-
-    Raises:
-        OtherOwnerError: They are, by a claim that is committed; `claim_topics` waits for others.
-    """
+    """Raise OtherOwnerError if another deployment has claimed topics that exist."""
     query = _query_of_topics(topics)
     identities = Identities(kafka)
     if identities.identity([topics.owners]).topic_ids:
-        _are_ours(query, kafka, topics, identities.identity(query.topics), wait=False)
+        _are_ours(query, kafka, topics, identities.identity(query.topics))
 
 
 def is_owner(progress: ProgressRecord | None, deployment: str, found: Identity) -> bool:
-    """Tell whether `progress` says that these topics, all of them, are those of `deployment`.
-
-    Raises:
-        OtherOwnerError: Topics that exist are another one's.
-    """
+    """Return whether `progress` says that these topics, all of them, are those of `deployment`."""
     if progress is None:
         return False
     if progress.owner == deployment:
@@ -102,23 +87,20 @@ def is_owner(progress: ProgressRecord | None, deployment: str, found: Identity) 
     return False
 
 
-def _are_known_as_ours(
-    query: Query, kafka: KafkaConfig, topics: Topics, found: Identity, decided: bool
-) -> bool:
-    try:
-        return _are_ours(query, kafka, topics, found, wait=True)  # no other process can write now
-    except UnreadableProgressRecordError:
-        if not decided:
-            raise
-        return False
-
-
 def _are_ours(
-    query: Query, kafka: KafkaConfig, topics: Topics, found: Identity, *, wait: bool
+    query: Query,
+    kafka: KafkaConfig,
+    topics: Topics,
+    found: Identity,
+    *,
+    wait: bool = False,
+    is_decided: bool = False,
 ) -> bool:
     try:
         progress = read_progress(kafka, query, wait=wait).progress
     except UnreadableProgressRecordError as error:
+        if is_decided:
+            return False
         raise UnreadableProgressRecordError(
             f"the last record of {topics.owners} under the key {OWNER!r} is none of verdict's, so "
             "nothing says which deployment the topics belong to: see who wrote it, then let the "
@@ -133,8 +115,6 @@ def _query_of_topics(topics: Topics) -> Query:
         transactional_id=topics.owners,
         progress_topic=topics.owners,
         inputs=(),
-        outputs=(),
-        others=tuple(topics.of_the_log()),
+        others=[*topics.of_the_log()],
         handler_version="",
-        first_shards=1,
     )

@@ -13,8 +13,8 @@ from verdict.adapters.kafka.offsets import TopicOffsets, each_partition
 from verdict.errors import UnreachableError, VerdictError
 from verdict.streaming.exactly_once.call_errors import (
     Failures,
+    TransactionCall,
     TransactionFailedError,
-    translate_kafka_errors,
 )
 from verdict.streaming.exactly_once.output_chunks import Record
 from verdict.streaming.exactly_once.poll_thread import CallTimedOutError, PollThread
@@ -45,10 +45,9 @@ DEFAULTS: dict[str, str | int] = {
 class Transactions:
     """A producer that fences every earlier one with its transactional id.
 
-    `begin`, `produce`, `send_offsets`, `flush` and `commit` raise `TransactionFailedError` on any
-    error, on a timeout, and if a connection was lost during the commit. The producer must not be
-    used after that: librdkafka lacks KIP-890, so an earlier request could still end the *next*
-    transaction of the same producer.
+    Each method raises `TransactionFailedError` on any error, on a timeout, and if a connection was
+    lost during the commit. The producer must not be used after that: librdkafka lacks KIP-890, so
+    an earlier request could still end the *next* transaction of the same producer.
     """
 
     def __init__(self, kafka: KafkaConfig, transactional_id: str) -> None:
@@ -88,20 +87,16 @@ class Transactions:
         self._call("begin", self._producer.begin_transaction)
 
     def produce(
-        self,
-        topic: str,
-        key: bytes | None,
-        value: bytes | None,
-        headers: str | Pairs = "",
+        self, topic: str, key: bytes | None, value: bytes | None, headers: str | Pairs = ""
     ) -> None:
         """Take a record into the transaction; waits while the queue is full."""
         listed: Listed = pairs(headers) if isinstance(headers, str) else [*headers]
-        with translate_kafka_errors("produce", self._failed):
+        with TransactionCall("produce", self._failed):
             self._produce(topic, key, value, listed)
 
     def produce_all(self, records: Iterable[Record]) -> None:
         """Take many records into the transaction; waits while the queue is full."""
-        with translate_kafka_errors("produce", self._failed):
+        with TransactionCall("produce", self._failed):
             for topic, key, value, headers, _ in records:
                 self._produce(topic, key, value, pairs(headers))
 
@@ -139,7 +134,7 @@ class Transactions:
         def flush() -> None:
             while self._producer.flush(min(0.5, self._left())):
                 self._failed.check()
-            self._failed.check_all()
+            self._failed.check(is_complete=True)
 
         self._call("flush", flush)
 
@@ -170,7 +165,7 @@ class Transactions:
                 self._call("abort", abort)
 
     def close(self) -> None:
-        """Destroy the producer, without waiting for what it has to send; again does nothing."""
+        """Destroy the producer, without waiting for what it has to send."""
         if self._closed:
             return
         self._closed = True
@@ -201,7 +196,7 @@ class Transactions:
 
     def _call(self, what: str, call: Callable[[], Answer]) -> Answer:
         def translated() -> Answer:
-            with translate_kafka_errors(what, self._failed):
+            with TransactionCall(what, self._failed):
                 return call()
 
         try:

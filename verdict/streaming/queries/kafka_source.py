@@ -23,25 +23,15 @@ SOURCE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamContext:
-    """The context that queries run in.
-
-    Args:
-        spark: Where they run.
-        kafka: Where they publish.
-        source: Options of Spark's Kafka source, `kafka.bootstrap.servers` and security among them.
-        partitions: Of each topic that is not in `counts`.
-        counts: Of topics, as Kafka had them at the start.
-        scratch: A directory for what no restart needs.
-        progress: The decider's, as far as it could be read without waiting for anybody.
-    """
+    """The context that queries run in."""
 
     spark: SparkSession
-    kafka: KafkaConfig
-    source: Mapping[str, str] = field(repr=False)  # passwords are in it
-    partitions: int
-    scratch: Path
-    counts: Mapping[str, int] = field(default_factory=dict)
-    progress: ProgressRecord | None = None
+    kafka: KafkaConfig  # to publish
+    source: Mapping[str, str] = field(repr=False)  # options to read, passwords among them
+    partitions: int  # of each topic that is not in `counts`
+    scratch: Path  # a directory for what no restart needs
+    counts: Mapping[str, int] = field(default_factory=dict)  # partitions at the start, by topic
+    progress: ProgressRecord | None = None  # the decider's, if it could be read without waiting
 
     def counted(self, topics: Iterable[str]) -> dict[str, int]:
         """Return how many partitions each of the topics has."""

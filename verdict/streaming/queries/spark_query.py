@@ -1,8 +1,12 @@
 """A streaming query that can be started again."""
 
+import logging
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -11,7 +15,14 @@ from verdict.adapters.spark.session import jvm_exit_code
 from verdict.streaming.exactly_once.batch import SourceBatch
 from verdict.streaming.exactly_once.checkpoint import batch_of
 from verdict.streaming.queries.batches_under_way import batch_under_way
-from verdict.streaming.queries.trigger import FOLLOWING_MS, Pauses
+
+LOG = logging.getLogger("verdict.pauses")
+EXECUTION = "org.apache.spark.sql.execution.streaming.runtime.StreamExecution"
+FIELD = "pollingDelayMs"
+IDLE_AFTER_S = 10.0
+# After an idle time the first record waits half of it, on average: senders wait for a response,
+# and no one for what follows from it.
+ANSWERING_MS, FOLLOWING_MS = 500, 2_000
 
 Take = Callable[[DataFrame, SourceBatch], None]
 ErrorTranslation = Callable[[BaseException], BaseException]
@@ -59,12 +70,7 @@ class SparkQuery:
         self._pauses = Pauses(self._spark, self._running, self._idle_ms)
 
     def check(self) -> None:
-        """Return while it runs, or is stopped.
-
-        Raises:
-            VerdictError: It failed because of something that a person can act on.
-            Exception: It failed because of a bug.
-        """
+        """Return while it runs, or is stopped; raise why it failed, as `translate` says."""
         if self._running is not None and not self._running.isActive:
             failure = self._failure or self._running.exception()
             raise self._translate(failure or RuntimeError(f"the query {self._name} stopped"))
@@ -99,3 +105,57 @@ class SparkQuery:
             raise
         self.done += 1
         self.undone = False
+
+
+class Pauses:
+    """Lengthens the pauses of a query that has had no batch for some time.
+
+    Spark looks again after ten milliseconds, which costs broker and JVM a third of a core. It reads
+    the pause once for a query's whole life (`spark.sql.streaming.pollingDelay`), so it is set in
+    the field that `MicroBatchExecution` sleeps by.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        query: StreamingQuery,
+        idle_ms: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._idle_ms = idle_ms
+        self._clock = clock
+        self._execution: Any = query._jsq.streamingQuery()
+        self._field = _field(spark)
+        self._busy_ms = self._now_ms = 0 if self._field is None else self.ms
+        self._worked_at = clock()
+
+    @property
+    def ms(self) -> int:
+        """How long a pause is now, in milliseconds."""
+        return 0 if self._field is None else int(self._field.getLong(self._execution))
+
+    def worked(self) -> None:
+        """Look again soon: there was a batch."""
+        self._worked_at = self._clock()
+        self._be(self._busy_ms)
+
+    def look(self) -> None:
+        """Look again later, if there was no batch for some time."""
+        if self._clock() - self._worked_at > IDLE_AFTER_S:
+            self._be(max(self._busy_ms, self._idle_ms))
+
+    def _be(self, ms: int) -> None:
+        if self._field is not None and ms != self._now_ms:
+            self._field.setLong(self._execution, ms)
+            self._now_ms = ms
+
+
+def _field(spark: SparkSession) -> Any:
+    """Return the field; None of a Spark that has another one."""
+    try:
+        found: Any = spark._jvm.java.lang.Class.forName(EXECUTION).getDeclaredField(FIELD)  # type: ignore[union-attr]
+    except Py4JJavaError:
+        LOG.warning("this Spark has no %s: a service with nothing to do costs more", FIELD)
+        return None
+    found.setAccessible(True)
+    return found

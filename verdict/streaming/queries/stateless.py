@@ -27,34 +27,23 @@ Take = Callable[[DataFrame, SourceBatch, Publisher], None]
 
 @dataclass(kw_only=True)
 class StatelessProcessor:
-    """One query without state.
+    """One query without state; a component of a service.
 
-    Args:
-        ground: The context it runs in.
-        query: Its names and inputs.
-        follow: Turns Kafka's records into what `take` gets; on the executors.
-        take: Handles a batch and publishes it; in the driver.
-        rows: The most records of a batch.
-        trigger_ms: The least time between the beginnings of two batches.
-        data: The data directory, for messages.
-        headers: Whether it needs the headers of records.
-        opened: Called first at each start; `stop` leaves last what it enters.
-        with_history: Inputs that begin at their end when they are added.
-        begun: Called at each start by the new owner, before anything is read; returns whether it
-            has published something itself, after which the progress record is begun again.
-        on_step: Called at each step of publishing.
+    `opened` is called first at each start; `stop` leaves last what it enters. `begun` is called by
+    the new owner before anything is read; if it has published something itself and returns True,
+    the owner begins again.
     """
 
     ground: StreamContext
     query: Query
-    follow: Callable[[DataFrame], DataFrame]
-    take: Take
-    rows: int
+    follow: Callable[[DataFrame], DataFrame]  # from Kafka's records to what `take` gets
+    take: Take  # handles a batch and publishes it, in the driver
+    rows: int  # of a batch at most
     trigger_ms: int
-    data: Path
+    data: Path  # the data directory, for messages
     headers: bool = False
     opened: Callable[[ExitStack], None] = lambda _: None
-    with_history: Collection[str] = ()
+    with_history: Collection[str] = ()  # inputs that begin at their end when they are added
     begun: Callable[[Publisher], bool] = lambda _: False
     on_step: OnStep = ignore_step
 
@@ -82,10 +71,10 @@ class StatelessProcessor:
             publisher.close()
             publisher = self._owner()  # batches of Spark follow on no others
         self._publisher = publisher
-        made = TemporaryDirectory(prefix=f"{self.query.name}-", dir=self.ground.scratch)
+        ground, begin = self.ground, publisher.progress.offsets
+        made = TemporaryDirectory(prefix=f"{self.query.name}-", dir=ground.scratch)
         checkpoint = Path(self._held.enter_context(made))
         self._held.callback(self._running.stop)
-        ground, begin = self.ground, publisher.progress.offsets
         partitions = {topic: len(begin[topic]) for topic in self.query.inputs}
         records = arriving(
             ground.spark, ground.source, begin, partitions, self.rows, headers=self.headers

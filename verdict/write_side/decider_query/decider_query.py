@@ -13,7 +13,7 @@ from verdict.adapters.spark.errors import query_failed
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.adapters.storage.folders import durable_dir
 from verdict.settings.settings import Settings
-from verdict.streaming.exactly_once.batch import EncodedOutputs, SourceBatch
+from verdict.streaming.exactly_once.batch import SourceBatch
 from verdict.streaming.exactly_once.checkpoint import (
     checkpoint_position,
     plan_empty_batch,
@@ -24,13 +24,12 @@ from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
 from verdict.streaming.exactly_once.fencing import OwnerWatch, claim_query
 from verdict.streaming.exactly_once.log_identity import check_readable
 from verdict.streaming.exactly_once.outputs import Outputs, chunks_of
-from verdict.streaming.exactly_once.publisher import Publisher, PublishResult
+from verdict.streaming.exactly_once.publisher import Publisher
 from verdict.streaming.exactly_once.query import DECIDER, Query, decider_query
 from verdict.streaming.exactly_once.read_progress import read_progress
 from verdict.streaming.exactly_once.state_moves import moves_of
 from verdict.streaming.queries.kafka_source import StreamContext, arriving
-from verdict.streaming.queries.spark_query import SparkQuery
-from verdict.streaming.queries.trigger import ANSWERING_MS
+from verdict.streaming.queries.spark_query import ANSWERING_MS, SparkQuery
 from verdict.write_side.decide.command_checks import Limits
 from verdict.write_side.decider_query.generation import Generation, generation_of
 from verdict.write_side.processor.latency import Latencies, waited_times
@@ -177,8 +176,7 @@ class DeciderQuery:
                 raise PartitionsAddedError(topic, known[topic], len(offsets))
         table = frame.toArrow()  # the only evaluation: every one runs the operator
         batch = replace(planned, moves=moves_of(table, self._shards))
-        result = self._publisher.publish(batch, EncodedOutputs(partial(chunks_of, table)))
-        if result is PublishResult.PUBLISHED:
+        if self._publisher.publish(batch, partial(chunks_of, table)):
             now = wall_clock()
             self._latencies.note(waited_times(table, now), now)
         self._outputs.clear()

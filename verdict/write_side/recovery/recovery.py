@@ -32,7 +32,6 @@ from verdict.streaming.event_log.skips import (
     dead_letters_of,
     plan_skips,
     read_log,
-    require_records,
 )
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.streaming.exactly_once.checkpoint import FRESH
@@ -43,7 +42,6 @@ from verdict.streaming.exactly_once.query import decider_query
 from verdict.streaming.exactly_once.read_progress import readable_progress
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.streaming.queries.kafka_source import StreamContext
-from verdict.wire.headers import joined
 from verdict.wire.progress_record import ProgressRecord, ShardState
 from verdict.wire.records import encode
 from verdict.wire.skip_record import Kind, SkipRecord
@@ -206,7 +204,6 @@ class _Recovery:
         before = read_skips(kafka.settings, topics)
         self._plan = plan_skips(progress.offsets, log, self._wish, before)
         self._decisions = [*before, *self._plan.decisions]
-        require_records(kafka, log, self._wish.places)
         for one in self._plan.jumped:
             LOG.warning("skipping %s", one)
         new = genesis(query, progress, query.of_inputs(self._plan.offsets), shards)
@@ -252,9 +249,7 @@ class _Recovery:
     def _records(self, made: list[SkipRecord]) -> Iterator[OutputRecord]:
         """Yield the dead letters of skipped commands, and the decisions."""
         limit = self._settings.max_command_bytes
-        for one in dead_letters_of(self._ground.kafka, self._plan, limit):
-            value, headers = encode(one.letter), joined(one.headers)
-            yield OutputRecord(self._topics.dead_letters, one.letter.key, value, headers)
+        yield from dead_letters_of(self._ground.kafka, self._plan, self._topics, limit)
         for decision in (*self._plan.decisions, *made):
             key = str(decision.source).encode()
             yield OutputRecord(self._topics.skips, key, encode(decision))

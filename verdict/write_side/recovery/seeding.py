@@ -16,7 +16,7 @@ from verdict.adapters.storage.folders import durable_dir
 from verdict.errors import UnreachableError, VerdictError
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.archive import Archive
-from verdict.streaming.event_log.parquet import write_parquet
+from verdict.streaming.event_log.record import write_parquet
 from verdict.streaming.event_log.skip_log import skipped_ranges
 from verdict.streaming.event_log.skips import SkipRequest
 from verdict.wire.partitions import OffsetRange, Spans
