@@ -1,6 +1,7 @@
 """An oracle that cannot fail proves nothing: every kind of damage to the topics is reported."""
 
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -36,57 +37,45 @@ def of_kind(kind: str, topics: Topics) -> list[int]:
     return [at for at, record in enumerate(topics) if record.topic.endswith(kind)]
 
 
-def dropping(kind: str) -> Callable[[Topics], Topics]:
-    """Return the loss of the third record of a kind."""
-
-    def damage(topics: Topics) -> Topics:
-        lost = of_kind(kind, topics)[2]
-        return topics[:lost] + topics[lost + 1 :]
-
-    return damage
-
-
-def doubling(kind: str) -> Callable[[Topics], Topics]:
-    """Return a second copy of the third record of a kind, at the end."""
-
-    def damage(topics: Topics) -> Topics:
-        again = topics[of_kind(kind, topics)[2]]
-        return [*topics, again._replace(offset=len(topics))]
-
-    return damage
-
-
-def changing(kind: str, change: Callable[[Published], Published]) -> Callable[[Topics], Topics]:
-    """Return a change of the third record of a kind."""
+def third(kind: str, change: Callable[[Published], list[Published]]) -> Callable[[Topics], Topics]:
+    """Return a damage that puts others in the place of the third record of a kind."""
 
     def damage(topics: Topics) -> Topics:
         at = of_kind(kind, topics)[2]
-        return [*topics[:at], change(topics[at]), *topics[at + 1 :]]
+        return [*topics[:at], *change(topics[at]), *topics[at + 1 :]]
 
     return damage
 
 
-def response_with(**fields: Any) -> Callable[[Published], Published]:
-    """Return a change of fields of a response."""
+def dropping(kind: str) -> Callable[[Topics], Topics]:
+    return third(kind, lambda record: [])
+
+
+def doubling(kind: str) -> Callable[[Topics], Topics]:
+    return third(kind, lambda record: [record, record._replace(offset=10_000)])
+
+
+def changing(kind: str, change: Callable[[Published], Published]) -> Callable[[Topics], Topics]:
+    return third(kind, lambda record: [change(record)])
+
+
+def answer_with(kind: type[Any], **fields: Any) -> Callable[[Published], Published]:
+    """Return a change of fields of a response or a rejection."""
     return lambda record: record._replace(
-        value=encode(decode(Response, record.value).model_copy(update=fields))
+        value=encode(decode(kind, record.value).model_copy(update=fields))
     )
 
 
-def rejection_with(**fields: Any) -> Callable[[Published], Published]:
-    """Return a change of fields of a rejection."""
-    return lambda record: record._replace(
-        value=encode(decode(Rejection, record.value).model_copy(update=fields))
-    )
+response_with, rejection_with = partial(answer_with, Response), partial(answer_with, Rejection)
 
 
 def event_with(**fields: Any) -> Callable[[Published], Published]:
-    """Return a change of fields of an event."""
-    return lambda record: record._replace(
-        value=encode_event(
-            decode_event(record.topic.partition(".")[0], record.value)._replace(**fields)
-        )
-    )
+    def change(record: Published) -> Published:
+        aggregate_type = record.topic.partition(".")[0]
+        event = decode_event(aggregate_type, record.value)._replace(**fields)
+        return record._replace(value=encode_event(event))
+
+    return change
 
 
 def swapped(topics: Topics) -> Topics:

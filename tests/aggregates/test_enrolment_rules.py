@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from commands.enrolment import (
@@ -8,6 +10,7 @@ from commands.enrolment import (
     RecordLogin,
 )
 from schemas.enrolment import (
+    EnrolmentEvent,
     LoginRecorded,
     ParticipantActivated,
     ParticipantDeactivated,
@@ -15,20 +18,17 @@ from schemas.enrolment import (
     ParticipantMoved,
 )
 from tests.application import APPLICATION
-from verdict.model.command import LifeCycle
-from verdict.testing import given
+from verdict.model.command import Command, LifeCycle
+from verdict.testing import Given, given
 
-an_active_one = given(APPLICATION, ParticipantEnrolled(program="chess"))
+ENROLLED = ParticipantEnrolled(program="chess")
+an_active_one = given(APPLICATION, ENROLLED)
 an_inactive_one = an_active_one.given(ParticipantDeactivated())
 
 
 def test_an_enrolled_participant_is_active() -> None:
-    (
-        given(APPLICATION)
-        .when(EnrolParticipant(program="chess"))
-        .then(ParticipantEnrolled(program="chess"))
-        .then_state(program="chess", active=True)
-    )
+    enrolled = given(APPLICATION).when(EnrolParticipant(program="chess")).then(ENROLLED)
+    enrolled.then_state(program="chess", active=True)
 
 
 def test_enrolling_starts_once_and_all_else_where_there_is_an_enrolment() -> None:
@@ -37,23 +37,22 @@ def test_enrolling_starts_once_and_all_else_where_there_is_an_enrolment() -> Non
         assert command.starts_from == {LifeCycle.ACTIVE}
 
 
-def test_deactivating_and_activating_change_the_status_and_nothing_else() -> None:
-    (
-        an_active_one.when(DeactivateParticipant())
-        .then(ParticipantDeactivated())
-        .then_state(program="chess", active=False)
-    )
-    (
-        an_inactive_one.when(ActivateParticipant())
-        .then(ParticipantActivated())
-        .then_state(program="chess", active=True)
-    )
-
-
 @pytest.mark.proves("T-01")
-def test_the_same_status_again_changes_nothing() -> None:
-    an_active_one.when(ActivateParticipant()).then()
-    an_inactive_one.when(DeactivateParticipant()).then()
+@pytest.mark.parametrize(
+    ("before", "command", "event", "state"),
+    [
+        (an_active_one, DeactivateParticipant(), ParticipantDeactivated(), {"active": False}),
+        (an_inactive_one, ActivateParticipant(), ParticipantActivated(), {"active": True}),
+        (an_inactive_one, MoveParticipant(program="go"), ParticipantMoved(program="go"),
+         {"program": "go"}),
+    ],
+)  # fmt: skip
+def test_a_command_changes_its_value_and_the_same_again_nothing(
+    before: Given, command: Command, event: EnrolmentEvent, state: dict[str, Any]
+) -> None:
+    known = {"program": "chess", "active": before is an_active_one}
+
+    before.when(command).then(event).then_state(**{**known, **state}).when(command).then()
 
 
 def test_every_login_is_recorded_whatever_the_status_and_the_logins_before() -> None:
@@ -63,18 +62,3 @@ def test_every_login_is_recorded_whatever_the_status_and_the_logins_before() -> 
     logged_in.when(earlier).then(LoginRecorded(at=1000)).then_state(program="chess", active=True)
     logged_in.when(later).then(LoginRecorded(at=2000))
     an_inactive_one.when(earlier).then(LoginRecorded(at=1000)).then_state(active=False)
-
-
-def test_moving_changes_the_program_and_nothing_else() -> None:
-    (
-        an_inactive_one.when(MoveParticipant(program="go"))
-        .then(ParticipantMoved(program="go"))
-        .then_state(program="go", active=False)
-    )
-
-
-def test_moving_to_the_same_program_changes_nothing() -> None:
-    an_active_one.when(MoveParticipant(program="chess")).then()
-    moved = an_active_one.given(ParticipantMoved(program="go"))
-    moved.when(MoveParticipant(program="go")).then()
-    moved.when(MoveParticipant(program="chess")).then(ParticipantMoved(program="chess"))

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from commands.order import CancelOrder, DeleteOrder, FillOrder, ModifyOrder, PlaceOrder
@@ -11,6 +13,7 @@ from schemas.order import (
 )
 from tests.application import APPLICATION
 from verdict.model.command import Command, LifeCycle
+from verdict.model.message import Event
 from verdict.testing import Given, given
 
 PLACED = OrderPlaced(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
@@ -41,19 +44,8 @@ def test_modifying_one_value_keeps_the_other(changed: dict[str, int]) -> None:
 
     modified = an_open_order.when(ModifyOrder(**changed)).then(OrderModified(**values))
     modified.then_state(**values)
-
-
-@pytest.mark.parametrize(
-    "same",
-    [
-        ModifyOrder(quantity=10),
-        ModifyOrder(limit_price_cents=150_00),
-        ModifyOrder(quantity=10, limit_price_cents=150_00),
-    ],
-)
-def test_modifying_to_the_same_values_changes_nothing(same: ModifyOrder) -> None:
-    an_open_order.when(same).then()
-    an_order_filled_with_4.when(same).then()
+    modified.when(ModifyOrder(**changed)).then()  # the same values again change nothing
+    modified.when(ModifyOrder(**values)).then()
 
 
 def test_an_order_is_never_modified_to_less_than_is_filled() -> None:
@@ -65,44 +57,34 @@ def test_an_order_is_never_modified_to_less_than_is_filled() -> None:
     )
 
 
-def test_modifying_to_what_is_filled_completes_the_order() -> None:
-    (
-        an_order_filled_with_4.when(ModifyOrder(quantity=4))
-        .then(OrderModified(quantity=4, limit_price_cents=150_00), OrderCompleted())
-        .then_state(status="completed", quantity=4, filled=4)
-    )
+MODIFIED = OrderModified(quantity=4, limit_price_cents=150_00)
+CHEAPER = OrderModified(quantity=10, limit_price_cents=2)
 
 
-def test_modifying_only_the_price_of_a_partly_filled_order_does_not_complete_it() -> None:
-    (
-        an_order_filled_with_4.when(ModifyOrder(limit_price_cents=2))
-        .then(OrderModified(quantity=10, limit_price_cents=2))
-        .then_state(status="open", filled=4)
-    )
-
-
-def test_a_partial_fill_leaves_the_rest_open() -> None:
-    (
-        an_order_filled_with_4.when(FillOrder(quantity=5, price_cents=148_00))
-        .then(OrderFilled(quantity=5, price_cents=148_00))
-        .then_state(filled=9, open=1, status="open")
-    )
-
-
-def test_the_fill_of_the_rest_completes_the_order() -> None:
-    (
-        an_order_filled_with_4.when(FillOrder(quantity=6, price_cents=150_00))
-        .then(OrderFilled(quantity=6, price_cents=150_00), OrderCompleted())
-        .then_state(status="completed", filled=10)
-    )
+@pytest.mark.parametrize(
+    ("command", "events", "state"),
+    [
+        (ModifyOrder(quantity=4), [MODIFIED, OrderCompleted()],
+         {"status": "completed", "quantity": 4, "filled": 4}),
+        (ModifyOrder(limit_price_cents=2), [CHEAPER], {"status": "open", "filled": 4}),
+        (FillOrder(quantity=5, price_cents=1), [OrderFilled(quantity=5, price_cents=1)],
+         {"status": "open", "filled": 9, "open": 1}),
+        (FillOrder(quantity=6, price_cents=1),
+         [OrderFilled(quantity=6, price_cents=1), OrderCompleted()],
+         {"status": "completed", "filled": 10}),
+    ],
+)  # fmt: skip
+def test_what_leaves_nothing_open_completes_the_order(
+    command: Command, events: list[Event], state: dict[str, Any]
+) -> None:
+    an_order_filled_with_4.when(command).then(*events).then_state(**state)
 
 
 def test_a_fill_takes_the_modified_quantity_as_the_measure() -> None:
-    (
-        an_order_filled_with_4.given(OrderModified(quantity=5, limit_price_cents=150_00))
-        .when(FillOrder(quantity=1, price_cents=1))
-        .then(OrderFilled(quantity=1, price_cents=1), OrderCompleted())
-    )
+    modified = an_order_filled_with_4.given(OrderModified(quantity=5, limit_price_cents=150_00))
+    filled = OrderFilled(quantity=1, price_cents=1)
+
+    modified.when(FillOrder(quantity=1, price_cents=1)).then(filled, OrderCompleted())
 
 
 def test_more_than_is_open_is_never_filled() -> None:

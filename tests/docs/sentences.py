@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 LONGEST = 18  # words of an average sentence
-MOST_WORDS = 16_070
+MOST_WORDS = 15_000
 FENCE = re.compile(r"^```.*?^```", re.M | re.S)
 COMMENT = re.compile(r"<!--.*?-->", re.S)
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")

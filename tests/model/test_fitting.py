@@ -5,16 +5,12 @@ from enum import StrEnum
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pytest
-from pydantic import Field, create_model
+from pydantic import create_model
 
 from verdict.model.aggregate import Aggregate, InvalidApplicationError
 from verdict.model.command import CREATING, Command, LifeCycle
-from verdict.model.field_types import misnamed, unsupported
-from verdict.model.message import Cents, Event, Instant, Message, Name, OpenEnum, Text
-from verdict.model.personal import Personal
-from verdict.wire.avro.reader import avro_reader
-from verdict.wire.avro.writer import avro_writer
-from verdict.wire.schemas.derive import RecordSchema
+from verdict.model.field_types import unsupported
+from verdict.model.message import Event, Message, Name, OpenEnum
 
 Held = TypeVar("Held")
 
@@ -36,23 +32,6 @@ class Tree(Message):
     children: list["Tree"]
 
 
-KEPT: list[tuple[Any, Any]] = [
-    (int, -1),
-    (bool, True),
-    (bytes, b"\0"),
-    (Text, "x"),
-    (Cents, 3),
-    (Instant, 5),
-    (Text | None, None),
-    (Annotated[Name | None, Personal()], "ada"),
-    (Annotated[int, Field(gt=0)] | None, 4),
-    (Literal["BUY", "SELL"], "SELL"),
-    (list[str], ["a", "b"]),
-    (list[Line], [Line(sku="1"), Line(sku="2", grams=0)]),
-    (dict[str, int], {"a": 1}),
-    (dict[str, Line], {"a": Line(sku="1")}),
-    (Line | None, Line(sku="1")),
-]
 LOST: list[tuple[Any, str]] = [
     (Tree, "Tree.children is Tree, which holds itself"),
     (float, "Kept.field is float, which would not be read as it was written"),
@@ -75,17 +54,6 @@ LOST: list[tuple[Any, str]] = [
 
 def with_field(annotation: Any, base: type[Message] = Message) -> type[Message]:
     return create_model("Kept", __base__=base, field=(annotation, ...))
-
-
-@pytest.mark.parametrize(("annotation", "value"), KEPT, ids=range(len(KEPT)))
-def test_what_is_taken_is_read_as_it_was_written(annotation: Any, value: Any) -> None:
-    kind = with_field(annotation)
-    schema: Any = RecordSchema("test", {}).record(kind)
-    message = kind.model_validate({"field": value})
-
-    assert [*unsupported(kind)] == []
-    fields, _ = avro_reader(schema)(avro_writer(schema)(message), 0)
-    assert kind.model_validate(fields) == message
 
 
 @pytest.mark.parametrize(("annotation", "problem"), LOST, ids=range(len(LOST)))
@@ -139,19 +107,6 @@ def test_a_name_that_records_or_tables_cannot_have_is_refused(
             name="thing", state=parts["state"], commands=parts["command"], events=parts["event"],
             decide=lambda state, command: [], evolve=lambda state, event: state,
         )  # fmt: skip
-
-
-@pytest.mark.filterwarnings("ignore:Field name")
-@pytest.mark.parametrize("name", ["copy", "json", "schema", "payload", "model_name", "self", "b"])
-def test_a_name_that_only_looks_taken_is_none_of_these(name: str) -> None:
-    kind = named(name, Event)
-    schema: Any = RecordSchema("test", {"payload": (kind,)}).record(kind, "Kept")
-    message = kind.model_validate({name: 7})
-
-    assert [*misnamed(kind, "event")] == []
-    if name != "payload":  # which is the envelope's, where that is the outermost record
-        fields, _ = avro_reader(schema)(avro_writer(schema)(message), 0)
-        assert fields == {name: 7}
 
 
 def test_only_an_enum_of_texts_grows() -> None:

@@ -134,8 +134,14 @@ class Application:
         named = {
             "aggregate": [one.name for one in self.aggregates],
             # a dead letter names the policy or notification that failed
-            "policy or notification": [one.name for one in (*self.policies, *self.notifications)],
-            "topic": [one.topic for one in (*self.inbound, *self.state_topics)],
+            "policy or notification": [
+                *(one.name for one in self.policies),
+                *(one.name for one in self.notifications),
+            ],
+            "topic": [
+                *(one.topic for one in self.inbound),
+                *(one.topic for one in self.state_topics),
+            ],
             "state": [one.state.__name__ for one in self.state_topics],
             "projection": [one.name for one in self.projections],
         }
@@ -172,10 +178,11 @@ class Application:
                     f"{one.name!r} follows the topic {one.of.topic!r}, which is not among the "
                     f"states of {self.name}: add it there"
                 )
-        of_one = (*self.inbound, *([self.lake] if self.lake else []))
         followed = [
-            *((one.name, one.follows) for one in (*self.policies, *self.notifications)),
-            *((one.name, (one.aggregate_type,)) for one in of_one),
+            *((one.name, one.follows) for one in self.policies),
+            *((one.name, one.follows) for one in self.notifications),
+            *((one.name, (one.aggregate_type,)) for one in self.inbound),
+            *((one.name, (one.aggregate_type,)) for one in [self.lake] if one is not None),
             *((one.name, one.types) for one in declared),
         ]
         for name, follows in followed:
