@@ -19,7 +19,7 @@ from verdict.read_side.apply.batch import ProjectionBatch
 from verdict.read_side.live.decoding import RecordDecoder
 from verdict.streaming.event_log.record import raw_record
 from verdict.streaming.exactly_once.query import DECIDER
-from verdict.wire.partitions import OffsetRange, TopicPartition
+from verdict.wire.partitions import OffsetRange, Spans, TopicPartition
 from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.topics import Topics
 
@@ -40,13 +40,9 @@ def await_true(
     what: str | Callable[[], object] = "it did not happen",
     seconds: float = PATIENCE_S,
 ) -> None:
-    """Return when something is so; fail with `what` if it takes too long.
+    """Return when `reached`; fail with `what` after so many seconds.
 
-    Args:
-        reached: Tells whether it is so.
-        meanwhile: Called between two looks; raises when waiting is useless.
-        what: Is not so, or a function that says how it is.
-        seconds: To wait at most.
+    `meanwhile` is called between two looks; it raises when waiting is useless.
     """
     deadline = time.monotonic() + seconds
     while not reached():
@@ -113,17 +109,16 @@ class KafkaDeployment:
         else:
             producer.abort_transaction(30)
 
+    def _spans(self, topic: str) -> Spans:
+        with KafkaLog(self.options) as log:
+            return log.bounds(log.places([topic]))
+
     def bounds(self, topic: str) -> list[tuple[int, int]]:
         """Return the first and the next offset of each partition."""
-        with KafkaLog(self.options) as log:
-            kept = log.bounds(log.places([topic]))
-        return [(span.start, span.end) for span in kept.values()]
+        return [(span.start, span.end) for span in self._spans(topic).values()]
 
     def next_offsets(self, topic: str) -> dict[TopicPartition, int]:
-        """Return the next offset of each partition."""
-        with KafkaLog(self.options) as log:
-            kept = log.bounds(log.places([topic]))
-        return {partition: span.end for partition, span in kept.items()}
+        return {partition: span.end for partition, span in self._spans(topic).items()}
 
     def committed(self, *topics: str) -> list[Message]:
         """Return what a reader of committed records sees, when no transaction is open there.

@@ -139,12 +139,8 @@ def outlive(
 ) -> None:
     """Let Kafka be away for so long, with commands under way and a sender that waits.
 
-    Args:
-        deployment: Whose traffic goes on; it may reach Kafka by another address.
-        service: That has to outlive it.
-        order: Name of an order that is new.
-        seconds: How long Kafka is away at least.
-        outage: Takes Kafka away, and brings it back, for those at the service's address.
+    `order` names a new order. `outage` takes Kafka away, and brings it back, for the service; the
+    traffic of the deployment may reach it by another address.
     """
     leave, come_back = outage
     servers = deployment.environment["VERDICT_BOOTSTRAP_SERVERS"]

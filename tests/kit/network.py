@@ -51,7 +51,6 @@ class Proxy:
 
     @property
     def fault(self) -> Fault | None:
-        """What is wrong now."""
         return self._fault
 
     def fail(self, fault: Fault) -> None:
@@ -107,14 +106,12 @@ class Proxy:
         self._healed.set()
 
     def cut(self) -> None:
-        """End every connection that is open."""
         with self._lock:
             connections = [*self._connections]
         for one in connections:
             one.cut()
 
     def await_healed(self) -> None:
-        """Return when nothing is wrong any more."""
         self._healed.wait()
 
     def await_late_answer(self, seconds: float) -> bool:

@@ -149,7 +149,6 @@ class Deployment(KafkaDeployment):
             return pending.wait(WAIT_S)
 
     def place_all(self, ids: Sequence[str]) -> None:
-        """Place orders, all of which are accepted."""
         with self.client() as client:
             pending = [client.send(at, PLACE, expected_version=0) for at in ids]
             assert {one.wait(WAIT_S).status for one in pending} == {"ACCEPTED"}
@@ -167,7 +166,6 @@ class Deployment(KafkaDeployment):
         return AFTER if published else BEFORE
 
     def generation(self) -> Generation:
-        """Return the directory of the decider that the progress record names."""
         return generation_of(self.data_dir, self.seen().progress)
 
     @contextmanager
@@ -205,14 +203,12 @@ class Deployment(KafkaDeployment):
             assert producer.flush(60) == 0
 
     def commands(self) -> list[Record]:
-        """Return the whole commands log."""
         return [
             Record(m.topic(), m.partition(), m.offset(), m.timestamp()[1], m.key(), m.value())
             for m in self._read(self.topics.every_commands())
         ]
 
     def published(self) -> list[Published]:
-        """Return everything that a reader of committed records sees on the output topics."""
         of, kinds = self.topics, APPLICATION.aggregate_types
         topics = [named(kind) for kind in kinds for named in (of.events, of.responses, of.rejected)]
         return [
@@ -253,7 +249,6 @@ class Deployment(KafkaDeployment):
         consumer.close()
 
     def outcomes(self) -> int:
-        """Return how many outcomes are published: responses and dead letters."""
         return sum(map(self._answers_a_command, self._read(self._outcome_topics())))
 
     def _outcome_topics(self) -> list[str]:
@@ -300,7 +295,6 @@ class Deployment(KafkaDeployment):
             await_true(lambda: not lags(), what=lambda: f"the read side lags: {lags()}")
 
     def await_problem(self, text: str) -> None:
-        """Return when `verdict status` says that."""
 
         def status() -> str:
             return self.cli("status", "--json").stdout
@@ -342,13 +336,11 @@ class Kept:
         return self._service
 
     def end(self) -> None:
-        """Stop it cleanly, if it runs."""
         if self._service is not None and self._service.poll() is None:
             stop(self._service)
         self._forget()
 
     def kill(self) -> None:
-        """Kill it, if it runs."""
         if self._service is not None:
             self._service.kill()
         self._forget()

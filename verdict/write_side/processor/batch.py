@@ -36,10 +36,9 @@ FORGET_AFTER_MS = 24 * 60 * 60 * 1000
 
 
 class ShardBatch:
-    """Decides the commands of one shard in one micro-batch.
+    """Decides the commands of one shard in one micro-batch; nothing is written before `commit`.
 
-    The same records on the same state give the same outputs, in whatever order they are handed
-    in. Nothing is written before `commit`.
+    The same records on the same state give the same outputs, in whatever order they come.
     """
 
     def __init__(self, topics: Topics, limits: Limits, state: ShardStore) -> None:
@@ -53,10 +52,7 @@ class ShardBatch:
         self._contexts: dict[str, _ShardContext] = {}
 
     def decide(self, records: Iterable[CommandRecord]) -> Iterator[OutputRecord]:
-        """Give each record its one outcome, in the order of (topic, partition, offset).
-
-        All records are taken before the first is decided; outputs come one by one.
-        """
+        """Give each record its one outcome, in the order of (topic, partition, offset)."""
         waiting = iter(sorted(records, key=attrgetter("place")))
         while some := [*islice(waiting, PIPELINE_WIDTH)]:
             yield from self._decide(some)

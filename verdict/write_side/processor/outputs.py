@@ -49,10 +49,7 @@ class OutputBatch:
         refused: Reason | None,
         headers: str = "",
     ) -> list[OutputRecord]:
-        """Return the rejection of a response if it is a new one, then the response itself.
-
-        A copy follows if the sender asked for one.
-        """
+        """Return the rejection if it is a new one, the response, and a copy if one is asked for."""
         places, replayable = self._of(aggregate_type), refused is not Reason.HANDLER_ERROR
         outputs = [OutputRecord(places.responses, key, answer, headers, replayable)]
         if refused is not None:

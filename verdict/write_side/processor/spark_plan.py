@@ -40,10 +40,7 @@ def decisions(
 
 
 def shard_keys(spark: SparkSession, shards: int) -> list[int]:
-    """Return one key per shard that Spark's own hash puts on the partition of that number.
-
-    Without this, two shards might share a state partition and another would idle.
-    """
+    """Return a key for each shard that Spark's hash puts on the partition of that number."""
     placed: dict[int, int] = {}
     values = ", ".join(f"({key})" for key in range(KEYS_A_SHARD * shards))
     # constants, which Spark computes while it plans: no job runs
@@ -98,10 +95,7 @@ def header(name: str) -> Column:
 
 
 def _attempt() -> Column:
-    """Read the header that a retry carries, the last one of its name; 0 where it makes no sense.
-
-    Never null: pandas would turn a column of integers with nulls into floats.
-    """
+    """Read the header that a retry carries; 0, and never null, where it makes no sense."""
     found = header(RETRY_ATTEMPT).cast("string").try_cast("int")
     return F.greatest(F.coalesce(found, F.lit(0)), F.lit(0))
 
@@ -114,8 +108,7 @@ def _reply_to() -> Column:
 def planned_at(checkpoint: Path) -> int:
     """Return when the batch of this task was planned, in epoch milliseconds; a replay keeps it.
 
-    It is not the batch that was planned last: a worker that was paused may wake up after later ones
-    and must write what it would have written.
+    A worker that was paused may wake up when later ones are planned.
     """
     task = TaskContext.get()
     batch = None if task is None else task.getLocalProperty(BATCH)

@@ -8,7 +8,7 @@ decoded on the executors, once each.
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +20,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from verdict.adapters.kafka import offsets
-from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.spark.gc import spare_imports
 from verdict.adapters.spark.query_settings import local_path
@@ -58,17 +57,10 @@ STORED_SCHEMA = (
     "aggregate_type string, rank int, topic string, partition int, offset bigint, key binary, "
     "value binary, timestamp bigint, skipped boolean"
 )
-FOLDED_SCHEMA = pa.schema(
-    [
-        ("of", pa.binary()),
-        ("key", pa.binary()),
-        ("entry", pa.binary()),
-        ("keep_ms", pa.int64()),
-        ("offset", pa.int64()),
-        ("fault", pa.string()),
-        ("decision", pa.binary()),
-    ]
-)
+FOLDED_SCHEMA = pa.schema({
+    "of": pa.binary(), "key": pa.binary(), "entry": pa.binary(), "keep_ms": pa.int64(),
+    "offset": pa.int64(), "fault": pa.string(), "decision": pa.binary(),
+})  # fmt: skip
 
 
 class RecoveryCounts(NamedTuple):
@@ -89,29 +81,33 @@ class RecoveryCounts(NamedTuple):
 
 
 class SeededState(NamedTuple):
-    """The content of a seed: the numbers of aggregates, quarantined or not, and of outcomes.
+    """The content of a seed."""
 
-    `decisions` quarantine damaged aggregates, or lift the quarantine of those that are whole again.
-    `faults` is the number of reasons why the seed cannot be used, `shown` the first of them.
-    """
-
-    aggregates: int
-    remembered: int
-    decisions: list[SkipRecord]
-    faults: int = 0
-    shown: Sequence[str] = ()
+    aggregates: int  # their number, with quarantined ones
+    remembered: int  # the number of outcomes
+    decisions: list[SkipRecord]  # quarantines of damaged aggregates, and of whole ones lifted
+    faults: int = 0  # the number of reasons why the seed cannot be used
+    shown: Sequence[str] = ()  # the first of them
 
 
 @dataclass(frozen=True, kw_only=True)
 class HistoryFold:
-    """Folds the topics of events and responses, between `bounds`, for the generation of `new`."""
+    """Folds all events and responses in Kafka, for the generation of `new`."""
 
     ground: StreamContext
     settings: Settings
     new: ProgressRecord
     decisions: Sequence[SkipRecord]
     counts: RecoveryCounts
-    bounds: Spans
+
+    @cached_property
+    def bounds(self) -> Spans:
+        """The offsets that Kafka has; no other process writes there, as this one is the owner."""
+        kafka = self.ground.kafka
+        with KafkaLog(kafka.settings, 2 * kafka.transaction_timeout_s) as log:
+            places = log.places([*self._topics(EVENT), *self._topics(RESPONSE)])
+            log.await_settled(places, "events and responses cannot be folded")
+            return log.bounds(places)
 
     @property
     def events(self) -> Spans:
@@ -270,17 +266,6 @@ def _small_batches(spark: SparkSession) -> Iterator[None]:
         yield
     finally:
         spark.conf.set(setting, str(before))
-
-
-def bounds_of(kafka: KafkaConfig, topics: Sequence[str]) -> Spans:
-    """Return the offsets that Kafka has of `topics`, once no transaction is open there.
-
-    Call it as the owner: then no other process writes there.
-    """
-    with KafkaLog(kafka.settings, 2 * kafka.transaction_timeout_s) as log:
-        places = log.places(topics)
-        log.await_settled(places, "events and responses cannot be folded")
-        return log.bounds(places)
 
 
 def remembered_since(hours: Iterable[int], keep_ms: int) -> int:

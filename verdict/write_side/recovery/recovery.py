@@ -52,12 +52,7 @@ from verdict.write_side.decider_query.known_aggregates import (
     require_known_aggregates,
 )
 from verdict.write_side.processor.spark_plan import shard_keys
-from verdict.write_side.recovery.folding import (
-    HistoryFold,
-    RecoveryCounts,
-    SeededState,
-    bounds_of,
-)
+from verdict.write_side.recovery.folding import HistoryFold, RecoveryCounts, SeededState
 from verdict.write_side.recovery.missing_progress import answered_offsets, progress_from_responses
 from verdict.write_side.recovery.seeding import write_seed
 from verdict.write_side.state.seed import stamp_of
@@ -211,16 +206,13 @@ class _Recovery:
 
     def write_seed(self, new: ProgressRecord, counts: RecoveryCounts) -> SeededState:
         """Write the state with which the generation of `new` begins."""
-        topics, names = self._topics, self._topics.application.aggregate_types
         self._generation(new).clear()
-        folded = [*map(topics.events, names), *map(topics.responses, names)]
         fold = HistoryFold(
             ground=self._ground,
             settings=self._settings,
             new=new,
             decisions=self._decisions,
             counts=counts,
-            bounds=bounds_of(self._ground.kafka, folded),
         )
         return write_seed(fold, self._wish)
 
