@@ -6,18 +6,14 @@ from typing import Any
 
 import pytest
 
-from commands.order import ModifyOrder
-from compose.application import app
 from tests.application import APPLICATION
-from tests.http.filled import FLOW, LATE, PLACE, altered, keep
+from tests.http.filled import FLOW, LATE, altered
 from verdict.adapters.sql.readers.reader import Access, Reader, open_reader
-from verdict.errors import VerdictError
-from verdict.operations.inspect.aggregate import NotFoundError, history, state_at
+from verdict.operations.inspect.aggregate import history
 from verdict.operations.inspect.flow import flow, lacks, why
 from verdict.settings.load import settings_alone
 from verdict.settings.settings import Settings
 from verdict.streaming.event_log.archive import HashMismatchError
-from verdict.testing import InMemory
 
 OF_FIRST = {
     "UPDATE": "command_id = 'first'",
@@ -140,20 +136,3 @@ def test_an_outcome_that_does_not_agree_with_the_events_is_named(
     assert found["doubt"].startswith(said)
     assert node["doubt"].startswith(said)
     assert lacks(nodes)
-
-
-@pytest.mark.proves("G-07")
-def test_of_a_damaged_history_only_states_before_the_damage_are_known(tmp_path: Path) -> None:
-    with InMemory(app) as memory:
-        memory.send("gap", PLACE, 0)
-        memory.send("gap", ModifyOrder(quantity=20), 1)
-        memory.send("gap", ModifyOrder(quantity=30), 2)
-        keep(memory, f"sqlite:///{tmp_path / 'verdict.db'}")
-    settings = settings_alone(APPLICATION, data_dir=tmp_path, bootstrap_servers="nowhere:1")
-    altered(tmp_path, "DELETE FROM event_archive_v1 WHERE aggregate_id = 'gap' AND version = 2")
-
-    with pytest.raises(VerdictError, match="version 3 follows version 1; its state is unknown"):
-        state_at(settings, Access.READER, "order", "gap")
-    assert state_at(settings, Access.READER, "order", "gap", version=1)["version"] == 1
-    with pytest.raises(NotFoundError, match="no order 'nobody'"):
-        state_at(settings, Access.READER, "order", "nobody")

@@ -11,8 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.http.conftest import Opened, Page, standing
 from verdict.http.metrics import METRICS
-from verdict.operations.status.problems import SILENT_S, not_running, problems_of, service_problems
-from verdict.operations.status.status import DATABASE, KAFKA, BlockedAggregateStatus, Problem
+from verdict.operations.status.problems import SILENT_S, not_running, service_problems
+from verdict.operations.status.status import DATABASE, KAFKA, Problem
 from verdict.settings.discovery import FILE, OverdueBatch
 
 [SERVICE] = standing().processes
@@ -73,16 +73,6 @@ def test_a_problem_of_the_read_side_is_no_reason_but_needs_attention(
     assert (status["colour"], status["problems"]) == ("amber", [problem])
 
 
-def test_an_aggregate_may_be_called_after_the_decider(page: Page) -> None:
-    [shown] = page.looked.now.projections or ()
-    held = BlockedAggregateStatus("order", "a decider b", 3, 5, "2026-11-21T09:00:00.000Z", None)
-    page.looked.find(projections=(replace(shown, held=(held,)),))
-    page.looked.find(problems=(*problems_of(page.looked.now),))
-
-    assert "a decider b" in page.browser.get("/live").text
-    assert page.browser.get("/readyz").status_code == 200
-
-
 @pytest.mark.proves("U-05")
 def test_every_metric_is_documented_and_named_as_prometheus_wants(page: Page) -> None:
     page.looked.now = standing(decided=5, end=7, lag=3)
@@ -106,9 +96,8 @@ def test_every_metric_is_documented_and_named_as_prometheus_wants(page: Page) ->
 
 
 def test_what_is_unknown_has_no_value(page: Page) -> None:
-    page.looked.find(
-        commands=None, decider=None, projections=None, dead_letters=None, processors=None
-    )
+    nothing = ("commands", "decider", "projections", "dead_letters", "processors")
+    page.looked.find(**dict.fromkeys(nothing))
 
     assert not {name for name, *_ in samples(page) if "lag" in name or "decider" in name}
 

@@ -22,9 +22,9 @@ from verdict.operations.status.status import (
 )
 
 EVERY = [
-    "/", "/live", "/rates", "/rates/live", "/rejections", "/rejections?reason=DELETED", "/sql",
-    "/sql?q=select+1", "/application", "/commands", "/commands?outcome=BUSINESS_RULE", "/events",
-    "/events?actor=nobody", "/aggregates", "/aggregates?type=invoice&start=z", "/search",
+    "/", "/live", "/attention", "/rates", "/rates/live", "/rejections", "/rejections?reason=DELETED",
+    "/sql", "/sql?q=select+1", "/application", "/commands", "/commands?outcome=BUSINESS_RULE",
+    "/events", "/events?actor=nobody", "/aggregates", "/aggregates?type=invoice&start=z", "/search",
     "/search?q=o-1", "/search?q=nobody", "/search?q=order.commands:0:1", "/flow?id=nobody",
     "/aggregate?aggregate=order&id=o-1", "/aggregate?aggregate=order&id=o-1&from=0&version=2",
     "/aggregate?aggregate=order&id=gone", "/aggregate?aggregate=x&id=y", f"/explain?id={LATE}",
@@ -87,7 +87,7 @@ def test_where_nothing_ever_ran_every_page_says_so(opened: Opened, path: str) ->
     answer = page.browser.get(path, headers={"accept": "text/html"})
     assert answer.status_code in (200, 503)
     assert Elements(answer.text).open == []
-    assert answer.status_code == 200 or "no read side can be read" in answer.text
+    assert answer.status_code == 200 or "no read side" in answer.text
 
 
 def test_the_overview_shows_the_path_from_commands_to_projections(opened: Opened) -> None:
@@ -152,14 +152,6 @@ def test_where_an_event_was_altered_all_are_shown_and_which(
     assert "order 'o-1'" in said
     assert "2 OrderFilled quantity 4" in said
     assert "hash chain intact" not in said
-
-
-def test_refusals_are_grouped_by_reason(shown: TestClient) -> None:
-    said = text(shown.get("/rejections?reason=VERSION_CONFLICT").text)
-
-    assert "BUSINESS_RULE order FillOrder 1" in said
-    assert "ada OVERFILL cannot fill" in text(shown.get("/rejections?reason=BUSINESS_RULE").text)
-    assert "order 'o-1' is ACTIVE at version 2 OrderFilled by its command" in said
 
 
 def test_rates_are_lines_up_to_now_and_the_same_in_numbers(shown: TestClient) -> None:

@@ -95,8 +95,8 @@ def test_ids_of_any_characters_are_asked_for(shown: TestClient) -> None:
     assert asked(shown, f"/trace/{odd}?_limit=10001", 422)
 
 
-def lived(folder: Path) -> None:
-    """Let all of an order's life happen at one time, and lose an outcome of it."""
+def live_and_lose(folder: Path) -> None:
+    """Let an order live at one moment, and lose an outcome of it."""
     with InMemory(app, clock=lambda: DAY_MS) as memory:
         memory.send(ODD, PLACE, 0, command_id="placed")
         memory.send(ODD, ModifyOrder(quantity=5), 1)
@@ -106,7 +106,7 @@ def lived(folder: Path) -> None:
         memory.send(ODD, DeleteOrder(), 9)
         memory.send(ODD, DeleteOrder(), 4)
         keep(memory, f"sqlite:///{folder / DATABASE}")
-    altered(folder, "delete from outcome_v1 where to_version = 2 and not duplicate")
+    altered(folder, "DELETE FROM outcome_v1 WHERE to_version = 2 AND NOT duplicate")
 
 
 @pytest.mark.proves("U-04")
@@ -115,7 +115,7 @@ def test_a_history_is_read_page_by_page_from_its_end(
     opened: Opened, tmp_path: Path, limit: int
 ) -> None:
     """Each event once and with its command, whatever is at the edge of a page."""
-    lived(tmp_path)
+    live_and_lose(tmp_path)
     browser = opened().browser
     told: list[Any] = []
     address = f"/history/order/{quote(ODD, safe='')}"

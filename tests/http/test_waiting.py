@@ -111,13 +111,6 @@ def test_what_does_not_wait_is_not_there(browser: TestClient) -> None:
         assert (shown.status_code, skipped.status_code) == (404, 404)
 
 
-def test_a_deployment_without_a_read_side_says_so(opened: Opened) -> None:
-    answer = opened().browser.get("/attention", headers=HTML)
-
-    assert answer.status_code == 503
-    assert "there is no read side at" in answer.text
-
-
 @pytest.mark.proves("X-01")
 def test_rejected_commands_of_policies_are_listed_with_their_cause_page_by_page(
     opened: Opened, tmp_path: Path

@@ -19,7 +19,6 @@ from tests.http.filled import FLOW, LATE, ODD, PLACE, fill
 from verdict import Application
 from verdict.http.application import FAILED, page_of
 from verdict.http.openapi import described
-from verdict.operations.status.problems import not_running
 from verdict.settings.load import settings_alone
 from verdict.testing import InMemory
 from verdict.wire.json import readable
@@ -229,15 +228,6 @@ def test_a_bug_is_a_problem_without_its_details(page: Page) -> None:
     assert (answer.status_code, answer.json()["status"]) == (500, 500)
     assert answer.headers["content-type"] == "application/problem+json"
     assert "secret" not in answer.text
-
-
-def test_a_service_that_is_not_ready_says_why_in_a_problem(page: Page, document: Any) -> None:
-    page.looked.find(service=None, processes=())
-    page.looked.find(problems=(*not_running(page.looked.now),))
-
-    answer = page.browser.get("/readyz")
-    assert answered(document, "/readyz", answer) == []
-    assert answer.json()["why"] == [answer.json()["detail"]]
 
 
 def test_an_application_of_nothing_is_described_too() -> None:
