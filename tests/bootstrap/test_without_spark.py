@@ -8,14 +8,10 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
 from tests.application import APPLICATION
-from verdict.adapters.kafka.log_identity import DifferentLogError
 from verdict.adapters.kafka.topic_drift import TopicSettingsError
 from verdict.service.bootstrap import KafkaRuntime, directory_of, start_kafka_runtime
 from verdict.settings.load import settings_alone
 from verdict.settings.settings import Settings
-from verdict.streaming.exactly_once.checkpoint import FRESH
-from verdict.streaming.exactly_once.fencing import claim_query
-from verdict.streaming.exactly_once.query import decider_query
 
 pytestmark = [pytest.mark.kafka, pytest.mark.process, pytest.mark.thorough]
 
@@ -37,25 +33,6 @@ def test_the_embedded_broker_runs_where_topics_differ_and_roles_that_need_them_a
             lay(other.model_copy(update={"bootstrap_servers": servers}), "dead-letters", parts)
         fix(servers, [topic.name for topic in other.topics.all() if topic.partitions == 2])
         lay(other.model_copy(update={"bootstrap_servers": servers}), "lake", parts)
-
-
-@pytest.mark.proves("G-01")
-def test_the_embedded_broker_runs_where_a_topic_is_gone_and_others_are_refused(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Without it, one could not look at what is there, or delete what is in its place."""
-    settings = settings_alone(APPLICATION, data_dir=tmp_path, partitions=1)
-    with ExitStack() as parts:
-        laid = lay(settings, "broker", parts)
-        claim_query(decider_query(settings.topics, 1), laid.kafka, FRESH).close()
-        admin = AdminClient({"bootstrap.servers": laid.servers})
-        admin.delete_topics([settings.topics.dead_letters])[settings.topics.dead_letters].result(30)
-
-    with ExitStack() as parts:
-        servers = lay(settings, "broker", parts).servers
-        assert "dead-letters had the id" in caplog.text
-        with pytest.raises(DifferentLogError):
-            lay(settings.model_copy(update={"bootstrap_servers": servers}), "dead-letters", parts)
 
 
 def lay(settings: Settings, role: str, parts: ExitStack) -> KafkaRuntime:

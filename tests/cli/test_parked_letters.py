@@ -53,12 +53,6 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
     engine.dispose()
 
 
-def interventions(engine: Engine) -> list[tuple[str, str, str | None]]:
-    columns = (intervention.c.kind, intervention.c.operator, intervention.c.reason)
-    with engine.connect() as connection:
-        return [(*one,) for one in connection.execute(select(*columns))]
-
-
 @pytest.fixture
 def letters(run: Run, tmp_path: Path, engine: Engine) -> Letters:
     """Return a function that calls `verdict dead-letters`."""
@@ -98,56 +92,36 @@ def test_a_command_is_shown_as_what_may_be_sent_in_its_place(
     assert decode_command("order", value) == decode_command("order", sent)
 
 
-def test_one_is_edited_and_waits_to_be_sent(letters: Letters, engine: Engine) -> None:
+def test_one_is_edited_parked_replayed_and_skipped_on_record(
+    letters: Letters, engine: Engine
+) -> None:
     file = ("--file", "-", "--reason", "a typo", "--operator", "ada")
     edited = letters("edit", ID, *file, stdin='{"to": "Elm Street"}')
     replayed = letters("replay", ID, "--operator", "bob")
-
-    assert (edited.exit_code, replayed.exit_code) == (0, 0)
-    assert edited.stderr == f"{ID} is edited: `verdict dead-letters replay {ID}` sends it\n"
-    assert replayed.stderr.startswith(f"{ID} goes back to parcels at once")
-    assert letters("list", "--json").lines == []
+    none, waiting = (letters("list", "--json", *more).lines for more in ((), ("--waiting",)))
     with engine.connect() as connection:
-        sent = connection.execute(select(table.c.bytes, table.c.status, table.c.attempts)).one()
-    assert tuple(sent) == (b'{"to": "Elm Street"}', "WAITING", 4)
-    assert interventions(engine) == [("edit", "ada", "a typo"), ("replay", "bob", None)]
-
-
-def test_one_is_given_up_with_a_reason(letters: Letters, engine: Engine) -> None:
-    skipped = letters("skip", ID, "--reason", "nobody lives there", "--operator", "ada")
-
-    assert (skipped.exit_code, skipped.stderr) == (0, f"{ID} is skipped\n")
-    with engine.connect() as connection:
-        assert connection.execute(select(table)).all() == []
-    [(_, *about)] = interventions(engine)
-    assert about == ["ada", "nobody lives there"]
-
-
-@pytest.mark.parametrize("verb", [("show",), ("replay",), ("skip", "--reason", "x")])
-def test_one_that_is_not_there_is_named(letters: Letters, verb: tuple[str, ...]) -> None:
-    other = dead_letter_id(Source("dead-letters", 0, 0))
-
-    answer = letters(*verb, other)
-
-    assert answer.exit_code == 1
-    assert answer.stderr.startswith(f"verdict: nothing waits at '{other}'")
-
-
-def test_one_that_waits_is_parked_and_listed_only_when_asked_for(
-    letters: Letters, engine: Engine
-) -> None:
-    with engine.begin() as connection:
-        connection.execute(update(table).values(status="WAITING", due_at=NOON))
-
-    waiting = letters("list", "--waiting", "--json").lines
-    none = letters("list", "--json").lines
+        sent = connection.execute(select(table.c.bytes, table.c.attempts)).one()
     parked = letters("park", ID, "--reason", "the target is gone", "--operator", "ada")
     again = letters("park", ID, "--reason", "twice")
+    skipped = letters("skip", ID, "--reason", "nobody lives there", "--operator", "ada")
+    gone = letters("show", ID)
 
-    assert ([one["status"] for one in waiting], none) == (["WAITING"], [])
+    assert edited.stderr == f"{ID} is edited: `verdict dead-letters replay {ID}` sends it\n"
+    assert replayed.stderr.startswith(f"{ID} goes back to parcels at once")
+    assert (none, [one["status"] for one in waiting]) == ([], ["WAITING"])
+    assert tuple(sent) == (b'{"to": "Elm Street"}', 4)
     assert parked.stderr == f"{ID} is parked: `verdict dead-letters replay {ID}` sends it\n"
     assert (again.exit_code, "is parked already" in again.stderr) == (1, True)
-    assert [one["status"] for one in letters("list", "--json").lines] == ["PARKED"]
+    assert (skipped.exit_code, skipped.stderr) == (0, f"{ID} is skipped\n")
+    assert gone.exit_code == 1
+    assert gone.stderr.startswith(f"verdict: nothing waits at '{ID}'")
+    columns = (intervention.c.kind, intervention.c.operator, intervention.c.reason)
     with engine.connect() as connection:
-        assert connection.execute(select(table.c.due_at)).scalar_one() is None
-    assert interventions(engine) == [("park", "ada", "the target is gone")]
+        assert connection.execute(select(table)).all() == []
+        kept = [(*one,) for one in connection.execute(select(*columns))]
+    assert [one[:2] for one in kept] == [
+        ("edit", "ada"), ("replay", "bob"), ("park", "ada"), ("evict", "ada"),
+    ]  # fmt: skip
+    assert [reason for *_, reason in kept] == [
+        "a typo", None, "the target is gone", "nobody lives there",
+    ]  # fmt: skip

@@ -22,7 +22,8 @@ from verdict.operations.status.status import (
 )
 
 EVERY = [
-    "/", "/live", "/attention", "/rates", "/rates/live", "/rejections", "/rejections?reason=DELETED",
+    "/", "/live", "/attention", "/rates", "/rates/live", "/rejections",
+    "/rejections?reason=DELETED",
     "/sql", "/sql?q=select+1", "/application", "/commands", "/commands?outcome=BUSINESS_RULE",
     "/events", "/events?actor=nobody", "/aggregates", "/aggregates?type=invoice&start=z", "/search",
     "/search?q=o-1", "/search?q=nobody", "/search?q=order.commands:0:1", "/flow?id=nobody",
