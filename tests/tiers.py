@@ -29,6 +29,8 @@ def mark(item: pytest.Item) -> None:
     for fixture, name in BY_FIXTURE.items():
         if fixture in getattr(item, "fixturenames", ()):
             item.add_marker(name)
+    if "e2e" in item.path.parts:
+        item.add_marker("process")
     parameters: dict[str, object] = getattr(getattr(item, "callspec", None), "params", {})
     if parameters.get("new_database") == "postgresql":
         item.add_marker("postgresql")

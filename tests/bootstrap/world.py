@@ -48,7 +48,8 @@ class World(KafkaDeployment):
 
     def deleted_and_created(self, topic: str, *values: bytes) -> None:
         """Make it again and write to it, as a producer may that goes on."""
-        self.recreate(topic)
+        self.remove(topic)
+        self.create_own(topic)
         self.write(topic, *values)
 
     def write(self, topic: str, *values: bytes) -> None:

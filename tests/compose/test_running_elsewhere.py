@@ -41,22 +41,14 @@ def env_of(dockerfile: str) -> dict[str, str]:
     )
 
 
-@each_service
-def test_each_service_is_looked_at_and_started_again(service: dict[str, Any]) -> None:
-    assert service["healthcheck"]["test"][0] == "CMD"
-    assert service["restart"] == "unless-stopped"
-
-
-@each_service
-def test_each_image_is_one_that_stays_the_same(service: dict[str, Any]) -> None:
-    tag = service["image"].rpartition(":")[2]
-
-    assert re.match(r"v?\d", tag), service["image"]
-
-
 @pytest.mark.proves("S-05")
 @each_service
-def test_nothing_is_open_to_other_machines(service: dict[str, Any]) -> None:
+def test_each_service_starts_again_stays_the_same_and_is_closed_to_other_machines(
+    service: dict[str, Any],
+) -> None:
+    assert service["healthcheck"]["test"][0] == "CMD"
+    assert service["restart"] == "unless-stopped"
+    assert re.match(r"v?\d", service["image"].rpartition(":")[2]), service["image"]
     assert [one for one in service.get("ports", ()) if not one.startswith("127.0.0.1:")] == []
 
 

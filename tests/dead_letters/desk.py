@@ -18,8 +18,7 @@ from verdict.reactions.dead_letters.retry_components import build_retry
 from verdict.reactions.dead_letters.retry_rules import RetryRules
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables.dead_letters import table
-from verdict.service.supervisor import Supervisor
-from verdict.service.threads import StepThread, Work
+from verdict.service.supervisor import StepThread, Supervisor, Work
 from verdict.settings.load import load_settings
 from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
 from verdict.wire.dead_letter_record import Pairs

@@ -7,18 +7,17 @@ offsets and times that Kafka gives them.
 """
 
 import argparse
-import subprocess
 import sys
 import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 
-from tests.e2e.plan import Kind, Misfortune, plan
 from tests.kit.faults import (
     FILE_SIZE,
     last_words,
@@ -28,108 +27,157 @@ from tests.kit.faults import (
     spark_jvm,
     starve,
 )
-from tests.kit.service import Deployment, await_ready
+from tests.kit.service import Deployment, Process, await_ready
 from tests.postgresql import server
 from verdict.adapters.local.broker import EmbeddedBroker
+from verdict.streaming.exactly_once.failpoints import Failpoint
 
-Service = subprocess.Popen[str]
-
-
-class Campaign:
-    """A deployment on a broker of its own, and what has been done to the two."""
-
-    def __init__(self, broker: EmbeddedBroker, deployment: Deployment) -> None:
-        self._broker = broker
-        self._deployment = deployment
-
-    def befall(self, what: Misfortune) -> str:
-        """Start the service, let it meet a misfortune, and return what came of it."""
-        if what.kind is Kind.KILL_AT_STEP:
-            with self._deployment.start((what.step, what.nth)) as doomed:
-                assert doomed.wait() == -9
-            return f"at {what.step}"
-        with self._deployment.start() as service:
-            try:
-                await_ready(service)
-                time.sleep(what.after_s)
-                assert service.poll() is None, "the service ended before anything was done to it"
-                return self._hit(what, service)
-            finally:
-                service.kill()
-
-    def _hit(self, what: Misfortune, service: Service) -> str:
-        match what.kind:
-            case Kind.BROKER_STOPPED | Kind.BROKER_KILLED:
-                end = self._broker.stop if what.kind is Kind.BROKER_STOPPED else self._broker.kill
-                end()
-                time.sleep(what.away_s)
-                self._broker.start()
-                settle(self._deployment, service)
-                return "it went on"
-            case Kind.BROKER_PAUSED:
-                with paused(self._broker):
-                    time.sleep(what.away_s)
-                settle(self._deployment, service)
-                return "it went on"
-            case Kind.PROJECTIONS_KILLED:
-                runner_process(service.pid).kill()
-                settle(self._deployment, service)
-                return "it went on"
-            case Kind.JVM_KILLED:
-                spark_jvm(service.pid).kill()
-                return self._death(service, "the JVM of Spark ended with -9")
-            case Kind.DISK_FULL:
-                starve(service, FILE_SIZE, 0)
-                return self._death(service, "could not be written to")
-            case _:
-                return self._kill(what.kind, service)
-
-    def _death(self, service: Service, why: str) -> str:
-        """Wait for the end, start again at once as a supervisor does, and print what both took."""
-        died = time.monotonic()
-        said = last_words(self._deployment, service)
-        assert why in said, said
-        ended = time.monotonic()
-        before = self._deployment.outcomes()
-        started = time.monotonic()
-        with self._deployment.running():
-            ready = time.monotonic()
-            self._deployment.await_outcomes(before + 1)
-            going = time.monotonic()
-        print(
-            f"[{ended - died:.1f} s to its end, {ready - started:.1f} s from the start to ready, "
-            f"{going - ready:.1f} s to the next outcome]",
-            end=" ",
-        )
-        return "it stopped and said so"
-
-    def _kill(self, kind: Kind, service: Service) -> str:
-        if kind is Kind.BOTH_KILLED:
-            self._broker.kill()
-        service.kill()
-        service.wait()
-        if kind is Kind.BOTH_KILLED:
-            self._broker.start()
-        row = self._deployment.crash_table_row() or "no batch open"
-        for copy in (self._deployment.data_dir / "state").rglob("data.mdb"):
-            if kind is Kind.COPY_LOST:
-                copy.unlink()
-            if kind is Kind.COPY_GARBLED:
-                copy.write_bytes(b"\xff" * copy.stat().st_size)
-        return row
+FATAL = (
+    Failpoint.CLAIMED,
+    Failpoint.OUTPUT_COMPUTED,
+    Failpoint.TRANSACTION_OPEN,
+    Failpoint.BEFORE_COMMIT,
+    Failpoint.COMMITTED,
+)
+UP_TO_S = 12.0  # after the service is ready
+AWAY_S = 8.0  # how long a broker is away at most
 
 
-def run(campaign: Campaign, deployment: Deployment, seed: int, count: int) -> Counter[str]:
-    """Let everything happen under traffic, then have quiet; return what came of each kind."""
-    came: Counter[str] = Counter()
-    with deployment.traffic(seed):
-        for number, what in enumerate(plan(Random(seed), count), start=1):
-            print(f"{number} of {count}: {what} …", end=" ", flush=True)
-            became = campaign.befall(what)
-            print(became, flush=True)
-            came[f"{what.kind} ({became})"] += 1
+class Campaign(NamedTuple):
+    """A deployment on a broker of its own."""
+
+    broker: EmbeddedBroker
+    deployment: Deployment
+
+
+Misfortune = Callable[[Campaign, Process, float], str]
+"""Does something to a service that runs, for so many seconds; returns what came of it."""
+
+
+def killed(campaign: Campaign, service: Process, seconds: float) -> str:
+    """Kill the service at random; return where it was in its batch."""
+    service.kill()
+    service.wait()
+    return campaign.deployment.crash_table_row() or "no batch open"
+
+
+def both_killed(campaign: Campaign, service: Process, seconds: float) -> str:
+    campaign.broker.kill()
+    service.kill()
+    campaign.broker.start()
+    return killed(campaign, service, seconds)
+
+
+def copy_lost(campaign: Campaign, service: Process, seconds: float) -> str:
+    """Kill the service, and delete the local copy of the state."""
+    row = killed(campaign, service, seconds)
+    for copy in (campaign.deployment.data_dir / "state").rglob("data.mdb"):
+        copy.unlink()
+    return row
+
+
+def copy_garbled(campaign: Campaign, service: Process, seconds: float) -> str:
+    row = killed(campaign, service, seconds)
+    for copy in (campaign.deployment.data_dir / "state").rglob("data.mdb"):
+        copy.write_bytes(b"\xff" * copy.stat().st_size)
+    return row
+
+
+def broker_stopped(campaign: Campaign, service: Process, seconds: float) -> str:
+    campaign.broker.stop()
+    return _broker_back(campaign, service, seconds)
+
+
+def broker_killed(campaign: Campaign, service: Process, seconds: float) -> str:
+    campaign.broker.kill()
+    return _broker_back(campaign, service, seconds)
+
+
+def _broker_back(campaign: Campaign, service: Process, seconds: float) -> str:
+    time.sleep(seconds)
+    campaign.broker.start()
+    settle(campaign.deployment, service)
+    return "it went on"
+
+
+def broker_paused(campaign: Campaign, service: Process, seconds: float) -> str:
+    with paused(campaign.broker):
+        time.sleep(seconds)
+    settle(campaign.deployment, service)
+    return "it went on"
+
+
+def projections_killed(campaign: Campaign, service: Process, seconds: float) -> str:
+    runner_process(service.pid).kill()
+    settle(campaign.deployment, service)
+    return "it went on"
+
+
+def jvm_killed(campaign: Campaign, service: Process, seconds: float) -> str:
+    spark_jvm(service.pid).kill()
+    return _stopped(campaign.deployment, service, "the JVM of Spark ended with -9")
+
+
+def disk_full(campaign: Campaign, service: Process, seconds: float) -> str:
+    starve(service, FILE_SIZE, 0)
+    return _stopped(campaign.deployment, service, "could not be written to")
+
+
+def _stopped(deployment: Deployment, service: Process, why: str) -> str:
+    """Wait for the end, start again at once as a supervisor does, and say what it took."""
+    said = last_words(deployment, service)
+    assert why in said, said
+    before, started = deployment.outcomes(), time.monotonic()
     with deployment.running():
-        deployment.await_quiet()
+        deployment.await_outcomes(before + 1)
+    return f"it stopped and said so, {time.monotonic() - started:.1f} s to the next outcome"
+
+
+# kills are what happens most; every kind comes up in a campaign of a few dozen
+WEIGHTS: dict[Misfortune | None, int] = {
+    None: 6,  # the service kills itself at a step
+    killed: 4,
+    both_killed: 1,
+    copy_lost: 1,
+    copy_garbled: 1,
+    broker_stopped: 1,
+    broker_killed: 1,
+    broker_paused: 1,
+    projections_killed: 1,
+    jvm_killed: 1,
+    disk_full: 1,
+}
+
+
+def befall(campaign: Campaign, random: Random) -> tuple[str, str]:
+    """Start the service and let it meet a misfortune; return which, and what came of it."""
+    [misfortune], step = random.choices([*WEIGHTS], [*WEIGHTS.values()]), random.choice(FATAL)
+    nth = 1 if step is Failpoint.CLAIMED else random.randint(1, 12)
+    after_s, away_s = random.uniform(0, UP_TO_S), random.uniform(0, AWAY_S)
+    if misfortune is None:
+        with campaign.deployment.start((step, nth)) as doomed:
+            assert doomed.wait() == -9
+        return "killed at a step", f"{step}, time {nth}"
+    with campaign.deployment.start() as service:
+        try:
+            await_ready(service)
+            time.sleep(after_s)
+            assert service.poll() is None, "the service ended before anything was done to it"
+            return misfortune.__name__, misfortune(campaign, service, away_s)
+        finally:
+            service.kill()
+
+
+def run(campaign: Campaign, seed: int, count: int) -> Counter[str]:
+    """Let everything happen under traffic, then have quiet; return how often each kind came."""
+    came, random = Counter[str](), Random(seed)
+    with campaign.deployment.traffic(seed):
+        for number in range(1, count + 1):
+            kind, became = befall(campaign, random)
+            print(f"{number} of {count}: {kind}: {became}", flush=True)
+            came[kind] += 1
+    with campaign.deployment.running():
+        campaign.deployment.await_quiet()
     return came
 
 
@@ -158,10 +206,8 @@ def main() -> int:
         deployment = Deployment(broker.bootstrap_servers, "chaos", Path(folder) / "d", url)
         violations = ""
         try:
-            came = run(Campaign(broker, deployment), deployment, options.seed, options.kills)
-            for became, count in sorted(came.items()):
-                print(f"{count:4} times: {became}")
-            print(f"seed {options.seed}, {len(deployment.commands())} commands")
+            came = run(Campaign(broker, deployment), options.seed, options.kills)
+            print(f"{dict(came)}, seed {options.seed}, {len(deployment.commands())} commands")
             deployment.assert_as_the_model_says()
         except Exception:  # a campaign that cannot go on is a violation, too
             violations = traceback.format_exc()

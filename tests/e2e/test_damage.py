@@ -10,11 +10,10 @@ import pytest
 from tests.e2e.test_recover import lived, lives_on, lose, recovered, refused
 from tests.kit.faults import last_words
 from tests.kit.service import SELDOM_S, Deployment
-from tests.tiers import is_thorough
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.wire.response import Response
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1500), pytest.mark.process]
+pytestmark = pytest.mark.timeout(1500)
 
 Damage = Callable[[Path], None]
 
@@ -44,6 +43,10 @@ def newest(log: Path, suffix: str = "") -> Path:
     """Return the file of the newest batch; Spark names them by number."""
     files = [file for file in log.rglob(f"*{suffix}") if file.stem.isdecimal() and file.is_file()]
     return max(files, key=lambda file: (int(file.stem), file.stat().st_size))
+
+
+def changelog(checkpoint: Path) -> Path:
+    return newest(checkpoint / "state", ".changelog")
 
 
 def stopped(deployment: Deployment, seed: int) -> str:
@@ -109,29 +112,9 @@ def test_a_checkpoint_that_is_lost_is_rebuilt(lost: Lost) -> None:
 
     assert (facts["generation"], facts["shards"]) == (number + 1, 2)
     assert facts["events"] == sum(".events" in one.topic for one in lost.deployment.published())
-    lives_on(lost.deployment, seed=12, placed=lost.placed)
-    if is_thorough():  # the seed is used up, and the plan another
-        lives_on(lost.deployment, seed=13, placed=lost.placed)
-        assert not lost.deployment.generation().seeded
-
-
-@pytest.mark.proves("C-17")
-@pytest.mark.thorough
-def test_the_state_of_another_deployment_is_no_first_state(lost: Lost, tmp_path: Path) -> None:
-    """What was recovered there is whole, and a first start would begin with it."""
-    recovered(lost.deployment)
-    other = Deployment(lost.deployment.servers, "foreign", tmp_path / "d")
-    shutil.copytree(lost.deployment.generation().folder, other.generation().folder)
-
-    said = stopped(other, seed=77)
-
-    assert "the state of shard" in said
-    assert "and the progress record of decider says entry 0" in said
-    assert other.published() == []
-    assert recovered(other)["aggregates"] == 0
-    with other.running():
-        other.await_quiet()
-    other.assert_as_the_model_says()
+    for seed in (12, 13):  # then the seed is used up, and the plan another
+        lives_on(lost.deployment, seed, placed=lost.placed)
+    assert not lost.deployment.generation().seeded
 
 
 @pytest.mark.proves("F-18")
@@ -142,10 +125,10 @@ def test_the_state_of_another_deployment_is_no_first_state(lost: Lost, tmp_path:
         (lambda checkpoint: checkpoint / "metadata", Path.unlink),
         (lambda checkpoint: newest(checkpoint / "offsets"), cut),
         (lambda checkpoint: newest(checkpoint / "commits"), garble),
-        (lambda checkpoint: newest(checkpoint / "state", ".changelog"), cut),
-        (lambda checkpoint: newest(checkpoint / "state", ".changelog"), garble),
-        (lambda checkpoint: newest(checkpoint / "state", ".changelog"), Path.unlink),
-        (lambda checkpoint: newest(checkpoint / "state", ".changelog").parent, shutil.rmtree),
+        (changelog, cut),
+        (changelog, garble),
+        (changelog, Path.unlink),
+        (lambda checkpoint: changelog(checkpoint).parent, shutil.rmtree),
         (lambda checkpoint: checkpoint / "state" / "0" / "_metadata", shutil.rmtree),
     ],
     ids=["metadata", "offsets", "commit", "cut", "garbled", "missing", "shard", "schema"],

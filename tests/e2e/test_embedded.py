@@ -19,7 +19,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[at
 from tests.kit.service import VERDICT, Kept, Process, kept_process, start_process
 from verdict.settings.discovery import running_kafka
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.process, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 
 # how each protocol begins without authentication
 PY4J = b"c\nGATEWAY_SERVER\ngetPort\ne\n"
@@ -197,7 +197,10 @@ def test_the_service_stops_when_its_embedded_broker_dies(
     kept_service: Kept, placed: str, data_dir: Path, stderr: Path
 ) -> None:
     service = kept_service.running()
-    psutil.Process(int((data_dir / "broker" / "broker.pid").read_text())).kill()
+    children = psutil.Process(service.pid).children(recursive=True)
+    jvms = [one for one in children if one.name() == "java"]
+    [broker] = [one for one in jvms if "kafka.Kafka" in one.cmdline()]
+    broker.kill()
     died = service.wait(ENDS_S)
     said = stderr.read_text()
     kept_service.running()

@@ -9,13 +9,7 @@ from tests.kit.service import Deployment, kept
 from tests.storage.server import BUCKET, object_store
 from verdict.adapters.local.broker import EmbeddedBroker
 
-pytestmark = [
-    pytest.mark.kafka,
-    pytest.mark.spark,
-    pytest.mark.timeout(900),
-    pytest.mark.process,
-    pytest.mark.thorough,
-]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.thorough]
 
 
 @pytest.mark.proves("C-01", "C-04")

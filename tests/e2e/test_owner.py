@@ -16,7 +16,7 @@ from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.streaming.exactly_once.checkpoint import checkpoint_position
 from verdict.streaming.exactly_once.failpoints import Failpoint
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
+pytestmark = pytest.mark.timeout(900)
 
 ENDS_S = 60
 

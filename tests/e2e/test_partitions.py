@@ -15,7 +15,7 @@ from tests.topics import grow
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.wire.response import Response
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1500), pytest.mark.process]
+pytestmark = pytest.mark.timeout(1500)
 
 VERBS = (
     ("history", "order", "order-1"),

@@ -13,7 +13,7 @@ from tests.kit.service import PLACE, SELDOM_S, Deployment, await_ready, stop
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.wire.response import Response
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.mark.proves("C-05", "C-06", "C-14")

@@ -9,7 +9,7 @@ import pytest
 from tests.kit.service import SELDOM_S, Deployment, kept
 from verdict.adapters.local.broker import EmbeddedBroker
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
+pytestmark = pytest.mark.timeout(900)
 
 ROLES = ("decider", "projections")
 

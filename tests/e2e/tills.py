@@ -5,6 +5,7 @@ Everybody may be killed meanwhile: an oracle adds up what was sent.
 
 import json
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -26,22 +27,26 @@ Records = list[tuple[str, bytes]]
 def assert_sold(deployment: Deployment, day: Records) -> None:
     """P-01 to P-07, C-15: shipments, awards, messages and lake are what the oracle says."""
     invoices = recorded(value for _, value in day)
-    assert_told(deployment, invoices)
+    loyalty, shipment = (
+        values(deployment, deployment.topics.named(name)) for name in ("loyalty", "shipment")
+    )
+    assert_told(loyalty, shipment, invoices)
     assert_one_flow(deployment)
     assert_lake(deployment.data_dir / "lake", invoices)
 
 
-def assert_told(deployment: Deployment, invoices: dict[str, Sale]) -> None:
+def assert_told(
+    loyalty: Iterable[bytes], shipment: Iterable[bytes], invoices: dict[str, Sale]
+) -> None:
     """P-02 to P-05: customers and who delivers are told what the oracle says, each once."""
-    told = [json.loads(value) for value in values(deployment, deployment.topics.named("loyalty"))]
+    told = [*map(json.loads, loyalty)]
     assert Counter(one["InvoiceNumber"] for one in told) == Counter(
         number for number, one in invoices.items() if earned(one) is not None
     )
     assert_running_totals(told)
-    assert last_totals(told) == totals(invoices)
-    shipments = [
-        json.loads(value) for value in values(deployment, deployment.topics.named("shipment"))
-    ]
+    last = {one["CustomerCardNo"]: round(100 * one["TotalLoyaltyPoints"]) for one in told}
+    assert last == totals(invoices)
+    shipments = [*map(json.loads, shipment)]
     assert Counter(one["InvoiceNumber"] for one in shipments) == Counter(shipped(invoices))
     assert all(
         one["DeliveryAddress"] == invoices[one["InvoiceNumber"]]["DeliveryAddress"]
@@ -99,11 +104,6 @@ def assert_running_totals(told: list[dict[str, Any]]) -> None:
     for one in told:
         sums[one["CustomerCardNo"]] += round(100 * one["EarnedLoyaltyPoints"])
         assert sums[one["CustomerCardNo"]] == round(100 * one["TotalLoyaltyPoints"])
-
-
-def last_totals(told: list[dict[str, Any]]) -> dict[str, int]:
-    """Return the last total of every card in hundredths."""
-    return {one["CustomerCardNo"]: round(100 * one["TotalLoyaltyPoints"]) for one in told}
 
 
 def assert_one_flow(deployment: Deployment) -> None:

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from tests.exactly_once.deployment import Deployment, values
@@ -62,20 +61,16 @@ def test_a_commit_that_times_out_is_settled_by_the_progress_record(
     assert deployment.visible() == values(0, 1)
 
 
-def jvm(broker: EmbeddedBroker) -> psutil.Process:
-    return psutil.Process(int((broker.data_dir / "broker.pid").read_text()))
-
-
 def pause(broker: EmbeddedBroker) -> None:
     """Stop the broker, and return when its last thread has stopped."""
-    pid = jvm(broker).pid
+    pid = broker.process.pid
     os.kill(pid, signal.SIGSTOP)
     while any(_state(thread) != "T" for thread in Path(f"/proc/{pid}/task").iterdir()):
         time.sleep(0.001)
 
 
 def resume(broker: EmbeddedBroker) -> None:
-    os.kill(jvm(broker).pid, signal.SIGCONT)
+    os.kill(broker.process.pid, signal.SIGCONT)
 
 
 def _state(thread: Path) -> str:

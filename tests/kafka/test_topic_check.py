@@ -13,11 +13,7 @@ from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import Topics
 
 PATIENCE_S = 60
-OF_SENDER = (
-    "message.timestamp.type is CreateTime, must be LogAppendTime (`verdict up` sets it where its "
-    "user may; else kafka-configs.sh --alter --entity-type topics --entity-name"
-)
-OF_KAFKA = "--add-config message.timestamp.type=LogAppendTime)"
+OF_SENDER = "message.timestamp.type is CreateTime, must be LogAppendTime"
 
 
 def checker(broker: EmbeddedBroker, topics: Topics) -> TopicAdmin:
@@ -28,7 +24,11 @@ def test_what_is_missing_is_created_with_its_settings_once(broker: EmbeddedBroke
     topics = Topics(APPLICATION, deployment="fresh", prefix="created.", partitions=3)
     admin = checker(broker, topics)
 
-    assert len(admin.differences()) == len(list(topics.all()))
+    first, *others = admin.differences()
+    assert str(first) == (
+        "created.POS: topic is missing, must be there (create it with `verdict topics create`)"
+    )
+    assert len(others) == len(list(topics.all())) - 1
     assert admin.ensure() == [topic.name for topic in topics.all()]
     assert admin.differences() == []
     assert admin.ensure() == []
@@ -56,40 +56,14 @@ def test_one_error_lists_every_difference(broker: EmbeddedBroker) -> None:
         "  differing.order.commands: partitions is 2, must be 3",
         "  differing.order.commands: cleanup.policy is compact, must be delete",
         "  differing.order.commands: retention.ms is 604800000, must be 2592000000",
-        f"  differing.order.commands: {OF_SENDER} differing.order.commands {OF_KAFKA}",
+        f"  differing.order.commands: {OF_SENDER}",
         "  differing.order.events: retention.ms is 604800000, must be -1",
         "  differing.order.events: max.message.bytes is 1048588, must be 4194304",
-        f"  differing.order.events: {OF_SENDER} differing.order.events {OF_KAFKA}",
-        "fix them, settings with kafka-configs.sh --alter, and start again; the embedded Kafka "
-        "answers while `verdict run broker` runs",
+        f"  differing.order.events: {OF_SENDER}",
+        "fix them, settings with kafka-configs.sh --alter --entity-type topics --entity-name TOPIC "
+        "--add-config SETTING=VALUE, and start again; the embedded Kafka answers while `verdict "
+        "run broker` runs",
     ]
-
-
-def test_topics_of_ours_that_take_times_of_their_senders_are_set_to_take_kafkas(
-    broker: EmbeddedBroker, caplog: pytest.LogCaptureFixture
-) -> None:
-    topics, sender = (
-        Topics(APPLICATION, prefix="times.", partitions=1),
-        {"message.timestamp.type": "CreateTime"},
-    )
-    [retry] = [topic for topic in topics.all() if topic.name == topics.retry]
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-    [made] = admin.create_topics(
-        [NewTopic(retry.name, 1, 1, config=retry.settings | sender)]
-    ).values()
-    made.result(30)
-    checker(broker, topics).create_missing()
-
-    [found] = checker(broker, topics).differences()
-    checker(broker, topics).ensure()
-
-    assert str(found).endswith(
-        "--entity-name times.retry --add-config message.timestamp.type=LogAppendTime)"
-    )
-    assert "times.retry took the times of its senders" in caplog.text
-    deadline = time.monotonic() + PATIENCE_S  # the broker answers with it a moment later
-    while checker(broker, topics).differences():
-        assert time.monotonic() < deadline
 
 
 @pytest.mark.proves("P-09")
@@ -122,16 +96,6 @@ def test_topics_of_other_teams_are_accepted_as_they_are_and_never_altered(
 
     assert describe(broker.bootstrap_servers, *names) == before
     assert {checker(broker, topics).counts()[name] for name in names} == {7}
-
-
-def test_a_missing_topic_is_a_difference_that_names_the_next_command(
-    broker: EmbeddedBroker,
-) -> None:
-    [first, *_] = checker(broker, Topics(APPLICATION, prefix="absent.")).differences()
-
-    assert str(first) == (
-        "absent.POS: topic is missing, must be there (create it with `verdict topics create`)"
-    )
 
 
 @pytest.mark.proves("U-02")

@@ -30,12 +30,11 @@ PATIENT = {"delivery.timeout.ms": "900000"}  # a sender that outlasts an outage
 @contextmanager
 def paused(broker: EmbeddedBroker) -> Iterator[None]:
     """Let the broker keep its connections and answer nothing, as behind a broken network."""
-    process = psutil.Process(int((broker.data_dir / "broker.pid").read_text()))
-    process.suspend()
+    broker.process.suspend()
     try:
         yield
     finally:
-        process.resume()
+        broker.process.resume()
 
 
 def pause(service: Process | psutil.Popen) -> Callable[[], None]:

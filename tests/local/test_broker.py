@@ -2,7 +2,6 @@ import os
 import socket
 import subprocess
 import sys
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -12,12 +11,9 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from verdict.adapters.local import broker as broker_module
 from verdict.adapters.local.broker import EmbeddedBroker
-from verdict.adapters.local.lock import BrokerClaim
 from verdict.errors import VerdictError
 
-MIB = 1 << 20
 TURKISH = {"JAVA_TOOL_OPTIONS": "-Duser.language=tr", "LC_ALL": "tr_TR.UTF-8"}
 
 PARENT = """
@@ -27,7 +23,7 @@ from verdict.adapters.local.broker import EmbeddedBroker
 
 broker = EmbeddedBroker(Path(sys.argv[1]))
 broker.start()
-print(broker.bootstrap_servers, flush=True)
+print(broker.process.pid, broker.bootstrap_servers, flush=True)
 sys.stdin.read()
 """
 
@@ -46,18 +42,11 @@ def admin(servers: str) -> AdminClient:
     return AdminClient({"bootstrap.servers": servers, "log_level": 0})
 
 
-def jvm_of(data_dir: Path) -> psutil.Process:
-    return psutil.Process(int((data_dir / "broker.pid").read_text()))
-
-
-def gone(process: psutil.Process) -> bool:
-    return process in psutil.wait_procs([process], timeout=30)[0]
-
-
 class Parent(NamedTuple):
-    """A process, and the address of its broker."""
+    """A process, its broker, and the broker's address."""
 
     process: "subprocess.Popen[bytes]"
+    jvm: psutil.Process
     servers: str
 
 
@@ -75,7 +64,8 @@ def parent(data_dir: Path) -> Iterator[Parent]:
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | TURKISH
     ) as process:
         assert process.stdout is not None
-        yield Parent(process, process.stdout.readline().decode().strip())
+        pid, servers = process.stdout.readline().decode().split()
+        yield Parent(process, psutil.Process(int(pid)), servers)
         process.kill()
 
 
@@ -89,7 +79,7 @@ def test_a_broker_that_ends_by_itself_is_reported_and_keeps_what_was_written(
         create_topic(broker.bootstrap_servers, "kept")
         broker.check()
 
-        jvm_of(data_dir).kill()
+        broker.process.kill()
 
         assert guardian is not None
         guardian.wait(30)
@@ -106,61 +96,30 @@ def test_a_broker_that_ends_by_itself_is_reported_and_keeps_what_was_written(
 
 
 @pytest.mark.kafka
-def test_the_broker_ends_with_a_killed_parent(data_dir: Path, parent: Parent) -> None:
-    jvm = jvm_of(data_dir)
-
-    parent.process.kill()
-
-    assert gone(jvm)
-
-
-@pytest.mark.kafka
-@pytest.mark.long
-def test_a_broker_that_lost_parent_and_guardian_is_ended_by_the_next_start_on_another_port(
+def test_the_broker_ends_with_a_killed_parent_and_the_next_start_waits_for_that(
     data_dir: Path, parent: Parent
 ) -> None:
     create_topic(parent.servers, "kept-too")
-    jvm = jvm_of(data_dir)
-    guardian = jvm.parent()
-    assert guardian is not None
-    guardian.kill()
-    parent.process.kill()
-    parent.process.wait()
-    assert jvm.is_running()
     with socket.create_server(("127.0.0.1", 0)) as free:
         other_port = free.getsockname()[1]
 
+    parent.process.kill()
+    parent.process.wait()
+
     with EmbeddedBroker(data_dir, other_port) as next_broker:
-        assert gone(jvm)
+        assert not parent.jvm.is_running()
         assert next_broker.bootstrap_servers == f"127.0.0.1:{other_port}" != parent.servers
         assert "kept-too" in topics(next_broker.bootstrap_servers)
 
 
-@pytest.mark.process
-def test_a_process_that_got_the_pid_of_a_broker_is_left_alone(tmp_path: Path) -> None:
-    pid_file = tmp_path / "broker.pid"
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as foreign:
-        pid_file.write_text(str(foreign.pid))
-
-        BrokerClaim(pid_file, mark="server.properties").release()
-
-        assert foreign.poll() is None
-
-
 def test_a_directory_has_one_broker_at_a_time(broker: EmbeddedBroker) -> None:
-    with pytest.raises(VerdictError, match=f"already runs on {broker.data_dir}"):
+    with pytest.raises(
+        VerdictError, match=f"broker directory {broker.data_dir} is in use by the process"
+    ):
         EmbeddedBroker(broker.data_dir).start()
 
-    jvm = jvm_of(broker.data_dir)
-    assert jvm.is_running()
-    assert os.getsid(jvm.pid) != os.getsid(0), "Ctrl-C in the terminal does not reach it"
-
-
-def test_the_id_of_a_cluster_never_looks_like_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
-    ids = [uuid.UUID(bytes=b"\xfb" + bytes(15)), uuid.UUID(bytes=bytes(16))]
-    monkeypatch.setattr(uuid, "uuid4", lambda: ids.pop(0))
-
-    assert broker_module._cluster_id() == "A" * 22
+    assert broker.process.is_running()
+    assert os.getsid(broker.process.pid) != os.getsid(0), "Ctrl-C in the terminal does not reach it"
 
 
 def test_a_port_in_use_is_named(tmp_path: Path, broker: EmbeddedBroker) -> None:

@@ -100,7 +100,7 @@ def test_a_plan_hides_the_options_of_kafka(session: Session) -> None:
     assert "hidden" not in plan
 
 
-def test_workers_run_our_python_and_settings_arrive(session: Session) -> None:
+def test_settings_arrive_and_workers_run_our_python(session: Session) -> None:
     answer = session.ask()
 
     assert answer["python"] == sys.executable
@@ -110,11 +110,7 @@ def test_workers_run_our_python_and_settings_arrive(session: Session) -> None:
     assert answer["tmp"] == str(session.local_dir / "tmp")
     assert answer["language"] == "en"
     assert Path(answer["log4j"].removeprefix("file://")).is_file()
-
-
-def test_a_user_without_a_name_has_its_id_for_a_name_and_a_home(session: Session) -> None:
-    answer = session.ask()
-
+    # a user without a name has its id for a name
     assert answer["user"] == str(2**31 - 9)
     assert Path(answer["home"]).is_relative_to(session.local_dir)
 
@@ -122,36 +118,27 @@ def test_a_user_without_a_name_has_its_id_for_a_name_and_a_home(session: Session
 def test_no_secret_is_on_a_command_line_which_all_can_read(session: Session) -> None:
     answer = session.ask()
 
-    jvm = psutil.Process(answer["jvm"])
+    words = psutil.Process(answer["jvm"]).cmdline()
     assert answer["secret"] == "hush"
-    assert "spark.verdict.test=on" in jvm.cmdline()
-    assert not [word for word in jvm.cmdline() if "hush" in word]
+    assert "spark.verdict.test=on" in words
+    assert "hush" not in " ".join(words)
 
 
-def test_what_a_killed_process_left_is_removed_but_for_its_log(session: Session) -> None:
-    session.ask()
-
-    assert not (session.local_dir / LEFT).exists()
-    assert (session.local_dir / "spark.log").read_text().startswith(FORMER)
-
-
-def test_files_are_put_in_place_whole_with_nothing_next_to_them(session: Session) -> None:
+def test_files_are_whole_and_spark_talks_to_its_log_only(
+    session: Session, terminal: IO[str]
+) -> None:
     """A kill between a file and its checksum would leave what cannot be read."""
     session.ask()
 
     names = [file.name for file in (session.local_dir / "written").iterdir()]
     assert "_SUCCESS" in names
     assert not [name for name in names if name.endswith(".crc")]
-
-
-def test_spark_talks_to_its_log_and_not_to_the_terminal(
-    session: Session, terminal: IO[str]
-) -> None:
-    session.ask()
-
+    assert not (session.local_dir / LEFT).exists(), "what a killed process left"
     terminal.seek(0)
     assert terminal.read() == ""
-    assert "WARN" in (session.local_dir / "spark.log").read_text()
+    log = (session.local_dir / "spark.log").read_text()
+    assert log.startswith(FORMER)
+    assert "WARN" in log
 
 
 def test_ctrl_c_does_not_reach_the_jvm_and_sigkill_of_its_parent_does(session: Session) -> None:

@@ -32,10 +32,3 @@ def test_it_goes_on_when_a_batch_fails() -> None:
     with pytest.raises(KeyError), collector_paused():
         raise KeyError
     assert gc.isenabled()
-
-
-def test_a_disabled_collector_stays_disabled() -> None:
-    gc.disable()
-    with collector_paused():
-        assert not gc.isenabled()
-    assert not gc.isenabled()

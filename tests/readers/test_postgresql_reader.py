@@ -91,9 +91,7 @@ def test_select_is_allowed_in_all_its_forms(reader: Reader, statement: str) -> N
 @pytest.mark.parametrize(
     ("statement", "wanted"),
     [
-        ("SELECT * FROM us_holder_v1", "table us_holder_v1"),
         ("SELECT * FROM projections.us_holder_v1", "schema projections"),
-        ("SELECT EXISTS (SELECT 1 FROM projection_version_v1)", "table projection_version_v1"),
         ("SELECT pg_read_file('/etc/passwd')", "function pg_read_file"),
         ("SELECT * INTO mine FROM us_holder", "SELECT INTO"),
         ("WITH gone AS (DELETE FROM us_holder RETURNING 1) SELECT * FROM gone", "view us_holder"),
@@ -114,30 +112,6 @@ def test_anything_else_is_refused_by_name(reader: Reader, statement: str, wanted
     assert reader.select("SELECT * FROM us_holder").columns == ("client", "positions", "since")
 
 
-def test_the_reason_of_an_unreadable_view_is_shown(
-    postgresql: Server,
-) -> None:
-    with ExitStack() as made:
-        url = made.enter_context(postgresql.database())
-        create(url)
-        name = url.rpartition("/")[2].partition("?")[0]
-        reader = made.enter_context(Reader(url, VIEWS))
-        postgresql.execute("REVOKE ALL ON us_holder FROM verdict_reader", name)
-        with pytest.raises(VerdictError, match="has lost that right, the next start"):
-            reader.select("SELECT * FROM us_holder")
-
-        postgresql.execute("GRANT SELECT ON us_holder TO verdict_reader", name)
-        postgresql.execute("CREATE ROLE poor")
-        made.callback(postgresql.execute, "DROP ROLE poor")
-        postgresql.execute("ALTER VIEW us_holder OWNER TO poor", name)
-        with pytest.raises(VerdictError, match=r"us_holder_v1, and the view .* its owner.*GRANT"):
-            reader.select("SELECT * FROM us_holder")
-
-        postgresql.execute("DROP VIEW us_holder", name)
-        with pytest.raises(VerdictError, match=r"it is a view of this version .* next start"):
-            reader.select("SELECT * FROM us_holder")
-
-
 @pytest.mark.parametrize(
     ("statement", "problem"),
     [
@@ -145,6 +119,7 @@ def test_the_reason_of_an_unreadable_view_is_shown(
             "SELECT * FROM us_holders",
             '"us_holders" does not exist; is it us_holder\\? `verdict sql` lists the views',
         ),
+        ("SELECT * FROM us_holder_v1", '"us_holder_v1" does not exist; is it us_holder'),
         ("SELECT FROM WHERE", "syntax error at or near"),
         ("SELECT 1; DROP VIEW us_holder", "multiple commands"),
         ("SELECT offset FROM outcome", 'wants the column "offset" in double quotes'),

@@ -16,7 +16,7 @@ from verdict.read_side.live.projection_runner import ProjectionRunner
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.service.read_side import sync_skips
-from verdict.service.threads import StepThread
+from verdict.service.supervisor import StepThread
 from verdict.streaming.exactly_once.read_progress import bounds_of
 
 __all__ = ["followable"]  # on both kinds of database, as its own tests have it

@@ -14,8 +14,7 @@ from verdict.read_side.projections.kind_tables import compile_projection
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables import versions
-from verdict.service.supervisor import Supervisor
-from verdict.service.threads import StepThread
+from verdict.service.supervisor import StepThread, Supervisor
 from verdict.wire.partitions import Spans
 from verdict.wire.topics import Topics
 

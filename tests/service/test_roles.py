@@ -59,21 +59,16 @@ def test_two_of_a_kind_refuse_each_other(
             take(alone(settings, second[0], second[1:]), held)
 
 
-def test_other_roles_run_next_to_it_but_not_a_process_with_all_of_them(settings: Settings) -> None:
+def test_other_roles_run_next_to_it_but_no_process_with_all_of_them(settings: Settings) -> None:
+    """A recovery takes the decider alone."""
     with ExitStack() as held:
-        take(alone(settings, "projections", ["outcome"]), held)
-        take(alone(settings, "projections", ["us_holder"]), held)
-        take(alone(settings, "dead-letters"), held)
+        for one in (("projections", "outcome"), ("projections", "us_holder"), ("dead-letters",)):
+            take(alone(settings, one[0], one[1:]), held)
         with (
             pytest.raises(VerdictError, match="the folder of role dead-letters"),
             ExitStack() as more,
         ):
             take(all_roles(settings), more)
-
-
-def test_a_recovery_takes_the_decider_alone(settings: Settings) -> None:
-    with ExitStack() as held:
-        take(alone(settings, "dead-letters"), held)
         take(RoleSet((), require_whole_directory(settings.data_dir)), held)
         with pytest.raises(VerdictError, match="the folder of role decider"):
             take(alone(settings, "decider"), held)
@@ -93,7 +88,7 @@ def test_what_there_is_not_is_named(settings: Settings, role: str, said: str) ->
         alone(settings, name, chosen)
 
 
-def test_a_role_finds_the_broker_of_its_host_or_starts_none(settings: Settings) -> None:
+def test_a_role_finds_the_broker_and_the_database_of_its_host(settings: Settings) -> None:
     with pytest.raises(UnreachableError, match="start `verdict run broker` first"):
         with_kafka(settings, "decider")
     announced(settings, AnnouncedService(os.getpid(), "127.0.0.1:7", None, roles=("broker",)))
@@ -103,16 +98,9 @@ def test_a_role_finds_the_broker_of_its_host_or_starts_none(settings: Settings) 
     assert with_kafka(settings, "broker") is settings
     with pytest.raises(InvalidSettingsError, match="Kafka is there already"):
         with_kafka(given, "broker")
-
-
-def test_the_database_is_that_of_the_role_that_has_one(settings: Settings) -> None:
-    announced(settings, AnnouncedService(os.getpid(), "kafka:1", None, roles=("broker",)))
     assert database_url(settings) == f"sqlite:///{settings.data_dir}/verdict.db"
-    announced(
-        settings,
-        AnnouncedService(os.getpid(), "kafka:1", "postgresql://db", roles=("dead-letters",)),
-    )
-
+    role = AnnouncedService(os.getpid(), "kafka:1", "postgresql://db", roles=("dead-letters",))
+    announced(settings, role)
     assert database_url(settings) == "postgresql://db"
 
 

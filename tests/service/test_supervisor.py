@@ -2,12 +2,26 @@
 
 import logging
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from verdict.errors import RestartRequestedError, UnreachableError, VerdictError, WorkerTimeoutError
+from verdict.errors import (
+    RestartRequestedError,
+    TimedOutError,
+    UnreachableError,
+    VerdictError,
+    WorkerTimeoutError,
+)
 from verdict.service import supervisor as module
 from verdict.service.supervisor import LATE_AT_MOST, Supervisor
+
+AWAY, LATE = UnreachableError("away"), WorkerTimeoutError("no worker")
+BUG, GONE = ZeroDivisionError("a bug"), VerdictError("the folder is gone")
+LIVE = RestartRequestedError("v2 is live")
+LAST_WORDS = (
+    "component lake stopped, and the others run on; remove the cause, then restart the service: "
+)
 
 
 class Scripted:
@@ -31,28 +45,22 @@ class Scripted:
         self.stops += 1
 
 
-def supervised(component: Scripted, *, essential: bool = False) -> Supervisor:
+def supervised(component: Scripted, **more: Any) -> Supervisor:
     """Return a supervisor that waits for nothing, of a component that is started."""
-    supervisor = Supervisor(name="lake", component=component, retry_s=0, essential=essential)
+    options: dict[str, Any] = {"name": "lake", "component": component, "retry_s": 0} | more
+    supervisor = Supervisor(**options)
     supervisor.start()
     return supervisor
-
-
-def check(supervisor: Supervisor, times: int) -> None:
-    for _ in range(times):
-        supervisor.check()
 
 
 @pytest.mark.proves("F-14")
 def test_each_cause_is_logged_once_until_the_component_runs_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    away = [UnreachableError("away")] * 3
-    supervisor = supervised(
-        Scripted(*away, UnreachableError("locked"), None, UnreachableError("away"))
-    )
+    supervisor = supervised(Scripted(*[AWAY] * 3, UnreachableError("locked"), None, AWAY))
 
-    check(supervisor, 5)
+    for _ in range(5):
+        supervisor.check()
 
     assert caplog.messages == [
         "component lake stopped, trying again every 0 s: away",
@@ -64,63 +72,64 @@ def test_each_cause_is_logged_once_until_the_component_runs_again(
     assert levels == [logging.ERROR, logging.ERROR, logging.WARNING, logging.ERROR]
 
 
-def test_it_is_stopped_before_it_is_started_again() -> None:
-    component = Scripted(None, UnreachableError("no answer"), UnreachableError("still none"), None)
-    supervisor = supervised(component)
+@pytest.mark.proves("C-11", "F-11")
+@pytest.mark.parametrize(
+    ("endings", "failures", "starts", "stops", "last_words"),
+    [
+        ([AWAY, AWAY, None], ["away", "away", None], 3, 2, "component lake runs again"),
+        # a bug never ends the decider
+        ([BUG], ["a bug"] * 3, 1, 1, f"{LAST_WORDS}a bug"),
+        ([GONE], ["the folder is gone"] * 3, 1, 1, f"{LAST_WORDS}the folder is gone"),
+        ([LIVE, None], [None] * 3, 2, 1, "component lake is restarted: v2 is live"),
+        ([LIVE, GONE], ["the folder is gone"] * 3, 2, 2, f"{LAST_WORDS}the folder is gone"),
+    ],
+    ids=["away", "bug", "person", "restart", "failed restart"],
+)
+def test_a_component_is_started_again_or_stays_stopped(
+    caplog: pytest.LogCaptureFixture,
+    endings: list[Exception | None],
+    failures: list[str | None],
+    starts: int,
+    stops: int,
+    last_words: str,
+) -> None:
+    component, ended = Scripted(None, *endings), list[Exception]()
+    supervisor = supervised(component, on_end=ended.append)
 
-    failures = []
-    for _ in range(3):
+    found = []
+    for _ in failures:
         supervisor.check()
-        failures.append(supervisor.failure)
+        found.append(supervisor.failure)
 
-    assert failures == ["no answer", "still none", None]
-    assert (component.starts, component.stops) == (3, 2)
+    assert found == failures
+    assert (component.starts, component.stops) == (starts, stops)
+    assert caplog.messages[-1] == last_words
+    assert [record for record in caplog.records if record.exc_info] == (
+        caplog.records if endings == [BUG] else []
+    )
+    assert ended == ([endings[-1]] if failures[-1] else [])
 
 
 def test_it_is_reported_until_the_work_that_failed_is_done() -> None:
     """Kafka may answer, and yet take no transaction: to start the component would not help."""
-    component = Scripted(None, UnreachableError("too few replicas are in sync"))
+    component = Scripted(None, AWAY)
     supervisor = supervised(component)
     component.undone = True
 
-    check(supervisor, 5)
-    assert supervisor.failure == "too few replicas are in sync"
+    for _ in range(5):
+        supervisor.check()
+    assert supervisor.failure == "away"
     component.undone = False
     supervisor.check()
 
     assert supervisor.failure is None
 
 
-@pytest.mark.proves("C-11", "F-11")
-def test_a_bug_stops_the_component_and_the_process_runs_on(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """G-02: it never ends the decider."""
-    bug = ZeroDivisionError("a bug")
-    component, ended = Scripted(None, bug), list[Exception]()
-    supervisor = Supervisor(name="lake", component=component, on_end=ended.append)
-    supervisor.start()
-
-    check(supervisor, 3)
-
-    assert supervisor.failure == "a bug"
-    assert (component.starts, component.stops) == (1, 1)
-    [record] = caplog.records
-    assert record.getMessage() == (
-        "component lake stopped, and the others run on; remove the cause, then restart the "
-        "service: a bug"
-    )
-    assert record.exc_info is not None
-    assert ended == [bug]
-
-
 def test_a_bug_that_follows_from_a_death_is_not_reported(caplog: pytest.LogCaptureFixture) -> None:
     def died() -> None:
         raise VerdictError("the JVM of Spark ended with -9")
 
-    component = Scripted(None, ConnectionRefusedError("Connection refused"))
-    supervisor = Supervisor(name="lake", component=component, find_cause=died)
-    supervisor.start()
+    supervisor = supervised(Scripted(None, ConnectionRefusedError("refused")), find_cause=died)
 
     with pytest.raises(VerdictError, match="the JVM of Spark ended with -9"):
         supervisor.check()
@@ -129,100 +138,48 @@ def test_a_bug_that_follows_from_a_death_is_not_reported(caplog: pytest.LogCaptu
     assert supervisor.failure is None
 
 
-def test_an_error_for_a_person_is_logged_without_a_traceback(
+def test_what_ends_an_essential_component_ends_the_process_but_no_failure_that_passes(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    component = Scripted(VerdictError("the folder is gone: bring it back"))
-    supervisor = supervised(component)
+    ended = list[Exception]()
+    supervisor = supervised(Scripted(None, AWAY, None, BUG), essential=True, on_end=ended.append)
 
-    assert supervisor.failure == "the folder is gone: bring it back"
-    assert [record.exc_info for record in caplog.records] == [None]
-    assert component.stops == 1
-
-
-def test_it_is_restarted_at_once_when_a_person_decided_something(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    component = Scripted(None, RestartRequestedError("v2 is live"), None)
-    supervisor = supervised(component)
-
-    supervisor.check()
-
-    assert supervisor.failure is None
-    assert (component.starts, component.stops) == (2, 1)
-    assert caplog.messages == ["component lake is restarted: v2 is live"]
-
-
-def test_a_restart_that_fails_needs_a_person() -> None:
-    component = Scripted(
-        None, RestartRequestedError("v2 is live"), VerdictError("v2 is not configured")
-    )
-    supervisor = supervised(component)
-
-    supervisor.check()
-
-    assert supervisor.failure == "v2 is not configured"
-    assert (component.starts, component.stops) == (2, 2)
-
-
-def test_what_ends_an_essential_component_ends_the_process(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """A failure that passes does not."""
-    bug, ended = ZeroDivisionError("a bug"), list[Exception]()
-    component = Scripted(None, UnreachableError("no answer"), None, bug)
-    supervisor = Supervisor(
-        name="lake", component=component, retry_s=0, essential=True, on_end=ended.append
-    )
-    supervisor.start()
-
-    check(supervisor, 2)
+    for _ in range(2):
+        supervisor.check()
     assert supervisor.failure is None
     with pytest.raises(ZeroDivisionError):
         supervisor.check()
 
-    assert ended == [bug]
-    assert "a bug" not in caplog.text  # whoever ends the process says it
+    assert ended == [BUG]
+    assert "a bug" not in caplog.text  # the process says it when it ends
 
 
-@pytest.mark.parametrize(("essential", "must_start"), [(True, False), (False, True)])
-def test_a_start_that_must_not_fail_is_raised(essential: bool, must_start: bool) -> None:
-    supervisor = Supervisor(
-        name="lake",
-        component=Scripted(UnreachableError("no answer")),
-        essential=essential,
-        must_start=must_start,
-    )
-
+@pytest.mark.parametrize("option", ["essential", "must_start"])
+def test_a_start_that_must_not_fail_is_raised(option: str) -> None:
     with pytest.raises(UnreachableError):
-        supervisor.start()
+        supervised(Scripted(AWAY), **{option: True})
 
 
 @pytest.mark.proves("F-01")
 def test_nothing_is_polled_or_started_while_kafka_is_away() -> None:
     kafka = SimpleNamespace(is_there=True)
-    component = Scripted(None, UnreachableError("no answer"))
-    supervisor = Supervisor(
-        name="lake", component=component, retry_s=0, is_kafka_there=lambda: kafka.is_there
-    )
-    supervisor.start()
+    component = Scripted(None, AWAY)
+    supervisor = supervised(component, is_kafka_there=lambda: kafka.is_there)
     supervisor.check()
 
-    kafka.is_there = False
-    check(supervisor, 3)
-    assert component.starts == 1
-    kafka.is_there = True
-    supervisor.check()
+    for kafka.is_there in (False, False, True):
+        assert component.starts == 1
+        supervisor.check()
 
     assert component.starts == 2
 
 
 @pytest.mark.proves("F-06")
 def test_an_essential_component_that_is_late_again_and_again_ends_the_process() -> None:
-    component = Scripted(None, *[WorkerTimeoutError("no worker")] * (LATE_AT_MOST + 1))
-    supervisor = supervised(component, essential=True)
+    supervisor = supervised(Scripted(None, *[LATE] * (LATE_AT_MOST + 1)), essential=True)
 
-    check(supervisor, LATE_AT_MOST)
+    for _ in range(LATE_AT_MOST):
+        supervisor.check()
     with pytest.raises(WorkerTimeoutError):
         supervisor.check()
 
@@ -234,9 +191,8 @@ def test_a_component_that_is_late_is_started_later_each_time(
     """A machine that has too much to do is not given more; nor does the service end at once."""
     clock = SimpleNamespace(now=0)
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    component = Scripted(None, *[WorkerTimeoutError("no worker"), None] * (LATE_AT_MOST + 1))
-    supervisor = Supervisor(name="lake", component=component, retry_s=1)
-    supervisor.start()
+    component = Scripted(None, *[LATE, None] * (LATE_AT_MOST + 1))
+    supervisor = supervised(component, retry_s=1)
 
     started_at = []
     for clock.now in range(250):
@@ -248,7 +204,7 @@ def test_a_component_that_is_late_is_started_later_each_time(
 
 
 def test_a_batch_that_is_done_makes_good_for_those_that_were_late() -> None:
-    component = Scripted(None, *[WorkerTimeoutError("no worker"), None] * 3 * LATE_AT_MOST)
+    component = Scripted(None, *[LATE, None] * 3 * LATE_AT_MOST)
     supervisor = supervised(component, essential=True)
 
     for _ in range(6 * LATE_AT_MOST):
@@ -258,27 +214,19 @@ def test_a_batch_that_is_done_makes_good_for_those_that_were_late() -> None:
     assert component.starts == 3 * LATE_AT_MOST + 1
 
 
-def test_a_start_waits_until_the_component_is_ready_or_stopped_for_good(
+def test_a_start_waits_until_the_component_is_ready_or_stopped_for_good_or_late(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "READY_S", 0)
     polls = iter([False, False, True])
-    ready = Supervisor(name="intake", component=Scripted(), is_ready=lambda: next(polls))
-    ended = Supervisor(
-        name="intake", component=Scripted(None, VerdictError("gone")), is_ready=lambda: False
-    )
+    ready = supervised(Scripted(), is_ready=lambda: next(polls))
+    ended = supervised(Scripted(None, GONE), is_ready=lambda: False)
+    late = supervised(Scripted(), is_ready=lambda: False, ready_within_s=lambda: 0)
 
     for supervisor in (ready, ended):
-        supervisor.start()
         supervisor.await_ready(supervisor.check)
+    with pytest.raises(TimedOutError, match="the lake is not ready after 0 s"):
+        late.await_ready(late.check)
 
     assert next(polls, None) is None
-    assert ended.failure == "gone"
-
-
-def test_it_is_stopped_at_the_end() -> None:
-    component = Scripted()
-
-    supervised(component).stop()
-
-    assert component.stops == 1
+    assert ended.failure == "the folder is gone"

@@ -1,12 +1,11 @@
-"""Components in threads: what fails is raised to the supervisor, and a start does not hang."""
+"""Components in threads: what fails is raised to the supervisor."""
 
 import time
 
 import pytest
 
-from verdict.errors import TimedOutError, UnreachableError
-from verdict.service.supervisor import Supervisor
-from verdict.service.threads import FirstBatch, StepThread
+from verdict.errors import UnreachableError
+from verdict.service.supervisor import StepThread, Supervisor
 
 PATIENCE_S = 30
 
@@ -57,13 +56,9 @@ def test_what_ends_a_thread_is_raised_by_check() -> None:
     assert ended(work) is bug
     assert work.resets == 1
     assert ended(Unclosable(bug)) is bug, "the first error, if the reset fails too"
-
-
-def test_a_reset_that_fails_is_raised() -> None:
     thread = StepThread("work", Unclosable())
     thread.start()
     thread.stop()
-
     with pytest.raises(ZeroDivisionError, match="a bug in reset"):
         thread.check()
 
@@ -89,24 +84,3 @@ def test_a_supervised_thread_takes_steps_again_and_each_cause_is_logged_once(
         "component intake stopped, trying again every 0 s: no database",
         "component intake runs again",
     ]
-
-
-def start(first: FirstBatch) -> None:
-    """Start it as the decider's role does, and wait for its end."""
-    supervisor = Supervisor(
-        name="first batch",
-        component=first,
-        essential=True,
-        passing=(),
-        is_ready=first.is_through,
-    )
-    supervisor.start()
-    supervisor.await_ready(supervisor.check)
-
-
-def test_the_start_goes_on_when_the_first_batch_has_been_through_or_says_why_not() -> None:
-    looks = iter([False, False, True])
-
-    start(FirstBatch(lambda: next(looks, True)))
-    with pytest.raises(TimedOutError, match="has not come through in 0 s"):
-        start(FirstBatch(lambda: False, limit_s=0))

@@ -12,7 +12,7 @@ from verdict.adapters.spark.query_settings import local_path
 from verdict.adapters.storage.folders import durable_dir
 from verdict.adapters.storage.object_store import hadoop_options
 from verdict.errors import EnvironmentIncompleteError
-from verdict.service.role_set import alone, with_kafka
+from verdict.service.role_set import with_kafka
 from verdict.settings.checks import cluster_options, require_reachable_kafka
 from verdict.settings.discovery import AnnouncedService, announce
 from verdict.settings.load import InvalidSettingsError, load_settings
@@ -147,11 +147,6 @@ def test_the_embedded_broker_is_refused_also_where_it_runs(tmp_path: Path, role:
 
     with pytest.raises(InvalidSettingsError, match="the embedded broker is for this machine alone"):
         with_kafka(settings, role)
-
-
-def test_the_page_as_a_role_is_refused_with_its_verb() -> None:
-    with pytest.raises(InvalidSettingsError, match="`verdict serve`"):
-        alone(load_settings(APPLICATION), "page")
 
 
 @pytest.mark.parametrize("named", ["s3a://bucket", "s3a://a.bucket-1/of/many/", "s3a://b-1/x_y.z"])

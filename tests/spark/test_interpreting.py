@@ -1,19 +1,11 @@
-"""Small batches are interpreted and large ones get code of their own, with the same rows."""
+"""Small batches are interpreted and large ones get code of their own."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 import pytest
 from pyspark.sql import SparkSession
 
 from verdict.adapters.spark.query_settings import INTERPRETED, MOST_ROWS, CodegenSwitch
-from verdict.write_side.processor.spark_plan import bounded
-
-KAFKA = (
-    "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, "
-    "headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
-)
-AT = datetime(2026, 11, 25, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -57,26 +49,3 @@ def test_the_first_batch_of_a_query_is_interpreted(session: SparkSession) -> Non
     interpreting.suit(copy, MOST_ROWS + 1)
 
     assert not interpreted(copy)
-
-
-def test_records_are_the_same_either_way(session: SparkSession) -> None:
-    long, name = b"x" * 300, "retry_attempt"
-    records = [
-        (b"a", b"v", "order.commands", 0, 1, AT, None),
-        (None, None, "order.commands", 1, 2, AT, []),
-        (long, long, "retry", 2, 3, AT, [(name, b"2"), ("other", b"\xff"), (name, b"7")]),
-        (b"\xff", b"", "retry", 3, 4, datetime(1900, 1, 1, tzinfo=UTC), [(name, b"\xff")]),
-        (b"b", b"v", "retry", 3, 5, datetime(9999, 12, 31, tzinfo=UTC), [("reply_to", long)]),
-    ]
-    found = []
-    for rows in (MOST_ROWS + 1, 1):
-        CodegenSwitch().suit(session, rows)
-        assert interpreted(session) is (rows == 1)
-        arrived = session.sparkContext.parallelize(records)  # what is local Spark folds by itself
-        frame = bounded(session.createDataFrame(arrived, KAFKA), 100)
-        plan = frame._jdf.queryExecution().executedPlan().toString()
-        assert ("*(1)" in plan) is (rows > 1), "so it marks what gets code of its own"
-        found.append(sorted(map(repr, frame.collect())))
-
-    assert found[0] == found[1]
-    assert len(found[0]) == len(records)

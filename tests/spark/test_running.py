@@ -21,17 +21,16 @@ class Spark:
 
     def __init__(self) -> None:
         self.writeStream = self.sparkContext = self.sparkSession = self.conf = self
-        self.chosen: dict[str, str] = {}
         self.isActive = False
         self.stops = 0
         self.pools: list[str | None] = [None]
         self.began_in: str | None = None
 
     def get(self, name: str) -> str:
-        return self.chosen.get(name, "of the session")
+        return "of the session"
 
     def set(self, name: str, value: str) -> None:
-        self.chosen[name] = value
+        """Have no settings."""
 
     def queryName(self, name: str) -> "Spark":
         return self
@@ -98,17 +97,9 @@ def start(query: SparkQuery, spark: Spark) -> None:
     query.start(spark, Path(), trigger_ms=0)  # type: ignore[arg-type]
 
 
-def test_the_error_of_a_batch_is_raised_and_not_that_of_spark(spark: Spark) -> None:
-    query = begun(spark, VerdictError("taken over"))
-
-    with pytest.raises(VerdictError):
-        spark.batch()
-
-    with pytest.raises(VerdictError, match="taken over"):
-        query.check()
-
-
-def test_the_first_failure_is_raised_wherever_it_was(spark: Spark) -> None:
+def test_the_error_of_a_batch_is_raised_and_the_first_failure_wherever_it_was(
+    spark: Spark,
+) -> None:
     query = begun(spark, VerdictError("the second"))
 
     query.fail(UnreachableError("the first"))
@@ -144,25 +135,18 @@ def test_another_life_knows_of_no_failure_before_it(spark: Spark) -> None:
     assert (query.done, query.undone) == (1, False)
 
 
-def test_one_that_was_stopped_has_not_failed(spark: Spark) -> None:
+@pytest.mark.parametrize(("jvm_exit_code", "stops"), [(None, 1), (137, 0)])
+def test_one_that_was_stopped_has_not_failed_and_a_jvm_that_is_gone_is_not_asked(
+    spark: Spark, monkeypatch: pytest.MonkeyPatch, jvm_exit_code: int | None, stops: int
+) -> None:
     query = begun(spark)
+    monkeypatch.setattr(running, "jvm_exit_code", lambda _: jvm_exit_code)
 
     query.stop()
     query.stop()
     query.check()
 
-    assert spark.stops == 1
-
-
-def test_nothing_is_asked_of_a_jvm_that_is_gone(
-    spark: Spark, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    query = begun(spark)
-    monkeypatch.setattr(running, "jvm_exit_code", lambda _: 137)
-
-    query.stop()
-
-    assert spark.stops == 0
+    assert spark.stops == stops
 
 
 def test_it_has_a_pool_of_its_own_and_its_starter_has_not(spark: Spark) -> None:

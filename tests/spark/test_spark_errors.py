@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from verdict.adapters.spark.errors import DamagedCheckpointError, query_failed
+from verdict.adapters.spark.errors import NOTHING_LOST, DamagedCheckpointError, query_failed
 from verdict.errors import UnreachableError, VerdictError, WorkerTimeoutError
 from verdict.settings.application_loader import ApplicationNotFoundError
 from verdict.streaming.exactly_once.errors import CheckpointMismatchError
@@ -14,88 +14,55 @@ Caused by: java.io.IOException: {}
 \tat org.apache.spark.Whatever.scala(Whatever.scala:1)"""
 
 
+# kind and advice, and what Spark says then
+KNOWN: dict[tuple[type[VerdictError], str], tuple[str, ...]] = {
+    (VerdictError, "make room there"): (
+        "No space left on device",
+        "File too large",
+        "/data/x: Disk quota exceeded",
+        "/data/x: Read-only file system",
+    ),
+    (VerdictError, "`ulimit -n`"): ("[Errno 24] Too many open files: '/data/x'",),
+    (VerdictError, "read and write all in"): (
+        "/data/checkpoint/offsets/7 (Permission denied)",
+        "RocksDBException: While open a file: 9.sst: Permission denied",
+        "RocksDBException: While pread: 9.sst: Input/output error",
+    ),
+    (UnreachableError, "see that it runs; nothing is lost"): (
+        "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node assignment. "
+        "Call: describeTopics",
+        "java.util.concurrent.TimeoutException: Cannot fetch record for offset 7 in 120000 "
+        "milliseconds",
+    ),
+    (DamagedCheckpointError, "`verdict recover`"): (
+        "Checksum error: file:/data/checkpoint/state/0/1/3.changelog at 0 exp: 1 got: 2",
+        "[CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE] An error occurred",
+        "state of shard 1 is damaged: log entry 3 of 3 is missing",
+    ),
+    (DamagedCheckpointError, "was made in another folder"): (
+        "File `/was/decider/generation-1/checkpoint/state/0/_stateSchema/default/0_d5` does not "
+        "exist. SQLSTATE: 42K03",
+    ),
+    (WorkerTimeoutError, f"give its machine less to do or more memory; {NOTHING_LOST}; {LOG}"): (
+        "Python worker failed to connect back.",
+        "[STREAMING_PYTHON_RUNNER_INITIALIZATION_COMMUNICATION_FAILURE] Streaming Runner "
+        "initialization failed during initial config communication. Cause: null SQLSTATE: XXKST",
+        "org.apache.spark.SparkException: EOFException occurred while reading the port number from "
+        "pyspark.daemon's stdout.",
+        "Lost task 0.3 in stage 3.0 (TID 7) (10.0.0.5 executor 3): ExecutorLostFailure (executor 3 "
+        "exited unrelated to the running tasks) Reason: worker lost",
+        "[CANNOT_LOAD_STATE_STORE.UNRELEASED_THREAD_ERROR] held by x",
+    ),
+    (ApplicationNotFoundError, "line 64): its files have changed since this process began"): (
+        "verdict.settings.application_loader.ApplicationNotFoundError: the application shop:app "
+        "cannot be loaded: SyntaxError: invalid syntax (parcel.py, line 64)",
+    ),
+}
+
+
 @pytest.mark.proves("F-12", "F-13")
 @pytest.mark.parametrize(
-    ("line", "kind", "advice"),
-    [
-        ("No space left on device", VerdictError, "make room there"),
-        ("File too large", VerdictError, "make room there"),
-        ("[Errno 24] Too many open files: '/data/x'", VerdictError, "`ulimit -n`"),
-        ("/data/x: Disk quota exceeded", VerdictError, "make room there"),
-        ("/data/x: Read-only file system", VerdictError, "could not be written to"),
-        ("/data/checkpoint/offsets/7 (Permission denied)", VerdictError, "read and write all in"),
-        ("RocksDBException: While open a file: 9.sst: Permission denied", VerdictError, "may read"),
-        (
-            "RocksDBException: While pread: 9.sst: Input/output error",
-            VerdictError,
-            "its disk works",
-        ),
-        (
-            "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node "
-            "assignment. Call: describeTopics",
-            UnreachableError,
-            "see that it runs; nothing is lost",
-        ),
-        (
-            "java.util.concurrent.TimeoutException: Cannot fetch record for offset 7 in 120000 "
-            "milliseconds",
-            UnreachableError,
-            "see that it runs",
-        ),
-        (
-            "Checksum error: file:/data/checkpoint/state/0/1/3.changelog at 0 exp: 1 got: 2",
-            DamagedCheckpointError,
-            "`verdict recover`",
-        ),
-        (
-            "[CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE] An error occurred",
-            DamagedCheckpointError,
-            "`verdict recover`",
-        ),
-        (
-            "File `/was/decider/generation-1/checkpoint/state/0/_stateSchema/default/0_d5` does "
-            "not exist. SQLSTATE: 42K03",
-            DamagedCheckpointError,
-            "was made in another folder",
-        ),
-        (
-            "state of shard 1 is damaged: log entry 3 of 3 is missing",
-            DamagedCheckpointError,
-            "recover",
-        ),
-        ("Python worker failed to connect back.", WorkerTimeoutError, f"{LOG} has all of it"),
-        (
-            "[STREAMING_PYTHON_RUNNER_INITIALIZATION_COMMUNICATION_FAILURE] Streaming Runner "
-            "initialization failed during initial config communication. Cause: null SQLSTATE: "
-            "XXKST",
-            WorkerTimeoutError,
-            "was late, or has ended",
-        ),
-        (
-            "org.apache.spark.SparkException: EOFException occurred while reading the port number "
-            "from pyspark.daemon's stdout.",
-            WorkerTimeoutError,
-            "was late, or has ended",
-        ),
-        (
-            "Lost task 0.3 in stage 3.0 (TID 7) (10.0.0.5 executor 3): ExecutorLostFailure "
-            "(executor 3 exited unrelated to the running tasks) Reason: worker lost",
-            WorkerTimeoutError,
-            "give its machine less to do",
-        ),
-        (
-            "verdict.settings.application_loader.ApplicationNotFoundError: the application "
-            "shop:app cannot be loaded: "
-            "SyntaxError: invalid syntax (parcel.py, line 64)",
-            ApplicationNotFoundError,
-            "(parcel.py, line 64): its files have changed since this process began",
-        ),
-        (
-            "[CANNOT_LOAD_STATE_STORE.UNRELEASED_THREAD_ERROR] held by x",
-            WorkerTimeoutError,
-            "was late",
-        ),
-    ],
+    ("line", "kind", "advice"), [(line, *told) for told, lines in KNOWN.items() for line in lines]
 )
 def test_what_a_person_can_mend_is_said_with_its_line_and_what_to_do(
     line: str, kind: type[VerdictError], advice: str
@@ -117,27 +84,30 @@ def test_a_full_disk_is_not_taken_for_damage() -> None:
     assert "make room" in str(query_failed(RuntimeError(both), DATA, LOG))
 
 
-def test_the_end_of_what_forks_the_workers_is_not_taken_for_a_bug() -> None:
+@pytest.mark.parametrize(
+    ("stack", "kind"),
+    [
+        (
+            "Stream closed\n\tat java.base/java.lang.ProcessBuilder$NullOutputStream.write"
+            "(ProcessBuilder.java:445)\n\tat org.apache.spark.api.python.PythonWorkerFactory."
+            "create",
+            WorkerTimeoutError,
+        ),
+        (
+            "java.io.EOFException\n\tat java.base/java.io.DataInputStream.readFully"
+            "(DataInputStream.java:210)\n\tat org.apache.spark.api.python.PythonWorkerFactory."
+            "createWorker$1(PythonWorkerFactory.scala:181)",
+            WorkerTimeoutError,
+        ),
+        ("Stream closed\n\tat java.base/java.io.X.read(X.java:1)", RuntimeError),
+        ("java.io.EOFException\n\tat org.apache.hadoop.fs.X.read", RuntimeError),
+    ],
+)
+def test_only_the_end_of_what_forks_the_workers_is_no_bug(
+    stack: str, kind: type[Exception]
+) -> None:
     """It was to stop a worker, and had been killed."""
-    forking = (
-        "Stream closed\n\tat java.base/java.lang.ProcessBuilder$NullOutputStream.write"
-        "(ProcessBuilder.java:445)\n\tat org.apache.spark.api.python.PythonWorkerFactory.create"
-    )
-    meanwhile = (
-        "java.io.EOFException\n\tat java.base/java.io.DataInputStream.readFully"
-        "(DataInputStream.java:210)\n\tat java.base/java.io.DataInputStream.readInt"
-        "(DataInputStream.java:385)\n\tat org.apache.spark.api.python.PythonWorkerFactory."
-        "createWorker$1(PythonWorkerFactory.scala:181)"
-    )
-    for line in (forking, meanwhile):
-        assert type(query_failed(RuntimeError(TRACE.format(line)), DATA, LOG)) is WorkerTimeoutError
-
-
-@pytest.mark.parametrize("line", ["Stream closed", "java.io.EOFException"])
-def test_the_end_of_a_file_is_not_taken_for_that_of_what_forks_the_workers(line: str) -> None:
-    theirs = f"{line}\n\tat java.base/java.io.X.read(X.java:1)\n\tat org.apache.hadoop.fs.X.read"
-
-    assert type(query_failed(RuntimeError(TRACE.format(theirs)), DATA, LOG)) is RuntimeError
+    assert type(query_failed(RuntimeError(TRACE.format(stack)), DATA, LOG)) is kind
 
 
 # as Spark says it, with its plan
@@ -157,42 +127,34 @@ This could be either 1) a user error that the start offset is set beyond availab
 starting query, or 2) the kafka topic-partition is deleted and re-created."""
 
 
-@pytest.mark.parametrize("recoverable", [False, True])
-def test_a_kafka_that_comes_back_with_less_is_one_line_with_both_offsets(
-    recoverable: bool,
-) -> None:
-    failure = RuntimeError(DATA_LOSS.format(SHORTER))
-
-    told = str(query_failed(failure, DATA, LOG, recoverable=recoverable))
-
-    assert told.startswith(
-        "Kafka has lost records: shop-1.order.events:12 was read up to offset 80, and Kafka has it "
-        "up to 7 only"
-    )
-    assert "start again" in told
-    assert "\n" not in told
+HERE = "Kafka has dropped records before they were read here (Reason: {}): "
+COMMANDS = "Kafka has dropped commands before they were decided (Reason: {}): "
+LESS = (
+    "Kafka has lost records: shop-1.order.events:12 was read up to offset 80, and Kafka has it up "
+    "to 7 only"
+)
 
 
 @pytest.mark.parametrize(
-    "reason",
+    ("reason", "for_others", "for_the_decider"),
     [
-        "Starting offset for order.events-1 was 3 but consumer reset to 9.",
-        "Partitions order.events-1 have been deleted.",
+        (SHORTER, LESS, LESS),
+        ("Starting offset for order.events-1 was 3 but consumer reset to 9.", HERE, COMMANDS),
+        ("Partitions order.events-1 have been deleted.", HERE, COMMANDS),
     ],
+    ids=["shorter", "dropped", "deleted"],
 )
-def test_what_kafka_has_dropped_is_one_line_with_the_reason(reason: str) -> None:
+def test_what_kafka_has_lost_or_dropped_is_one_line_with_the_reason(
+    reason: str, for_others: str, for_the_decider: str
+) -> None:
     failure = RuntimeError(DATA_LOSS.format(reason))
 
-    for_projections = str(query_failed(failure, DATA, LOG, recoverable=False))
-    for_the_decider = str(query_failed(failure, DATA, LOG))
+    others = str(query_failed(failure, DATA, LOG, recoverable=False))
+    decider = str(query_failed(failure, DATA, LOG))
 
-    assert for_projections.startswith(
-        f"Kafka has dropped records before they were read here (Reason: {reason}): "
-    )
-    assert for_the_decider.startswith(
-        f"Kafka has dropped commands before they were decided (Reason: {reason}): "
-    )
-    assert "\n" not in for_projections + for_the_decider
+    assert others.startswith(for_others.format(reason))
+    assert decider.startswith(for_the_decider.format(reason))
+    assert "\n" not in others + decider
 
 
 class CapturedError(Exception):

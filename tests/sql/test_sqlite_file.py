@@ -1,5 +1,3 @@
-import os
-import shutil
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,25 +10,18 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import DatabaseError
 
 from projections.us_holder import us_holder
-from tests.application import APPLICATION
 from tests.kit.databases import ReadSide
 from tests.kit.log import EventLog, opened
-from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.sql.sqlite_file import DatabaseFileChangedError
 from verdict.errors import UnreachableError, VerdictError
-from verdict.reactions.dead_letters.allowed_topics import AllowedTopics
-from verdict.reactions.dead_letters.consume import DeadLetterConsumer
-from verdict.reactions.dead_letters.retry_rules import RetryRules
 from verdict.read_side.apply.applier import database_failed
 from verdict.read_side.projections.kind_tables import compile_projection
 from verdict.read_side.schema.database import (
-    check_server,
     failing_in_words,
     open_database,
     require_same_database,
     snapshot,
 )
-from verdict.wire.topics import Topics
 
 ROUNDS, AT_ONCE = 30, 8
 SQLITES_OWN = {"read.db-wal", "read.db-shm"}  # they stay if the last two close at the same moment
@@ -112,8 +103,13 @@ def test_nothing_is_read_or_written_once_the_file_is_another(
 def test_a_damaged_file_stops_all_that_write_and_says_what_to_do(tmp_path: Path) -> None:
     """Else one projection is stopped with a driver's words, and the others write on into it."""
     path = tmp_path / "read.db"
-    left_by_a_killed_process(path)
-    path.write_bytes(path.read_bytes()[:8192])
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE row (number INTEGER PRIMARY KEY, name TEXT UNIQUE)")
+        many = [(number, str(number) * 50) for number in range(500)]
+        connection.executemany("INSERT INTO row VALUES (?, ?)", many)
+        connection.commit()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:8192] + b"\xff" * (len(whole) - 8192))
     engine = open_database(f"sqlite:///{path}")
 
     asked = text("SELECT count(name) FROM row")
@@ -129,48 +125,6 @@ def test_a_damaged_file_stops_all_that_write_and_says_what_to_do(tmp_path: Path)
     ):
         connection.execute(asked)
     engine.dispose()
-
-
-def left_by_a_killed_process(path: Path) -> Path:
-    """Leave file and -wal as they are while a process writes; return the latter."""
-    alive = path.with_name("alive.db")
-    with closing(sqlite3.connect(alive)) as connection:
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("CREATE TABLE row (number INTEGER PRIMARY KEY, name TEXT UNIQUE)")
-        many = [(number, str(number) * 50) for number in range(500)]
-        connection.executemany("INSERT INTO row VALUES (?, ?)", many)
-        connection.commit()
-        connection.execute("PRAGMA wal_checkpoint")
-        connection.execute("UPDATE row SET name = name || 'x' WHERE number = 7")
-        connection.commit()
-        for ending in ("", "-wal"):
-            shutil.copy2(f"{alive}{ending}", f"{path}{ending}")
-    return path.with_name(f"{path.name}-wal")
-
-
-@pytest.mark.proves("F-21")
-@pytest.mark.parametrize(
-    ("of_it", "later_s", "said"),
-    [(0.5, 0, "is damaged .*: stop the service, remove"), (1, 3600, "was written 3600 s after")],
-)
-def test_what_a_killed_process_leaves_goes_with_no_other_file(
-    tmp_path: Path, of_it: float, later_s: int, said: str
-) -> None:
-    path = tmp_path / "read.db"
-    log = left_by_a_killed_process(path)
-    check_server(f"sqlite:///{path}")
-
-    whole = path.read_bytes()
-    other = whole[: int(len(whole) * of_it)]
-    path.write_bytes(other)
-    os.utime(path, (0, log.stat().st_mtime + later_s))
-    with pytest.raises(VerdictError, match=f"read.db {said}"):
-        check_server(f"sqlite:///{path}")
-    assert path.read_bytes() == other
-
-    log.unlink()
-    path.write_bytes(whole)  # as it says
-    check_server(f"sqlite:///{path}")
 
 
 def write(engine: Engine) -> None:
@@ -197,24 +151,3 @@ def test_a_projection_stops_and_is_not_taken_for_one_at_fault(tmp_path: Path) ->
 
     assert applier.failure is None
     read_side.close()
-
-
-@pytest.mark.proves("F-21")
-def test_the_intake_of_letters_stops_though_no_letter_comes(tmp_path: Path) -> None:
-    path = tmp_path / "verdict.db"
-    engine = open_database(f"sqlite:///{path}")
-    destinations = AllowedTopics(Topics(APPLICATION), (), frozenset)
-    rules = RetryRules(
-        attempts=1,
-        backoff="fixed:1s",
-        retry_topic="retry",
-        problem_with=destinations.problem_with,
-        now=lambda: 0,
-    )
-    restore(path)
-
-    with pytest.raises(DatabaseFileChangedError):
-        DeadLetterConsumer(
-            engine, KafkaConfig(settings={}), "dead-letters", rules, destinations
-        ).step()
-    engine.dispose()

@@ -7,11 +7,9 @@ from confluent_kafka import Producer
 
 from tests.application import APPLICATION
 from tests.topics import create
-from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.operations.status.write_side_status import ends_and_open, ends_of, log_of
-from verdict.service.topics import TransactionWatch
 from verdict.settings.load import settings_alone
 from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import Topics
@@ -65,25 +63,6 @@ def test_on_topics_that_verdict_writes_to_one_counts_once_ours_would_have_ended(
 
     assert ends_and_open(log, [EVENTS], [EVENTS], limit_s=3600)[1] == {}
     assert ends_and_open(log, [EVENTS], [EVENTS], limit_s=-60)[1] == {place: before[place]}
-
-
-def test_the_service_says_once_what_is_open_for_longer_than_ours_may_be(
-    broker: EmbeddedBroker, log: KafkaLog, sender: Producer, caplog: pytest.LogCaptureFixture
-) -> None:
-    servers = {"bootstrap.servers": broker.bootstrap_servers}
-    patient = TransactionWatch(KafkaConfig(settings=servers, transaction_timeout_s=3600), [EVENTS])
-    watch = TransactionWatch(KafkaConfig(settings=servers, transaction_timeout_s=0), [EVENTS])
-    sender.produce(EVENTS, b"one", partition=0)
-    sender.flush(60)
-
-    for _ in range(2):
-        patient.look()
-        watch.look()
-
-    [said] = caplog.messages
-    assert said.startswith(f"a transaction on {EVENTS}:0 has been open for 0 s at offset ")
-    patient.close()
-    watch.close()
 
 
 def test_one_that_has_ended_is_not(log: KafkaLog, sender: Producer) -> None:

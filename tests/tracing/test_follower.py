@@ -20,8 +20,7 @@ from tests.kit.log import AN_EVENT
 from tests.read_side.responses import ACCEPTED
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.operations.tracing.follower import CollectorError, SpanFollower
-from verdict.service.supervisor import Supervisor
-from verdict.service.threads import StepThread
+from verdict.service.supervisor import StepThread, Supervisor
 from verdict.wire.records import encode
 
 pytestmark = pytest.mark.kafka

@@ -31,7 +31,6 @@ from verdict.operations.repair.restored_events import restore_events
 from verdict.operations.repair.stopping_records import range_of
 from verdict.reactions.policies.reaction import reactions_of, reactions_query
 from verdict.service.bootstrap import (
-    leave,
     require_whole_directory,
     start_kafka_runtime,
     start_runtime,
@@ -123,7 +122,7 @@ def recover_alone(
     shards: int | None,
     on_step: OnRecoveryStep = ignore_step,
     wish: SkipRequest = NO_WISH,
-    fix: Callable[[Settings, KafkaConfig], None] = leave,
+    fix: Callable[[Settings, KafkaConfig], None] = lambda *_: None,
 ) -> RecoveredState:
     """Start what a recovery needs, recover with progress on stderr, and stop all of it."""
     with ExitStack() as parts:

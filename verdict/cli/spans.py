@@ -12,8 +12,7 @@ from verdict.cli.options import settings_of
 from verdict.cli.render import note
 from verdict.cli.shutdown import StopRequest
 from verdict.operations.tracing.follower import CollectorError, SpanFollower
-from verdict.service.supervisor import Supervisor
-from verdict.service.threads import StepThread
+from verdict.service.supervisor import StepThread, Supervisor
 from verdict.settings.discovery import kafka_options
 from verdict.wire.catalog import catalog_of
 

@@ -1,6 +1,5 @@
 """Pages for a browser: each is a template with values from the read side and the status."""
 
-from functools import partial
 from itertools import islice
 from typing import Annotated, Any, NamedTuple
 from urllib.parse import urlencode
@@ -190,9 +189,8 @@ def _selected(context: RequestContext, query: str) -> tuple[FirstRows | None, st
         return None, FOREIGN
     if context.access is Access.READER:
         return None, WITHOUT_TOKEN
-    declared = partial(views_for, context.settings, context.access)
     try:
-        with open_reader(context.settings, context.access, declared) as reader:
+        with open_reader(context.settings, context.access) as reader:
             selected = reader.select(query)
             found = [*islice(selected.rows, ROWS + 1)]
     except VerdictError as error:

@@ -19,7 +19,7 @@ from verdict.adapters.local import permissions
 from verdict.adapters.local.broker import FLUSHED, EmbeddedBroker
 from verdict.adapters.local.jars import s3_jars
 from verdict.adapters.local.lock import DataDirectoryLock
-from verdict.adapters.spark.probe import Executors, require_spark_access
+from verdict.adapters.spark.probe import await_fitting_executors, require_spark_access
 from verdict.adapters.spark.session import jvm_exit_code, spark_session
 from verdict.adapters.storage.folders import durable_dir
 from verdict.service.topics import ensure_topics
@@ -84,7 +84,6 @@ class Runtime(StreamContext):
 
     servers: str
     broker: EmbeddedBroker | None
-    executors: Executors | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,20 +95,12 @@ class KafkaRuntime:
     broker: EmbeddedBroker | None
 
 
-def leave(settings: Settings, kafka: KafkaConfig) -> None:
-    """Leave the topics as they are."""
-
-
-def check_no_more(kafka: KafkaConfig, progress: ProgressRecord | None) -> None:
-    """Check nothing else while Spark starts."""
-
-
 def start_runtime(
     settings: Settings,
     parts: ExitStack,
     place: WorkingDirectory | None = None,
-    fix: Callable[[Settings, KafkaConfig], None] = leave,
-    check: Callable[[KafkaConfig, ProgressRecord | None], None] = check_no_more,
+    fix: Callable[[Settings, KafkaConfig], None] = lambda *_: None,
+    check: Callable[[KafkaConfig, ProgressRecord | None], None] = lambda *_: None,
 ) -> Runtime:
     """Lock the directories, start Spark and, unless there is one, Kafka; check the topics.
 
@@ -118,10 +109,6 @@ def start_runtime(
     place = place or require_whole_directory(settings.data_dir)
     locks = _locked(settings, parts, place)
     check_batch_size(settings)
-    if settings.in_object_store:
-        from verdict.adapters.storage.object_store import require_store  # an optional package
-
-        require_store(durable_dir(settings))
     _require_kafka_access(settings)
     with ThreadPoolExecutor(1) as jvm:
         starting = jvm.submit(_spark, settings, parts, place, locks)
@@ -134,6 +121,8 @@ def start_runtime(
         spark = starting.result()
     if settings.kafka_security_protocol != "PLAINTEXT" or settings.spark_kafka:
         require_spark_access(spark, java_options(settings) | {"bootstrap.servers": servers})
+    if settings.spark_master is not None:
+        await_fitting_executors(spark, durable_dir(settings), settings.application)
     return Runtime(
         spark=spark,
         kafka=kafka,
@@ -144,7 +133,6 @@ def start_runtime(
         progress=progress,
         counts=counts,
         broker=broker,
-        executors=_executors(settings, spark),
     )
 
 
@@ -223,40 +211,29 @@ def _broker(
     return embedded.bootstrap_servers, embedded
 
 
-def _store_options(settings: Settings) -> dict[str, str]:
-    if not settings.in_object_store:
-        return {}
-    from verdict.adapters.storage.object_store import hadoop_options
-
-    return hadoop_options(os.environ)
-
-
-def _executors(settings: Settings, spark: SparkSession) -> Executors | None:
-    if settings.spark_master is None:
-        return None
-    executors = Executors(spark, durable_dir(settings), settings.application)
-    executors.await_fitting()
-    return executors
-
-
 def _spark(
     settings: Settings,
     parts: ExitStack,
     place: WorkingDirectory,
     locks: Sequence[DataDirectoryLock],
 ) -> SparkSession:
+    of_store: dict[str, str] = {}
+    if settings.in_object_store:
+        from verdict.adapters.storage.object_store import hadoop_options  # an optional package
+
+        of_store = hadoop_options(os.environ)
     spark = spark_session(
         " ".join(filter(None, ("verdict", settings.deployment, place.role))),
         settings.cores or os.cpu_count() or 1,
         settings.shards,
         settings.driver_memory,
         place.home / SPARK,
-        extra=WORKERS | _store_options(settings) | cluster_options(settings),
-        more_jars=s3_jars() if settings.in_object_store else (),
+        extra=WORKERS | of_store | cluster_options(settings),
+        more_jars=s3_jars() if of_store else (),
         master=settings.spark_master,
         keep_open=[lock.fileno() for lock in locks],  # the JVM writes there too, may outlive us
     )
-    parts.callback(_stop, spark)
+    parts.callback(lambda: None if jvm_exit_code(spark) is not None else spark.stop())
     if settings.spark_master is None:
         Thread(target=_start_daemon, args=(spark,), name="worker daemon", daemon=True).start()
     return spark
@@ -268,8 +245,3 @@ def _start_daemon(spark: SparkSession) -> None:
         spark.sparkContext.parallelize([0], 1).count()
     except Exception as error:  # the first batch fails, too, and is reported
         LOG.debug("the Python workers' daemon could not be started early: %s", error)
-
-
-def _stop(spark: SparkSession) -> None:
-    if jvm_exit_code(spark) is None:
-        spark.stop()

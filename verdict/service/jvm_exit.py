@@ -1,17 +1,13 @@
 """Why Spark's JVM has ended, and what to do about it."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.offsets import by_topic, each_partition
 from verdict.adapters.kafka.oversized import OversizedRecord, oversized_records
-from verdict.adapters.kafka.reader import KafkaLog
-from verdict.errors import UnreachableError, VerdictError
-from verdict.read_side.schema.database import failing_in_words, snapshot
-from verdict.read_side.tables import position, versions
-from verdict.read_side.tables.same_log import database_if_any
+from verdict.errors import VerdictError
 from verdict.service.queries import queries_of
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.read_progress import read_progress
@@ -51,42 +47,14 @@ def _message(code: int, found: Sequence[OversizedRecord], settings: Settings, lo
 
 def _oversized(settings: Settings, kafka: KafkaConfig) -> list[OversizedRecord]:
     """Return those among the records that Spark was about to read."""
+    reached: dict[TopicPartition, int] = {}  # the smallest next offset that any query has
     try:
-        reached = _reached(settings, kafka)
-        topics = {place.topic for place in reached}.union(settings.topics.states)
-        with KafkaLog(kafka.settings, SEARCH_S) as log:
-            starts = by_topic({place: reached.get(place, 0) for place in log.places(topics)})
+        for query in queries_of(settings):
+            progress = read_progress(kafka, query, wait=False).progress
+            for place, offset in () if progress is None else each_partition(progress.offsets):
+                reached[place] = min(offset, reached.get(place, offset))
+        starts = by_topic(reached)
         return oversized_records(kafka, starts, settings.max_rows_per_batch, SEARCH_S)
     except VerdictError as error:
         LOG.error("what the JVM was reading cannot be looked at: %s", error)
         return []
-
-
-def _reached(settings: Settings, kafka: KafkaConfig) -> dict[TopicPartition, int]:
-    """Return the smallest next offset that any reader has of each partition."""
-    reached: dict[TopicPartition, int] = {}
-    for place, offset in (*_of_progress(settings, kafka), *_of_read_side(settings)):
-        reached[place] = min(offset, reached.get(place, offset))
-    return reached
-
-
-def _of_progress(settings: Settings, kafka: KafkaConfig) -> Iterator[tuple[TopicPartition, int]]:
-    for query in queries_of(settings):
-        progress = read_progress(kafka, query, wait=False).progress
-        if progress is not None:
-            yield from each_partition(progress.offsets)
-
-
-def _of_read_side(settings: Settings) -> Iterator[tuple[TopicPartition, int]]:
-    try:
-        with database_if_any(settings) as engine:
-            if engine is None:
-                return
-            with failing_in_words(engine), snapshot(engine) as connection:
-                live = {*versions.all_live(connection).items()}
-                found = position.every(connection) if live else []
-    except UnreachableError:  # then nothing is read for it
-        return
-    for name, version, place, offset in found:
-        if (name, version) in live:
-            yield place, offset

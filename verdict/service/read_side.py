@@ -85,11 +85,7 @@ def processes_for(url: str) -> int:
 
 
 def sync_skips(options: Options, topics: Topics, database: Engine) -> SkippedRanges:
-    """Copy the recorded decisions of operators into the read side; return all skips it has then.
-
-    Raises:
-        UnreachableError: Kafka or the database does not answer.
-    """
+    """Copy the recorded decisions of operators into the read side; return all skips it has then."""
     decisions = read_skips(options, topics)
     with failing_in_words(database), database.begin() as connection:
         skips.copy(connection, decisions)

@@ -50,8 +50,6 @@ def alone(settings: Settings, name: str, chosen: Sequence[str] = ()) -> RoleSet:
     """Return one role for a process of its own."""
     role = next((one for one in ROLES if one.name == name), None)
     if role is None:
-        if name in ("page", "serve"):
-            raise InvalidSettingsError("the page is no role, it runs by itself: `verdict serve`")
         raise InvalidSettingsError(
             f"no role {name!r}: there are {', '.join(r.name for r in ROLES)}"
         )

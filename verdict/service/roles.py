@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 
 from verdict.errors import UnreachableError, WorkerTimeoutError
 from verdict.reactions.dead_letters.retry_components import build_retry
@@ -17,8 +16,7 @@ from verdict.read_side.schema.database import open_database
 from verdict.service.bootstrap import BROKER as BROKER_NAME
 from verdict.service.bootstrap import KafkaRuntime, Runtime
 from verdict.service.read_side import live_projections
-from verdict.service.supervisor import Supervisor
-from verdict.service.threads import FIRST_BATCH_S, FirstBatch, StepThread
+from verdict.service.supervisor import StepThread, Supervisor
 from verdict.settings.discovery import database_url
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.failpoints import OnStep, ProgressCallback
@@ -28,22 +26,25 @@ from verdict.write_side.decider_query.known_aggregates import decided_aggregates
 from verdict.write_side.processor.latency import Latencies
 from verdict.write_side.recovery.recovery import recover_outdated
 
-DECIDER_RETRY_S = 1.0  # somebody waits for an answer
+DECIDER_RETRY_S = 1.0  # senders wait for an answer
+FIRST_BATCH_S = 300.0  # not `slow_batch_s`: JVM and workers are cold, and others start too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleContext:
-    """What the components of a role are made of; `held` is closed after all of them."""
+    """What the components of a role are made of.
+
+    `held` is closed after all of them. `supervise` makes the supervisor of a component that ends
+    the process only if its role is alone.
+    """
 
     settings: Settings
     laid: Runtime | KafkaRuntime
     held: ExitStack
-    is_kafka_there: Callable[[], bool]
-    alone: bool
+    supervise: Callable[..., Supervisor]
     chosen: tuple[str, ...]
     on_step: OnStep
     tell: ProgressCallback
-    check_jvm: Callable[[], None]
     latencies: Latencies
 
     @property
@@ -52,19 +53,9 @@ class RoleContext:
         assert isinstance(self.laid, Runtime), "a role that needs Spark says so"
         return self.laid
 
-    @property
-    def supervise(self) -> Callable[..., Supervisor]:
-        """Makes the supervisor of a component that ends the process only if its role is alone."""
-        return partial(
-            Supervisor,
-            essential=self.alone,
-            is_kafka_there=self.is_kafka_there,
-            find_cause=self.check_jvm,
-        )
-
 
 def decider_components(context: RoleContext) -> Iterator[Supervisor]:
-    """Yield the query that decides commands, then the wait for its first batch."""
+    """Yield the query that decides commands; its first batch shows that the workers connect."""
     ground, settings = context.ground, context.settings
     recover_outdated(ground, settings, context.tell)
     deciding = DeciderQuery(ground, settings, context.on_step, context.latencies)
@@ -75,14 +66,8 @@ def decider_components(context: RoleContext) -> Iterator[Supervisor]:
         essential=True,
         passing=(UnreachableError, WorkerTimeoutError),
         retry_s=DECIDER_RETRY_S,
-    )
-    first = FirstBatch(lambda: deciding.done > 0, math.inf if deciding.is_seeded else FIRST_BATCH_S)
-    yield Supervisor(
-        name="first batch",
-        component=first,
-        essential=True,
-        passing=(),
-        is_ready=first.is_through,
+        is_ready=lambda: deciding.done > 0,
+        ready_within_s=lambda: math.inf if deciding.is_seeded else FIRST_BATCH_S,
     )
 
 

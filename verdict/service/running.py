@@ -11,10 +11,9 @@ from pyspark.sql import SparkSession
 
 from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.monitor import KafkaMonitor
-from verdict.adapters.spark.probe import Executors
 from verdict.adapters.spark.session import LOG, jvm_exit_code
 from verdict.errors import VerdictError
-from verdict.read_side.schema.database import check_server
+from verdict.read_side.schema.database import open_database
 from verdict.service.bootstrap import (
     SPARK,
     KafkaRuntime,
@@ -28,7 +27,7 @@ from verdict.service.read_side import check_tables
 from verdict.service.role_set import RoleSet, all_roles
 from verdict.service.roles import RoleContext
 from verdict.service.supervisor import Supervisor
-from verdict.service.topics import TransactionWatch
+from verdict.settings.database_address import is_sqlite, parse
 from verdict.settings.discovery import AnnouncedService, database_url, withdraw
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.failpoints import OnStep, ProgressCallback, ignore_step
@@ -62,14 +61,14 @@ class ServiceProcess:
         self._tell = tell
         self._role_set = role_set or all_roles(settings)
         self._page_url = page_url
+        self._database = database_url(settings) if self._role_set.database else None
         self._latencies = Latencies()
         self._held = ExitStack()
         self._supervisors: list[Supervisor] = []
         self._heartbeat: Heartbeat | None = None
         self._monitor: KafkaMonitor | None = None
-        self._transaction_watch: TransactionWatch | None = None
         self._spark: SparkSession | None = None
-        self._executors: Executors | None = None
+        self._laid: Runtime | KafkaRuntime
 
     def __enter__(self) -> "ServiceProcess":
         """Start everything."""
@@ -98,12 +97,6 @@ class ServiceProcess:
         """Whether Kafka has answered last; only inside."""
         return self._monitor is not None and self._monitor.is_reachable
 
-    @property
-    def spark(self) -> SparkSession:
-        """Spark's session; only inside, and if a role needs it."""
-        assert self._spark is not None
-        return self._spark
-
     def run_until(self, stopped: threading.Event) -> None:
         """Return when `stopped` is set."""
         while not stopped.wait(CHECK_S):
@@ -112,18 +105,14 @@ class ServiceProcess:
     def check(self) -> None:
         """Poll everything once; return while the process can go on."""
         self._check_jvm()
-        failure: Exception | None = None
         try:
             self._check_all()
         except Exception as error:
-            failure = error
-        if failure is None:
-            return
-        if not isinstance(failure, VerdictError):
-            self._check_jvm(DEATH_S)  # each call to a JVM that is ending fails, with pages of text
-        if self._monitor is not None:
-            self._monitor.compare()  # many failures follow from a topic that was deleted
-        raise failure
+            if not isinstance(error, VerdictError):
+                self._check_jvm(DEATH_S)  # each call to a JVM that is ending fails
+            if self._monitor is not None:
+                self._monitor.compare()  # many failures follow from a topic that was deleted
+            raise
 
     def _check_jvm(self, patience_s: float = 0) -> None:
         if self._spark is None:
@@ -140,57 +129,34 @@ class ServiceProcess:
             self._laid.broker.check()
         for supervisor in self._supervisors:
             supervisor.check()
-        if self._executors is not None:
-            self._executors.check()
-        if self._monitor is None:
-            return
-        if self._monitor.is_reachable and self._transaction_watch:  # else it would only wait
-            self._transaction_watch.check()
-        self._monitor.check()
-        if self._heartbeat is not None:
-            self._heartbeat.beat(self._monitor.unreachable_since, self._stopped())
-
-    def _stopped(self) -> dict[str, str]:
-        """Return which components and roles are stopped, and why."""
-        stopped: dict[str, str] = {}
-        if self._executors is not None and (missing := self._executors.missing) is not None:
-            stopped = {role.name: missing for role in self._role_set.roles if role.spark}
-        failures = {one.name: one.failure for one in self._supervisors if one.failure is not None}
-        return stopped | failures
+        if self._monitor is not None:
+            self._monitor.check()
+        if self._monitor is not None and self._heartbeat is not None:
+            stopped = {one.name: one.failure for one in self._supervisors if one.failure}
+            self._heartbeat.beat(self._monitor.unreachable_since, stopped)
 
     def _start(self, held: ExitStack) -> None:
         settings, role_set = self.settings, self._role_set
-        database = database_url(settings) if role_set.database else None
-        if database is not None:
-            check_server(database)
-        check = partial(self._check_log, held, database)
-        laid = self._laid = self._lay(held, check)
+        if self._database is not None and not is_sqlite(parse(self._database)):
+            open_database(self._database).dispose()  # a server that is away is named at once
+        check = partial(self._check_log, held)
+        if role_set.spark:
+            runtime = start_runtime(settings, held, role_set.place, check=check)
+            self._laid, self._spark = runtime, runtime.spark
+        else:
+            self._laid = start_kafka_runtime(settings, held, role_set.place)
+            check(self._laid.kafka, None)
         self._start_components(held)
         service = AnnouncedService(
-            os.getpid(), laid.servers, database, self._page_url(), roles=role_set.names,
-            deployment=settings.deployment,
+            os.getpid(), self._laid.servers, self._database, self._page_url(),
+            roles=role_set.names, deployment=settings.deployment,
         )  # fmt: skip
         limit_s, latencies = settings.slow_batch_s, self._latencies
         self._heartbeat = Heartbeat(role_set.place.home, service, limit_s, latencies)
         held.callback(withdraw, role_set.place.home)
 
-    def _lay(
-        self, held: ExitStack, check: Callable[[KafkaConfig, ProgressRecord | None], None]
-    ) -> Runtime | KafkaRuntime:
-        if not self._role_set.spark:
-            ground = start_kafka_runtime(self.settings, held, self._role_set.place)
-            check(ground.kafka, None)
-            return ground
-        laid = start_runtime(self.settings, held, self._role_set.place, check=check)
-        self._spark, self._executors = laid.spark, laid.executors
-        return laid
-
     def _check_log(
-        self,
-        held: ExitStack,
-        database: str | None,
-        kafka: KafkaConfig,
-        progress: ProgressRecord | None,
+        self, held: ExitStack, kafka: KafkaConfig, progress: ProgressRecord | None
     ) -> None:
         """Check what needs no Spark, while it starts: the log, and the tables of the read side."""
         self._page_url()  # raises if the page cannot be served
@@ -201,10 +167,7 @@ class ServiceProcess:
         monitor = self._monitor = KafkaMonitor(kafka, topics.of_the_log())
         if role_set.spark or role_set.database:  # a broker alone must run while topics are repaired
             monitor.remember()
-            watch = TransactionWatch(kafka, [topic.name for topic in topics.all()])
-            held.callback(watch.close)
-            self._transaction_watch = watch
-        if database is not None:  # before anything is decided next to tables of another log
+        if self._database is not None:  # before anything is decided next to tables of another log
             check_tables(kafka, self.settings)
         held.callback(monitor.stop)
         monitor.start()
@@ -215,12 +178,15 @@ class ServiceProcess:
             settings=self.settings,
             laid=self._laid,
             held=held,
-            is_kafka_there=lambda: self.kafka_is_there,
-            alone=self._role_set.alone,
+            supervise=partial(
+                Supervisor,
+                essential=self._role_set.alone,
+                is_kafka_there=lambda: self.kafka_is_there,
+                find_cause=partial(self._check_jvm, DEATH_S),
+            ),
             chosen=self._role_set.chosen,
             on_step=self._on_step,
             tell=self._tell,
-            check_jvm=partial(self._check_jvm, DEATH_S),
             latencies=self._latencies,
         )
         for role in self._role_set.roles:

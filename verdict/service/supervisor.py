@@ -1,16 +1,24 @@
-"""How a component of a service is supervised: after a failure that passes, it is started again.
+"""Supervises components of a service: after a failure that passes, one is started again.
 
 Any other failure stops the component and says so once, in the log and in `verdict status`. The
 other components run on, unless the process makes no sense without this one.
 """
 
 import logging
+import math
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from verdict.errors import RestartRequestedError, UnreachableError, VerdictError, WorkerTimeoutError
+from verdict.errors import (
+    RestartRequestedError,
+    TimedOutError,
+    UnreachableError,
+    VerdictError,
+    WorkerTimeoutError,
+)
 from verdict.streaming.exactly_once.errors import NotPublishedError
 
 LOG = logging.getLogger("verdict.supervisor")
@@ -61,6 +69,7 @@ class Supervisor:
     find_cause: Callable[[], None] = lambda: None
     on_end: Callable[[Exception], None] = lambda _: None
     is_ready: Callable[[], bool] = lambda: True
+    ready_within_s: Callable[[], float] = lambda: math.inf
 
     def __post_init__(self) -> None:
         self.failure: str | None = None
@@ -78,8 +87,16 @@ class Supervisor:
 
     def await_ready(self, check: Callable[[], None]) -> None:
         """Return when others may rely on the component, or it is stopped for good."""
+        limit_s = self.ready_within_s()
+        deadline = time.monotonic() + limit_s
         while not self._has_ended and not self.is_ready():
             check()
+            if time.monotonic() >= deadline:
+                raise TimedOutError(
+                    f"the {self.name} is not ready after {limit_s:g} s: see spark/spark.log; "
+                    "Python workers are frozen, or the machine has too much to do; nothing is "
+                    "lost, start again"
+                )
             time.sleep(READY_S)
 
     def check(self) -> None:
@@ -153,3 +170,66 @@ class Supervisor:
 
 def _text_of(error: Exception) -> str:
     return str(error) or type(error).__name__
+
+
+class Work(Protocol):
+    """What is done in steps."""
+
+    def step(self) -> float:
+        """Do one step; return after how many seconds the next one is due."""
+        ...
+
+    def reset(self) -> None:
+        """Let everything go that the next step can open again."""
+        ...
+
+
+class StepThread:
+    """Takes the steps of a work, and ends at the first one that fails."""
+
+    def __init__(self, name: str, work: Work) -> None:
+        self.done = 0
+        self.undone = False
+        self.name = name
+        self._work = work
+        self._error: Exception | None = None
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin with the next step."""
+        self._error = None
+        self._stopping.clear()
+        self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
+        self._thread.start()
+
+    def check(self) -> None:
+        """Return while the thread runs; raise what ended it."""
+        if self._error is not None:
+            raise self._error
+
+    def stop(self) -> None:
+        """End after the step that is under way."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        error = self._take_steps()
+        try:
+            self._work.reset()
+        except Exception as failure:
+            error = error or failure
+        self._error = error  # last, because a supervisor that sees it waits for this thread
+
+    def _take_steps(self) -> Exception | None:
+        pause_s = 0.0
+        while not self._stopping.wait(pause_s):
+            try:
+                pause_s = self._work.step()
+            except Exception as error:
+                self.undone = True
+                return error
+            self.done += 1
+            self.undone = False
+        return None

@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from tests.e2e.secured.life import TOPICS, Environment, as_role, options_of, verdict
 from verdict.cli.acls import KafkaPrincipal
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.process, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.mark.proves("S-04")

@@ -35,7 +35,7 @@ from verdict.streaming.exactly_once.topic_owner import claim_topics
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.topics import Topics
 
-pytestmark = [pytest.mark.kafka, pytest.mark.process, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 
 LEAST = Topics(APPLICATION, "least", "least-", partitions=PARTITIONS)
 SECONDS = 10

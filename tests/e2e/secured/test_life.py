@@ -16,13 +16,7 @@ from tests.e2e.secured.life import PLANTED, READS, Environment, as_role, verdict
 from verdict.cli.acls import KafkaPrincipal
 from verdict.streaming.event_log.subscription import subscribe
 
-pytestmark = [
-    pytest.mark.kafka,
-    pytest.mark.spark,
-    pytest.mark.process,
-    pytest.mark.long,
-    pytest.mark.timeout(600),
-]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 
 def files_in(folder: Path) -> dict[str, bytes]:

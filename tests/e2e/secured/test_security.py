@@ -21,7 +21,7 @@ from verdict.client.client import Client
 from verdict.client.errors import KafkaUnavailableError
 from verdict.settings.kafka import SCRAM
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600), pytest.mark.process]
+pytestmark = pytest.mark.timeout(600)
 
 HOUR_S = 3600
 
@@ -34,13 +34,29 @@ def test_a_certificate_alone_opens_a_tls_listener(settings: Environment, kafka: 
     verdict(alone, "topics", "create")
 
 
-WRONG: dict[str, tuple[dict[str, str | None], str]] = {
-    "password": ({"VERDICT_KAFKA_PASSWORD": f"{PLANTED}, but wrong"}, "kafka_password"),
-    "mechanism": ({"VERDICT_KAFKA_SASL_MECHANISM": "SCRAM-SHA-256"}, "kafka_sasl_mechanism"),
-    "authority": ({"VERDICT_KAFKA_CA_FILE": "{other}"}, "kafka_ca_file"),
+# what is set instead of what is right (None: nothing), the exit code, and what is named
+WRONG: dict[str, tuple[dict[str, str | None], int, str]] = {
+    "password": (
+        {"VERDICT_KAFKA_PASSWORD": f"{PLANTED}, but wrong"},
+        5,
+        "check kafka_user, kafka_password and kafka_sasl_mechanism",
+    ),
+    "mechanism": ({"VERDICT_KAFKA_SASL_MECHANISM": "SCRAM-SHA-256"}, 5, "kafka_sasl_mechanism"),
+    "authority": ({"VERDICT_KAFKA_CA_FILE": "{other}"}, 5, "check kafka_ca_file"),
     "no certificate": (
         {"VERDICT_KAFKA_CERTIFICATE_FILE": None, "VERDICT_KAFKA_KEY_FILE": None},
-        "kafka_certificate_file",
+        5,
+        "check kafka_certificate_file",
+    ),
+    "key": (
+        {"VERDICT_KAFKA_KEY_PASSWORD": PLANTED},
+        2,
+        "check kafka_key_file and kafka_key_password",
+    ),
+    "no Kafka": (
+        {"VERDICT_BOOTSTRAP_SERVERS": None},
+        2,
+        "the embedded broker is for this machine and knows PLAINTEXT only",
     ),
 }
 
@@ -50,7 +66,7 @@ WRONG: dict[str, tuple[dict[str, str | None], str]] = {
 def test_what_is_wrong_ends_up_before_spark_starts_and_is_named(
     what: str, settings: Environment, tmp_path: Path
 ) -> None:
-    changed, named = WRONG[what]
+    changed, exit_code, named = WRONG[what]
     other = str(authority(tmp_path, "other").file)
     wrong = settings | {"VERDICT_DATA_DIR": str(tmp_path / "d")}
     for name, value in changed.items():
@@ -58,10 +74,9 @@ def test_what_is_wrong_ends_up_before_spark_starts_and_is_named(
         if value is not None:
             wrong[name] = value.format(other=other)
 
-    said = verdict(wrong, "up", exit_code=5)
+    said = " ".join(verdict(wrong, "up", exit_code=exit_code).split())
 
-    assert f"cannot reach Kafka at {settings['VERDICT_BOOTSTRAP_SERVERS']}" in said
-    assert named in said.rpartition("check ")[2]
+    assert named in said
     assert PLANTED not in said
     assert not (tmp_path / "d" / "spark").exists()
 
@@ -81,13 +96,6 @@ def test_every_verb_names_the_password(verb: tuple[str, ...], settings: Environm
     )
 
     assert "check kafka_user, kafka_password and kafka_sasl_mechanism" in " ".join(said.split())
-    assert PLANTED not in said
-
-
-def test_a_key_that_does_not_open_is_named(settings: Environment) -> None:
-    said = verdict(settings | {"VERDICT_KAFKA_KEY_PASSWORD": PLANTED}, "up", exit_code=2)
-
-    assert "check kafka_key_file and kafka_key_password" in said
     assert PLANTED not in said
 
 
@@ -124,17 +132,6 @@ def test_what_only_spark_gets_wrong_is_named(
     assert "Traceback" not in said
     log = (tmp_path / "d" / "spark" / "spark.log").read_text()
     assert PLANTED not in said + log
-
-
-def test_security_without_a_kafka_of_ones_own_is_refused(
-    settings: Environment, tmp_path: Path
-) -> None:
-    ours = settings | {"VERDICT_DATA_DIR": str(tmp_path / "d")}
-    ours.pop("VERDICT_BOOTSTRAP_SERVERS")
-
-    said = verdict(ours, "up", exit_code=2)
-
-    assert "the embedded broker is for this machine and knows PLAINTEXT only" in said
 
 
 def test_a_refusal_ends_the_waiting(settings: Environment) -> None:

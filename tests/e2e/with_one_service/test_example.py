@@ -9,13 +9,7 @@ from starlette.testclient import TestClient
 from examples import orders
 from tests.kit.service import Deployment
 
-pytestmark = [
-    pytest.mark.kafka,
-    pytest.mark.spark,
-    pytest.mark.timeout(900),
-    pytest.mark.process,
-    pytest.mark.usefixtures("service"),
-]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("service")]
 
 ORDER = {
     "client": "example", "ticker": "AAPL", "side": "BUY", "quantity": 10,

@@ -13,13 +13,7 @@ from tests.kit.deployment import await_true
 from tests.kit.faults import signal_all
 from tests.kit.service import PLACE, WAIT_S, Deployment, Process
 
-pytestmark = [
-    pytest.mark.kafka,
-    pytest.mark.spark,
-    pytest.mark.timeout(900),
-    pytest.mark.process,
-    pytest.mark.long,
-]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.long]
 
 
 @pytest.mark.proves("F-06", "F-07")

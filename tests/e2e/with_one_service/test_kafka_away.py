@@ -6,7 +6,7 @@ from tests.kit.faults import outlive
 from tests.kit.service import Deployment, Process
 from verdict.adapters.local.broker import EmbeddedBroker
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.mark.proves("F-01")

@@ -14,13 +14,7 @@ from tests.reactions.tills import sales
 from tests.tiers import is_thorough
 from verdict.streaming.exactly_once.failpoints import Failpoint
 
-pytestmark = [
-    pytest.mark.kafka,
-    pytest.mark.spark,
-    pytest.mark.timeout(1500),
-    pytest.mark.process,
-    pytest.mark.long,
-]
+pytestmark = [pytest.mark.timeout(1500), pytest.mark.long]
 
 # before the transaction, inside, and after it: the rows of the design's crash table
 FAILPOINTS = [

@@ -16,14 +16,7 @@ from tests.kit.deployment import await_true
 from tests.kit.service import Deployment
 from verdict.settings.discovery import find_service
 
-pytestmark = [
-    pytest.mark.kafka,
-    pytest.mark.spark,
-    pytest.mark.timeout(900),
-    pytest.mark.process,
-    pytest.mark.long,
-    pytest.mark.usefixtures("service"),
-]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.long, pytest.mark.usefixtures("service")]
 
 PLACE = {
     "type": "PlaceOrder", "client": "ada", "ticker": "AAPL", "side": "BUY", "quantity": 10,

@@ -11,7 +11,7 @@ from confluent_kafka import Message
 from tests.e2e.test_recover import place, recovered, refused
 from tests.kit.service import Deployment, Kept
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.mark.proves("C-17")

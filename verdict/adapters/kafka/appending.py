@@ -31,7 +31,6 @@ class Appender:
     def __init__(self, kafka: KafkaConfig, transactional_id: str) -> None:
         self._servers = str(kafka.settings.get("bootstrap.servers"))
         self._seconds = kafka.transaction_timeout_s
-        self._refused: list[KafkaError] = []
         settings: ClientOptions = {
             **kafka.settings,
             "transactional.id": transactional_id,
@@ -41,7 +40,7 @@ class Appender:
             "logger": ClientLog(),
         }
         self._producer = Producer(settings)
-        self._call(lambda: self._producer.init_transactions(self._seconds))
+        self._call(self._producer.init_transactions, self._seconds)
 
     def use_up(self, counts: Mapping[TopicPartition, int]) -> None:
         """Move the end of each partition by at least so many offsets."""
@@ -49,41 +48,25 @@ class Appender:
             for start in range(0, count, UNUSED_PER_TRANSACTION):
                 few = min(UNUSED_PER_TRANSACTION, count - start)
                 self._write([{**place._asdict(), "key": UNUSED}] * few)
-                self._call(lambda: self._producer.abort_transaction(self._seconds))
+                self._call(self._producer.abort_transaction, self._seconds)
 
     def append(self, records: Iterable[Record]) -> int:
         """Write all records, in their order; return how many there were."""
         records, count = iter(records), 0
         while some := [*islice(records, PER_TRANSACTION)]:
             self._write(some)
-            self._call(lambda: self._producer.commit_transaction(self._seconds))
+            self._call(self._producer.commit_transaction, self._seconds)
             count += len(some)
         return count
 
     def _write(self, records: Iterable[Record]) -> None:
         self._call(self._producer.begin_transaction)
-        for record in records:
-            self._produce(record)
-        if self._producer.flush(self._seconds) and not self._refused:
-            self._refused.append(KafkaError(KafkaError._TIMED_OUT))
-        if self._refused:
-            raise self._failed(KafkaException(self._refused[0]))
+        if (error := produce(self._producer, records, self._seconds)) is not None:
+            raise self._failed(error)
 
-    def _produce(self, record: Record) -> None:
-        while True:
-            try:
-                self._producer.produce(on_delivery=self._delivered, **record)
-                return
-            except BufferError:
-                self._producer.poll(0.1)
-
-    def _delivered(self, error: KafkaError | None, _: Message) -> None:
-        if error is not None:
-            self._refused.append(error)
-
-    def _call(self, call: Callable[[], object]) -> None:
+    def _call(self, call: Callable[..., object], *arguments: float) -> None:
         try:
-            call()
+            call(*arguments)
         except KafkaException as error:
             raise self._failed(error) from error
 
@@ -93,16 +76,25 @@ class Appender:
 
 def write_all(options: Mapping[str, str | int], records: Iterable[Record], what: str) -> None:
     """Write all of `records`, in their order, without a transaction."""
-    failed: list[KafkaError] = []
     settings: ClientOptions = {**options, **IDEMPOTENT, "logger": ClientLog()}
-    producer = Producer(settings)
+    if (error := produce(Producer(settings), records, ANSWER_S)) is not None:
+        raise kafka_failed(what, str(options["bootstrap.servers"]), error)
 
-    def delivered(error: KafkaError | None, _: object) -> None:
+
+def produce(producer: Producer, records: Iterable[Record], seconds: float) -> KafkaException | None:
+    """Return when Kafka has all of `records`, or why it has not."""
+    failed: list[KafkaError] = []
+
+    def delivered(error: KafkaError | None, _: Message) -> None:
         if error is not None:
             failed.append(error)
 
     for record in records:
-        producer.produce(on_delivery=delivered, **record)
-    if producer.flush(ANSWER_S) or failed:
-        error = failed[0] if failed else KafkaError(KafkaError._TIMED_OUT)
-        raise kafka_failed(what, str(options["bootstrap.servers"]), KafkaException(error), "")
+        try:
+            producer.produce(on_delivery=delivered, **record)
+        except BufferError:  # it is full: wait for what is under way
+            producer.flush(seconds)
+            producer.produce(on_delivery=delivered, **record)
+    if producer.flush(seconds) and not failed:
+        failed.append(KafkaError(KafkaError._TIMED_OUT))
+    return KafkaException(failed[0]) if failed else None

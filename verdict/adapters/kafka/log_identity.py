@@ -82,10 +82,12 @@ def require_same_log(
     known = [topic for one in remembered for topic in one.ids.topic_ids]
     found = Identities(kafka).identity({*topics, *read, *known})
     require_same_ids(remembered, found)
-    ends = _ends(kafka, found.topic_ids.keys() & read)
-    for one in remembered:
-        _refuse({one.whose: beyond(one.reached, ends)}, LOST)
-        _refuse({one.whose: [*_replaced(kafka, one.records)]}, LOST)
+    if any(one.reached or one.records for one in remembered):
+        with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
+            ends = by_topic(log.written(log.places(found.topic_ids.keys() & read)))
+            for one in remembered:
+                lost = beyond(one.reached, ends) or [*_replaced(log, one.records)]
+                _refuse({one.whose: lost}, LOST)
     return found
 
 
@@ -127,27 +129,15 @@ def beyond(reached: Mapping[TopicPartition, int], ends: Offsets) -> list[str]:
     ]
 
 
-def _ends(kafka: KafkaConfig, topics: Collection[str]) -> Offsets:
-    if not topics:
-        return {}
-    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
-        return by_topic(log.written(log.places(topics)))
-
-
-def _replaced(
-    kafka: KafkaConfig, records: Mapping[TopicPartition, tuple[int, str]]
-) -> Iterator[str]:
+def _replaced(log: KafkaLog, records: Mapping[TopicPartition, tuple[int, str]]) -> Iterator[str]:
     """Yield a sentence for each place where Kafka has another record; dropped ones do not count."""
-    if not records:
-        return
-    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
-        kept = log.bounds([*records])
-        wanted = {
-            place: OffsetRange(offset, offset + 1)
-            for place, (offset, _) in records.items()
-            if kept[place].start <= offset < kept[place].end
-        }
-        hashes = {place_of(one): sha256(one.value() or b"") for one in log.read(wanted)}
+    kept = log.bounds([*records])
+    wanted = {
+        place: OffsetRange(offset, offset + 1)
+        for place, (offset, _) in records.items()
+        if kept[place].start <= offset < kept[place].end
+    }
+    hashes = {place_of(one): sha256(one.value() or b"") for one in log.read(wanted)}
     for place in wanted:
         offset, known = records[place]
         if place not in hashes or hashes[place].hexdigest() != known:

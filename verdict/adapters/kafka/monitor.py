@@ -21,8 +21,7 @@ QUICK = {"reconnect.backoff.max.ms": 1000, "socket.timeout.ms": 5000}
 class KafkaMonitor:
     """Describes topics every second, from `start` to `stop`.
 
-    Attributes:
-        unreachable_since: In seconds of the epoch; None while Kafka answers.
+    `unreachable_since` is in seconds of the epoch; None while Kafka answers.
     """
 
     def __init__(self, kafka: KafkaConfig, topics: Collection[str]) -> None:
@@ -61,11 +60,7 @@ class KafkaMonitor:
             self.compare()
 
     def compare(self) -> None:
-        """Return if the topics are those that were remembered, or Kafka does not answer.
-
-        Raises:
-            DifferentLogError: A topic was deleted, whether it was created again or not.
-        """
+        """Raise DifferentLogError if a topic was deleted, whether it was created again or not."""
         self._compare_at = time.monotonic() + COMPARED_S
         if self._known is None:
             return

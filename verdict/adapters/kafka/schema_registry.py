@@ -8,6 +8,8 @@ import base64
 import json
 from collections.abc import Iterable, Iterator
 from http.client import HTTPException
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, NamedTuple
 from urllib.error import HTTPError
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -16,6 +18,7 @@ from urllib.request import Request, urlopen
 from fastavro.schema import parse_schema, to_parsing_canonical_form
 
 from verdict.errors import UnreachableError, VerdictError
+from verdict.settings.load import InvalidSettingsError
 from verdict.wire.catalog import catalog_of
 from verdict.wire.schemas.files import SchemaVersion
 from verdict.wire.topics import Topics
@@ -30,23 +33,6 @@ class RegisteredId(NamedTuple):
 
     subject: str
     schema: SchemaVersion
-
-
-class RegistryUnavailableError(VerdictError):
-    """A URL cannot lead to a schema registry."""
-
-    exit_code = 2
-
-
-class SchemaClashError(VerdictError):
-    """The registry has another schema under one of our ids or versions."""
-
-    def __init__(self, what: str, placed: RegisteredId, registry: "SchemaRegistry") -> None:
-        super().__init__(
-            f"{what} at {registry} is not {placed.schema.subject} v{placed.schema.version}, which "
-            f"has the id {placed.schema.id} in every record: publish to a registry, or a context "
-            "of it, that is verdict's alone"
-        )
 
 
 def every_subject(topics: Topics) -> Iterator[RegisteredId]:
@@ -79,7 +65,7 @@ class SchemaRegistry:
     def __init__(self, url: str) -> None:
         split = urlsplit(url)
         if split.scheme not in ("http", "https") or not split.hostname:
-            raise RegistryUnavailableError("a schema registry has an http:// or https:// URL")
+            raise InvalidSettingsError("a schema registry has an http:// or https:// URL")
         host = split.netloc.rpartition("@")[2]
         self._root = urlunsplit((split.scheme, host, split.path.rstrip("/"), "", ""))
         self._headers = {"Content-Type": CONTENT, "Accept": CONTENT}
@@ -96,14 +82,11 @@ class SchemaRegistry:
 
     def publish(self, missing: Iterable[RegisteredId]) -> None:
         """Put schemas there under their own ids and versions."""
-        by_subject: dict[str, list[SchemaVersion]] = {}
-        for placed in missing:
-            by_subject.setdefault(placed.subject, []).append(placed.schema)
-        for subject, versions in by_subject.items():
+        for subject, versions in groupby(missing, key=attrgetter("subject")):
             mode = f"/mode/{quote(subject, safe='')}"
             self._ask("PUT", f"{mode}?force=true", {"mode": "IMPORT"})
             try:
-                for one in versions:
+                for _, one in versions:
                     schema = json.dumps(one.schema)
                     content = {"schema": schema, "id": one.id, "version": one.version}
                     self._ask("POST", f"{_path(subject)}/versions", content)
@@ -111,16 +94,20 @@ class SchemaRegistry:
                 self._ask("DELETE", mode)
 
     def _has(self, placed: RegisteredId) -> bool:
-        number, version = placed.schema.id, placed.schema.version
-        of_id = self._ask("GET", f"/schemas/ids/{number}")
-        if of_id is not None and not is_same(of_id["schema"], placed.schema):
-            raise SchemaClashError(f"schema id {number}", placed, self)
-        there = self._ask("GET", f"{_path(placed.subject)}/versions/{version}")
-        if there is None:
-            return False
-        if there["id"] != number:
-            raise SchemaClashError(f"version {version} of {placed.subject}", placed, self)
-        return True
+        subject, ours = placed
+        of_id = self._ask("GET", f"/schemas/ids/{ours.id}")
+        if of_id is not None and not is_same(of_id["schema"], ours):
+            raise self._clash(f"schema id {ours.id}", ours)
+        there = self._ask("GET", f"{_path(subject)}/versions/{ours.version}")
+        if there is not None and there["id"] != ours.id:
+            raise self._clash(f"version {ours.version} of {subject}", ours)
+        return there is not None
+
+    def _clash(self, what: str, ours: SchemaVersion) -> VerdictError:
+        return VerdictError(
+            f"{what} at {self} is not {ours.subject} v{ours.version}, which has the id {ours.id} "
+            "in every record: publish to a registry, or a context of it, that is verdict's alone"
+        )
 
     def _ask(self, method: str, path: str, content: Any = None) -> Any:
         """Return the answer; None: not found."""

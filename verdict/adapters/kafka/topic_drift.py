@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from verdict.errors import VerdictError
 from verdict.wire.partitions import TopicPartition
-from verdict.wire.topics import OWN_TIME, Topic, Topics
+from verdict.wire.topics import Topic, Topics
 
 MISSING = "topic"  # the setting of a topic that does not exist
 PARTITIONS = "partitions"
@@ -36,7 +36,8 @@ class TopicSettingsError(VerdictError):
         remedy = "none of them stops verdict"
         if any(one.fatal for one in differences):
             remedy = (
-                "fix them, settings with kafka-configs.sh --alter, and start again; the embedded "
+                "fix them, settings with kafka-configs.sh --alter --entity-type topics "
+                "--entity-name TOPIC --add-config SETTING=VALUE, and start again; the embedded "
                 "Kafka answers while `verdict run broker` runs"
             )
         super().__init__(
@@ -119,18 +120,7 @@ def _moved(topic: str) -> str:
 def wrong_settings(topic: Topic, found: Mapping[str, str]) -> list[Difference]:
     """Return the settings of a topic that are not what they must be."""
     return [
-        Difference(
-            topic.name, setting, found.get(setting, "unset"), wanted, _advice(topic, setting)
-        )
+        Difference(topic.name, setting, found.get(setting, "unset"), wanted)
         for setting, wanted in topic.settings.items()
         if found.get(setting) != wanted
     ]
-
-
-def _advice(topic: Topic, setting: str) -> str:
-    if setting not in OWN_TIME:
-        return ""
-    return (
-        "`verdict up` sets it where its user may; else kafka-configs.sh --alter --entity-type "
-        f"topics --entity-name {topic.name} --add-config {setting}={topic.settings[setting]}"
-    )

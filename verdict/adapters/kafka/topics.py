@@ -6,9 +6,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs hide two of them
-    AlterConfigOpType,
     ClusterMetadata,
-    ConfigEntry,
     ConfigResource,
     ResourceType,
 )
@@ -24,9 +22,9 @@ from verdict.adapters.kafka.topic_drift import (
     wrong_partitions,
     wrong_settings,
 )
-from verdict.errors import TimedOutError, VerdictError
+from verdict.errors import TimedOutError
 from verdict.wire.partitions import TopicPartition
-from verdict.wire.topics import OWN_TIME, Topic, Topics
+from verdict.wire.topics import Topic, Topics
 
 LOG = logging.getLogger("verdict.topics")
 ANSWER_S = 30.0
@@ -50,28 +48,6 @@ class TopicAdmin:
     def create_missing(self) -> list[str]:
         """Create the topics that do not exist, with their settings; return their names."""
         return self.create(self._topics.all())
-
-    def make(self, topics: Sequence[Topic]) -> None:
-        """Create those of `topics` that do not exist, and correct the settings of ours.
-
-        A topic that is not ours may have any settings, and more partitions.
-        """
-        self.create(topics)
-        _, known = self._cluster()
-        for topic in topics:
-            found = known[topic.name]
-            if found < topic.partitions or (topic.ours and found > topic.partitions):
-                raise VerdictError(
-                    f"somebody has created {topic.name} again, with {found} "
-                    f"partitions instead of {topic.partitions}: delete it, and try again (the "
-                    "embedded Kafka answers while `verdict run broker` runs)"
-                )
-        wanted = {topic.name: topic.settings for topic in topics if topic.ours}
-        if left := wanted.keys() - self._set(wanted):
-            raise VerdictError(
-                f"the settings of {', '.join(sorted(left))} cannot be set: see that this user may "
-                "alter topics, and try again"
-            )
 
     def create(self, topics: Iterable[Topic]) -> list[str]:
         """Create those of `topics` that do not exist; return and raise as `create_missing`."""
@@ -136,45 +112,18 @@ class TopicAdmin:
         decided: Mapping[str, Sequence[int]] | None = None,
         accepted: Container[TopicPartition] = (),
     ) -> list[str]:
-        """Create what is missing and check everything; return the names of what was created.
-
-        A topic of ours with the times of its senders is set to Kafka's own, if we may, unless the
-        start is refused for something else.
-        """
+        """Create what is missing and check everything; return the names of what was created."""
         created = self.create_missing()
         found = self.differences(decided, accepted)
-        times = [one for one in found if one.setting in OWN_TIME]
-        fatal = [one for one in found if one.fatal]
-        if fatal == times:
-            set_right = self._set({one.topic: OWN_TIME for one in times})
-            fatal = [one for one in times if one.topic not in set_right]
-            for topic in sorted(set_right):
-                LOG.warning("%s took the times of its senders: it is set to take Kafka's", topic)
-        if fatal:
+        if fatal := [one for one in found if one.fatal]:
             raise TopicSettingsError(fatal)
-        if added := [one.topic for one in found if not one.fatal]:
+        if added := [one.topic for one in found]:
             LOG.warning(
                 "somebody added partitions to %s topics: %s; verdict writes to the first ones "
                 "only, as before: see `verdict topics check`",
                 len(added), ", ".join(added),
             )  # fmt: skip
         return created
-
-    def _set(self, settings: Mapping[str, Mapping[str, str]]) -> set[str]:
-        """Return the topics that took their settings; all other settings stay."""
-        topics = [
-            ConfigResource(
-                ResourceType.TOPIC,
-                topic,
-                incremental_configs=[
-                    ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
-                    for name, value in of_topic.items()
-                ],
-            )
-            for topic, of_topic in settings.items()
-        ]
-        answers = self._admin.incremental_alter_configs(topics) if topics else {}
-        return {one.name for one, answer in answers.items() if not answer.exception(ANSWER_S)}
 
     def _await(self, names: set[str]) -> None:
         """Return when topics that were just created can be used."""

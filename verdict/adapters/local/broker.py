@@ -21,7 +21,7 @@ from verdict.adapters.local import permissions
 from verdict.adapters.local.class_data_sharing import class_archive, is_recording
 from verdict.adapters.local.jars import broker_classpath, last_lines
 from verdict.adapters.local.java import ENGLISH, LOCALE, find_java
-from verdict.adapters.local.lock import BrokerClaim
+from verdict.adapters.local.lock import DataDirectoryLock
 from verdict.errors import FULL_DISK, TimedOutError, VerdictError
 
 HERE = Path(__file__).parent
@@ -82,8 +82,8 @@ FLUSHED = {"log.flush.interval.messages": "1"}
 class EmbeddedBroker:
     """Kafka on a data directory, from `start` to `stop`; a context manager.
 
-    It ends with this process, SIGKILL included; Ctrl-C in the terminal does not reach it. Only one
-    broker runs on a directory: `start` ends one that outlived its parent.
+    It ends with this process, SIGKILL included; Ctrl-C in the terminal does not reach it. It holds
+    the lock of its directory: `start` waits until the broker of a killed process has ended.
     """
 
     def __init__(
@@ -97,8 +97,9 @@ class EmbeddedBroker:
         self.log = self.data_dir / "broker.log"
         self._port = port
         self._more = dict(properties or {})
-        self._claim: BrokerClaim | None = None
+        self._lock: DataDirectoryLock | None = None
         self._guardian: subprocess.Popen[bytes] | None = None
+        self._process: psutil.Process | None = None
         self._log_start = 0
 
     @property
@@ -108,23 +109,22 @@ class EmbeddedBroker:
             raise VerdictError("the embedded broker has no address before its first start")
         return f"127.0.0.1:{self._port}"
 
-    def start(self) -> None:
-        """Start the broker and return when it answers.
+    @property
+    def process(self) -> psutil.Process:
+        """The broker's JVM, after the start."""
+        assert self._process is not None
+        return self._process
 
-        Raises:
-            EnvironmentIncompleteError: Java or the jars are missing.
-            TimedOutError: It does not answer within a minute.
-            VerdictError: The directory or the port is in use, or the broker ended; has the last
-                lines of its log.
-        """
+    def start(self) -> None:
+        """Start the broker and return when it answers; errors have the last lines of its log."""
         permissions.close(self.data_dir)
         java = _java()
-        self._claim = BrokerClaim(self.data_dir / "broker.pid", mark=str(self._properties))
+        self._lock = DataDirectoryLock(self.data_dir, "broker directory")
         try:
             self._port, controller_port = self._ports()
             self._format(java, controller_port)
             self._write_properties(self._properties, self._logs, controller_port)
-            self._launch(java, self._claim)
+            self._launch(java, self._lock)
             self._await_ready()
         except BaseException:
             self.stop()
@@ -135,9 +135,9 @@ class EmbeddedBroker:
         if self._guardian is not None:
             self._guardian.communicate()  # closes its stdin, which asks for the end
             self._guardian = None
-        if self._claim is not None:
-            self._claim.release()
-            self._claim = None
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
 
     def check(self) -> None:
         """Return while the broker runs."""
@@ -151,9 +151,8 @@ class EmbeddedBroker:
 
     def kill(self) -> None:
         """End the broker as a crash would, by SIGKILL; `start` brings it back."""
-        if self._claim is not None and (broker := self._claim.broker) is not None:
-            with contextlib.suppress(psutil.NoSuchProcess):  # it was faster
-                broker.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):  # it was faster
+            self.process.kill()
         self.stop()
 
     def __enter__(self) -> "EmbeddedBroker":
@@ -187,7 +186,9 @@ class EmbeddedBroker:
         shutil.rmtree(fresh, ignore_errors=True)
         properties = self.data_dir / "format.properties"
         self._write_properties(properties, fresh, controller_port)
-        tool = ["kafka.tools.StorageTool", "format", "-t", _cluster_id(), "-c", str(properties)]
+        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        tool = ["kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}"]
+        tool += ["--config", str(properties)]
         answer = subprocess.run(
             java + tool,
             stdout=subprocess.PIPE,
@@ -210,7 +211,7 @@ class EmbeddedBroker:
             text.format(port=self._port, controller_port=controller_port, logs=logs.name)
         )
 
-    def _launch(self, java: list[str], claim: BrokerClaim) -> None:
+    def _launch(self, java: list[str], lock: DataDirectoryLock) -> None:
         grace_s = RECORDING_S if is_recording() else GRACE_S
         guardian = [sys.executable, "-I", "-S", str(HERE / "process_guardian.py"), str(grace_s)]
         with self.log.open("ab") as log:
@@ -223,10 +224,11 @@ class EmbeddedBroker:
                 start_new_session=True,
                 cwd=self.data_dir,
                 env=os.environ | LOCALE,
+                pass_fds=[lock.fileno()],
             )
         assert self._guardian.stdout is not None
-        if pid := self._guardian.stdout.readline():
-            claim.record(int(pid))
+        with contextlib.suppress(ValueError, psutil.NoSuchProcess):  # `_await_ready` reports it
+            self._process = psutil.Process(int(self._guardian.stdout.readline()))
 
     def _await_ready(self) -> None:
         assert self._guardian is not None
@@ -257,13 +259,6 @@ def _java() -> list[str]:
     logging = f"-Dlog4j2.configurationFile={(HERE / 'quiet.log4j2.xml').as_uri()}"
     archive = class_archive("broker", java, [Path(class_path).parent])
     return [str(java), *JVM_OPTIONS, *archive, logging, "-cp", class_path]
-
-
-def _cluster_id() -> str:
-    """Return a new id; one with a dash first would be taken for an option."""
-    while (found := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()).startswith("-"):
-        pass
-    return found.rstrip("=")
 
 
 def _free_ports(wanted: int | None) -> tuple[int, int]:

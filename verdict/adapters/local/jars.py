@@ -38,10 +38,10 @@ def spark_jars() -> list[Path]:
 
 def s3_jars() -> list[Path]:
     """Return the jars with which Spark uses an object store; raises as `fetched` does."""
-    return sorted((fetched(lock=OF_S3) / "s3").iterdir())
+    return sorted((fetched(OF_S3) / "s3").iterdir())
 
 
-def fetched(ivy_settings: Path | None = None, lock: Path = LOCK) -> Path:
+def fetched(lock: Path = LOCK) -> Path:
     """Return the cache folder, with a folder per class path; fetch it if it is missing.
 
     Raises:
@@ -56,26 +56,28 @@ def fetched(ivy_settings: Path | None = None, lock: Path = LOCK) -> Path:
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache, prefix="fetching-") as scratch:
         staged = Path(scratch, "jars")
-        retrieve(staged, ivy_settings, lock)
+        retrieve(staged, lock)
         verify(staged, lock)
-        _move_into_place(staged, folder)
+        try:
+            staged.rename(folder)
+        except OSError:  # another process was faster, and has checked what it fetched
+            if not folder.is_dir():
+                raise
     return folder
 
 
 def verify(folder: Path, lock: Path) -> None:
     """Return if `folder` holds exactly the jars of `lock`; the error names each difference."""
     found, wanted = digests(folder), read_lock(lock)
-    differing = sorted(
-        jar for jar in found.keys() | wanted.keys() if found.get(jar) != wanted.get(jar)
-    )
+    differing = [
+        f"  {jar}: found {found.get(jar, 'nothing')}, wanted {wanted.get(jar, 'nothing')}"
+        for jar in sorted(found.keys() | wanted.keys())
+        if found.get(jar) != wanted.get(jar)
+    ]
     if differing:
-        lines = [
-            f"  {jar}: found {found.get(jar, 'nothing')}, wanted {wanted.get(jar, 'nothing')}"
-            for jar in differing
-        ]
         raise EnvironmentIncompleteError(
             f"the jars in {folder} are not those of {lock.name} (SHA-256):\n"
-            + "\n".join(lines)
+            + "\n".join(differing)
             + "\ndelete that folder, if it still exists, to have them fetched again"
         )
 
@@ -95,19 +97,19 @@ def read_lock(lock: Path = LOCK) -> dict[str, str]:
     return {f"{folder}/{name}": sha256 for folder, name, sha256 in lines}
 
 
-def write_lock(ivy_settings: Path | None = None, lock: Path = LOCK) -> None:
+def write_lock(lock: Path) -> None:
     """Fetch the jars of the ivy files, and write their hashes to the lock."""
     with tempfile.TemporaryDirectory() as scratch:
         staged = Path(scratch, "jars")
-        retrieve(staged, ivy_settings, lock)
+        retrieve(staged, lock)
         found = digests(staged)
     lock.write_text("".join(f"{jar.replace('/', ' ')} {found[jar]}\n" for jar in found))
 
 
-def retrieve(target: Path, ivy_settings: Path | None = None, lock: Path = LOCK) -> None:
+def retrieve(target: Path, lock: Path) -> None:
     """Let Ivy put the jars of each folder below `target`; unchecked, see `verify`."""
-    named = ivy_settings or os.environ.get(IVY_SETTINGS)
-    settings = ["-settings", str(named)] if named else []
+    named = os.environ.get(IVY_SETTINGS)
+    settings = ["-settings", named] if named else []
     for folder in FOLDERS[lock]:
         command = [str(find_java()), "-jar", str(_ivy()), *settings]
         command += ["-cache", str(target.with_name("ivy-cache"))]
@@ -139,29 +141,19 @@ def _ivy() -> Path:
     )
 
 
-def _move_into_place(staged: Path, folder: Path) -> None:
-    try:
-        staged.rename(folder)
-    except OSError:
-        # another process was faster; what it moved there was checked as well
-        if not folder.is_dir():
-            raise
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Fetch the jars, or with `--lock` rewrite the lock files (for maintainers)."""
     parser = argparse.ArgumentParser(
         prog="python -m verdict.adapters.local.jars", description=main.__doc__
     )
     parser.add_argument("--lock", action="store_true", help="rewrite the locks from the ivy files")
-    parser.add_argument("--ivy-settings", type=Path, help=f"instead of {IVY_SETTINGS}")
     options = parser.parse_args(arguments)
     try:
         if options.lock:
             for lock in FOLDERS:
-                write_lock(options.ivy_settings, lock)
+                write_lock(lock)
         else:
-            fetched(options.ivy_settings)
+            fetched()
     except EnvironmentIncompleteError as incomplete:
         print(f"verdict: {incomplete}", file=sys.stderr)
         return incomplete.exit_code

@@ -40,11 +40,6 @@ def find_java() -> Path:
     )
 
 
-def java_version(java: Path) -> int | None:
-    """Return the major version that `java` itself reports, None when it does not run."""
-    return _asked(java)[0]
-
-
 def _asked(java: Path) -> tuple[int | None, str]:
     """Return the version, and the last line of `java` or why it did not start."""
     try:

@@ -1,6 +1,5 @@
 """The exclusive right to run on a directory, which ends with the process."""
 
-import contextlib
 import fcntl
 import os
 import time
@@ -28,9 +27,7 @@ class DataDirectoryLock:
     ) -> None:
         """Lock `data_dir`, which is created if it is missing; wait for children of a killed holder.
 
-        Raises:
-            VerdictError: It cannot be used, or another process or its children hold it; names the
-                pid.
+        The error names the pid of another process that holds it.
         """
         try:
             permissions.keep_to_ourselves()
@@ -82,56 +79,3 @@ class DataDirectoryLock:
 
     def __exit__(self, *_: object) -> None:
         self.release()
-
-
-class BrokerClaim:
-    """A pid file, which is locked while the process lives that made the claim.
-
-    So a broker in a file that can be locked has lost its parent. It is recognised by its pid and by
-    `mark` among its arguments: a pid may have a new owner, and start times shift with the clock.
-    """
-
-    def __init__(self, pid_file: Path, mark: str) -> None:
-        """Claim the directory of `pid_file`, and end a broker without a parent there."""
-        self._mark = mark
-        # not "w": the file has the pid of the broker
-        self._file = os.open(pid_file, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._file)
-            raise VerdictError(
-                f"a broker already runs on {pid_file.parent}: stop it, or name another directory"
-            ) from None
-        self._end_recorded()
-
-    def record(self, pid: int) -> None:
-        """Write down the pid of the broker."""
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, str(pid).encode(), 0)
-
-    def release(self) -> None:
-        """Give the directory up; end the broker if its guardian could not."""
-        self._end_recorded()
-        os.ftruncate(self._file, 0)
-        os.close(self._file)
-
-    @property
-    def broker(self) -> psutil.Process | None:
-        """The broker while it runs; never a process that got its pid later."""
-        recorded = os.pread(self._file, 20, 0)
-        if not recorded.isdigit():
-            return None
-        try:
-            process = psutil.Process(int(recorded))
-            return process if self._mark in process.cmdline() else None
-        except psutil.Error:
-            return None  # gone, or of a user whose processes we may not see
-
-    def _end_recorded(self) -> None:
-        if broker := self.broker:
-            with contextlib.suppress(psutil.NoSuchProcess):  # it ended by itself meanwhile
-                broker.terminate()
-                if psutil.wait_procs([broker], timeout=10)[1]:
-                    broker.kill()
-                    broker.wait()

@@ -17,7 +17,11 @@ import threading
 def main(grace_s: float, command: list[str]) -> int:
     """Run `command` to its end, or to that of our parent."""
     child = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=sys.stderr, stderr=sys.stderr
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=sys.stderr,
+        stderr=sys.stderr,
+        close_fds=False,  # the lock of the command's directory is held as long as it runs
     )
     signal.signal(signal.SIGTERM, lambda *_: child.terminate())
     threading.Thread(target=_end_with_parent, args=(child, grace_s), daemon=True).start()

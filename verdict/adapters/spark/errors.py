@@ -7,27 +7,15 @@ recognised here counts as a bug and keeps its traceback.
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from verdict.errors import FULL_DISK, UnreachableError, VerdictError, WorkerTimeoutError
 from verdict.settings.application_loader import ApplicationNotFoundError
 
 NOTHING_LOST = "nothing is lost, what is not decided yet is decided then"
-DISK = VerdictError(
-    "{data_dir} could not be written to ({line}): make room there, or lift the limit, then start "
-    "again; {nothing_lost}"
-)
 
 
 class DamagedCheckpointError(VerdictError):
     """A file of Spark's checkpoint is missing, truncated or of an unknown kind."""
-
-
-class JvmCause(NamedTuple):
-    """A kind of failure: a pattern of its text, and the error, whose message is a template."""
-
-    pattern: re.Pattern[str]
-    error: VerdictError
 
 
 def query_failed(
@@ -37,14 +25,14 @@ def query_failed(
     if isinstance(error, VerdictError):
         return error
     text = "\n".join(error_texts(error))
-    others: tuple[JvmCause, ...] = (LOST, MOVED, STATE) if recoverable else (DROPPED,)
-    for cause in (*SURROUNDINGS, SHORTER, *others):
-        if found := cause.pattern.search(text):
-            said = str(cause.error).format(
-                line=_line(text, found), data_dir=data_dir, log=log, nothing_lost=NOTHING_LOST,
-                **found.groupdict(),
+    for pattern, kind, message in SURROUNDINGS + (OF_THE_DECIDER if recoverable else OF_OTHERS):
+        if found := re.search(pattern, text, re.MULTILINE):
+            failed = kind(
+                message.format(
+                    line=_line(text, found), data_dir=data_dir, log=log, nothing_lost=NOTHING_LOST,
+                    **found.groupdict(),
+                )
             )  # fmt: skip
-            failed = type(cause.error)(said)
             failed.__cause__ = error
             return failed
     return error
@@ -69,118 +57,105 @@ def _line(text: str, found: re.Match[str]) -> str:
     return re.sub(r"^(Caused by: )?([\w$]+\.)+[\w$]+: ", "", line)[:300]
 
 
-# the first match counts: a full disk breaks reading too, and must not be taken for damage
-SURROUNDINGS = (
-    JvmCause(re.compile(FULL_DISK), DISK),
-    JvmCause(re.compile(r"Read-only file system"), DISK),
-    JvmCause(
-        re.compile(r"verdict\.[\w.]+\.(ApplicationNotFoundError|InvalidApplicationError): "),
-        ApplicationNotFoundError(
-            "{line}: its files have changed since this process began, and a new worker reads them "
-            "as they are; fix them, or put back what was there, then start again; {nothing_lost}"
-        ),
+Causes = tuple[tuple[str, type[VerdictError], str], ...]
+"""A pattern of the text, the kind of the error, and its message. The first match counts."""
+
+# a full disk breaks reading too, and must not be taken for damage
+SURROUNDINGS: Causes = (
+    (
+        rf"{FULL_DISK}|Read-only file system",
+        VerdictError,
+        "{data_dir} could not be written to ({line}): make room there, or lift the limit, then "
+        "start again; {nothing_lost}",
     ),
-    JvmCause(
-        re.compile(r"Too many open files"),
-        VerdictError(
-            "the system let this process open no more files ({line}): allow more, 4096 say, with "
-            "`ulimit -n` or the LimitNOFILE of its unit, then start again; {nothing_lost}"
-        ),
+    (
+        r"verdict\.[\w.]+\.(ApplicationNotFoundError|InvalidApplicationError): ",
+        ApplicationNotFoundError,
+        "{line}: its files have changed since this process began, and a new worker reads them as "
+        "they are; fix them, or put back what was there, then start again; {nothing_lost}",
     ),
-    JvmCause(
-        re.compile(r"Permission denied|Operation not permitted|Input/output error"),
-        VerdictError(
-            "the system refused a file ({line}): see that this process may read and write all in "
-            "{data_dir}, and that its disk works, then start again; {nothing_lost}"
-        ),
+    (
+        r"Too many open files",
+        VerdictError,
+        "the system let this process open no more files ({line}): allow more, 4096 say, with "
+        "`ulimit -n` or the LimitNOFILE of its unit, then start again; {nothing_lost}",
     ),
-    JvmCause(
-        re.compile(r"Invalid directory or I/O error occurred for dir"),
-        VerdictError(
-            "a folder in {data_dir} could not be read ({line}): see that it is there, and that "
-            "this process may open more files (`ulimit -n`), then start again; {nothing_lost}"
-        ),
+    (
+        r"Permission denied|Operation not permitted|Input/output error"
+        r"|Invalid directory or I/O error occurred for dir",
+        VerdictError,
+        "the system refused a file ({line}): see that this process may read and write all in "
+        "{data_dir} and open more files (`ulimit -n`), and that its disk works, then start again; "
+        "{nothing_lost}",
     ),
-    JvmCause(
-        re.compile(
-            r"on s3a://\S+: \w*(software\.amazon\.awssdk|java\.net|com\.amazonaws)\S*"
-            r"|\bAWS\w*(IO|Service|Redirect|NoResponse)\w*Exception\b|SdkClientException"
-            r"|AWS Error \w+ during \w+ operation|the object store \(\S+\) does not let us"
-        ),
-        UnreachableError(
-            "the object store did not answer for {data_dir} ({line}): see that it runs, and that "
-            "what AWS_… in the environment says of it is right; {nothing_lost}"
-        ),
+    (
+        r"on s3a://\S+: \w*(software\.amazon\.awssdk|java\.net|com\.amazonaws)\S*"
+        r"|\bAWS\w*(IO|Service|Redirect|NoResponse)\w*Exception\b|SdkClientException"
+        r"|AWS Error \w+ during \w+ operation|the object store \(\S+\) does not let us",
+        UnreachableError,
+        "the object store did not answer for {data_dir} ({line}): see that it runs, and that what "
+        "AWS_… in the environment says of it is right; {nothing_lost}",
     ),
-    JvmCause(
-        re.compile(
-            r"common\.errors\.(Timeout|Disconnect|Network)\w*Exception"
-            r"|Timed out waiting for a node assignment"
-            r"|TimeoutException: Cannot fetch record for offset \d+ in \d+ milliseconds"
-            r"|\[KAFKA_\w*TIMEOUT\w*\]|UnknownHostException|Connection to node -?\d+ "
-        ),
-        UnreachableError("Kafka did not answer Spark ({line}): see that it runs; {nothing_lost}"),
+    (
+        r"common\.errors\.(Timeout|Disconnect|Network)\w*Exception"
+        r"|Timed out waiting for a node assignment"
+        r"|TimeoutException: Cannot fetch record for offset \d+ in \d+ milliseconds"
+        r"|\[KAFKA_\w*TIMEOUT\w*\]|UnknownHostException|Connection to node -?\d+ ",
+        UnreachableError,
+        "Kafka did not answer Spark ({line}): see that it runs; {nothing_lost}",
     ),
-    JvmCause(
-        re.compile(
-            r"Python worker (failed to connect back|exited unexpectedly|did not|to connect back)"
-            r"|Python (daemon )?failed to launch worker"
-            # the worker that describes the operator when a query begins
-            r"|\[STREAMING_PYTHON_RUNNER_INITIALIZATION_(COMMUNICATION|TIMEOUT)_FAILURE\]"
-            # the process that forks the workers: it ended before it began, later, or meanwhile
-            r"|EOFException occurred while reading the port number"
-            r"|Stream closed(?=\s+at java\.base/java\.lang\.ProcessBuilder\$NullOutputStream)"
-            r"|(EOF|ClosedChannel)Exception(?=(\s+at java\S+)*\s+at \S+\.PythonWorkerFactory\.)"
-            r"|\[CANNOT_LOAD_STATE_STORE\.UNRELEASED_\w+\]"
-            # of a cluster: a machine has gone, or what it had computed
-            r"|ExecutorLostFailure \(|FetchFailed\w*Exception"
-        ),
-        WorkerTimeoutError(
-            "a part of Spark was late, or has ended ({line}): give its machine less to do or more "
-            "memory; {nothing_lost}; {log} has all of it"
-        ),
+    (
+        r"Python worker (failed to connect back|exited unexpectedly|did not|to connect back)"
+        r"|Python (daemon )?failed to launch worker"
+        # the worker that describes the operator when a query begins
+        r"|\[STREAMING_PYTHON_RUNNER_INITIALIZATION_(COMMUNICATION|TIMEOUT)_FAILURE\]"
+        # the process that forks the workers: it ended before it began, later, or meanwhile
+        r"|EOFException occurred while reading the port number"
+        r"|Stream closed(?=\s+at java\.base/java\.lang\.ProcessBuilder\$NullOutputStream)"
+        r"|(EOF|ClosedChannel)Exception(?=(\s+at java\S+)*\s+at \S+\.PythonWorkerFactory\.)"
+        r"|\[CANNOT_LOAD_STATE_STORE\.UNRELEASED_\w+\]"
+        # of a cluster: a machine has gone, or what it had computed
+        r"|ExecutorLostFailure \(|FetchFailed\w*Exception",
+        WorkerTimeoutError,
+        "a part of Spark was late, or has ended ({line}): give its machine less to do or more "
+        "memory; {nothing_lost}; {log} has all of it",
     ),
-)
-SHORTER = JvmCause(
-    re.compile(
+    (
         r"Partition (?P<topic>\S+)-(?P<partition>\d+) offset was changed "
-        r"from (?P<had>\d+) to (?P<has>\d+)"
-    ),
-    VerdictError(
+        r"from (?P<had>\d+) to (?P<has>\d+)",
+        VerdictError,
         "Kafka has lost records: {topic}:{partition} was read up to offset {had}, and Kafka has it "
-        "up to {has} only. Stop the service before new records take these offsets; then bring "
-        "back what Kafka had (a replica, or the broker's directory from a backup) and start again"
+        "up to {has} only. Stop the service before new records take these offsets; then bring back "
+        "what Kafka had (a replica, or the broker's directory from a backup) and start again",
     ),
 )
-DATA_LOSS = re.compile(
+DATA_LOSS = (
     r"^Reason: (?=Partition|Could not read|Cannot find|Starting offset|Added partition)"
     r"|\[KAFKA_DATA_LOSS\.|OffsetOutOfRangeException"
-    r"|Some data may have been lost(?!(?s:.{0,400})^Reason: )",
-    re.MULTILINE,
+    r"|Some data may have been lost(?!(?s:.{0,400})^Reason: )"
 )
-DROPPED = JvmCause(
-    DATA_LOSS,
-    VerdictError(
+OF_OTHERS: Causes = (
+    (
+        DATA_LOSS,
+        VerdictError,
         "Kafka has dropped records before they were read here ({line}): see that the topics of "
-        "events and responses keep all that they have, and start again"
+        "events and responses keep all that they have, and start again",
     ),
 )
-LOST = JvmCause(
-    DATA_LOSS,
-    VerdictError(
+OF_THE_DECIDER: Causes = (
+    (
+        DATA_LOSS,
+        VerdictError,
         "Kafka has dropped commands before they were decided ({line}): `verdict recover` says "
-        "which, and how to go on without them; their senders have no answer: tell them"
+        "which, and how to go on without them; their senders have no answer: tell them",
     ),
-)
-MOVED = JvmCause(
-    re.compile(r"File `?(file:)?/\S+/_stateSchema/\S+ does not exist"),
-    DamagedCheckpointError(
+    (
+        r"File `?(file:)?/\S+/_stateSchema/\S+ does not exist",
+        DamagedCheckpointError,
         "the checkpoint in {data_dir} was made in another folder, which Spark's files in it name "
-        "({line}): move it back there, or rebuild it from Kafka with `verdict recover`"
+        "({line}): move it back there, or rebuild it from Kafka with `verdict recover`",
     ),
-)
-STATE = JvmCause(
-    re.compile(
+    (
         r"state of shard \d+ is damaged"
         r"|Checksum error: file:\S+"
         r"|RocksDBException: .*"
@@ -190,11 +165,10 @@ STATE = JvmCause(
         r"|\[STDS_FAILED_TO_READ_\w+\]"
         r"|\[STREAMING_CHECKPOINT_MISSING_METADATA_FILE\]"
         r"|\[STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY\]"
-        r"|\[\w*CHECKSUM_VERIFICATION_FAILED\]"
-    ),
-    DamagedCheckpointError(
+        r"|\[\w*CHECKSUM_VERIFICATION_FAILED\]",
+        DamagedCheckpointError,
         "Spark cannot read what its checkpoint in {data_dir} must hold ({line}): restore the data "
-        "directory as it was, or rebuild the checkpoint from Kafka with `verdict recover`; "
-        "{log} has all of it"
+        "directory as it was, or rebuild the checkpoint from Kafka with `verdict recover`; {log} "
+        "has all of it",
     ),
 )

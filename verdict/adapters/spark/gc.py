@@ -6,40 +6,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
-
-class _Pauses:
-    """Counts the threads that pause the collector; it goes on when none does."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._number = 0
-        self._was_enabled = False
-
-    def begin(self) -> None:
-        with self._lock:
-            if not self._number:
-                self._was_enabled = gc.isenabled()
-                gc.disable()
-            self._number += 1
-
-    def end(self) -> None:
-        with self._lock:
-            self._number -= 1
-            if not self._number and self._was_enabled:
-                gc.enable()
-
-
-_pauses = _Pauses()
+_lock = threading.Lock()
+_pausing = 0  # threads
 
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
     """Spare a batch the collector's passes over its objects, which all live until its end."""
-    _pauses.begin()
+    global _pausing
+    with _lock:
+        _pausing += 1
+        gc.disable()
     try:
         yield
     finally:
-        _pauses.end()
+        with _lock:
+            _pausing -= 1
+            if not _pausing:
+                gc.enable()
 
 
 @cache

@@ -4,12 +4,11 @@ Spark itself would report a refused client in a page of Java, after three attemp
 notice at all that a folder is not shared, or that an executor has other rules.
 """
 
-import os
 import platform
 import socket
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -24,17 +23,14 @@ from verdict.model.application import Application
 ANSWER_MS = 10_000
 WRAPPERS = {"ExecutionException", "KafkaException"}  # they repeat the message of their cause
 FILE = ".seen-by-all"
-EXECUTOR_S = 60.0  # until the first one has come, and until all have answered
-SETTLED_S = 1.0  # without another one: executors register one after the other
-HOLD_S = 0.3  # a task keeps its slot so long, so that the next one goes to another executor
+EXECUTOR_S = 60.0  # until the first one has come
 LOOK_S = 0.2
-CHECK_S = 2.0
+SETTLED_S = 1.0  # executors register one after the other
+HOLD_S = 0.3  # a task keeps its slot so long, so that the next one goes to another executor
 PACKAGES = ("verdict-cqrs", "pyspark", "pyarrow", "pandas", "lmdb", "fastavro", "pydantic")
 
 Answer = Mapping[str, str]
 """The name of a check → what was found."""
-Executor = tuple[str, str]
-"""Its host, and its own folders there."""
 
 
 def require_spark_access(spark: SparkSession, options: Mapping[str, str]) -> None:
@@ -78,101 +74,55 @@ def _messages(error: Any) -> Iterator[str]:
         error = error.getCause()
 
 
-class Executors:
-    """The executors of a cluster that work for this process.
+def await_fitting_executors(
+    spark: SparkSession, shared: Path, application: Application, patience_s: float = EXECUTOR_S
+) -> None:
+    """Return when executors are there, and each sees `shared` and runs what the driver runs.
 
-    Attributes:
-        missing: An error text if no executor is there, else None.
+    Executors that join later are not checked.
+
+    Raises:
+        UnreachableError: None has come.
+        VerdictError: One differs, or cannot answer; names each difference.
     """
+    master, deadline = spark.sparkContext.master, time.monotonic() + patience_s
+    while not spark.sparkContext._jsc.sc().getExecutorIds().size():
+        if time.monotonic() > deadline:
+            raise UnreachableError(
+                f"no executor of {master} has come in {patience_s:.0f} s: see whether it runs and "
+                "has cores and memory left (executor.memory, cores.max in the table `spark`), and "
+                "reaches this machine (driver.host)"
+            )
+        time.sleep(LOOK_S)
+    time.sleep(SETTLED_S)
+    shared.mkdir(parents=True, exist_ok=True)
+    token = str(uuid.uuid4())
+    file = shared / f"{FILE}-{token}"  # other roles ask at the same time
+    file.write_text(token)
+    try:
+        answers = _asked(spark, application, file)
+    finally:
+        file.unlink(missing_ok=True)
+    wanted = answer_of(application, token)
+    if differences := sorted({*differing(wanted, answers, shared)}):
+        raise VerdictError(f"executors of {master} do not fit: {'; '.join(differences)}")
 
-    def __init__(self, session: SparkSession, shared: Path, application: Application) -> None:
-        self.missing: str | None = None
-        self._application = application
-        self._session = session
-        self._master = session.sparkContext.master
-        self._shared = shared
-        self._heard: set[Executor] = set()
-        self._look_at = 0.0
 
-    def await_fitting(self, patience_s: float = EXECUTOR_S) -> None:
-        """Return when some are there, and each sees `shared` and runs what the driver runs.
-
-        Raises:
-            UnreachableError: None has come.
-            VerdictError: One differs, or does not answer; names each difference.
-        """
-        self._await(patience_s)
-        deadline = time.monotonic() + patience_s
-        while not self.ask():
-            if time.monotonic() > deadline:
-                raise VerdictError(
-                    f"only {len(self._heard)} of {len(self._there())} executors of {self._master} "
-                    f"answered in {patience_s:.0f} s: see what the others do; nothing was started"
-                )
-
-    def check(self) -> None:
-        """Update `missing`; executors that join later are not checked."""
-        if time.monotonic() >= self._look_at:
-            self._look_at = time.monotonic() + CHECK_S
-            self.missing = None if self._there() else self._none()
-
-    def ask(self) -> bool:
-        """Return whether each one of now has answered as the driver does."""
-        there = self._there()
-        self._heard |= self._answers().keys()
-        return len(self._heard) >= len(there)  # else one had no free slot
-
-    def _await(self, patience_s: float) -> None:
-        deadline = time.monotonic() + patience_s
-        there, since = self._there(), time.monotonic()
-        while not there or time.monotonic() - since < SETTLED_S:
-            if time.monotonic() > deadline:
-                raise UnreachableError(f"{self._none()}; none has come in {patience_s:.0f} s")
-            time.sleep(LOOK_S)
-            if (now := self._there()) != there:
-                there, since = now, time.monotonic()
-
-    def _none(self) -> str:
-        return (
-            f"no executor of {self._master} is there: see whether it runs and has cores and memory "
-            "left (executor.memory, cores.max in the table `spark`), and reaches this machine "
-            "(driver.host)"
-        )
-
-    def _there(self) -> frozenset[str]:
-        """Return the numbers of those that are registered."""
-        listed = self._session.sparkContext._jsc.sc().getExecutorIds().mkString(" ")
-        return frozenset(listed.split())
-
-    def _answers(self) -> Mapping[Executor, Answer]:
-        self._shared.mkdir(parents=True, exist_ok=True)
-        token = str(uuid.uuid4())
-        file = self._shared / f"{FILE}-{token}"  # other roles ask at the same time
-        file.write_text(token)
-        try:
-            answers = self._told(file)
-        finally:
-            file.unlink(missing_ok=True)
-        wanted = answer_of(self._application, token)
-        if differences := sorted({*differing(wanted, answers, self._shared)}):
-            raise VerdictError(f"executors of {self._master} do not fit: {'; '.join(differences)}")
-        return answers
-
-    def _told(self, file: Path) -> dict[Executor, Answer]:
-        context, application = self._session.sparkContext, self._application
-        tasks = context.defaultParallelism  # as many as run at a time
-        try:
-            with own_pool(self._session, "probe"):
-                asked = context.parallelize(range(tasks), tasks)
-                return dict(asked.map(lambda _: answer_here(application, file)).collect())
-        except Exception as error:
-            last = str(error).strip().splitlines()
-            said = next((line for line in last if "Error" in line), last[0] if last else "")
-            raise VerdictError(
-                f"an executor of {context.master} cannot answer ({said.strip()[:300]}): install "
-                "the same Python, packages and application there (pyspark.python in the table "
-                "`spark`)"
-            ) from error
+def _asked(spark: SparkSession, application: Application, file: Path) -> list[tuple[str, Answer]]:
+    """Return the hosts of executors, and what they answer."""
+    context = spark.sparkContext
+    tasks = context.defaultParallelism  # as many as run at a time
+    try:
+        with own_pool(spark, "probe"):
+            asked = context.parallelize(range(tasks), tasks)
+            return asked.map(lambda _: answer_here(application, file)).collect()
+    except Exception as error:
+        last = str(error).strip().splitlines()
+        said = next((line for line in last if "Error" in line), last[0] if last else "")
+        raise VerdictError(
+            f"an executor of {context.master} cannot answer ({said.strip()[:300]}): install the "
+            "same Python, packages and application there (pyspark.python in the table `spark`)"
+        ) from error
 
 
 def answer_of(application: Application, token: str) -> Answer:
@@ -185,9 +135,9 @@ def answer_of(application: Application, token: str) -> Answer:
     }
 
 
-def differing(wanted: Answer, answers: Mapping[Executor, Answer], shared: Path) -> Iterator[str]:
+def differing(wanted: Answer, answers: Iterable[tuple[str, Answer]], shared: Path) -> Iterator[str]:
     """Yield a sentence for each difference."""
-    for (host, _), found in answers.items():
+    for host, found in answers:
         for what, ours in wanted.items():
             if found.get(what) == ours:
                 continue
@@ -197,15 +147,14 @@ def differing(wanted: Answer, answers: Mapping[Executor, Answer], shared: Path) 
                 yield f"{host} has {what} {found.get(what)}, the driver {ours}"
 
 
-def answer_here(application: Application, file: Path) -> tuple[Executor, Answer]:
-    """Return which executor this is, and what it sees and runs; called in a task."""
+def answer_here(application: Application, file: Path) -> tuple[str, Answer]:
+    """Return which host this is, and what it sees and runs; called in a task."""
     try:
         token = file.read_text()
     except OSError as error:
         token = type(error).__name__
-    answer = answer_of(application, token)
     time.sleep(HOLD_S)
-    return (socket.gethostname(), os.environ.get("SPARK_LOCAL_DIRS", "")), answer
+    return socket.gethostname(), answer_of(application, token)
 
 
 def _version(package: str) -> str:

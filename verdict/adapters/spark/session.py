@@ -90,10 +90,6 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
     The JVM ends with this process, SIGKILL included, and Ctrl-C in the terminal does not reach it:
     stop the session, then leave. Later sessions run in the same JVM, with its `driver_memory` and
     `local_dir`.
-
-    Raises:
-        EnvironmentIncompleteError: Java or the jars are missing.
-        VerdictError: The JVM does not start; names its log.
     """
     local_dir = local_dir.absolute()
     temporary = local_dir / "tmp"
@@ -110,7 +106,7 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
         "spark.app.name": app_name,
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
         "spark.driver.memory": driver_memory,
-        "spark.driver.extraJavaOptions": shlex.join(_java_options(java_tmp, cores, jars)),
+        "spark.driver.extraJavaOptions": shlex.join(_driver_options(java_tmp, cores, jars)),
         "spark.local.dir": str(local_dir),
         "spark.sql.warehouse.dir": local_path(local_dir / "warehouse"),
         # Hadoop loads classes from the class path too; "spark.jars" would copy each one
@@ -158,7 +154,7 @@ def _on_a_cluster(master: str, jars: Sequence[Path], chosen: Mapping[str, str]) 
     # PySpark looks at the environment only
     python = chosen.get(PYTHON) or os.environ.get("PYSPARK_PYTHON") or sys.executable
     os.environ["PYSPARK_PYTHON"] = python
-    ours = _options_of_executors(int(chosen.get("spark.executor.cores", FEW_CORES + 1)))
+    ours = _java_options(int(chosen.get("spark.executor.cores", FEW_CORES + 1)))
     theirs = chosen.get(EXECUTOR_OPTIONS, "")  # Java takes the last of two
     return {
         "spark.master": master,
@@ -211,17 +207,14 @@ def end_jvm() -> None:
     SparkContext._gateway = SparkContext._jvm = None
 
 
-def _java_options(temporary: Path, cores: int, jars: Sequence[Path]) -> list[str]:
-    options = [*ENGLISH, *SHRINKING, f"-Djava.io.tmpdir={temporary}"]
-    if not _has_name():
-        options.append(f"-Duser.home={temporary}")
-    options.append(f"-Dlog4j2.configurationFile={LOG4J.as_uri()}")
-    of_spark = Path(_find_spark_home(), "jars")
-    options += class_archive("spark", find_java(), [*jars, of_spark])
-    return [*options, QUICK_COMPILER] if cores <= FEW_CORES else options
+def _driver_options(temporary: Path, cores: int, jars: Sequence[Path]) -> list[str]:
+    home = [] if _has_name() else [f"-Duser.home={temporary}"]
+    archive = class_archive("spark", find_java(), [*jars, Path(_find_spark_home(), "jars")])
+    ours = [*SHRINKING, f"-Djava.io.tmpdir={temporary}", *home, *archive]
+    return [*_java_options(cores), *ours]
 
 
-def _options_of_executors(cores: int) -> list[str]:
+def _java_options(cores: int) -> list[str]:
     options = [f"-Dlog4j2.configurationFile={LOG4J.as_uri()}", *ENGLISH]
     return [*options, QUICK_COMPILER] if cores <= FEW_CORES else options
 

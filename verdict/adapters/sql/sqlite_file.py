@@ -15,14 +15,12 @@ from verdict.errors import VerdictError
 WAL = "PRAGMA journal_mode=WAL"
 WITHOUT_IT = (
     "the projections are filled again from Kafka, and dead letters, the outbox and interventions "
-    "that "
-    "only it had are lost"
+    "that only it had are lost"
 )
 REMEDY = (
     "nothing more is written: see that the right file is there, the former one or a sound copy, "
     f"then stop this process and start again; without a file {WITHOUT_IT}"
 )
-LONGEST_CHECKPOINT_S = 60  # SQLite's, of up to 64 MB: it writes the file last
 PRIMARY = 0xFF  # the bits of a result code that are its kind
 DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 A_SOUND_COPY = (
@@ -63,58 +61,21 @@ class OpenedFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._was = self._found()
+        self._was = path.stat()
 
     def check(self) -> None:
         """Return while the path leads to the same file."""
         try:
-            found = self._found()
+            found = self._path.stat()
         except FileNotFoundError:
-            said = f"the database file {self._path} was removed or renamed while it was open"
-            raise DatabaseFileChangedError(f"{said}; {REMEDY}") from None
-        if found != self._was:
+            raise DatabaseFileChangedError(
+                f"the database file {self._path} was removed or renamed while it was open; {REMEDY}"
+            ) from None
+        if not os.path.samestat(found, self._was):
             raise DatabaseFileChangedError(
                 f"another file was put in the place of the database {self._path} while it was open "
-                f"(inode {self._was[1]} then, {found[1]} now); {REMEDY}"
+                f"(inode {self._was.st_ino} then, {found.st_ino} now); {REMEDY}"
             )
-
-    def _found(self) -> tuple[int, int]:
-        status = self._path.stat()
-        return status.st_dev, status.st_ino
-
-
-def check_wal_belongs(path: Path) -> None:
-    """Return unless a killed process has left a -wal that does not belong to the file.
-
-    SQLite takes any -wal for the end of the file, so it would damage a copy that replaces the file.
-    This reads the file once, a gigabyte in some seconds. A copy that keeps its modification time is
-    found by its damage only.
-
-    Raises:
-        VerdictError: The two are no database together, or the file came long after its -wal.
-    """
-    log = path.with_name(f"{path.name}-wal")
-    if not (path.exists() and log.exists() and log.stat().st_size):
-        return
-    later_s = path.stat().st_mtime - log.stat().st_mtime
-    if later_s > LONGEST_CHECKPOINT_S:
-        raise VerdictError(
-            f"the database {path} was written {later_s:.0f} s after {log.name}, which would be "
-            "taken for its end: if it is a copy that was put there, remove that and "
-            f"{path.name}-shm; if it is the former one, `touch` them; then start again"
-        )
-    if (fault := _fault(path)) is not None:
-        raise VerdictError(f"the database {path} is damaged ({fault}): {A_SOUND_COPY}")
-
-
-def _fault(path: Path) -> str | None:
-    try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as reading:
-            (found,) = reading.execute("PRAGMA quick_check(1)").fetchone()
-    except sqlite3.DatabaseError as error:
-        # the process that opens it to write reports all else
-        return str(error) if is_damaged(error) else None
-    return None if found == "ok" else " ".join(found.split())
 
 
 def create(path: Path) -> None:

@@ -13,7 +13,6 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
-from uuid import uuid4
 
 from fsspec import AbstractFileSystem  # type: ignore[import-untyped]
 from fsspec.implementations.arrow import ArrowFSWrapper  # type: ignore[import-untyped]
@@ -96,14 +95,6 @@ def not_answered(path: object, error: object) -> UnreachableError:
         f"the bucket is there, and that {ENDPOINT}, {REGION} and the credentials in the "
         "environment are right"
     )
-
-
-def require_store(folder: Path) -> None:
-    """Return when a file could be written into a folder of the store, read and removed."""
-    seen = folder / f".seen-{uuid4()}"
-    seen.write_text("")
-    seen.read_text()
-    seen.unlink()
 
 
 def object_path(uri: str) -> Path:

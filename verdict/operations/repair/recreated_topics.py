@@ -55,7 +55,7 @@ def recreate_topics(settings: Settings, kafka: KafkaConfig, wish: SkipRequest) -
     begins = _begins(positions, settings.topics, gone)
     counts = Counter(place.topic for place in begins)
     wanted = [one for one in settings.topics.all() if one.name in counts]
-    TopicAdmin(kafka.settings, settings.topics).make(
+    TopicAdmin(kafka.settings, settings.topics).create(
         [replace(topic, partitions=counts[topic.name]) for topic in wanted]
     )
     _continue(kafka, settings, begins)

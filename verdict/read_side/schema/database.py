@@ -30,7 +30,6 @@ from verdict.settings.database_address import (
     ROLES,
     Roles,
     driver_missing,
-    file_of,
     is_sqlite,
     masked_url,
     parse,
@@ -83,14 +82,6 @@ def _bring_forward(engine: Engine) -> None:
         with engine.begin() as connection:
             exclude_others(connection, "creation")
             migrations.bring_forward(connection)
-
-
-def check_server(url: str) -> None:
-    """Return if the database accepts connections, or is a sound file."""
-    if (file := file_of(url)) is not None:
-        sqlite_file.check_wal_belongs(file)
-    else:
-        open_database(url).dispose()
 
 
 @contextmanager

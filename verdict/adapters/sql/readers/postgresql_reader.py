@@ -18,7 +18,6 @@ from psycopg.errors import (
     InvalidParameterValue,
     QueryCanceled,
     ReadOnlySqlTransaction,
-    UndefinedTable,
 )
 from psycopg.errors import SyntaxError as NoSql
 from sqlalchemy import URL
@@ -93,7 +92,10 @@ class PostgresqlReader:
 
     def select(self, statement: str, parameters: Parameters) -> Selected:
         """Run one SELECT."""
-        self._require_reading(statement)
+        match = FIRST_WORD.match(statement)
+        word = match[1] if match else ""
+        if word.upper() not in READING:
+            raise NotAllowedError(word or "nothing")
         try:
             self._end()
             self._connection.execute(self._begin)
@@ -110,12 +112,6 @@ class PostgresqlReader:
             raise self._for_people(error, statement) from error
         columns = tuple(column.name for column in cursor.description or ())
         return Selected(columns, self._plain(first, stream))
-
-    def _require_reading(self, statement: str) -> None:
-        match = FIRST_WORD.match(statement)
-        word = match[1] if match else ""
-        if word.upper() not in READING:
-            raise NotAllowedError(word or "nothing")
 
     def close(self) -> None:
         """Give the connection back."""
@@ -146,7 +142,7 @@ class PostgresqlReader:
             self._end()
         said = error.diag.message_primary or one_line_error(error)
         if isinstance(error, InsufficientPrivilege):
-            return self._lost(said) or _not_allowed(said, statement)
+            return NotAllowedError(said.removeprefix("permission denied for "))
         if isinstance(error, ReadOnlySqlTransaction):
             wanted = said.removeprefix("cannot execute ")
             return NotAllowedError(wanted.removesuffix(" in a read-only transaction"))
@@ -157,44 +153,9 @@ class PostgresqlReader:
             )
         if isinstance(error, psycopg.OperationalError) and self._connection.broken:
             return UnreachableError(f"{self._shown}: {one_line_error(error)}")
-        if isinstance(error, UndefinedTable) and (table := self._table(said)):
-            return NotAllowedError(f"table {table}")
         if isinstance(error, NoSql) and UNQUOTED_OFFSET.search(statement):
             return VerdictError(f'{said}: PostgreSQL wants the column "offset" in double quotes')
         return SqlError(said, self.views)
-
-    def _lost(self, said: str) -> VerdictError | None:
-        """Return the error if the role may not read a view any more that it should."""
-        wanted = said.rpartition(" ")[2]
-        may = "SELECT has_table_privilege(%s, %s, 'SELECT')"
-        if wanted not in self.views or self._one(may, self._role, wanted):
-            return None
-        return VerdictError(
-            f"{said}: the role of readers has lost that right, the next start of `verdict up` "
-            "gives it back"
-        )
-
-    def _table(self, said: str) -> str | None:
-        """Return our table that a message names."""
-        named = re.search(r'"(?:\w+\.)?(\w+)"', said)
-        known = "SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename = %s"
-        found = self._one(known, TABLES, named and named[1])
-        return found and str(found)
-
-    def _one(self, statement: str, *parameters: Any) -> Any:
-        found = self._connection.execute(statement, parameters).fetchone()
-        return found and found[0]
-
-
-def _not_allowed(said: str, statement: str) -> VerdictError:
-    """Return who lacks a right: the reader, or the owner of a view."""
-    wanted = said.rpartition(" ")[2].lower()
-    if not statement or wanted in statement.lower():
-        return NotAllowedError(said.removeprefix("permission denied for "))
-    return VerdictError(
-        f"{said}, and the view that is asked for needs it: its owner, whom verdict writes as, has "
-        "lost that right; let an administrator give it back with GRANT"
-    )
 
 
 def _for_driver(statement: str, parameters: Parameters) -> tuple[Any, ...]:

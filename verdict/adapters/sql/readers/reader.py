@@ -1,6 +1,6 @@
 """Reads the read side: SELECT on its views and nothing else, whatever the statement says."""
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Container, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ __all__ = ["Access", "NotAllowedError", "Reader", "RoleMissingError", "Selected"
 
 
 class Access(StrEnum):
-    """How much somebody sees; see `verdict.settings.database_address.Roles`."""
+    """How much a person sees; see `verdict.settings.database_address.Roles`."""
 
     READER = "reader"
     AUDITOR = "auditor"
@@ -50,7 +50,7 @@ class Reader:
         """Open the database at `url` for reading `views`.
 
         Args:
-            url: As for `open_database`.
+            url: As in the setting `database_url`.
             views: Their names; None: all that verdict made there but `closed`.
             role: That reads, on PostgreSQL, and says what it may see.
             timeout_s: How long a query may take, with all of its rows.
@@ -59,7 +59,6 @@ class Reader:
 
         Raises:
             UnreachableError: There is no such database, or it does not let us in.
-            EnvironmentIncompleteError: The driver of the database is not installed.
             RoleMissingError: There is no such role, or the user is not a member of it.
         """
         self._reader: SqliteReader | PostgresqlReader
@@ -100,28 +99,17 @@ def _postgresql(url: str) -> "type[PostgresqlReader]":
     return PostgresqlReader
 
 
-def open_reader(
-    settings: Settings,
-    sees: Access = Access.AUDITOR,
-    declared: Callable[[], Iterable[str]] | None = None,
-) -> Reader:
+def open_reader(settings: Settings, sees: Access = Access.AUDITOR) -> Reader:
     """Open the read side of `settings`, or of the running service, for reading its views.
 
-    Args:
-        settings: Where it is, and the names of the roles.
-        sees: How much; on SQLite, which has no roles, this prevents mistakes only.
-        declared: Returns the views that PostgreSQL must have, for error texts; unset: those that
-            verdict made there.
+    SQLite has no roles: there `sees` prevents mistakes only.
     """
-    url, role = database_url(settings), role_of(settings, sees)
-    views = [*declared()] if declared is not None and file_of(url) is None else None
+    role = role_of(settings, sees)
     masked, closed = sees is Access.READER, dict(settings.roles.each())[role]
-    return Reader(url, views, role, settings.sql_timeout_s, masked, closed)
+    return Reader(database_url(settings), None, role, settings.sql_timeout_s, masked, closed)
 
 
 def role_of(settings: Settings, sees: Access) -> str:
     """Return the name of the role that sees so much."""
-    roles = settings.roles
-    return {
-        Access.READER: roles.reader, Access.AUDITOR: roles.auditor, Access.SUPPORT: roles.support,
-    }[sees]  # fmt: skip
+    name: str = getattr(settings.roles, sees)
+    return name

@@ -11,7 +11,6 @@ from verdict.errors import VerdictError
 Parameters = Sequence[Any] | dict[str, Any]
 
 WORD = re.compile(r"\w+")
-NO_RELATION = re.compile(r'(?:no such table: |relation ")(?:\w+\.)?(\w+)')
 
 
 class NotAllowedError(VerdictError):
@@ -28,12 +27,6 @@ class SqlError(VerdictError):
     """A statement is no SQL, or names what does not exist."""
 
     def __init__(self, said: str, views: Sequence[str]) -> None:
-        if (lacking := NO_RELATION.search(said)) and lacking[1] in views:
-            super().__init__(
-                f"{said}: it is a view of this version that was not made yet, or that somebody has "
-                "dropped; the next start of `verdict up` makes it"
-            )
-            return
         near = [
             one for word in WORD.findall(said) for one in get_close_matches(word, views, 1, 0.8)
         ]

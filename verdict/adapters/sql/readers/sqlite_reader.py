@@ -3,7 +3,7 @@
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -42,51 +42,56 @@ class SqliteReader:
     def __init__(self, path: Path, views: Sequence[str], timeout_s: float, masked: bool) -> None:
         """Open the file at `path` for reading `views`."""
         self.views = tuple(views)
-        self._gate = _Authorizer(views, masked)
-        self._watch = _QueryTimeout(timeout_s)
+        self._timeout_s = timeout_s
+        self._until = 0.0
+        self._authorizer = _Authorizer(views, masked)
         with _reading(path) as connection:
             self._connection = connection
-            connection.set_progress_handler(self._watch.look, STEPS)
-            self._gate.learn(connection)
+            connection.set_progress_handler(self._is_late, STEPS)
+            self._authorizer.guard(connection)
 
     def select(self, statement: str, parameters: Parameters) -> Selected:
         """Run one SELECT."""
-        while True:
-            self._watch.begin()
-            schema = self._schema()
-            self._gate.learn(self._connection)  # a view may show another version now
-            try:
-                with self._gate.raising():
-                    cursor = self._connection.execute(statement, parameters)
-                self._gate.require_views_only(statement)
-                break
-            except (sqlite3.Error, sqlite3.Warning) as error:
-                self._watch.explain(error)
-                if self._schema() != schema:
-                    continue  # a view was put on other tables meanwhile
-                if self._gate.refused:
-                    raise NotAllowedError(self._gate.refused) from error
-                raise SqlError(str(error), self._gate.views) from error
+        self._until = time.monotonic() + self._timeout_s
+        try:
+            self._authorizer.guard(self._connection)
+            cursor = self._connection.execute(statement, parameters)
+        except (sqlite3.Error, sqlite3.Warning) as error:
+            self._explain(error)
+            self._authorizer.explain(error)
+            raise SqlError(str(error), self.views) from error
+        self._authorizer.require_views_only(statement)
         columns = tuple(column[0] for column in cursor.description or ())
         return Selected(columns, self._rows(cursor))
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self._connection.close()
 
     def _rows(self, cursor: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
         try:
             for row in cursor:  # noqa: UP028  (it would close the cursor, after the connection too)
                 yield row
         except sqlite3.Error as error:
-            self._watch.explain(error)
+            self._explain(error)
             raise VerdictError(str(error)) from error
 
-    def _schema(self) -> int:
-        """Return a number that changes whenever a table or view does."""
-        self._connection.set_authorizer(None)
-        (number,) = self._connection.execute("PRAGMA schema_version").fetchone()
-        return int(number)
+    def _is_late(self) -> bool:
+        """Tell SQLite, which asks during a query, whether to end it."""
+        return time.monotonic() > self._until
 
-    def close(self) -> None:
-        """Give the connection back."""
-        self._connection.close()
+    def _explain(self, error: sqlite3.Error | sqlite3.Warning) -> None:
+        """Raise the reason if a query was ended, or the file is damaged."""
+        if is_damaged(error):
+            raise VerdictError(f"the database is damaged ({error}): {A_SOUND_COPY}") from error
+        if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_INTERRUPT:
+            return
+        if self._is_late():
+            raise VerdictError(
+                f"the query was ended after {self._timeout_s:g} s: ask for less of it, or raise "
+                "the setting sql_timeout_s"
+            ) from error
+        raise KeyboardInterrupt from error
 
 
 def views_made_in(path: Path) -> list[str]:
@@ -112,37 +117,6 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
         raise UnreachableError(f"no read side can be read at {path} ({error}): {advice}") from error
 
 
-class _QueryTimeout:
-    """SQLite asks it during a query whether to go on."""
-
-    def __init__(self, timeout_s: float) -> None:
-        self._timeout_s = timeout_s
-        self.begin()
-
-    def begin(self) -> None:
-        """Count the time from now on."""
-        self._until = time.monotonic() + self._timeout_s
-        self._late = False
-
-    def look(self) -> bool:
-        """Return whether to end the query."""
-        self._late = time.monotonic() > self._until
-        return self._late
-
-    def explain(self, error: sqlite3.Error | sqlite3.Warning) -> None:
-        """Raise the reason if a query was ended, or the file is damaged."""
-        if is_damaged(error):
-            raise VerdictError(f"the database is damaged ({error}): {A_SOUND_COPY}") from error
-        if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_INTERRUPT:
-            return
-        if self._late:
-            raise VerdictError(
-                f"the query was ended after {self._timeout_s:g} s: ask for less of it, or raise "
-                "the setting sql_timeout_s"
-            ) from error
-        raise KeyboardInterrupt from error
-
-
 class _Authorizer:
     """SQLite asks it about everything that a statement touches, before the statement runs.
 
@@ -151,53 +125,30 @@ class _Authorizer:
     """
 
     def __init__(self, views: Sequence[str], masked: bool) -> None:
-        self.views = tuple(views)
+        self._views = frozenset(views)
         self._masked = masked
-        self.refused = ""
+        self._refused = ""
         self._raised: BaseException | None = None
-        self._behind: set[tuple[str | None, str | None]] = set()
         self._tables: set[str] = set()
         self._closed: set[str] = set()
 
-    def learn(self, connection: sqlite3.Connection) -> None:
-        """Find out what the views read, and guard `connection` from then on.
-
-        Some views may be missing, if the service has not started since a projection was added.
-        """
+    def guard(self, connection: sqlite3.Connection) -> None:
+        """Guard `connection` from now on, with the tables and views that exist now."""
         connection.set_authorizer(None)
         there = [*connection.execute(THERE)]
-        views = {name for kind, name in there if kind == "view"}
         self._tables = {name for kind, name in there if kind == "table"}
         modules = {name for (name,) in connection.execute(MODULES)} - TABLE_FUNCTIONS
-        self._closed = {*self._tables, *views.difference(self.views), *modules}
-        self._behind.clear()
-        connection.set_authorizer(self._kept(self._note))
-        with self.raising():
-            for view in views.intersection(self.views) or self.views[:1]:
-                connection.execute(f'SELECT * FROM "{view}" LIMIT 0').close()
-        self.refused = ""
-        connection.set_authorizer(self._kept(self._decide))
+        self._closed = {name for _, name in there}.union(modules) - self._views
+        self._refused = ""
+        connection.set_authorizer(self._ask)
 
-    @contextmanager
-    def raising(self) -> Iterator[None]:
-        """Raise what was raised in the authorizer, such as Ctrl-C: the driver takes it for a no."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            raised, self._raised = self._raised, None
-            if raised is not None:
-                raise raised from error
-            raise
-
-    def _kept(self, ask: Callable[..., int]) -> Callable[..., int]:
-        def asked(*about: Any) -> int:
-            try:
-                return ask(*about)
-            except BaseException as error:
-                self._raised = error
-                return sqlite3.SQLITE_DENY
-
-        return asked
+    def explain(self, error: Exception) -> None:
+        """Raise what was refused, or what was raised here, such as Ctrl-C."""
+        raised, self._raised = self._raised, None
+        if raised is not None:
+            raise raised from error
+        if self._refused:
+            raise NotAllowedError(self._refused) from error
 
     def require_views_only(self, statement: str) -> None:
         """Return if a statement names no table."""
@@ -206,35 +157,32 @@ class _Authorizer:
             if table.lower() in words:
                 raise NotAllowedError(f"table {table}")
 
-    def _note(self, action: int, first: Any, second: Any, database: Any, through: Any) -> int:
-        if action == sqlite3.SQLITE_READ and through in self.views:
-            self._behind |= {(first, second), (first, "")}  # counting rows names no column
-        return sqlite3.SQLITE_OK
+    def _ask(self, action: int, first: Any, second: Any, database: Any, through: Any) -> int:
+        try:
+            allowed = self._allows(action, first, second, through)
+        except BaseException as error:  # the driver would take it for a no
+            self._raised = error
+            return sqlite3.SQLITE_DENY
+        if not allowed:
+            self._refused = self._refused or _named(action, first, second)
+            return sqlite3.SQLITE_DENY
+        hidden = self._masked and action == sqlite3.SQLITE_READ and is_masked(first, second)
+        return sqlite3.SQLITE_IGNORE if hidden else sqlite3.SQLITE_OK
 
-    def _decide(self, action: int, first: Any, second: Any, database: Any, through: Any) -> int:
-        if (
-            action in ALLOWED
-            or (action == sqlite3.SQLITE_FUNCTION and second != REFUSED_FUNCTION)
-            or (action == sqlite3.SQLITE_READ and self._readable(first, second))
-            # SQLite reports the declaration of a table function so; the file is read-only
-            or (action == sqlite3.SQLITE_UPDATE and first == SCHEMA)
-        ):
-            return (
-                sqlite3.SQLITE_IGNORE if self._hides(action, first, second) else sqlite3.SQLITE_OK
-            )
-        self.refused = self.refused or _named(action, first, second)
-        return sqlite3.SQLITE_DENY
+    def _allows(self, action: int, first: Any, second: Any, through: Any) -> bool:
+        if action == sqlite3.SQLITE_READ:
+            return self._readable(first, second, through)
+        if action == sqlite3.SQLITE_FUNCTION:
+            return bool(second != REFUSED_FUNCTION)
+        # SQLite reports the declaration of a table function so; the file is read-only
+        declares = action == sqlite3.SQLITE_UPDATE and first == SCHEMA
+        return declares or action in ALLOWED
 
-    def _hides(self, action: int, relation: Any, column: Any) -> bool:
-        """Tell whether a column shows as NULL."""
-        reads = action == sqlite3.SQLITE_READ
-        return self._masked and reads and is_masked(str(relation), str(column))
-
-    def _readable(self, relation: str, column: str) -> bool:
-        """Tell whether a view reads this, or the statement itself makes it."""
-        if (relation, column) in self._behind or (relation, column) == (SCHEMA, "ROWID"):
-            return True
-        return relation not in self._closed and not relation.startswith(OF_SQLITE)
+    def _readable(self, relation: str, column: str, through: str | None) -> bool:
+        if relation in self._tables:
+            return through in self._views or not column  # no column: to count a view's rows
+        ours = relation in self._closed or relation.startswith(OF_SQLITE)
+        return not ours or (relation, column) == (SCHEMA, "ROWID")
 
 
 def is_masked(table: str, column: str) -> bool:
