@@ -69,9 +69,9 @@ def _as_sent(event: RecordedEvent) -> Sent:
 
 def _as_asked(event: RecordedEvent) -> Sent:
     """Return the policy's command as its query would write it."""
-    [asked] = commands_of(award_points, event, APPLICATION.aggregate_of)
-    value = encode_command(asked.aggregate_type, asked.envelope, asked.payload)
-    return Sent(asked.envelope.command_id, asked.envelope.aggregate_id.encode(), value)
+    [(envelope, payload)] = commands_of(award_points, event)
+    value = encode_command(APPLICATION.aggregate_of(type(payload)), envelope, payload)
+    return Sent(envelope.command_id, envelope.aggregate_id.encode(), value)
 
 
 def _events(count: int) -> Iterator[RecordedEvent]:

@@ -7,6 +7,8 @@ the same store, and write to Kafka. What verdict does more is the contract.
 from collections.abc import Iterator
 from pathlib import Path
 
+from pyspark.sql import SparkSession
+
 from benchmarks.floor import run_count
 from benchmarks.measurement import (
     fill_orders,
@@ -54,7 +56,7 @@ def _compared(servers: str, folder: Path, count: int, zipf: bool, **varied: int)
 def _run_whole(settings: Settings, count: int) -> Result:
     """Do what `verdict up` does, until all tables show what became of all commands."""
     with ServiceProcess(settings) as running, open_reader(settings) as reader:
-        query = query_named(running.spark, DECIDER)
+        query = query_named(SparkSession.active(), DECIDER)
 
         def ends() -> SourceOffsets | None:
             decided = sum(batch.rows for batch in read_batches(query))

@@ -11,6 +11,8 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+from pyspark.sql import SparkSession
+
 from benchmarks.latency import schedule, send
 from benchmarks.measurement import query_named, settings_for
 from benchmarks.results import Result
@@ -47,11 +49,11 @@ def timeline(servers: str, folder: Path, seconds: float) -> Iterator[Result]:
 
 def _measured(servers: str, settings: Settings, due: list[float]) -> list[dict[str, float]]:
     moments: list[tuple[float, Failpoint]] = []
-    with ServiceProcess(settings, lambda step: moments.append((time.time(), step))) as running:
+    with ServiceProcess(settings, lambda step: moments.append((time.time(), step))):
         send(servers, settings.topics.commands("order"), due)
         batches = [
             Batch(datetime.fromisoformat(one.timestamp).timestamp(), one.durationMs)
-            for one in query_named(running.spark, DECIDER).recentProgress
+            for one in query_named(SparkSession.active(), DECIDER).recentProgress
             if one.numInputRows
         ]
     return [_parts(batch, moments) for batch in batches[len(batches) // 2 :]]
