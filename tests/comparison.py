@@ -1,7 +1,7 @@
 """Compares the output topics with what the model says must be there."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import asdict
 from hashlib import sha256
 from itertools import islice
@@ -67,9 +67,12 @@ def differences(
     hashes = _hashes(topics["events"], topic_prefix)
     yield from _hash_faults("response", responses, outcomes, hashes)
     yield from _hash_faults("rejection", rejections, outcomes, hashes)
-    yield from _one_each("response", responses, outcomes, _wants_response, _response_faults)
-    yield from _one_each("rejection", rejections, outcomes, _wants_rejection, _rejection_faults)
-    yield from _one_each("dead letter", letters, outcomes, _wants_letter, _letter_faults)
+    answered = {place for place, one in outcomes.items() if one.response is not None}
+    rejected = {place for place, one in outcomes.items() if one.rejected}
+    lost = outcomes.keys() - answered
+    yield from _one_each("response", responses, outcomes, answered, _response_faults)
+    yield from _one_each("rejection", rejections, outcomes, rejected, _rejection_faults)
+    yield from _one_each("dead letter", letters, outcomes, lost, _letter_faults)
     yield from _histories(expected, topics["events"], topic_prefix)
 
 
@@ -126,33 +129,21 @@ def _one_each(
     kind: str,
     found: Records,
     outcomes: dict[Place, Outcome],
-    wanted: Callable[[Outcome], bool],
+    wanted: Set[Place],
     faults: Callable[[Outcome, Published, Any], Iterator[str]],
 ) -> Iterator[str]:
     """Hold records that name the command they belong to against the outcomes of all commands."""
     seen = Counter(_place(record) for _, record in found)
-    for place, outcome in outcomes.items():
-        if seen[place] != wanted(outcome):
-            yield f"{_at(place)} has {seen[place]} {kind} records, not {int(wanted(outcome))}"
+    for place in outcomes:
+        if seen[place] != (place in wanted):
+            yield f"{_at(place)} has {seen[place]} {kind} records, not {int(place in wanted)}"
     for published, record in found:
         place = _place(record)
         if place not in outcomes:
             yield f"a {kind} at {_at(published[:3])} belongs to no command: {_at(place)}"
-        elif wanted(outcomes[place]):
+        elif place in wanted:
             for fault in faults(outcomes[place], published, record):
                 yield f"{kind} to {_at(place)}: {fault}"
-
-
-def _wants_response(outcome: Outcome) -> bool:
-    return outcome.response is not None
-
-
-def _wants_rejection(outcome: Outcome) -> bool:
-    return outcome.rejected
-
-
-def _wants_letter(outcome: Outcome) -> bool:
-    return outcome.response is None
 
 
 def _response_faults(outcome: Outcome, published: Published, found: Response) -> Iterator[str]:

@@ -1,5 +1,3 @@
-import os
-import pty
 import re
 import runpy
 import shutil
@@ -98,19 +96,6 @@ def test_make_says_when_there_is_no_python() -> None:
     )
 
     assert "there is no no-such-python on PATH; Python 3.11 to 3.14 is needed" in answer.stderr
-
-
-def test_a_person_sees_how_far_it_is_and_a_log_does_not() -> None:
-    """On a terminal of its own, as `script` would give it one."""
-    ask = "import runpy; print(runpy.run_path('bootstrap.py')['quietly']())"
-    shown, terminal = pty.openpty()
-    subprocess.run([sys.executable, "-c", ask], cwd=ROOT, stdout=terminal, check=True)
-    os.close(terminal)
-    told = subprocess.run([sys.executable, "-c", ask], cwd=ROOT, capture_output=True, text=True)
-
-    assert os.read(shown, 100) == b"()\r\n"
-    assert told.stdout == "('--quiet',)\n"
-    os.close(shown)
 
 
 def test_setup_calls_verbs_that_there_are() -> None:

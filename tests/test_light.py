@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -161,24 +160,6 @@ def test_a_verb_that_needs_a_service_says_what_to_install(verb: str, says: str) 
 
     assert ran.returncode == 6
     assert re.fullmatch(says, ran.stderr)
-
-
-@pytest.mark.parametrize(
-    ("extra", "packages"),
-    [
-        ("service", ("pyspark", "pandas", "pyarrow", "lmdb", "protobuf")),
-        ("page", ("fastapi", "jinja2", "prometheus-client", "uvicorn")),
-        ("otel", ("opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http")),
-    ],
-)
-def test_what_a_service_needs_is_an_extra(extra: str, packages: tuple[str, ...]) -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    base = " ".join(project["dependencies"])
-    needed = " ".join(project["optional-dependencies"][extra])
-
-    for package in packages:
-        assert package not in base
-        assert package in needed
 
 
 # as who sends and reads would type it; what `sql` reads is made by the engine itself

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from commands.position import (
@@ -19,7 +21,7 @@ from tests.application import APPLICATION
 from verdict.model.command import Command, LifeCycle
 from verdict.testing import Given, given
 
-VALUES = {"client": "client1", "exchange": "NASDAQ", "amount": 100}
+VALUES: dict[str, Any] = {"client": "client1", "exchange": "NASDAQ", "amount": 100}
 OPENED = PositionOpened(ticker="AAPL", **VALUES)
 nothing = given(APPLICATION)
 an_open_position = nothing.given(OPENED)

@@ -16,7 +16,7 @@ from verdict.operations.repair.stopping_records import range_of
 from verdict.read_side.as_of.resolving import parse_as_of
 from verdict.settings.database_address import file_of
 from verdict.settings.parsers import topic_or_prefix
-from verdict.wire.backoff import is_valid
+from verdict.wire.backoff import back_off
 
 SUCH_AS = r"such as ([^\s,]+)"
 Parse = Callable[[str], Any]
@@ -55,7 +55,7 @@ def test_a_time_without_a_zone_is_suggested_with_one(time: str) -> None:
         (file_of, "no url"),
         (topic_or_prefix, "a b"),
         (parse_week, "W47"),
-        (partial(is_valid, {}), "soon"),
+        (partial(back_off, {}), "soon"),
         (named, "A b"),
     ],
 )

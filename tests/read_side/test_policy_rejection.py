@@ -267,18 +267,7 @@ def test_what_is_counted_and_listed_is_found_by_an_index(read_side: ReadSide) ->
     assert "policy_rejection_v1_time" in newest
 
 
-@pytest.mark.parametrize(
-    ("expected", "said"),
-    [
-        ("OVERFILL", "give a set of reasons"),
-        ({""}, "give a set of reasons"),
-        ({7}, "give a set of reasons"),
-        ({"not_found"}, "write NOT_FOUND"),
-        ({"version-conflict"}, "write VERSION_CONFLICT"),
-    ],
-)
-def test_what_cannot_be_expected_is_refused_at_the_declaration(
-    expected: Collection[Any], said: str
-) -> None:
-    with pytest.raises(InvalidApplicationError, match=said):
+@pytest.mark.parametrize("expected", ["OVERFILL", {""}, {7}])
+def test_what_cannot_be_expected_is_refused_at_the_declaration(expected: Collection[Any]) -> None:
+    with pytest.raises(InvalidApplicationError, match="give a set of reasons"):
         Policy("greedy", ("order",), react, expected_rejections=expected)

@@ -25,7 +25,7 @@ from verdict.model.policy import Policy
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projections import Groups, projection
 from verdict.testing import given, happened
-from verdict.testing.histories import START
+from verdict.testing.given import START
 
 PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
 PLACED = OrderPlaced(**PLACE.model_dump())

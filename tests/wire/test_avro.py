@@ -14,6 +14,7 @@ from tests.wire.examples import EXAMPLES, Example
 from verdict.wire.avro.reader import avro_reader, row_reader
 from verdict.wire.avro.writer import avro_writer
 from verdict.wire.codec import HEADER_BYTES, Codec, DecodeError, _older_reader
+from verdict.wire.schemas.files import UnboundedSchemaError, require_bounded
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5000)
@@ -238,3 +239,43 @@ def test_what_does_not_fit_its_schema_is_refused_and_not_coerced(schema: Any, va
 def test_a_type_that_none_of_our_classes_leads_to_is_refused(made: Any, schema: Any) -> None:
     with pytest.raises(TypeError, match="Avro's"):
         made(record("Wrapped", schema))
+
+
+def array(items: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+LINK, TREE = record("Link", ["null", "x.Link"]), record("Tree", array("x.Tree"))
+
+
+@pytest.mark.proves("C-11")
+@pytest.mark.parametrize(
+    ("schema", "problem"),
+    [
+        (LINK, r"record x\.Link holds itself"),
+        (record("Holder", LINK), r"record x\.Link holds itself"),
+        ({"type": "map", "values": TREE}, r"record x\.Tree holds itself"),
+        (array("null"), "the items of an array take no bytes"),
+        (array(EMPTY), "the items of an array take no bytes"),
+        (array(record("Wrapped", EMPTY)), "the items of an array take no bytes"),
+    ],
+)
+def test_no_schema_lets_a_few_bytes_take_any_amount_of_memory(schema: Any, problem: str) -> None:
+    with pytest.raises(UnboundedSchemaError, match=f"schema of y: {problem}"):
+        require_bounded("y", schema)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        EMPTY,
+        array(record("Something", EMPTY, ["null", "string"])),
+        array("boolean"),
+        array(array("string")),
+        array(["null", EMPTY]),
+        {"type": "map", "values": EMPTY},
+        record("Twice", PAIR, "x.Pair"),
+    ],
+)
+def test_what_takes_bytes_for_everything_it_holds_is_fine(schema: Any) -> None:
+    require_bounded("y", schema)

@@ -12,7 +12,6 @@ import pytest
 
 from tests.application import APPLICATION, CATALOG, newest
 from verdict.wire.schemas import files as schema_files
-from verdict.wire.schemas.checks import lost_in
 from verdict.wire.schemas.files import (
     FIRST_FREE_ID,
     DamagedSchemaFileError,
@@ -22,7 +21,7 @@ from verdict.wire.schemas.files import (
     of_the_engine,
     versions_in,
 )
-from verdict.wire.schemas.write import append, missing, wanted_of_the_engine
+from verdict.wire.schemas.write import append, lost_in, missing, wanted_of_the_engine
 
 PLACES = [Path(str(of_the_engine())), Path(str(of_the_aggregates(APPLICATION)))]
 LISTED: list[list[dict[str, Any]]] = [json.loads((p / "ids.json").read_text()) for p in PLACES]

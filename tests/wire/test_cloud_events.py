@@ -68,14 +68,6 @@ def test_the_sdk_reads_a_dead_letter() -> None:
     assert letter.get_id() == "order.commands:3:14"
 
 
-def test_the_check_notices_headers_that_are_no_cloud_event() -> None:
-    headers = event_headers(EVENT)
-    del headers["ce_source"]
-
-    with pytest.raises(Exception, match="source"):
-        read(headers)
-
-
 @given(RECORDED_EVENTS)
 def test_the_sdk_reads_every_event(event: RecordedEvent) -> None:
     assert read(event_headers(event)).get_id() == event.event_id

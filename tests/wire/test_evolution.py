@@ -9,7 +9,7 @@ from fastavro.utils import generate_one
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verdict.wire.schemas.checks import gone_from, lost_in
+from verdict.wire.schemas.write import gone_from, lost_in
 
 Schema = dict[str, Any]
 OPENED: Schema = {

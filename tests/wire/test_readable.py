@@ -15,7 +15,6 @@ from tests.wire.arbitrary import (
 from tests.wire.examples import (
     DEAD_LETTER,
     EVENTS,
-    PLACED_PROGRESS,
     REJECTION,
     RESPONSE,
     TRACE,
@@ -76,14 +75,6 @@ def test_a_dead_letter_shows_raw_bytes_in_base64_and_its_hash_in_hex() -> None:
         "key_length": None,
         "key_sha256": None,
     }
-
-
-def test_a_progress_record_shows_its_offsets_and_the_state_of_each_shard_in_hex() -> None:
-    shown = readable(PLACED_PROGRESS)
-
-    assert shown["digest"] == bytes(range(64, 96)).hex()
-    assert shown["offsets"]["order.commands"] == [10, 0, 3, 7]
-    assert shown["shard_states"][0] == {"sequence": 42, "digest": bytes(range(128, 160)).hex()}
 
 
 @given(st.one_of(RESPONSES, REJECTIONS, DEAD_LETTERS, PROGRESS_RECORDS, RECORDED_EVENTS))

@@ -11,11 +11,9 @@ from uuid_utils import UUID, uuid5
 from verdict.model.aggregate import InvalidApplicationError
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope, Expectation, Expected, parse_expectation
-from verdict.model.reason import Reason
 from verdict.model.recorded_event import RecordedEvent
 
 ACTOR = "policy:"  # prefix of the actor of each command of a policy
-REASONS = frozenset(map(str, Reason))
 COMMAND_IDS = UUID("0d3c0e2a-9b7f-5f4e-8f56-6a5a5d1f7c3b")  # never changes: ids derive from it
 
 Asks = TypeVar("Asks", bound=Command, covariant=True, default=Command)
@@ -49,7 +47,7 @@ class Policy:
             a misspelled reason counts as the code of a rule.
 
     Raises:
-        InvalidApplicationError: `expected_rejections` is no set of names, or misspells a reason.
+        InvalidApplicationError: `expected_rejections` is no set of names.
     """
 
     name: str
@@ -66,12 +64,6 @@ class Policy:
                 f"policy {self.name!r} expects the rejections {expected!r}: give a set of reasons "
                 'and codes of rules, such as {Reason.DELETED, "OVERFILL"}'
             )
-        for name in names:
-            plain = name.strip().upper().replace("-", "_").replace(" ", "_")
-            if name not in REASONS and plain in REASONS:
-                raise InvalidApplicationError(
-                    f"policy {self.name!r} expects {name!r}, which is not a reason: write {plain}"
-                )
         object.__setattr__(self, "expected_rejections", frozenset(map(str, names)))
 
     @property

@@ -4,8 +4,7 @@ This needs no test framework: an expectation that does not hold is an `Assertion
 """
 
 from verdict.testing.cascade import EndlessCascadeError
-from verdict.testing.given import Given, given
-from verdict.testing.histories import GivenHistory, happened
+from verdict.testing.given import Given, GivenHistory, given, happened
 from verdict.testing.in_memory import InMemory
 from verdict.testing.memory_log import LogRecord, TopicNotFoundError
 from verdict.testing.service import Service

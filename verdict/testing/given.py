@@ -1,7 +1,8 @@
 """Tests as sentences: given these events, when a command, then its outcome. It runs real code."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from itertools import chain
 from typing import Any
 
@@ -12,29 +13,40 @@ from verdict.model.integration import Notification
 from verdict.model.message import Event, JsonObject
 from verdict.model.policy import Dispatch, Policy
 from verdict.model.projection import AnyDeclaration
+from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.model.source import Source
 from verdict.read_side.catalog import FIRST, at_version
-from verdict.testing.histories import (
-    START,
-    STEP_MS,
-    GivenHistory,
-    recorded,
-    require_lossless,
-)
 from verdict.testing.memory_read_side import ShownRows
 from verdict.testing.outcome import (
     CommandOutcome,
     GivenReactions,
 )
-from verdict.wire.catalog import Catalog, catalog_of
+from verdict.wire.catalog import AggregateContext, Catalog, catalog_of
 from verdict.wire.command_record import truncate_command
 from verdict.wire.commands import encode_command
+from verdict.wire.records import decode_event, encode_event
 from verdict.wire.response import Response
 from verdict.wire.stored_event import StoredEvent
 from verdict.write_side.decide.command_checks import Limits, handle
 from verdict.write_side.decide.fold import fold
 from verdict.write_side.decide.parse import ReceivedCommand, parse_command
 from verdict.write_side.decide.snapshot import Snapshot
+
+START = 1_767_268_800_000  # 2026-01-01T12:00:00Z, in epoch milliseconds
+STEP_MS = 1000
+
+
+@dataclass(frozen=True)
+class GivenHistory:
+    """Events of one aggregate in their order; made by `happened`."""
+
+    aggregate_id: str
+    events: tuple[Event, ...]
+
+
+def happened(aggregate_id: str, *events: Event) -> GivenHistory:
+    """Return events of an aggregate, for `given`."""
+    return GivenHistory(aggregate_id, events)
 
 
 @dataclass(frozen=True)
@@ -80,7 +92,7 @@ class Given:
         aggregate_type = context.name
         envelope = CommandEnvelope(
             command_id=command_id or f"when-{self.now}",
-            aggregate_id=aggregate_id or _first(aggregate_type),
+            aggregate_id=aggregate_id or f"{aggregate_type}-1",
             expected_version=parse_expectation(expected_version),
             deadline=deadline,
             payload={},
@@ -164,7 +176,7 @@ class Given:
         if isinstance(event, GivenHistory):
             yield from ((event.aggregate_id, one) for one in event.events)
         else:
-            yield _first(self.application.aggregate_of(type(event))), event
+            yield f"{self.application.aggregate_of(type(event))}-1", event
 
     def _last(self) -> Snapshot[Any]:
         if not self.history:
@@ -192,9 +204,52 @@ def given(application: Application, *events: Event | GivenHistory) -> Given:
     return Given(application).given(*events)
 
 
-def _first(aggregate_type: str) -> str:
-    return f"{aggregate_type}-1"
-
-
 def _aggregate(stored: StoredEvent) -> tuple[str, str]:
     return stored.event.aggregate_type, stored.event.aggregate_id
+
+
+def recorded(
+    catalog: Catalog, history: Sequence[StoredEvent], aggregate_id: str, payload: Event, at: int
+) -> StoredEvent:
+    """Return the next event of an aggregate as the decider writes it."""
+    context = catalog.of(type(payload))
+    aggregate_type, given = context.name, f"given-{len(history)}"
+    this = (aggregate_type, aggregate_id)
+    last = next((one for one in reversed(history) if _aggregate(one) == this), None)
+    version = 1 if last is None else last.event.version + 1
+    event = RecordedEvent(
+        event_id=event_id(aggregate_type, aggregate_id, version),
+        aggregate_type=aggregate_type,
+        aggregate_id=aggregate_id,
+        version=version,
+        index=0,
+        count=1,
+        command_id=given,
+        command_digest=sha256(str(len(history)).encode()).digest(),
+        correlation_id=given,
+        causation_id=given,
+        actor=None,
+        traceparent=None,
+        decided_at=at,
+        source=Source(f"{aggregate_type}.commands", 0, len(history)),
+        handler_version="1",
+        previous_hash=b"" if last is None else sha256(last.value).digest(),
+        payload=payload,
+    )
+    stored = StoredEvent(event, encode_event(context, event))
+    require_lossless(context, stored)
+    return stored
+
+
+def require_lossless(context: AggregateContext, stored: StoredEvent) -> None:
+    """Raise unless the bytes of an event give it back: an old schema loses fields."""
+    payload = stored.event.payload
+    try:
+        found: object = decode_event(context, stored.value).payload
+    except ValueError as error:
+        found = error
+    if found != payload:
+        raise AssertionError(
+            f"{payload!r} is kept as {found!r}: its class and its schema are not the same, run "
+            "`verdict schemas write`"
+        )

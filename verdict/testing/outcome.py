@@ -38,7 +38,7 @@ class CommandOutcome(Generic[After]):
         """Expect that the command is accepted and causes these events, in this order; or none."""
         __tracebackhide__ = True  # pytest shows the line of the test instead
         came = [stored.event.payload for stored in self.verdict.events]
-        if self._is_refused or self.response.duplicate or came != [*events]:
+        if self.response.reason or self.response.duplicate or came != [*events]:
             raise self._failure([*map(repr, events)] or [NOTHING], self._said())
         return self.after
 
@@ -51,9 +51,10 @@ class CommandOutcome(Generic[After]):
         known = dict(self.response.details)
         code = known.pop("code", None)
         name = str(self.response.reason if reason in {*Reason} or code is None else code)
-        same = name == reason and self._is_refused and not self.response.duplicate
+        is_refused = self.response.reason is not None
+        same = name == reason and is_refused and not self.response.duplicate
         said = self.response.message if message is not None or not same else None
-        came = _refusal(name, said, known if details else {}) if self._is_refused else self._said()
+        came = _refusal(name, said, known if details else {}) if is_refused else self._said()
         if not same or wanted != came:
             raise self._failure(wanted, came)
         return self.after
@@ -64,10 +65,6 @@ class CommandOutcome(Generic[After]):
         if not self.response.duplicate:
             raise self._failure(["the original outcome again"], self._said())
         return self.after
-
-    @property
-    def _is_refused(self) -> bool:
-        return self.response.reason is not None
 
     def _said(self) -> list[str]:
         response = self.response

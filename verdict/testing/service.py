@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from shlex import join
 
@@ -172,16 +171,5 @@ def _environment(path: str, settings: Mapping[str, str]) -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.upper().startswith(PREFIX) or name == IVY_SETTINGS
     }
-    places = (_folder_of(path), os.environ.get("PYTHONPATH"))
-    found = os.pathsep.join(filter(None, places))
-    return foreign | {f"{PREFIX}APP": path, "PYTHONPATH": found, **settings}
-
-
-def _folder_of(application: str) -> str | None:
-    """Return the folder from which Python imports an application."""
-    spec = find_spec(application.partition(":")[0].partition(".")[0])
-    if spec is None:
-        return None
-    if spec.submodule_search_locations:
-        return str(Path(next(iter(spec.submodule_search_locations))).parent)
-    return None if spec.origin is None else str(Path(spec.origin).parent)
+    here = os.pathsep.join(folder or str(Path.cwd()) for folder in sys.path)
+    return foreign | {f"{PREFIX}APP": path, "PYTHONPATH": here, **settings}

@@ -50,7 +50,9 @@ class Codec:
         ahead = newer and self._is_ahead(value)
         if value[:HEADER_BYTES] != self._prefix and not ahead:
             written = self._written_with(value)
-            read = self._reader_of(written)
+            if written.id not in self._older:
+                self._older[written.id] = _older_reader(written, self._newest)
+            read = self._older[written.id]
         try:
             fields, end = read(value, HEADER_BYTES)
         except Exception as error:  # any failure is the fault of bytes, which anyone may send
@@ -68,12 +70,6 @@ class Codec:
         schema_id = schema_id_of(value)
         is_of_the_engine = self._newest.id < schema_id < FIRST_FREE_ID
         return value[:1] == MAGIC and is_of_the_engine and schema_id not in self._schemas.subjects
-
-    def _reader_of(self, written: SchemaVersion) -> Reader:
-        """Return what reads bytes of an older schema as the newest."""
-        if written.id not in self._older:
-            self._older[written.id] = _older_reader(written, self._newest)
-        return self._older[written.id]
 
     def _written_with(self, value: bytes) -> SchemaVersion:
         if len(value) < HEADER_BYTES or value[:1] != MAGIC:
@@ -108,45 +104,24 @@ def _older_reader(written: SchemaVersion, newest: SchemaVersion) -> Reader:
     import fastavro  # slow to load
 
     # without logical types times stay integers, which is much faster
-    theirs, ours = (fastavro.parse_schema(_plain(one.schema)) for one in (written, newest))
-    has_optional = optional_record(written.schema)
-    choices = {} if not has_optional else _without_choice(theirs)
+    parsed: list[Any] = [fastavro.parse_schema(_plain(one.schema)) for one in (written, newest)]
+    theirs, ours = parsed
+    choices = {  # a union of one, whose name the override leaves out
+        field["name"]: field["type"][0]["name"]
+        for field in theirs["fields"]
+        if isinstance(field["type"], list) and len(field["type"]) == 1
+    }
 
     def read(value: bytes, start: int) -> tuple[Any, int]:
         body = BytesIO(value)
         body.seek(start)
         fields: Any = fastavro.schemaless_reader(
-            body,
-            theirs,
-            ours,
-            return_record_name=True,
-            return_record_name_override=has_optional,
+            body, theirs, ours, return_record_name=True, return_record_name_override=True
         )
         fields.update({field: (name, fields[field]) for field, name in choices.items()})
         return fields, body.tell()
 
     return read
-
-
-def _without_choice(schema: Any) -> dict[str, str]:
-    """Return field → the name of the record in a union of one, which fastavro leaves out."""
-    return {
-        field["name"]: field["type"][0]["name"]
-        for field in schema["fields"]
-        if isinstance(field["type"], list) and len(field["type"]) == 1
-    }
-
-
-def optional_record(schema: Any) -> bool:
-    """Return whether `schema` has an optional record somewhere: it comes without its name."""
-    if isinstance(schema, dict):
-        return any(optional_record(schema.get(part)) for part in ("type", "items", "values")) or (
-            any(optional_record(field["type"]) for field in schema.get("fields", ()))
-        )
-    if not isinstance(schema, list):
-        return False
-    records = [one for one in schema if isinstance(one, dict) and one["type"] == "record"]
-    return (schema[0] == "null" and len(records) == 1) or any(map(optional_record, records))
 
 
 def _plain(schema: Any) -> Any:

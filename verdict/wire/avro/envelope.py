@@ -63,23 +63,20 @@ class UnsoundEnvelopeError(ValueError):
 def sliced(envelope: CommandEnvelope) -> SlicedEnvelope:
     """Return the slices of an envelope that came in another form than the newest Avro."""
     command, correlation = write_text(envelope.command_id), envelope.correlation_id
+    version = envelope.expected_version
     return SlicedEnvelope(
         command,
         write_text(envelope.aggregate_id),
-        envelope.expected_version,
-        _as_a_response_tells(envelope.expected_version),
+        version,
+        b"\4" + write_long(WORDS.index(version))
+        if isinstance(version, Expectation)
+        else b"\2" + write_long(version),
         envelope.deadline,
         command if correlation is None else write_text(correlation),
         _optional(envelope.actor),
         _optional(envelope.traceparent),
         envelope.traceparent,
     )
-
-
-def _as_a_response_tells(expected: int | Expectation) -> bytes:
-    if isinstance(expected, Expectation):
-        return b"\4" + write_long(WORDS.index(expected))
-    return b"\2" + write_long(expected)
 
 
 def _optional(text: str | None) -> bytes:

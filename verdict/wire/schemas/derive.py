@@ -1,7 +1,7 @@
 """Avro schemas that follow from the classes."""
 
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from enum import EnumType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -55,9 +55,9 @@ class RecordSchema:
             return fullname
         holder, self._holder = self._holder, name
         unions = {} if holder else self._unions  # only the outermost record has them
-        listed = []
-        for field_name, annotation in _annotations(cls):
-            field = self._field(field_name, annotation, unions)
+        listed, hints = [], get_type_hints(cls, include_extras=True)
+        for field_name in field_names(cls):
+            field = self._field(field_name, hints[field_name], unions)
             listed.append(field | _default(cls, field_name, field["type"]))
         self._holder = holder
         return {"type": "record", "name": name, "namespace": self._namespace, "fields": listed}
@@ -80,7 +80,8 @@ class RecordSchema:
         if origin in (Union, types.UnionType):
             return self._union(get_args(annotation), name)
         if origin is Literal:
-            return self._enum(_camel(name), get_args(annotation))
+            named = "".join(word.capitalize() for word in name.split("_"))
+            return self._enum(named, get_args(annotation))
         if origin in (list, tuple):
             return {"type": "array", "items": self._of(get_args(annotation)[0], name)}
         if origin is dict:
@@ -130,11 +131,6 @@ def _spelled(named: type | tuple[str, ...]) -> str:
     return f"{named.__module__}.{named.__qualname__}"
 
 
-def _annotations(cls: type) -> Iterator[tuple[str, Any]]:
-    hints = get_type_hints(cls, include_extras=True)
-    return ((name, hints[name]) for name in field_names(cls))
-
-
 def field_names(cls: Any) -> list[str]:
     """Return the fields of a dataclass, a named tuple or a pydantic model, in their order."""
     if is_dataclass(cls):
@@ -164,7 +160,3 @@ def _default_of(cls: Any, name: str) -> Any:
         field = cls.model_fields[name]
         return None if field.is_required() else field.get_default(call_default_factory=True)
     return cls._field_defaults.get(name)
-
-
-def _camel(name: str) -> str:
-    return "".join(word.capitalize() for word in name.split("_"))
