@@ -32,6 +32,8 @@ def test_a_byte_order_mark_at_the_start_of_a_file_is_skipped() -> None:
         (LINE.replace(b"c-1", b"\xff"), "not JSON"),
         (LINE.replace(b"5", b"[" * 300 + b"]" * 300), "recursion limit"),
         (LINE.replace(b"5", b"NaN"), "not JSON"),
+        (LINE.replace(b"5", b"1e400"), "the number 1e400 is too large"),
+        (LINE.replace(b"5", b'5, "quantity": 6'), "the field 'quantity' is given twice"),
         (json.dumps(LINE.decode()).encode(), "JSON string that contains JSON"),
         (b"[]", "JSON array"),
         (LINE.replace(b"c-1", b""), "command_id: String should have at least 1 character"),

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pytest
-from pydantic import create_model
+from pydantic import Field, create_model
 
 from verdict.model.aggregate import Aggregate, InvalidApplicationError
 from verdict.model.command import CREATING, Command, LifeCycle
@@ -70,6 +70,14 @@ class Box(Message, Generic[Held]):
     held: Held
 
 
+class Hidden(Message):
+    _hidden: int = 0
+
+
+class Aliased(Message):
+    kind: str = Field(alias="type")
+
+
 MISNAMED: list[tuple[str, type[Message], str]] = [
     (
         "command",
@@ -86,10 +94,27 @@ MISNAMED: list[tuple[str, type[Message], str]] = [
         named("größe", Event),
         "Kept.größe is no name for a field: take a letter from A to Z, then letters, digits and _",
     ),
+    ("event", named("from", Event), "Kept.from is no name for a field: "),
     (
         "state",
         create_model("Kept", __base__=Message, boxes=(list[Box[int]], ...)),
         "Box[int] is no name for a record: take a letter from A to Z, then letters, digits and _",
+    ),
+    (
+        "state",
+        named("x" * 57, Message),
+        f"Kept.{'x' * 57} has 57 characters, and a column at most 56: shorten its name",
+    ),
+    ("state", Hidden, "Hidden._hidden is private and would be lost: begin its name with a letter"),
+    (
+        "state",
+        create_model("Kept", __base__=Message, held=(dict[str, Aliased], ...)),
+        "Aliased.kind has an alias, which records do not have: rename the field",
+    ),
+    (
+        "state",
+        create_model("Kept", __base__=Message, Client=(str, ""), client=(str, "")),
+        "Kept.Client differs from another field by case only: rename one",
     ),
 ]
 

@@ -26,7 +26,7 @@ from verdict.model.command_envelope import aggregate_id_rule, command_id_rule
 from verdict.settings.discovery import kafka_options
 from verdict.settings.settings import Settings
 from verdict.wire.codec import DecodeError
-from verdict.wire.commands import read_json
+from verdict.wire.commands import read_json_to_send
 from verdict.wire.json import readable
 
 REJECTED = 3
@@ -60,7 +60,7 @@ def envelopes(lines: Iterable[bytes], aggregate_type: str | None) -> Iterator[Fi
 
 
 def _envelope(text: bytes, aggregate_type: str | None) -> FileEnvelope:
-    sent = read_json(text)
+    sent = read_json_to_send(text)
     if "aggregate" in sent:
         aggregate_type = sent.pop("aggregate")
         text = json.dumps(sent, ensure_ascii=False).encode()

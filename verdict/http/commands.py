@@ -31,7 +31,7 @@ from verdict.model.reason import Reason
 from verdict.operations.inspect.aggregate import NotFoundError
 from verdict.settings.discovery import kafka_options
 from verdict.settings.settings import Settings
-from verdict.wire.commands import read_json
+from verdict.wire.commands import read_json_to_send
 from verdict.wire.json import readable
 from verdict.wire.response import Response as Outcome
 
@@ -148,7 +148,7 @@ def sendable(body: bytes) -> tuple[str, str, bytes]:
         ValueError: It is no envelope.
     """
     body = body.strip()
-    sent = read_json(body)
+    sent = read_json_to_send(body)
     if not isinstance(sent.get("payload"), dict):
         raise ValueError("send an object with aggregate_id, expected_version and payload")
     try:

@@ -1,7 +1,9 @@
 """Which types the fields of messages may have: those that Avro gives back as they were."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from keyword import iskeyword
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -13,6 +15,7 @@ from verdict.model.personal import messages_in
 
 SCALARS = {int, str, bytes, bool}
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")  # a name or symbol of Avro's
+COLUMN_CHARS = 56  # PostgreSQL allows 63 bytes, and we add a prefix
 SPELLING = "take a letter from A to Z, then letters, digits and _"
 ADVICE = (
     "take int, str, bytes, bool, a Literal of words, list[…], dict[str, …], another message, or "
@@ -61,16 +64,31 @@ def misnamed(kind: type[BaseModel], what: str = "") -> Iterator[str]:
     """Yield why a field, or the class, cannot have its name."""
     if not WORD.fullmatch(kind.__name__):
         yield f"{kind.__name__} is no name for a record: {SPELLING}"
+    for name in kind.__private_attributes__:
+        yield f"{kind.__name__}.{name} is private and would be lost: begin its name with a letter"
+    alike = Counter(name.lower() for name in kind.model_fields) if what == "state" else {}
     for name, field in kind.model_fields.items():
-        if name == "type" and what in ("command", "event"):
-            yield (
-                f"{kind.__name__}.{name} would replace the name of the {what} in JSON: rename it, "
-                "for example to kind"
-            )
-        elif not WORD.fullmatch(name):
-            yield f"{kind.__name__}.{name} is no name for a field: {SPELLING}"
+        if problem := _problem(name, field, what):
+            yield f"{kind.__name__}.{name} {problem}"
+        elif alike.get(name.lower(), 1) > 1:
+            yield f"{kind.__name__}.{name} differs from another field by case only: rename one"
         for inner, _ in messages_in(_annotated(field)):
             yield from misnamed(inner)
+
+
+def _problem(name: str, field: FieldInfo, what: str) -> str | None:
+    """Return why a field cannot have its name."""
+    if name == "type" and what in ("command", "event"):
+        return f"would replace the name of the {what} in JSON: rename it, for example to kind"
+    if not WORD.fullmatch(name) or iskeyword(name):
+        return f"is no name for a field: {SPELLING}, and no keyword of Python"
+    if what == "state" and len(name) > COLUMN_CHARS:
+        return f"has {len(name)} characters, and a column at most {COLUMN_CHARS}: shorten its name"
+    if name.startswith("model_") and hasattr(BaseModel, name):
+        return "would hide what pydantic calls so: rename it"
+    if any((field.alias, field.validation_alias, field.serialization_alias)):
+        return "has an alias, which records do not have: rename the field instead"
+    return None
 
 
 def _annotated(field: FieldInfo) -> Any:

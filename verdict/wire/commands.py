@@ -1,6 +1,10 @@
 """Commands to bytes and back: Avro from our clients, JSON from other senders."""
 
+import json
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Sequence
+from math import isinf
+from typing import Any
 
 from pydantic_core import from_json
 
@@ -10,6 +14,7 @@ from verdict.wire.catalog import AggregateContext
 from verdict.wire.codec import HEADER_BYTES, DecodeError
 
 JSON_OPENING = b"{"
+SHOWN_CHARS = 100
 UTF16 = (BOM_UTF16_LE, BOM_UTF16_BE, b"{\0", b"\0{")
 
 
@@ -41,6 +46,33 @@ def read_json(value: bytes) -> Fields:
         problem = str(error).replace("unexpected end of hex escape", "half of a surrogate pair")
         raise DecodeError(_json_mistake(value) or f"not JSON: {problem}") from error
     assert isinstance(found, dict)  # it began with a brace
+    return found
+
+
+def read_json_to_send(value: bytes) -> Fields:
+    """Return the fields of an envelope in JSON that is to be sent, otherwise unchecked.
+
+    Raises:
+        DecodeError: The command processor could not read it, or readers may differ: a field is
+            given twice, a number is too large.
+    """
+    found = read_json(value)
+    json.loads(value, object_pairs_hook=_require_unique, parse_float=_require_finite)
+    return found
+
+
+def _require_unique(fields: Sequence[tuple[str, Any]]) -> Fields:
+    found: Fields = {}
+    for name, value in fields:
+        if name in found:
+            raise DecodeError(f"the field {name[:SHOWN_CHARS]!r} is given twice")
+        found[name] = value
+    return found
+
+
+def _require_finite(number: str) -> float:
+    if isinf(found := float(number)):
+        raise DecodeError(f"the number {number[:SHOWN_CHARS]} is too large")
     return found
 
 
